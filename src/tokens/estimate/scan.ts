@@ -1,0 +1,147 @@
+/** One pass over a text that tallies the estimator's features. Words end where o200k's splitter ends them, so that a piece of
+ *  the vocabulary is met whole. */
+import { characterClasses, characterKinds } from "./character-kinds.ts";
+import { features } from "./features.ts";
+import { cutIntoPieces } from "./pieces.ts";
+import * as buffer from "./scan-buffer.ts";
+import { scanWord } from "./scan-words.ts";
+import { EMPTY_HASH, findPiece, fold } from "./vocabulary.ts";
+
+// The compiler folds a module's own constants, not those that it imports: the loops below run a third faster.
+const kinds: Uint8Array = characterKinds;
+const units: Uint16Array = buffer.units;
+const tally: Int32Array = buffer.tally;
+const emptyHash: number = EMPTY_HASH;
+const { DIGIT, NEWLINE, SPACE, SYMBOL, UNCASED } = characterClasses;
+const {
+  DIGITS,
+  LONG_SPACE_RUN,
+  NEWLINES,
+  NEWLINES_EXCESS,
+  NEWLINE_CAP,
+  NEWLINE_INDENT,
+  REPEATED_SYMBOL,
+  SCRIPT_UNIT,
+  SPACES,
+  SPACES_EXCESS,
+  SPACES_LONG,
+  SPACE_CAP,
+  SYMBOL_LENGTH,
+  SYMBOL_PIECE,
+  SYMBOL_RUN,
+  SYMBOL_SPLIT,
+  TABS,
+  TABS_EXCESS,
+  TAB_CAP,
+} = features;
+
+const BLANK = 0x20;
+const TAB = 0x09;
+const LINE_FEED = 0x0a;
+const SLASH = 0x2f;
+
+/** Counts the features of `text`. The result has `FEATURE_COUNT` entries and holds until the next call. */
+export function scan(text: string): Int32Array {
+  tally.fill(0);
+  for (let start = 0; start < text.length; ) {
+    const length = buffer.readPart(text, start);
+    const end = start + length < text.length ? afterLastNewline(length) : length;
+    for (let at = 0; at < end; ) at = scanPretoken(at, end);
+    start += end;
+  }
+  return tally;
+}
+
+/** Long texts are cut behind a line break where there is one, so that no word is cut. */
+function afterLastNewline(length: number): number {
+  for (let at = length; at > 0; at--) if (units[at - 1] === LINE_FEED) return at;
+  return length;
+}
+
+function scanPretoken(at: number, end: number): number {
+  const kind = kinds[units[at]!]! & 7;
+  if (kind <= UNCASED) return scanWord(at, at, end);
+  if (kind === DIGIT) return scanDigits(at, end);
+  if (kind === NEWLINE) return scanSpaces(at, end);
+  const nextKind = at + 1 < end ? kinds[units[at + 1]!]! & 7 : NEWLINE;
+  if (nextKind <= UNCASED) return scanWord(at, at + 1, end);
+  if (kind === SYMBOL || (nextKind === SYMBOL && units[at] === BLANK)) return scanSymbols(at, end);
+  return scanSpaces(at, end);
+}
+
+function scanDigits(start: number, end: number): number {
+  let at = start + 1;
+  const limit = Math.min(end, start + 3);
+  while (at < limit && (kinds[units[at]!]! & 7) === DIGIT) at++;
+  tally[DIGITS + at - start - 1]!++;
+  return at;
+}
+
+/** Symbols behind at most one blank, with the line breaks and slashes that follow them. */
+function scanSymbols(start: number, end: number): number {
+  const from = units[start] === BLANK ? start + 1 : start;
+  let hash = emptyHash;
+  if (from > start) hash = fold(hash, BLANK);
+  let at = from;
+  let scriptsSeen = 0;
+  for (; at < end; at++) {
+    const kind = kinds[units[at]!]!;
+    if ((kind & 7) !== SYMBOL) break;
+    scriptsSeen |= kind >> 3;
+    if (at > from && units[at] === units[at - 1]) tally[REPEATED_SYMBOL]!++;
+    hash = fold(hash, units[at]!);
+  }
+  const symbolsEnd = at;
+  while (at < end && (kinds[units[at]!] === NEWLINE || units[at] === SLASH)) {
+    hash = fold(hash, units[at++]!);
+  }
+  tally[SYMBOL_RUN + (from - start) + (at > symbolsEnd ? 2 : 0)]!++;
+  tally[SYMBOL_LENGTH]! += at - start - 1;
+  if (scriptsSeen !== 0) tallyScripts(from, symbolsEnd);
+  const piece = findPiece(hash);
+  if (piece >= 0) {
+    tally[SYMBOL_PIECE + piece]!++;
+  } else {
+    tally[SYMBOL_SPLIT]!++;
+    cutIntoPieces(start, at, SYMBOL_PIECE, SYMBOL_PIECE);
+  }
+  return at;
+}
+
+function tallyScripts(from: number, stop: number): void {
+  for (let at = from; at < stop; at++) tally[SCRIPT_UNIT + (kinds[units[at]!]! >> 3)]!++;
+}
+
+/** White space: up to its last line break, else all but the last space, which belongs to the word behind it. */
+function scanSpaces(start: number, end: number): number {
+  let at = start;
+  let newlines = 0;
+  let afterNewline = start;
+  for (; at < end; at++) {
+    const kind = kinds[units[at]!]! & 7;
+    if (kind === NEWLINE) {
+      newlines++;
+      afterNewline = at + 1;
+    } else if (kind !== SPACE) break;
+  }
+  if (newlines > 0) {
+    tally[NEWLINES + Math.min(newlines, NEWLINE_CAP) - 1]!++;
+    tally[NEWLINES_EXCESS]! += Math.max(0, newlines - NEWLINE_CAP);
+    tally[NEWLINE_INDENT]! += afterNewline - start - newlines;
+    return afterNewline;
+  }
+  if (at < end && at - start > 1) at--;
+  tallySpaces(at - start, units[start] === TAB);
+  return at;
+}
+
+function tallySpaces(length: number, tabs: boolean): void {
+  if (tabs) {
+    tally[TABS + Math.min(length, TAB_CAP) - 1]!++;
+    tally[TABS_EXCESS]! += Math.max(0, length - TAB_CAP);
+    return;
+  }
+  tally[SPACES + Math.min(length, SPACE_CAP) - 1]!++;
+  tally[SPACES_EXCESS]! += Math.max(0, Math.min(length, LONG_SPACE_RUN) - SPACE_CAP);
+  tally[SPACES_LONG]! += Math.max(0, length - LONG_SPACE_RUN);
+}

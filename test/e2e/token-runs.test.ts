@@ -1,0 +1,27 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+
+const script = new URL("token-runs.mjs", import.meta.url).pathname;
+
+/** Runs that took longer than `limitMs` in each of up to three processes: other tests share the processor. The code is the built one,
+ *  because what the test runner rewrites is slower than what users run. */
+function slowRuns(counter: string, limitMs: number): [string, number][] {
+  let slow: [string, number][] = [];
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const output = execFileSync(process.execPath, [script, counter], { encoding: "utf8" });
+    const runs = Object.entries<number>(JSON.parse(output)[counter]);
+    slow = runs.filter(([, milliseconds]) => milliseconds > limitMs);
+    if (slow.length === 0) break;
+  }
+  return slow;
+}
+
+describe("1 MB of one thing", () => {
+  it.each(["estimate:o200k", "estimate:claude-5"])("is estimated in at most 25 ms by %s", (counter) => {
+    expect(slowRuns(counter, 25)).toEqual([]);
+  });
+
+  it.each(["exact:o200k", "exact:cl100k"])("is counted in at most a second by %s", (counter) => {
+    expect(slowRuns(counter, 1_000)).toEqual([]);
+  });
+});
