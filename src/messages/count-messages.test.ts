@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { countMessage, countMessages } from "./count-messages.ts";
+import { callCounter, characterCounter, generateSession } from "./formats/message-format.contract.ts";
+
+describe("countMessages", () => {
+  it("is 0 for no messages and the sum of its messages plus one frame otherwise", () => {
+    expect(countMessages([], characterCounter())).toBe(0);
+    const session = generateSession(5);
+    const counter = characterCounter();
+    const sum = session.reduce(
+      (total, message) => total + countMessage(message, counter, { format: "anthropic" }),
+      0,
+    );
+    expect(countMessages(session, counter)).toBe(sum + 3);
+  });
+
+  it("recognises the format from the first message that shows it", () => {
+    const plain = { role: "user", content: "go" };
+    const rfc = { role: "assistant", content: [{ type: "tool_use", id: "1", name: "ls", args: {} }] };
+    const anthropic = { role: "assistant", content: [{ type: "tool_use", id: "1", name: "ls", input: {} }] };
+    const count = (messages: object[]) => countMessages(messages, characterCounter());
+    expect(count([plain])).toBe(3 + 4 + 2);
+    expect(count([plain, rfc])).toBe(8 + 2 + (8 + 3 + 9 + 2 + 2));
+    expect(count([plain, anthropic])).toBe(3 + 4 + 2 + (4 + 9 + 2 + 2));
+    expect(countMessages([plain], characterCounter(), { format: "rfc" })).toBe(8 + 2);
+  });
+
+  it("counts a message again under another format or model", () => {
+    const counter = characterCounter();
+    const bytes = Buffer.from("GIF89a\xd0\x07\xd0\x07\0\0\0", "latin1").toString("base64");
+    const content = [{ type: "image", source: { type: "base64", data: bytes } }];
+    const message = { role: "user", content };
+    expect(countMessage(message, counter, { format: "anthropic", model: "claude-opus-4-8" })).toBe(
+      4 + 69 * 69,
+    );
+    expect(countMessage(message, counter, { format: "anthropic", model: "claude-opus-4-5" })).toBe(
+      4 + 39 * 39,
+    );
+    expect(countMessage(message, counter, { format: "rfc", model: "claude-opus-4-5" })).toBe(8 + 3 + 39 * 39);
+  });
+
+  it("notices content that was replaced, grown or trimmed in place", () => {
+    const counter = characterCounter();
+    const result: Record<string, unknown> = {
+      type: "tool_result",
+      tool_use_id: "t",
+      content: "a long result",
+    };
+    const message: Record<string, unknown> = { role: "user", content: [result] };
+    expect(countMessage(message, counter)).toBe(4 + 9 + 13);
+    result.content = "[trimmed]";
+    expect(countMessage(message, counter)).toBe(4 + 9 + 9);
+    (message.content as object[]).push({ type: "text", text: "and" });
+    expect(countMessage(message, counter)).toBe(4 + 9 + 9 + 3);
+    (message.content as Record<string, unknown>[])[1] = { type: "text", text: "and more" };
+    expect(countMessage(message, counter)).toBe(4 + 9 + 9 + 8);
+    (message.content as unknown[]).push(null);
+    expect(() => countMessage(message, counter)).toThrow("message.content[2] must be an object, not null");
+    message.content = "new";
+    expect(countMessage(message, counter)).toBe(4 + 3);
+  });
+
+  it("takes empty texts, lone surrogates and byte order marks as they are", () => {
+    for (const text of ["", "\ud800", "\udc00x", "\ufeffa\r\nb"]) {
+      expect(countMessage({ role: "user", content: text }, characterCounter())).toBe(4 + text.length);
+    }
+  });
+
+  it("counts a tool result of 10 MB in one pass", () => {
+    const content = [{ type: "tool_result", tool_use_id: "t", content: "x".repeat(10_000_000) }];
+    const counter = callCounter();
+    const count = (parts: object[]) => countMessage({ role: "user", content: parts }, counter);
+    expect(count(content)).toBe(4 + 9 + 10_000_000);
+    expect(count(structuredClone(content))).toBe(4 + 9 + 10_000_000);
+    expect(counter.calls).toBe(1);
+  });
+
+  it("refuses what is no list and a format that does not exist", () => {
+    const count = (messages: unknown, format?: string) => () =>
+      countMessages(messages as object[], characterCounter(), { format: format as "rfc" });
+    expect(count({})).toThrow("messages must be an array, not an object");
+    expect(count([{ role: "user", content: "x" }], "smoke")).toThrow('unknown message format "smoke"');
+  });
+});

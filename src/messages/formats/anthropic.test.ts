@@ -1,0 +1,130 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { countMessage, countMessages } from "../count-messages.ts";
+import { anthropicFormat } from "./anthropic.ts";
+import { characterCounter, testMessageFormat } from "./message-format.contract.ts";
+
+const text = fc.record({ type: fc.constant("text"), text: fc.string({ unit: "binary" }) });
+const image = fc.record({
+  type: fc.constant("image"),
+  source: fc.record({ type: fc.constant("base64"), data: fc.base64String() }),
+});
+const result = fc.record({
+  type: fc.constant("tool_result"),
+  tool_use_id: fc.string(),
+  content: fc.oneof(fc.string(), fc.array(fc.oneof(text, image))),
+});
+const call = fc.record({
+  type: fc.constant("tool_use"),
+  id: fc.string(),
+  name: fc.string(),
+  input: fc.dictionary(fc.string(), fc.jsonValue()),
+});
+const thinking = fc.record({
+  type: fc.constant("thinking"),
+  thinking: fc.string(),
+  signature: fc.base64String(),
+});
+const message = fc.record({
+  role: fc.constantFrom("user", "assistant", "system"),
+  content: fc.oneof(fc.string(), fc.array(fc.oneof(text, image, result, call, thinking))),
+});
+
+testMessageFormat({
+  format: anthropicFormat,
+  message,
+  sample: { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "x" }] },
+});
+
+/** Tokens of one block, at one token a character, without the message's frame. */
+function countBlock(block: object, model?: string): number {
+  return (
+    countMessage({ role: "user", content: [block] }, characterCounter(), { format: "anthropic", model }) - 4
+  );
+}
+
+describe("Anthropic blocks", () => {
+  it("frame one text message with 7 tokens, as a string or as a block", () => {
+    expect(countMessages([{ role: "user", content: "hello" }], characterCounter())).toBe(3 + 4 + 5);
+    expect(countBlock({ type: "text", text: "hello" })).toBe(5);
+  });
+
+  it("count parallel calls and a call without result by name and argument JSON", () => {
+    const one = { type: "tool_use", id: "toolu_1", name: "read", input: { path: "a" } };
+    expect(countBlock(one)).toBe(9 + "read".length + '{"path":"a"}'.length);
+    const two = { ...one, id: "toolu_2", name: "ls", input: {} };
+    const both = countMessage({ role: "assistant", content: [one, two] }, characterCounter());
+    expect(both).toBe(4 + (9 + 4 + 12) + (9 + 2 + 2));
+  });
+
+  it("count tool results as strings, as blocks with images, and empty", () => {
+    const result = { type: "tool_result", tool_use_id: "t", is_error: true };
+    expect(countBlock({ ...result, content: "done" })).toBe(9 + 4);
+    expect(countBlock(result)).toBe(9);
+    const picture = { type: "image", source: { type: "url", url: "https://example.org/a.png" } };
+    expect(countBlock({ ...result, content: [{ type: "text", text: "see" }, picture] })).toBe(9 + 3 + 2000);
+  });
+
+  it("do not bill cache_control, citations or ids", () => {
+    const plain = { type: "text", text: "hi" };
+    const decorated = { ...plain, cache_control: { type: "ephemeral" }, citations: [{ cited_text: "long" }] };
+    expect(countBlock(decorated)).toBe(countBlock(plain));
+    const unknown = { type: "new_kind", value: 1 };
+    expect(countBlock({ ...unknown, cache_control: { type: "ephemeral" } })).toBe(countBlock(unknown));
+  });
+
+  it("count thinking by its text, and by its signature where more is hidden in it", () => {
+    const seal = (bytes: number) => "A".repeat(((bytes + 174) * 4) / 3);
+    expect(countBlock({ type: "thinking", thinking: "x".repeat(60), signature: seal(60) })).toBe(60);
+    expect(countBlock({ type: "thinking", thinking: "x".repeat(60), signature: seal(180) })).toBe(180);
+    expect(countBlock({ type: "thinking", thinking: "", signature: seal(300) })).toBe(100);
+    expect(countBlock({ type: "redacted_thinking", data: seal(300) })).toBe(100);
+    expect(countBlock({ type: "redacted_thinking", data: "short" })).toBe(1);
+  });
+
+  it("count documents by their text, their blocks, their pages or a constant", () => {
+    const document = (source: object) => ({ type: "document", title: "abc", source });
+    expect(countBlock(document({ type: "text", media_type: "text/plain", data: "hello" }))).toBe(3 + 5);
+    expect(countBlock(document({ type: "content", content: [{ type: "text", text: "four" }] }))).toBe(3 + 4);
+    const page = "<< /Type /Pages >> << /Type /Page >> << /Type/Page /Parent 1 0 R >>";
+    const data = Buffer.from(`%PDF-1.4 ${page}`).toString("base64");
+    expect(countBlock(document({ type: "base64", media_type: "application/pdf", data }))).toBe(3 + 6000);
+    expect(countBlock(document({ type: "file", file_id: "file_1" }))).toBe(3 + 30_000);
+  });
+
+  it("count server tool calls and results, sealed search results by their size", () => {
+    const query = { type: "server_tool_use", id: "s", name: "web_search", input: { query: "q" } };
+    expect(countBlock(query)).toBe(9 + 10 + '{"query":"q"}'.length);
+    const found = { type: "web_search_result", url: "u" };
+    const sealed = "A".repeat(((300 + 174) * 4) / 3);
+    const results = [{ ...found, encrypted_content: sealed }];
+    const search = { type: "web_search_tool_result", tool_use_id: "s", content: results };
+    expect(countBlock(search)).toBe(9 + JSON.stringify(found).length + 100);
+    const failed = { type: "web_search_tool_result", tool_use_id: "s", content: { error_code: "busy" } };
+    expect(countBlock(failed)).toBe(JSON.stringify(failed).length);
+    const body = { type: "document", source: { type: "text", data: "page text" } };
+    const fetched = { type: "web_fetch_result", url: "u" };
+    const fetch = { type: "web_fetch_tool_result", tool_use_id: "f", content: { ...fetched, content: body } };
+    expect(countBlock(fetch)).toBe(9 + JSON.stringify(fetched).length + 9);
+  });
+
+  it("count an image by the resolution at which the model sees it", () => {
+    const png = Buffer.alloc(24);
+    png.write("\x89PNG\r\n\x1a\n", "latin1");
+    png.writeUInt32BE(3840, 16);
+    png.writeUInt32BE(2160, 20);
+    const picture = { type: "image", source: { type: "base64", data: png.toString("base64") } };
+    expect(countBlock(picture, "claude-opus-4-8")).toBe(4784);
+    expect(countBlock(picture, "claude-sonnet-4-5")).toBe(1560);
+    expect(countBlock(picture)).toBe(4784);
+  });
+
+  it("refuse arguments that are no JSON, with their path", () => {
+    const input: Record<string, unknown> = {};
+    input.self = input;
+    const cyclic = { role: "assistant", content: [{ type: "tool_use", id: "t", name: "n", input }] };
+    expect(() => countMessages([cyclic], characterCounter())).toThrow(
+      "messages[0].content[0].input cannot be",
+    );
+  });
+});

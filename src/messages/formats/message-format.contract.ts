@@ -1,0 +1,170 @@
+/** What every message format keeps, whatever its shape, and the generated sessions that the tests of this folder share. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Counter } from "../../tokens/index.ts";
+import { countMessage, countMessages } from "../count-messages.ts";
+import type { MessageFormat } from "../message-format.ts";
+
+const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 200;
+
+export interface FormatContract {
+  readonly format: MessageFormat;
+  /** Messages of every kind that the format has. */
+  readonly message: fc.Arbitrary<object>;
+  /** A message that can be of no other format. */
+  readonly sample: object;
+}
+
+/** One token a character: every expected number can be counted by eye. A fresh one has an empty cache. */
+export function characterCounter(): Counter {
+  return { name: "test:characters", count: (text) => text.length };
+}
+
+/** As fast as an estimator: one pass, one token a run of letters, digits, spaces or marks. */
+export function runCounter(): Counter {
+  const count = (text: string) => {
+    let tokens = 0;
+    let before = -1;
+    for (let index = 0; index < text.length; index++) {
+      const kind = kindOf(text.charCodeAt(index) | 32);
+      if (kind !== before) tokens++;
+      before = kind;
+    }
+    return tokens;
+  };
+  return { name: "test:runs", count };
+}
+
+function kindOf(code: number): number {
+  if (code >= 97 && code <= 122) return 0;
+  if (code >= 48 && code <= 57) return 1;
+  return code === 32 ? 2 : 3;
+}
+
+/** A counter that knows how often it was asked. */
+export function callCounter(): Counter & { calls: number } {
+  return {
+    name: "test:calls",
+    calls: 0,
+    count(text) {
+      this.calls++;
+      return text.length;
+    },
+  };
+}
+
+export function testMessageFormat({ format, message, sample }: FormatContract): void {
+  const options = { format: format.name };
+  const list = fc.array(message, { minLength: 1, maxLength: 6 });
+
+  describe(`the ${format.name} format`, () => {
+    it("claims a message of its own and no plain text", () => {
+      expect(format.claims(sample as Record<string, unknown>)).toBe(true);
+      expect(format.claims({ role: "user", content: "hello" })).toBe(false);
+    });
+
+    it("counts a concatenation as the sum of its parts minus one frame", () => {
+      const check = (left: object[], right: object[]) => {
+        const count = (messages: object[]) => countMessages(messages, characterCounter(), options);
+        expect(count([...left, ...right])).toBe(count(left) + count(right) - format.overheads.request);
+      };
+      fc.assert(fc.property(list, list, check), { numRuns: runs });
+    });
+
+    it("counts more for every part that is added", () => {
+      const check = (each: object) => {
+        const { role, content } = each as { role: string; content: unknown };
+        const parts = Array.isArray(content) ? content : [];
+        const count = (list: unknown[]) => countMessage({ role, content: list }, characterCounter(), options);
+        expect(count(parts)).toBeGreaterThanOrEqual(format.overheads.message);
+        expect(count([...parts, { type: "hologram" }])).toBeGreaterThan(count(parts));
+      };
+      fc.assert(fc.property(message, check), { numRuns: runs });
+    });
+
+    it("counts the same from the cache, from a copy and without any cache", () => {
+      const check = (messages: object[]) => {
+        const counter = characterCounter();
+        const first = countMessages(messages, counter, options);
+        expect(countMessages(messages, counter, options)).toBe(first);
+        expect(countMessages(structuredClone(messages), counter, options)).toBe(first);
+        expect(countMessages(messages, characterCounter(), options)).toBe(first);
+      };
+      fc.assert(fc.property(list, check), { numRuns: runs });
+    });
+
+    it("names the path of what is malformed", () => {
+      const bad: [unknown, string][] = [
+        [null, "messages[1] must be an object, not null"],
+        ["hello", "messages[1] must be an object, not a string"],
+        [{ role: "nobody", content: "x" }, 'messages[1].role "nobody" is no role'],
+        [{ content: "x" }, "messages[1].role must be a string, not undefined"],
+        [{ role: "user" }, "messages[1].content must be a string or an array, not undefined"],
+        [{ role: "user", content: [7] }, "messages[1].content[0] must be an object, not a number"],
+        [{ role: "user", content: [{}] }, "messages[1].content[0].type must be a string"],
+        [
+          { role: "user", content: [{ type: "text", text: 7 }] },
+          "messages[1].content[0].text must be a string",
+        ],
+      ];
+      for (const [value, problem] of bad) {
+        const count = () => countMessages([sample, value as object], characterCounter(), options);
+        expect(count).toThrow(expect.objectContaining({ code: "invalid_message" }));
+        expect(count).toThrow(problem);
+      }
+    });
+
+    it("counts an unknown part by its JSON", () => {
+      const part = { type: "hologram", beam: "blue" };
+      const { message: frame, part: separator } = format.overheads;
+      const counted = countMessage({ role: "user", content: [part] }, characterCounter(), options);
+      expect(counted).toBe(frame + separator + JSON.stringify(part).length);
+    });
+  });
+}
+
+/** A session like those of coding agents, in Anthropic's shape: thinking, a call, its result; the same for the same seed. */
+export function generateSession(turns: number, seed = 1): object[] {
+  const random = createRandom(seed);
+  const messages: object[] = [{ role: "user", content: sentences(random, 400) }];
+  for (let turn = 0; turn < turns; turn++) {
+    const id = `toolu_${seed}_${turn}`;
+    const input = { path: `src/part-${turn}/file.ts`, old_text: sentences(random, 200), limit: turn };
+    messages.push({
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: sentences(random, 300), signature: "A".repeat(640) },
+        { type: "text", text: sentences(random, 120) },
+        { type: "tool_use", id, name: "edit_file", input },
+      ],
+    });
+    const size = random() < 0.1 ? 20_000 : 2_500;
+    messages.push({
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: id, content: sentences(random, size) }],
+    });
+  }
+  return messages;
+}
+
+const words =
+  "the budget const return function 42 of error: line => { } import value if (count > 0) src/a.ts\n".split(
+    " ",
+  );
+
+function sentences(random: () => number, chars: number): string {
+  let text = "";
+  while (text.length < chars) text += `${words[Math.floor(random() * words.length)]} `;
+  return text.slice(0, chars);
+}
+
+// mulberry32: small, and the same everywhere.
+function createRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { imageSize } from "./image-size.ts";
+
+function png(width: number, height: number): Buffer {
+  const bytes = Buffer.alloc(40);
+  bytes.write("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin1");
+  bytes.writeUInt32BE(width, 16);
+  bytes.writeUInt32BE(height, 20);
+  return bytes;
+}
+
+function gif(width: number, height: number): Buffer {
+  const bytes = Buffer.from("GIF89a\0\0\0\0\0\0\0", "latin1");
+  bytes.writeUInt16LE(width, 6);
+  bytes.writeUInt16LE(height, 8);
+  return bytes;
+}
+
+function webp(chunk: "VP8 " | "VP8L" | "VP8X", width: number, height: number): Buffer {
+  const bytes = Buffer.alloc(40);
+  bytes.write(`RIFF....WEBP${chunk}`, "latin1");
+  if (chunk === "VP8 ") {
+    bytes.writeUInt16LE(width, 26);
+    bytes.writeUInt16LE(height, 28);
+  } else if (chunk === "VP8L") {
+    bytes.writeUInt32LE(((width - 1) | ((height - 1) << 14)) >>> 0, 21);
+  } else {
+    bytes.writeUIntLE(width - 1, 24, 3);
+    bytes.writeUIntLE(height - 1, 27, 3);
+  }
+  return bytes;
+}
+
+function jpeg(width: number, height: number, segmentBytes: readonly number[], start = 0xc0): Buffer {
+  const segments = segmentBytes.map((length, index) => {
+    const segment = Buffer.alloc(length + 2, 0xc0);
+    segment.writeUInt16BE(index % 2 === 0 ? 0xffe1 : 0xffc4, 0); // EXIF, a Huffman table
+    segment.writeUInt16BE(length, 2);
+    return segment;
+  });
+  const frame = Buffer.alloc(19);
+  frame.writeUInt16BE(0xff00 | start, 0);
+  frame.writeUInt16BE(17, 2);
+  frame.writeUInt16BE(height, 5);
+  frame.writeUInt16BE(width, 7);
+  return Buffer.concat([Buffer.from([0xff, 0xd8]), ...segments, frame]);
+}
+
+describe("the size of an image", () => {
+  const size = { width: 1234, height: 567 };
+
+  it("is read from PNG, GIF and the three kinds of WebP", () => {
+    const images = [png(1234, 567), gif(1234, 567)];
+    for (const chunk of ["VP8 ", "VP8L", "VP8X"] as const) images.push(webp(chunk, 1234, 567));
+    for (const image of images) expect(imageSize(image.toString("base64"))).toEqual(size);
+  });
+
+  it("is read from JPEG behind metadata of any length, baseline or progressive", () => {
+    for (const segments of [[], [14], [65_000, 3, 40_001, 7_777]]) {
+      expect(imageSize(jpeg(1234, 567, segments).toString("base64"))).toEqual(size);
+      expect(imageSize(jpeg(1234, 567, segments, 0xc2).toString("base64"))).toEqual(size);
+    }
+  });
+
+  it("is found in base64 that is broken into lines", () => {
+    const lines = jpeg(1234, 567, [2000]).toString("base64").replace(/.{76}/g, "$&\r\n");
+    expect(imageSize(lines)).toEqual(size);
+  });
+
+  it("is read from 10 MB without decoding them", () => {
+    const large = Buffer.concat([jpeg(1234, 567, [30_000]), Buffer.alloc(10_000_000)]).toString("base64");
+    const started = performance.now();
+    expect(imageSize(large)).toEqual(size);
+    expect(performance.now() - started).toBeLessThan(20);
+  });
+
+  it("is unknown for what is no image, cut short, or says zero", () => {
+    const broken = ["", "AAAA", "not base64 at all!", Buffer.alloc(64).toString("base64")];
+    broken.push(png(0, 5).toString("base64"), png(9, 9).subarray(0, 20).toString("base64"));
+    broken.push(jpeg(5, 5, [400]).subarray(0, 300).toString("base64"));
+    broken.push(webp("VP8 ", 0, 0).toString("base64"), Buffer.from([0xff, 0xd8, 0xff]).toString("base64"));
+    for (const data of broken) expect(imageSize(data)).toBeUndefined();
+  });
+});
