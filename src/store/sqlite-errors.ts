@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ContextError } from "../errors.ts";
+
+/** Runs an operation, again while the file is busy, and turns what the driver throws into a `ContextError`. */
+export type Retry = <T>(operation: () => T | Promise<T>) => Promise<T>;
+
+const pauseMs = 5;
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the file system is read-only",
+  ENOTDIR: "a part of its path is a file",
+  EEXIST: "a part of its path is a file",
+  ENOSPC: "the disk is full",
+};
+
+export function createRetry(file: string, waitMs: number): Retry {
+  return async (operation) => {
+    const start = performance.now();
+    for (;;) {
+      try {
+        return await operation();
+      } catch (error) {
+        if (!isBusy(error)) throw translate(error, file);
+        if (performance.now() - start >= waitMs) throw busyError(error, file, waitMs);
+      }
+      await sleep(pauseMs);
+    }
+  };
+}
+
+/** Codes of the SQLite driver, of the file system, or "" of anything else. */
+export function driverCode(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  // A connection that cannot be opened has its SQLite code at the end of the message only.
+  if (error.message.startsWith("ConnectionFailed")) return "SQLITE_CANTOPEN";
+  return "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+export function unavailableError(file: string, problem: string, cause?: unknown): ContextError {
+  return new ContextError("store_unavailable", `the store cannot be used: ${problem}`, {
+    file,
+    hint: "Check the path, its permissions and the free space, or choose another path for the store.",
+    cause,
+  });
+}
+
+export function damagedError(file: string, problem: string, cause?: unknown): ContextError {
+  return new ContextError("store_corrupt", `the store cannot be read: ${problem}`, {
+    file,
+    hint: "It was left as it is. Restore it from a backup, or move it away to start with an empty store.",
+    cause,
+  });
+}
+
+function busyError(cause: unknown, file: string, waitMs: number): ContextError {
+  return new ContextError("store_unavailable", `the store was in use by another process for ${waitMs} ms`, {
+    file,
+    hint: "Try again, or end the process that holds the file.",
+    cause,
+  });
+}
+
+function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(driverCode(error));
+}
+
+/** What no table knows is a bug and comes through as it is. */
+function translate(error: unknown, file: string): unknown {
+  const code = driverCode(error);
+  const reason = error instanceof Error ? error.message : "";
+  if (code.startsWith("SQLITE_NOTADB")) return damagedError(file, "the file is not a database", error);
+  if (code.startsWith("SQLITE_CORRUPT")) return damagedError(file, `the file is damaged (${reason})`, error);
+  if (code.startsWith("SQLITE_CANTOPEN")) return unavailableError(file, "the file cannot be opened", error);
+  if (/^SQLITE_(READONLY|IOERR|FULL|PERM|NOLFS|PROTOCOL)/.test(code)) {
+    return unavailableError(file, reason, error);
+  }
+  if (/^E[A-Z]+$/.test(code)) return unavailableError(file, reasons[code] ?? reason, error);
+  return error;
+}
