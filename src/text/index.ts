@@ -1,0 +1,2 @@
+export { closest, didYouMean } from "./closest.ts";
+export { printable, printableLines } from "./printable.ts";
