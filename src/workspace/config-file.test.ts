@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { parseConfigFile } from "./config-file.ts";
+
+function problemsOf(text: string): string[] {
+  return parseConfigFile(text).problems.map(({ line, message }) => `${line}: ${message}`);
+}
+
+test("values come back as written, each with its line", () => {
+  const file = parseConfigFile(
+    "# comment\ncounter: bytes/4\n\ncontext:\n  shares: { project: 0.5 }\n  max_tokens: 9\n",
+  );
+  expect(file.problems).toEqual([]);
+  expect(file.values).toEqual({ counter: "bytes/4", context: { max_tokens: 9, shares: { project: 0.5 } } });
+  expect(file.lineOf(["counter"])).toBe(2);
+  expect(file.lineOf(["context", "shares", "project"])).toBe(5);
+  expect(file.lineOf(["context", "max_tokens"])).toBe(6);
+});
+
+test("an empty file, a comment alone and Windows line ends are fine", () => {
+  for (const text of ["", "# nothing yet\n", "---\n", "\uFEFFtitle: x\r\nprofile: y\r\n"]) {
+    expect(problemsOf(text)).toEqual([]);
+  }
+});
+
+test("an unknown key gets a suggestion, or the list of what is allowed", () => {
+  expect(problemsOf("title: x\nconter: auto\n")).toEqual([
+    '2: unknown key "conter". Did you mean "counter"?',
+  ]);
+  expect(problemsOf("history:\n  window: 3\n")).toEqual([
+    '2: unknown key "history.window". Allowed are policy, threshold, keep, reserve.',
+  ]);
+  expect(problemsOf("context:\n  shares:\n    prior-work: 0.1\n")).toEqual([
+    '3: unknown key "context.shares.prior-work". Did you mean "prior_work"?',
+  ]);
+});
+
+test("a wrong value says what is allowed and what was there", () => {
+  expect(problemsOf("on_overflow: dorp")).toEqual([
+    '1: "on_overflow" must be one of drop, thin, not "dorp". Did you mean "drop"?',
+  ]);
+  expect(problemsOf("verbosity: { claude-code: 3 }")).toEqual([
+    '1: "verbosity.claude-code" must be one of minimal, standard, full, not 3',
+  ]);
+  expect(problemsOf("tools: claude-code")).toEqual(['1: "tools" must be a list, not "claude-code"']);
+  expect(problemsOf("tools:\n- a\n- {}\n")).toEqual(['3: "tools.1" must be a text, not a mapping']);
+  expect(problemsOf("title:\n")).toEqual(['1: "title" must be a text, not empty']);
+  expect(problemsOf('title: ""\n')).toEqual(['1: "title" must be a text that is not empty, not ""']);
+  expect(problemsOf("session: 5")).toEqual(['1: "session" must be a mapping of keys, not 5']);
+  expect(problemsOf("verbosity: []")).toEqual(['1: "verbosity" must be a mapping of keys, not a list']);
+});
+
+test("numbers are checked for their kind and range", () => {
+  expect(problemsOf("session: { total: 0 }")).toEqual(['1: "session.total" must be at least 1, not 0']);
+  expect(problemsOf("history: { threshold: 0 }")).toEqual(['1: "history.threshold" must be above 0, not 0']);
+  expect(problemsOf("history: { threshold: 1.5 }")).toEqual([
+    '1: "history.threshold" must be at most 1, not 1.5',
+  ]);
+  expect(problemsOf("history: { keep: 2.5 }")).toEqual(['1: "history.keep" must be a whole number, not 2.5']);
+  expect(problemsOf("history: { keep: ten }")).toEqual(['1: "history.keep" must be a number, not "ten"']);
+  expect(problemsOf("history: { keep: .nan }")).toEqual(['1: "history.keep" must be a number, not NaN']);
+});
+
+test("a missing part of a pair is named", () => {
+  expect(problemsOf("title: x\ncompany:\n  revision: main\n")).toEqual(['2: "company.source" is missing']);
+});
+
+test("all problems are reported, in the order of their lines", () => {
+  expect(problemsOf("session: { total: x }\ntitel: y\nhistory:\n  policy: rcf\n")).toEqual([
+    '1: "session.total" must be a number, not "x"',
+    '2: unknown key "titel". Did you mean "title"?',
+    expect.stringContaining('4: "history.policy" must be one of economic,'),
+  ]);
+});
+
+test("a file that is no mapping is refused", () => {
+  expect(problemsOf("- counter\n")).toEqual(["1: must be a mapping of keys, not a list"]);
+  expect(problemsOf("counter\n")).toEqual(['1: must be a mapping of keys, not "counter"']);
+});
+
+test("malformed YAML names the line", () => {
+  expect(problemsOf("title: x\ncounter: [a\nprofile: y\n")[0]).toMatch(/^[23]: malformed YAML: /);
+  expect(problemsOf("title: x\ntitle: y\n")).toEqual([expect.stringMatching(/^2: malformed YAML: .*unique/)]);
+  expect(problemsOf("title: *nobody\n")).toEqual([expect.stringMatching(/^1: malformed YAML: /)]);
+  expect(problemsOf("title: x\n---\ntitle: y\n")[0]).toMatch(/^\d: malformed YAML: .*document/);
+});
+
+test("aliases that would grow without end are refused, not expanded", () => {
+  const bomb = ["a: &a [x,x,x,x,x,x,x,x,x,x]"];
+  for (let level = 0; level < 8; level++) {
+    const [from, to] = ["abcdefghi"[level], "abcdefghi"[level + 1]];
+    bomb.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(",")}]`);
+  }
+  expect(problemsOf(bomb.join("\n"))).toEqual([expect.stringContaining("malformed YAML")]);
+});

@@ -1,0 +1,127 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { defaultConfig } from "./config.ts";
+import { loadConfig } from "./load-config.ts";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "plimsoll-config-"));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+function load(cwd = "project", env: Record<string, string> = {}) {
+  mkdirSync(join(root, cwd), { recursive: true });
+  return loadConfig({ cwd: join(root, cwd), env: { HOME: join(root, "home"), ...env } });
+}
+
+test("without files every value is a default", async () => {
+  const { values, sources } = await load();
+  expect(values).toEqual(defaultConfig);
+  expect(new Set(Object.values(sources))).toEqual(new Set(["default"]));
+  expect(sources).toMatchObject({
+    counter: "default",
+    "context.shares.fabric": "default",
+    verbosity: "default",
+  });
+});
+
+test("the project wins over the user, key by key", async () => {
+  write(
+    "home/.config/plimsoll/config.yaml",
+    "title: Mine\nprofile: user\nhistory: { keep: 3, reserve: 5 }\n",
+  );
+  write("project/.plimsoll/config.yaml", "counter: bytes/4\nprofile: project\nhistory:\n  keep: 4\n");
+  const { values, sources } = await load();
+  expect(values).toEqual({
+    ...defaultConfig,
+    counter: "bytes/4",
+    title: "Mine",
+    profile: "project",
+    history: { ...defaultConfig.history, keep: 4, reserve: 5 },
+  });
+  expect(sources).toMatchObject({
+    counter: "project .plimsoll/config.yaml:1",
+    title: "user ~/.config/plimsoll/config.yaml:1",
+    profile: "project .plimsoll/config.yaml:2",
+    "history.keep": "project .plimsoll/config.yaml:4",
+    "history.reserve": "user ~/.config/plimsoll/config.yaml:3",
+    "history.policy": "default",
+  });
+});
+
+test("entries of a mapping are joined, and the mapping itself is no longer a default", async () => {
+  write("home/.config/plimsoll/config.yaml", "verbosity: { cursor: full, codex: full }\n");
+  write("project/.plimsoll/config.yaml", "verbosity: { codex: minimal }\nprices: {}\n");
+  const { values, sources } = await load();
+  expect(values.verbosity).toEqual({ cursor: "full", codex: "minimal" });
+  expect(sources).not.toHaveProperty("verbosity");
+  expect(sources["verbosity.cursor"]).toMatch(/^user /);
+  expect(sources["verbosity.codex"]).toMatch(/^project /);
+  expect(sources.prices).toBe("project .plimsoll/config.yaml:2");
+});
+
+test("the company layer is never mixed from two files", async () => {
+  write("home/.config/plimsoll/config.yaml", "company: { source: ../a, revision: v1 }\n");
+  write("project/.plimsoll/config.yaml", "company: { source: ../b }\n");
+  const { values, sources } = await load();
+  expect(values.company).toEqual({ source: "../b" });
+  expect(sources.company).toBe("project .plimsoll/config.yaml:1");
+});
+
+test("the file is found from a subdirectory, shown relative to it", async () => {
+  write("project/.plimsoll/config.yaml", "title: Up\n");
+  expect((await load("project/a/b")).sources.title).toBe("project ../../.plimsoll/config.yaml:1");
+});
+
+test("the search ends at the root of the repository", async () => {
+  write("project/.plimsoll/config.yaml", "title: Outer\n");
+  write("project/inner/.git/HEAD", "");
+  expect((await load("project/inner/src")).values.title).toBe("Developer Context");
+});
+
+test("the search ends at HOME", async () => {
+  write(".plimsoll/config.yaml", "title: Outer\n");
+  expect((await load("home/work")).values.title).toBe("Developer Context");
+});
+
+test("XDG_CONFIG_HOME moves the user's file, which is then shown in full when it lies outside HOME", async () => {
+  write("xdg/plimsoll/config.yaml", "title: Xdg\n");
+  const { sources } = await load("project", { XDG_CONFIG_HOME: join(root, "xdg") });
+  expect(sources.title).toBe(`user ${join(root, "xdg/plimsoll/config.yaml")}:1`);
+});
+
+test("the problems of both files come in one error that stands at the first", async () => {
+  write("home/.config/plimsoll/config.yaml", "\nconter: auto\n");
+  write("project/.plimsoll/config.yaml", "title: 3\nhistory: { keep: -1 }\n");
+  await expect(load()).rejects.toMatchObject({
+    code: "invalid_config",
+    file: "~/.config/plimsoll/config.yaml",
+    line: 2,
+    message: [
+      'unknown key "conter". Did you mean "counter"?',
+      '.plimsoll/config.yaml:1: "title" must be a text, not 3',
+      '.plimsoll/config.yaml:2: "history.keep" must be at least 0, not -1',
+    ].join("\n"),
+  });
+});
+
+test("a configuration file that cannot be read is an error, not an absence", async () => {
+  mkdirSync(join(root, "project/.plimsoll/config.yaml"), { recursive: true });
+  await expect(load()).rejects.toMatchObject({
+    code: "unreadable_input",
+    message: "is a directory",
+    file: ".plimsoll/config.yaml",
+  });
+});
+
+test("a file where the directory should be is no configuration", async () => {
+  write("project/.plimsoll", "");
+  expect((await load()).values).toEqual(defaultConfig);
+});
