@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createOutput, type OutputOptions } from "./output.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function capture(options: Partial<OutputOptions> & { tty?: boolean } = {}) {
+  const written = { stdout: "", stderr: "" };
+  const stream = (name: "stdout" | "stderr") => ({
+    isTTY: options.tty,
+    columns: 20,
+    write: (text: string) => {
+      written[name] += text;
+    },
+  });
+  const defaults = { env: {}, json: false, quiet: false, stdout: stream("stdout"), stderr: stream("stderr") };
+  return { written, output: createOutput({ ...defaults, ...options }) };
+}
+
+test("results go to stdout, notes and problems to stderr, each as whole lines", () => {
+  const { written, output } = capture();
+  output.result("a\n");
+  output.result("b");
+  output.note("c");
+  output.problem("d");
+  expect(written).toEqual({ stdout: "a\nb\n", stderr: "plimsoll: c\nplimsoll: d\n" });
+});
+
+test("quiet hides notes and progress, never problems or results", () => {
+  const { written, output } = capture({ quiet: true, tty: true });
+  output.note("hidden");
+  output.progress("hidden");
+  vi.advanceTimersByTime(5000);
+  output.problem("shown");
+  output.result("shown");
+  expect(written).toEqual({ stdout: "shown\n", stderr: "plimsoll: shown\n" });
+});
+
+test("progress shows after a second, with the latest text, cut to the terminal, and goes away before other lines", () => {
+  const { written, output } = capture({ tty: true });
+  output.progress("first");
+  vi.advanceTimersByTime(900);
+  output.progress("second, longer than the terminal is wide");
+  expect(written.stderr).toBe("");
+  vi.advanceTimersByTime(150);
+  expect(written.stderr).toBe("\r\u001b[Ksecond, longer than");
+  output.problem("x");
+  expect(written.stderr.endsWith("\r\u001b[Kplimsoll: x\n")).toBe(true);
+  output.settle();
+  const before = written.stderr;
+  vi.advanceTimersByTime(5000);
+  expect(written.stderr).toBe(before);
+});
+
+test("work that ends within a second shows no progress, nor does a stream that is no terminal", () => {
+  const short = capture({ tty: true });
+  short.output.progress("x");
+  vi.advanceTimersByTime(999);
+  short.output.settle();
+  const piped = capture();
+  piped.output.progress("x");
+  const dumb = capture({ tty: true, env: { TERM: "dumb" } });
+  dumb.output.progress("x");
+  vi.advanceTimersByTime(5000);
+  expect([short.written.stderr, piped.written.stderr, dumb.written.stderr]).toEqual(["", "", ""]);
+});
+
+test("colours need a terminal that can show them, or FORCE_COLOR; NO_COLOR always wins", () => {
+  const coloured = (tty: boolean, env: Record<string, string>) =>
+    capture({ tty, env }).output.style.bold("x") !== "x";
+  expect(coloured(true, {})).toBe(true);
+  expect(coloured(false, {})).toBe(false);
+  expect(coloured(false, { CI: "1" })).toBe(false);
+  expect(coloured(true, { TERM: "dumb" })).toBe(false);
+  expect(coloured(true, { NO_COLOR: "1" })).toBe(false);
+  expect(coloured(true, { NO_COLOR: "" })).toBe(true);
+  expect(coloured(false, { FORCE_COLOR: "1" })).toBe(true);
+  expect(coloured(true, { FORCE_COLOR: "0" })).toBe(false);
+  expect(coloured(true, { FORCE_COLOR: "1", NO_COLOR: "1" })).toBe(false);
+});

@@ -1,0 +1,96 @@
+/** The two streams and what may go on each: results on stdout, everything else on stderr. */
+import picocolors from "picocolors";
+import type { Environment } from "../workspace/index.ts";
+
+export interface Output {
+  readonly json: boolean;
+  /** Whether a person looks at stdout. */
+  readonly terminal: boolean;
+  readonly columns: number | undefined;
+  /** Styles for stdout; they do nothing where colours are off. */
+  readonly style: Style;
+  result(text: string): void;
+  /** A line that `--quiet` hides. */
+  note(text: string): void;
+  /** A line that nothing hides. */
+  problem(text: string): void;
+  /** Shows a line on a terminal once the work has taken a second; the next text replaces it. */
+  progress(text: string): void;
+  /** Takes the progress line away. */
+  settle(): void;
+}
+
+export type Style = Pick<ReturnType<typeof picocolors.createColors>, "bold" | "dim">;
+
+export interface TextStream {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+  write(text: string): unknown;
+}
+
+export interface OutputOptions {
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  readonly env: Environment;
+  readonly json: boolean;
+  readonly quiet: boolean;
+}
+
+export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions): Output {
+  const bar = createProgress(stderr, !quiet && stderr.isTTY === true && env.TERM !== "dumb");
+  const line = (stream: TextStream, text: string) => {
+    bar.clear();
+    stream.write(text.endsWith("\n") ? text : `${text}\n`);
+  };
+  return {
+    json,
+    terminal: stdout.isTTY === true,
+    columns: stdout.columns,
+    style: picocolors.createColors(hasColours(stdout, env)),
+    result: (text) => line(stdout, text),
+    note: (text) => (quiet ? undefined : line(stderr, `plimsoll: ${text}`)),
+    problem: (text) => line(stderr, `plimsoll: ${text}`),
+    progress: bar.show,
+    settle: bar.stop,
+  };
+}
+
+/** Not left to picocolors: it also colours pipes when CI is set. See https://no-color.org and https://force-color.org. */
+function hasColours(stream: TextStream, env: Environment): boolean {
+  if (env.NO_COLOR) return false;
+  if (env.FORCE_COLOR) return env.FORCE_COLOR !== "0" && env.FORCE_COLOR !== "false";
+  return stream.isTTY === true && env.TERM !== "dumb";
+}
+
+interface Progress {
+  show(text: string): void;
+  clear(): void;
+  stop(): void;
+}
+
+function createProgress(stream: TextStream, enabled: boolean): Progress {
+  let latest = "";
+  let drawn = false;
+  let timer: NodeJS.Timeout | undefined;
+  const clear = () => {
+    if (drawn) stream.write("\r\u001b[K");
+    drawn = false;
+  };
+  const draw = () => {
+    stream.write(`\r\u001b[K${latest.slice(0, (stream.columns || 80) - 1)}`);
+    drawn = true;
+    timer = setTimeout(draw, 100).unref();
+  };
+  return {
+    show: (text) => {
+      latest = text;
+      if (enabled) timer ??= setTimeout(draw, 1000).unref();
+    },
+    clear,
+    stop: () => {
+      clearTimeout(timer);
+      timer = undefined;
+      clear();
+    },
+  };
+}

@@ -1,0 +1,39 @@
+/** Expected errors are one line and exit 1, or 2 for wrong usage. Anything else is a bug: stack, exit 70. */
+import { inspect } from "node:util";
+import { ContextError, type ErrorCode } from "../errors.ts";
+import { printable, printableLines } from "../text/index.ts";
+import type { Output } from "./output.ts";
+
+export const exitCodes = { done: 0, failed: 1, usage: 2, bug: 70, interrupted: 130 } as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+const usageCodes: readonly ErrorCode[] = ["usage", "unknown_counter"];
+
+/** Tells the error on stderr, and with `--json` as a value on stdout too. */
+export function reportError(error: unknown, output: Output): ExitCode {
+  output.settle();
+  if (!(error instanceof ContextError)) return reportBug(error, output);
+  const { code, message, hint, file, line } = error;
+  output.problem(describe(error));
+  if (output.json) printJson(output, { code, message, hint: hint ?? null, file, line });
+  return usageCodes.includes(code) ? exitCodes.usage : exitCodes.failed;
+}
+
+/** `file:line: message`, then what to do: in the same line where there is only one. */
+function describe({ message, hint, file, line }: ContextError): string {
+  const place = file === undefined ? "" : `${printable(file)}${line === undefined ? "" : `:${line}`}: `;
+  const advice = hint === undefined ? "" : `${message.includes("\n") ? "\n" : ". "}${hint}`;
+  return printableLines(`${place}${message}${advice}`);
+}
+
+function reportBug(error: unknown, output: Output): ExitCode {
+  const hint = "This is a bug in plimsoll. Please report it with the lines above.";
+  output.problem(`${inspect(error)}\n${hint}`);
+  const message = error instanceof Error ? error.message : String(error);
+  if (output.json) printJson(output, { code: "internal", message, hint });
+  return exitCodes.bug;
+}
+
+function printJson(output: Output, error: object): void {
+  output.result(JSON.stringify({ error }, null, 2));
+}

@@ -1,0 +1,161 @@
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { ContextError } from "../errors.ts";
+import { type Call, type Command, type CommandEntry, type CommandResult, defineCommand } from "./command.ts";
+import { describeCommands } from "./completion/describe-commands.ts";
+import type { Program } from "./find-command.ts";
+import { runCli } from "./run-cli.ts";
+
+function entry(name: string, loaded: Awaited<ReturnType<CommandEntry["load"]>>): CommandEntry {
+  return { name, summary: `does ${name}`, load: async () => loaded };
+}
+
+function command(run: (call: Call) => Promise<CommandResult | undefined>): Command {
+  return defineCommand({
+    arguments: [{ name: "ID", optional: true, summary: "which one" }],
+    options: {
+      "max-tokens": { value: "N", summary: "how many" },
+      level: { short: "l", value: "L", choices: ["low", "high"], summary: "level" },
+    },
+    examples: [{ line: "plimsoll packs list", meaning: "all" }],
+    run,
+  });
+}
+
+const examples = [{ line: "plimsoll packs", meaning: "more" }];
+const echo = command(async ({ arguments: given, options }) => ({
+  json: { given, options },
+  text: `got ${given.join()}`,
+}));
+const throwing = (error: unknown) => command(() => Promise.reject(error));
+const program: Program = {
+  summary: "A program.",
+  examples,
+  subcommands: [
+    entry("packs", { examples, subcommands: [entry("list", echo), entry("lint", echo)] }),
+    entry("bug", throwing(new TypeError("undefined is not a function", { cause: new Error("root") }))),
+    entry("odd", throwing("just a text")),
+    entry(
+      "wrong",
+      throwing(
+        new ContextError("invalid_config", "first\na/b:2: second", {
+          file: "a\u001bb",
+          line: 3,
+          hint: "Do this.",
+        }),
+      ),
+    ),
+    entry("counter", throwing(new ContextError("unknown_counter", 'unknown counter "x"'))),
+    entry(
+      "silent",
+      command(async () => undefined),
+    ),
+    entry(
+      "failed",
+      command(async () => ({ json: [], text: "", failed: true })),
+    ),
+    { name: "broken", summary: "", load: () => Promise.reject(new Error("cannot load")) },
+  ],
+};
+
+async function run(...args: string[]) {
+  const written = { stdout: "", stderr: "" };
+  const stream = (name: "stdout" | "stderr") => ({
+    write: (text: string) => {
+      written[name] += text;
+    },
+  });
+  const world = {
+    env: {},
+    stdin: Readable.from([]),
+    cwd: () => "/",
+    stdout: stream("stdout"),
+    stderr: stream("stderr"),
+  };
+  const code = await runCli(args, world, program);
+  return { code, ...written };
+}
+
+test("a subcommand runs with its arguments and options, global switches at any place", async () => {
+  for (const args of [
+    ["packs", "list", "a", "--max-tokens", "5", "-l", "low", "--json"],
+    ["--json", "packs", "-q", "list", "--max-tokens=5", "--level=low", "a"],
+  ]) {
+    const { code, stdout } = await run(...args);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ given: ["a"], options: { "max-tokens": "5", level: "low" } });
+  }
+  expect(await run("packs", "list", "a")).toEqual({ code: 0, stdout: "got a\n", stderr: "" });
+});
+
+test("a group alone shows its help, as does help with its name", async () => {
+  const group = await run("packs");
+  expect(group).toMatchObject({ code: 0, stderr: "" });
+  expect(group.stdout).toContain("Usage: plimsoll packs COMMAND");
+  expect(group.stdout).toMatch(/list +does list\n +lint +does lint/);
+  expect(await run("help", "packs")).toEqual(group);
+  expect((await run("help", "packs", "lint")).stdout).toContain("Usage: plimsoll packs lint [options] [ID]");
+});
+
+test("an unknown subcommand is wrong usage with a suggestion", async () => {
+  expect(await run("packs", "lsit")).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: 'plimsoll: unknown command "packs lsit". Did you mean "list"?\n',
+  });
+});
+
+test("a value outside the choices is wrong usage", async () => {
+  const { code, stderr } = await run("packs", "list", "--level", "hgih");
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: 'plimsoll: unknown level "hgih". Did you mean "high"? Choose from low, high.\n',
+  });
+});
+
+test("a bug shows its stack and exits 70, with --json as a value too", async () => {
+  const { code, stdout, stderr } = await run("bug", "--json");
+  expect(code).toBe(70);
+  expect(stderr).toMatch(/^plimsoll: TypeError: undefined is not a function\n +at /);
+  expect(stderr).toContain("Error: root");
+  expect(stderr).toMatch(/This is a bug in plimsoll\..*\n$/);
+  expect(JSON.parse(stdout).error).toMatchObject({
+    code: "internal",
+    message: "undefined is not a function",
+  });
+  expect(await run("odd")).toMatchObject({ code: 70, stdout: "" });
+  expect(await run("broken")).toMatchObject({ code: 70, stdout: "" });
+});
+
+test("an expected error has its place, its lines and its hint, with control characters made visible", async () => {
+  expect(await run("wrong")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "plimsoll: a\\x1bb:3: first\na/b:2: second\nDo this.\n",
+  });
+  expect(JSON.parse((await run("wrong", "--json")).stdout)).toEqual({
+    error: {
+      code: "invalid_config",
+      message: "first\na/b:2: second",
+      hint: "Do this.",
+      file: "a\u001bb",
+      line: 3,
+    },
+  });
+});
+
+test("an unknown counter from anywhere is wrong usage", async () => {
+  expect((await run("counter")).code).toBe(2);
+});
+
+test("a command may print nothing, and may fail with a result", async () => {
+  expect(await run("silent")).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await run("failed")).toEqual({ code: 1, stdout: "", stderr: "" });
+  expect(await run("failed", "--json")).toEqual({ code: 1, stdout: "[]\n", stderr: "" });
+});
+
+test("completion knows the subcommands of a group", async () => {
+  const nodes = await describeCommands(program.subcommands.slice(0, 1));
+  expect(nodes.map(({ path }) => path.join(" "))).toEqual(["", "packs", "packs list", "packs lint"]);
+  expect(nodes[2]?.options.map(({ name }) => name)).toEqual(["max-tokens", "level", "json", "quiet", "help"]);
+});

@@ -1,0 +1,103 @@
+/** One command line from start to end: find the command, parse, run, print. Never throws: the answer is the exit code. */
+import { ContextError } from "../errors.ts";
+import type { Environment } from "../workspace/index.ts";
+import type { Call, CommandResult } from "./command.ts";
+import { commandTable } from "./command-table.ts";
+import { type CommandTarget, findCommand, type Program, type Target } from "./find-command.ts";
+import { createOutput, type Output, type TextStream } from "./output.ts";
+import { type ExitCode, exitCodes, reportError } from "./report-error.ts";
+import { readVersion } from "./version.ts";
+
+/** The process, or a stand-in for it. */
+export interface World {
+  readonly env: Environment;
+  readonly stdin: AsyncIterable<Buffer>;
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  cwd(): string;
+}
+
+const program: Program = {
+  summary: "Keeps everything an AI agent reads within a token budget.",
+  subcommands: commandTable,
+  examples: [
+    { line: "plimsoll count .", meaning: "how many tokens this directory holds" },
+    { line: "git diff | plimsoll count --model gpt-5", meaning: "what a model would see of a diff" },
+    { line: "plimsoll help count", meaning: "all about one command" },
+  ],
+};
+
+export async function runCli(
+  args: readonly string[],
+  world: World,
+  commands: Program = program,
+): Promise<ExitCode> {
+  const switches = switchesOf(args);
+  const has = (...flags: readonly string[]) => flags.some((flag) => switches.includes(flag));
+  const output = createOutput({ ...world, json: has("--json"), quiet: has("--quiet", "-q") });
+  try {
+    const first = args.findIndex((each) => !each.startsWith("-"));
+    const helpAsked = args[first] === "help";
+    const target = await findCommand(helpAsked ? args.toSpliced(first, 1) : args, commands);
+    if ("group" in target && has("--version", "-V")) return printVersion(output);
+    if ("group" in target || helpAsked || has("--help", "-h")) return await printHelp(target, output);
+    return await runCommand(target, { ...world, commands: commands.subcommands }, output);
+  } catch (error) {
+    return reportError(error, output);
+  }
+}
+
+/** What stands before `--`, with -qh taken apart. */
+function switchesOf(args: readonly string[]): string[] {
+  const before = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
+  return before.flatMap((each) =>
+    /^-[a-z]+$/i.test(each) ? [...each.slice(1)].map((letter) => `-${letter}`) : each,
+  );
+}
+
+function printVersion(output: Output): ExitCode {
+  return printResult({ json: { version: readVersion() }, text: readVersion() }, output);
+}
+
+async function printHelp(target: Target, output: Output): Promise<ExitCode> {
+  const { renderHelp } = await import("./help.ts");
+  const help = renderHelp(target, output);
+  return printResult({ json: { help }, text: help }, output);
+}
+
+async function runCommand(
+  target: CommandTarget,
+  world: World & Pick<Call, "commands">,
+  output: Output,
+): Promise<ExitCode> {
+  const { parseArguments } = await import("./parse-arguments.ts");
+  const parsed = parseArguments(target);
+  const { env, stdin, commands } = world;
+  const result = await target.command.run({
+    ...parsed,
+    cwd: currentDirectory(world),
+    env,
+    stdin,
+    commands,
+    output,
+  });
+  output.settle();
+  return result === undefined ? exitCodes.done : printResult(result, output);
+}
+
+function printResult({ json, text, failed }: CommandResult, output: Output): ExitCode {
+  if (output.json) output.result(JSON.stringify(json, null, 2));
+  else if (text !== "") output.result(text);
+  return failed ? exitCodes.failed : exitCodes.done;
+}
+
+function currentDirectory(world: World): string {
+  try {
+    return world.cwd();
+  } catch (cause) {
+    throw new ContextError("unreadable_input", "the current directory no longer exists", {
+      hint: "Change to one that does.",
+      cause,
+    });
+  }
+}

@@ -1,0 +1,81 @@
+import { type SpawnOptionsWithoutStdio, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const mainFile: string = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+export interface Run {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Sandbox {
+  /** Where the command runs, and HOME beside it. */
+  cwd: string;
+  home: string;
+  env: Record<string, string>;
+  write(path: string, content: string | Buffer): void;
+  /** Runs the built command. Standard input is closed unless given. */
+  run(args: readonly string[], options?: RunOptions): Promise<Run>;
+  remove(): void;
+}
+
+export interface RunOptions {
+  input?: string | Buffer;
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Words before the command, such as `setpriv …`. */
+  wrapper?: readonly string[];
+}
+
+/** A directory and a HOME of its own, so that nothing of the machine's configuration is seen. */
+export function createSandbox(): Sandbox {
+  const root = mkdtempSync(join(tmpdir(), "plimsoll-e2e-"));
+  const [cwd, home] = [join(root, "project"), join(root, "home")];
+  mkdirSync(cwd);
+  mkdirSync(home);
+  const env = { PATH: process.env.PATH ?? "", HOME: home };
+  return {
+    cwd,
+    home,
+    env,
+    write(path, content) {
+      mkdirSync(dirname(join(cwd, path)), { recursive: true });
+      writeFileSync(join(cwd, path), content);
+    },
+    run(args, options = {}) {
+      const [command = "", ...rest] = [...(options.wrapper ?? []), process.execPath, mainFile, ...args];
+      return runProcess([command, ...rest], {
+        cwd: options.cwd ?? cwd,
+        env: { ...env, ...options.env },
+        input: options.input,
+      });
+    },
+    remove: () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+export function runProcess(
+  [command = "", ...args]: readonly string[],
+  { input, ...options }: SpawnOptionsWithoutStdio & { input?: string | Buffer | undefined },
+): Promise<Run> {
+  const child = spawn(command, args, {
+    ...options,
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+  });
+  const run: Run = { code: null, stdout: "", stderr: "" };
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    run.stdout += text;
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    run.stderr += text;
+  });
+  child.stdin?.on("error", () => {}).end(input);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ ...run, code }));
+  });
+}
