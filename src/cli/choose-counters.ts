@@ -37,7 +37,7 @@ function nameOfAuto({ options: { model }, output }: CounterCall): string {
   const { name, known } = counterNameForModel(model);
   if (!known) {
     const why = model === undefined ? "no --model given" : `unknown model "${model}"`;
-    output.note(`${why}: counting with ${name}, the dearest`);
+    output.note(`${why}: counting with ${name}, which counts highest`);
   }
   return name;
 }

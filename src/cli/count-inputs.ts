@@ -44,7 +44,7 @@ export async function countInputs(names: readonly string[], options: CountOption
     done++;
   }
   files.sort(byPath);
-  return { files, skipped: skipped.sort(byPath), total: totalOf(files, options.counters) };
+  return { files, total: totalOf(files, options.counters), skipped: skipped.sort(byPath) };
 }
 
 interface Input {

@@ -22,7 +22,7 @@ export function parseArguments(target: CommandTarget): ParsedArguments {
   try {
     parser.parse(target.rest, { from: "user" });
   } catch (error) {
-    throw error instanceof CommanderError ? usageError(error, target) : error;
+    throw error instanceof CommanderError ? usageError(error, target, parser.args) : error;
   }
   const specs = optionsOf(target);
   const options = Object.fromEntries(
@@ -31,6 +31,7 @@ export function parseArguments(target: CommandTarget): ParsedArguments {
   for (const [name, spec] of Object.entries(specs)) checkOption(options[name], name, spec);
   for (const [index, spec] of (target.command.arguments ?? []).entries()) {
     const given = spec.repeated ? parser.args.slice(index) : parser.args.slice(index, index + 1);
+    if (given.includes("")) throw new ContextError("usage", `${spec.name} is empty`);
     for (const value of given) checkChoice(value, spec.name.toLowerCase(), spec.choices);
   }
   return { arguments: parser.args, options };
@@ -69,8 +70,10 @@ function createOption(name: string, { short, value, summary, list, choices }: Op
   return option;
 }
 
-function usageError(error: CommanderError, target: CommandTarget): ContextError {
-  const message = messageOf(error);
+function usageError(error: CommanderError, target: CommandTarget, given: readonly string[]): ContextError {
+  const extra = given[target.command.arguments?.length ?? 0];
+  const message =
+    error.code === "commander.excessArguments" ? `unexpected argument "${extra}"` : messageOf(error);
   const flag = error.code === "commander.unknownOption" ? /"([^"=]*)/.exec(message)?.[1] : undefined;
   const known = Object.entries(optionsOf(target)).flatMap(([name, { short }]) => flagsOf(name, short));
   const meant = flag === undefined ? undefined : didYouMean(flag, known);

@@ -1,4 +1,5 @@
 /** What counting remembers for one counter: message objects already counted, and texts, for messages that were parsed anew. */
+import { ContextError } from "../errors.ts";
 import type { Counter } from "../tokens/index.ts";
 import { createContentCache, sampleKey } from "./content-cache.ts";
 import { type Fields, jsonAt } from "./fields.ts";
@@ -24,6 +25,11 @@ export interface CountedMessage {
 
 /** The cache of a counter; it lives as long as the counter does. */
 export function cacheOf(counter: Counter): CountCache {
+  if (typeof counter?.count !== "function") {
+    throw new ContextError("invalid_argument", "the second argument must be a counter", {
+      hint: "Make one with await createCounter(name).",
+    });
+  }
   let cache = caches.get(counter);
   if (cache === undefined) {
     const countText = createTextCounter(counter);

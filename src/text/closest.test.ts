@@ -35,3 +35,11 @@ test("a suggestion is a sentence, or nothing", () => {
   expect(didYouMean("cuont", commands)).toBe('Did you mean "count"?');
   expect(didYouMean("deploy", commands)).toBeUndefined();
 });
+
+test("one letter suggests nothing: every other one is near", () => {
+  expect(closest("-x", ["-q", "--all"])).toBeUndefined();
+});
+
+test("a word that is part of a name finds it", () => {
+  expect(closest("o200k", ["bytes/4", "estimate:o200k", "exact:o200k"])).toBe("estimate:o200k");
+});

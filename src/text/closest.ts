@@ -1,6 +1,9 @@
 /** The candidate a person most likely meant, `undefined` when none is near enough to be worth suggesting. Ties go to the earlier one. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const wanted = word.toLowerCase();
+  const letters = wanted.replace(/^-+/, "").length;
+  // Of one letter any other is one step away.
+  if (letters < 2) return undefined;
   const allowed = Math.max(1, Math.floor(wanted.length / 3));
   let best: string | undefined;
   let bestDistance = allowed + 1;
@@ -11,7 +14,7 @@ export function closest(word: string, candidates: readonly string[]): string | u
       bestDistance = distance;
     }
   }
-  return best;
+  return best ?? candidates.find((candidate) => candidate.toLowerCase().includes(wanted));
 }
 
 /** The suggestion as a sentence, or nothing. */

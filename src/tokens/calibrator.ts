@@ -1,7 +1,7 @@
 /** Corrects estimates by what the provider billed. Every response says how many tokens its whole request had, so that only
  *  what was appended since then has to be estimated, and that with a ratio learnt from the turns before. */
 import { ContextError } from "../errors.ts";
-import type { Family } from "./families.ts";
+import { type Family, families } from "./families.ts";
 
 export interface Calibrator {
   /** Takes the provider's count of a request whose estimate is known. A usage without input tokens is ignored. */
@@ -40,6 +40,11 @@ export interface CalibratorSnapshot {
 /** A calibrator for one conversation with one model. A snapshot of another family is left aside: its ratio means nothing here. */
 export function createCalibrator(options: { family: Family; snapshot?: CalibratorSnapshot }): Calibrator {
   const { family, snapshot } = options;
+  if (!families.includes(family)) {
+    throw new ContextError("invalid_argument", `unknown family "${family}"`, {
+      hint: `Families are ${families.join(", ")}.`,
+    });
+  }
   let state = snapshot?.family === family ? snapshot : freshState(family);
   return {
     observe({ estimated, usage }) {

@@ -34,6 +34,8 @@ The counter: --counter, else that of --model, else the configuration's, else aut
     const names = given.length > 0 ? given : [hasPipedInput() ? "-" : "."];
     const report = await countInputs(names, { cwd, stdin, counters, progress: output.progress });
     tellSkipped(report.skipped, output);
+    if (report.files.some(({ path, bytes }) => path === "-" && bytes === 0))
+      output.note("standard input was empty");
     return {
       json: { ...report, skipped: report.skipped.map(({ path, reason }) => ({ path, reason })) },
       text: renderReport(report, { output, all: options.all === true || !output.terminal }),

@@ -1,10 +1,11 @@
 /** What Anthropic bills for tools: the definitions, a system prompt of its own, fixed sizes for the tools it defines itself. */
-import { type Fields, jsonAt, stringAt } from "../fields.ts";
+import { type Fields, fail, jsonAt, stringAt } from "../fields.ts";
 import type { ToolChoice, ToolReading } from "../message-format.ts";
 
 /** `defer_loading`, `cache_control` and the like are not part of what the model reads. */
 export function readAnthropicTool(tool: Fields, path: string): ToolReading {
   const type = tool.type;
+  if (tool.function !== undefined) fail(`${path}.function`, "is no field of this format");
   if (typeof type === "string" && type !== "custom") return readProviderTool(tool, type, path);
   const { description, input_schema, input_examples } = tool;
   const name = stringAt(tool, "name", path);

@@ -128,3 +128,20 @@ describe("Anthropic blocks", () => {
     );
   });
 });
+
+it("refuses another provider's calls and tools, which it would not count", async () => {
+  const { countMessages, countTools } = await import("../index.ts");
+  const counter = { name: "characters", count: (text: string) => text.length };
+  const call = {
+    role: "assistant",
+    content: "",
+    tool_calls: [{ id: "1", function: { name: "f", arguments: "{}" } }],
+  };
+  expect(() => countMessages([call], counter)).toThrow("messages[0].tool_calls");
+  expect(() => countTools([{ type: "function", function: { name: "f" } }], counter)).toThrow(
+    "tools[0].function",
+  );
+  expect(() => countMessages([{ role: "user", content: "x" }], "bytes/4" as never)).toThrow(
+    "must be a counter",
+  );
+});

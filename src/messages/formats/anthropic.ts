@@ -22,6 +22,8 @@ export const anthropicFormat: MessageFormat = {
   },
   read(message, path) {
     roleAt(message, ["user", "assistant", "system"], path);
+    // Another provider's calls would be billed and not counted.
+    if (message.tool_calls !== undefined) fail(`${path}.tool_calls`, "is no field of this format");
     return readContent(message.content, `${path}.content`);
   },
   readTool: readAnthropicTool,

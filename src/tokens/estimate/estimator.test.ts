@@ -87,6 +87,6 @@ function chunksOfRepository(): string[] {
   );
   return files
     .filter((path) => path.endsWith(".ts") && !path.endsWith(".data.ts"))
-    .flatMap((path) => readFileSync(path, "utf8").match(/[^]{1,4000}/g) ?? [])
+    .flatMap((path) => readFileSync(path, "utf8").match(/[\s\S]{1,4000}/g) ?? [])
     .filter((chunk) => chunk.length > 1_000);
 }
