@@ -24,13 +24,25 @@ const pinned: readonly FeatureName[] = [
   "NEWLINE_INDENT",
 ];
 
-/** Tokens a unit where Claude's vocabularies differ from the scripts that were measured; those but ASCII are a guess, for want of labels. */
+/** Tokens a unit of scripts that the corpus may lack. cl100k's are from its tokenizer; Claude's, but ASCII, are a guess for want of labels. */
 const claudeUnits: readonly (readonly [Script, number])[] = [
   ["ascii", 0.3],
   ["indic", 0.85],
   ["southeast-asian", 1.1],
   ["other", 1.1],
 ];
+const scriptUnits: Readonly<Record<Family, readonly (readonly [Script, number])[]>> = {
+  o200k: [],
+  cl100k: [
+    ["ascii", 0],
+    ["caucasian", 1.75],
+    ["indic", 1.4],
+    ["southeast-asian", 1.7],
+    ["other", 1.4],
+  ],
+  "claude-3": claudeUnits,
+  "claude-5": claudeUnits,
+};
 
 const directory = process.argv[2];
 if (directory === undefined) {
@@ -108,8 +120,7 @@ function priorOf(family: Family): Float64Array {
   set("SCRIPT_UNIT", claude ? 0.6 : family === "cl100k" ? 0.9 : 0);
   set("SCRIPT_PIECE", family === "o200k" ? 1 : 0.2);
   set("UNKNOWN_UNIT", claude ? 1 : 2);
-  if (claude)
-    for (const [script, tokens] of claudeUnits)
-      prior[features.SCRIPT_UNIT + scripts.indexOf(script)] = tokens;
+  for (const [script, tokens] of scriptUnits[family])
+    prior[features.SCRIPT_UNIT + scripts.indexOf(script)] = tokens;
   return prior;
 }
