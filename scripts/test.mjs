@@ -1,5 +1,6 @@
 /**
- * The whole check: format and lint, types, build, tests. `--deep` runs the tests with their full numbers.
+ * The whole check: format and lint, types, build, unused code, the package, tests.
+ * `--deep` runs the tests with their full numbers.
  * Ends with a plain line "N passed, N failed" taken from vitest's own report, so that no step can pass unseen.
  */
 import { spawnSync } from "node:child_process";
@@ -17,6 +18,7 @@ const steps = [
   ["format and lint", "biome", ["check", "--error-on-warnings", "."]],
   ["types", "tsc", ["--noEmit"]],
   ["build", process.execPath, ["scripts/build.mjs"]],
+  ["unused code and package", "npm", ["run", "--silent", "check:package"]],
   ["tests", "vitest", ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`]],
 ];
 

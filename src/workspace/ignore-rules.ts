@@ -23,7 +23,7 @@ export async function openIgnoreRules(directory: string): Promise<IgnoreRules> {
 }
 
 /** The nearest directory, from here upward, that has an entry of that name. */
-export async function findUp(directory: string, name: string): Promise<string | undefined> {
+async function findUp(directory: string, name: string): Promise<string | undefined> {
   for (let current = resolve(directory); ; current = dirname(current)) {
     if (await exists(join(current, name))) return current;
     if (dirname(current) === current) return undefined;

@@ -2,7 +2,7 @@
 import { FEATURE_COUNT } from "./features.ts";
 
 /** Units that are scanned at a time: the copy of a long text stays small. */
-export const PART_LENGTH: number = 1 << 16;
+const PART_LENGTH: number = 1 << 16;
 
 const bytes: Buffer = Buffer.alloc(2 * PART_LENGTH);
 

@@ -1,0 +1,253 @@
+/** Each rule against a small tree that breaks it, so that no rule can pass by not looking. */
+import { expect, test } from "vitest";
+import { checkArchitecture, createProject, type Manifest } from "./check-architecture.ts";
+import { layerGroups } from "./layers.ts";
+
+const manifest: Manifest = {
+  name: "plimsoll",
+  exports: {
+    ".": "./dist/index.js",
+    "./errors": "./dist/errors.js",
+    "./store/sqlite": "./dist/store/sqlite.js",
+    "./schemas/*": "./schemas/*",
+  },
+  dependencies: { "gpt-tokenizer": "", libsql: "", zod: "", commander: "" },
+};
+
+/** A tree in order, with some of everything that is allowed. */
+const tree: Readonly<Record<string, string>> = {
+  "src/errors.ts": "export class ContextError extends Error {}",
+  "src/index.ts": 'export { count } from "./tokens/index.ts";',
+  "src/tokens/index.ts": 'export { count } from "./count.ts";',
+  "src/tokens/count.ts": `import { ContextError } from "../errors.ts";
+    export const count = async () => import("./exact/exact.ts");
+    export const failure = new ContextError();`,
+  "src/tokens/exact/exact.ts": 'export const load = () => import("gpt-tokenizer/bpeRanks/o200k_base");',
+  "src/store/index.ts": 'export type { Options } from "./sqlite.ts";',
+  "src/store/sqlite.ts": `import { readFileSync } from "node:fs";
+    import type Libsql from "libsql";
+    export type Options = { now: number };
+    export const open = () => [readFileSync, Date.now(), process.pid] as unknown as Libsql.Database;`,
+  "src/text/index.ts": `import { z } from "zod";
+    // process.env and Date.now() in a comment are no use of them; "Math.random()" in a string is none either
+    export const text = z.literal("Math.random()");
+    export const moment = (date: Date, step: { fetch: number }) => new Date(date.getTime() + step.fetch);
+    export const least = (a: unknown) => (a instanceof Date ? Math.min(1, Date.UTC(2020, 1), Date.parse("x")) : 0);`,
+  "src/text/text.test.ts": 'import { readFileSync } from "node:fs"; console.log(readFileSync, Date.now());',
+  "src/workspace/index.ts": `import { open } from "../store/sqlite.ts";
+    import { cwd } from "node:process";
+    export const workspace = [open, cwd, Date.now(), Math.random()];`,
+  "src/cli/main.ts": 'export const run = () => import("./commands/count.ts");',
+  "src/cli/commands/count.ts": 'import { Command } from "commander"; export const command = new Command();',
+};
+
+function problemsWith(changes: Readonly<Record<string, string>>, other: Partial<Manifest> = {}): string[] {
+  return checkArchitecture(createProject({ ...tree, ...changes }, { ...manifest, ...other }));
+}
+
+test("a tree in order has no problems", () => {
+  expect(problemsWith({})).toEqual([]);
+});
+
+test.each([
+  ["a static import", 'import { workspace } from "../workspace/index.ts"; export const x = workspace;'],
+  ["a type", 'import type { W } from "../workspace/index.ts"; export type X = W;'],
+  ["a type in place", 'export type X = import("../workspace/index.ts").W;'],
+  ["an export", 'export { workspace } from "../workspace/index.ts";'],
+  ["import()", 'export const x = () => import("../workspace/index.ts");'],
+])("a layer above is out of reach by %s", (_, text) => {
+  expect(problemsWith({ "src/text/upward.ts": text })).toEqual([
+    "src/text/upward.ts:1 → ../workspace/index.ts → breaks the layers: workspace lies above text.",
+  ]);
+});
+
+test("every layer sees those below it, none above it, and no sibling", () => {
+  const layers = layerGroups.flat().filter((layer) => !layer.endsWith(".ts"));
+  const order = layerGroups.flatMap((group, index) => group.map((layer) => ({ layer, index })));
+  const groupOf = (layer: string) => order.find((each) => each.layer === layer)?.index ?? -1;
+  const doors = Object.fromEntries(layers.map((layer) => [`src/${layer}/index.ts`, "export const x = 1;"]));
+  for (const from of layers) {
+    for (const to of layers) {
+      const importing = {
+        [`src/${from}/y.ts`]: `import { x } from "../${to}/index.ts"; export const y = x;`,
+      };
+      const allowed = from === to || groupOf(to) < groupOf(from);
+      const problems = checkArchitecture(createProject({ ...doors, ...importing }, manifest));
+      expect(problems, `${from} → ${to}`).toHaveLength(allowed ? 0 : 1);
+    }
+  }
+  expect(layers).toHaveLength(20);
+});
+
+test("siblings of a group do not know each other", () => {
+  expect(problemsWith({ "src/store/a.ts": 'export { count } from "../tokens/index.ts";' })).toEqual([
+    "src/store/a.ts:1 → ../tokens/index.ts → breaks the layers: tokens and store are siblings in one group and do not know each other.",
+  ]);
+});
+
+test("a folder is entered by its door alone, also by tests, and a package export is one", () => {
+  for (const file of ["src/text/a.ts", "src/text/a.test.ts"]) {
+    expect(problemsWith({ [file]: '\nexport { count } from "../tokens/count.ts";' })).toEqual([
+      `${file}:2 → ../tokens/count.ts → is no door. Import from src/tokens/index.ts or a file that package.json exports.`,
+    ]);
+  }
+  const { "./store/sqlite": _, ...exports } = manifest.exports;
+  expect(problemsWith({}, { exports })).toEqual([
+    "src/workspace/index.ts:1 → ../store/sqlite.ts → is no door. Import from src/store/index.ts or a file that package.json exports.",
+  ]);
+  expect(
+    problemsWith({
+      "src/tokens/exact/index.ts": "export const x = 1;",
+      "src/text/a.ts": 'export { x } from "../tokens/exact/index.ts";',
+    }),
+  ).toEqual([expect.stringContaining("../tokens/exact/index.ts → is no door.")]);
+});
+
+test.each([
+  ['export { count } from "../index.ts";', "../index.ts → is the root door"],
+  ['export { count } from "plimsoll/tokens";', "plimsoll/tokens → goes through the package's own name"],
+  ['export { x } from "../../bench/corpus.ts";', "../../bench/corpus.ts → is no TypeScript file in src"],
+  ["export const x = (name: string) => import(name);", "import(…) → has a computed name"],
+])("no way around the doors: %s", (text, problem) => {
+  expect(problemsWith({ "src/workspace/a.ts": text })).toContainEqual(expect.stringContaining(problem));
+});
+
+test("a folder without a layer is found", () => {
+  expect(problemsWith({ "src/magic/index.ts": "export const x = 1;" })).toEqual([
+    expect.stringContaining("src/magic/index.ts:1 → src/magic → is in no layer."),
+  ]);
+});
+
+test.each([
+  ["process.env.HOME", "process"],
+  ["process.cwd()", "process"],
+  ["globalThis.process", "globalThis"],
+  ["{ process }", "process"],
+  ["({ [process.pid]: 1 })", "process"],
+  ["(fetch: () => 1) => 1", "fetch"],
+  ["Date.now()", "Date.now"],
+  ['Date["now"]()', "Date.now"],
+  ["new Date()", "new Date()"],
+  ["new Date", "new Date()"],
+  ["Date()", "Date"],
+  ["Math.random()", "Math.random"],
+  ['Math["random"]()', "Math.random"],
+  ["[Math].length", "Math"],
+  ["setTimeout(() => 1, 5)", "setTimeout"],
+  ["setInterval", "setInterval"],
+  ["setImmediate", "setImmediate"],
+  ['fetch("http://x")', "fetch"],
+  ["crypto.randomUUID()", "crypto"],
+  ["performance.now()", "performance"],
+  ["console.log(1)", "console"],
+  ["import.meta.url", "import.meta"],
+  ['["b", "a"].sort((a, b) => a.localeCompare(b))', "localeCompare"],
+  ["(5).toLocaleString()", "toLocaleString"],
+])("%s is impure below the library, and fine above it", (expression, subject) => {
+  const text = `\n\nexport const x = () => (${expression});`;
+  expect(problemsWith({ "src/history/a.ts": text })).toEqual([
+    `src/history/a.ts:3 → ${subject} → is not pure, and everything at or below src/index.ts is. Let the caller pass it in.`,
+  ]);
+  expect(problemsWith({ "src/index.ts": text })).toHaveLength(1);
+  expect(problemsWith({ "src/workspace/a.ts": text })).toEqual([]);
+  expect(problemsWith({ "src/store/sqlite-lock.ts": text })).toEqual([]);
+});
+
+test.each(["fs", "fs/promises", "net", "http", "child_process", "os", "worker_threads", "timers", "process"])(
+  "node:%s stays out of the pure part, with or without its prefix",
+  (name) => {
+    for (const specifier of [`node:${name}`, name]) {
+      const text = `import * as x from "${specifier}"; export const y = x;`;
+      expect(problemsWith({ "src/store/memory.ts": text })).toEqual([
+        expect.stringContaining(`src/store/memory.ts:1 → ${specifier} → is not pure`),
+      ]);
+      expect(problemsWith({ "src/workspace/a.ts": text })).toEqual([]);
+    }
+  },
+);
+
+test.each([
+  ["src/text/a.ts", 'import { Command } from "commander";', "commander → is no package for code at or below"],
+  ["src/text/a.ts", 'import type { Command } from "commander";', "commander → is no package for code at or"],
+  ["src/text/a.ts", 'import type { Database } from "libsql";', "libsql → does not belong here"],
+  [
+    "src/text/a.ts",
+    'export const x = () => import("gpt-tokenizer");',
+    "gpt-tokenizer → does not belong here",
+  ],
+  [
+    "src/tokens/exact/a.ts",
+    'import * as x from "gpt-tokenizer/model/x";',
+    "model/x → is heavy. Load it with",
+  ],
+  ["src/store/sqlite.ts", 'import { Database } from "libsql";', "libsql → is heavy. Load it with import()"],
+  ["src/cli/a.ts", 'import fc from "fast-check";', "fast-check → is not among the dependencies"],
+  [
+    "src/cli/a.ts",
+    'import { x } from "@scope/name/deep";',
+    "@scope/name/deep → is not among the dependencies",
+  ],
+])("%s may not %s", (file, text, problem) => {
+  const problems = problemsWith({ "src/workspace/index.ts": "", [file]: text });
+  expect(problems).toEqual([expect.stringContaining(problem)]);
+  expect(problems[0]?.startsWith(`${file}:1 → `)).toBe(true);
+});
+
+test.each([
+  ["src/store/index.ts", 'export { open } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
+  ["src/store/index.ts", 'export { type Options } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
+  ["src/tokens/index.ts", 'import "./exact/exact.ts";', "./exact/exact.ts", "a counter's tables"],
+  ["src/cli/main.ts", 'import "./commands/count.ts";', "./commands/count.ts", "a command"],
+])("%s is light: %s is found", (entry, text, target, what) => {
+  const reached = `src/${entry.split("/")[1]}/${target.slice(2)}`;
+  expect(problemsWith({ [entry]: text })).toContainEqual(
+    `${entry}:1 → ${reached} → is ${what}, loaded together with ${entry}. Load it with import() where it is used.`,
+  );
+});
+
+test("what a door must not load is found over any number of files", () => {
+  const problems = problemsWith({
+    "src/tokens/count.ts": 'export { count } from "./far.ts";',
+    "src/tokens/far.ts": 'import "gpt-tokenizer"; export const count = 1;',
+  });
+  const chain =
+    "src/tokens/count.ts → src/tokens/far.ts → gpt-tokenizer → is a tokenizer, loaded together with";
+  expect(problems).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining(`src/tokens/index.ts:1 → ${chain} src/tokens/index.ts.`),
+      expect.stringContaining(`src/index.ts:1 → src/tokens/index.ts → ${chain} src/index.ts.`),
+    ]),
+  );
+});
+
+test.each([
+  ['export * from "./b.ts";', "export *"],
+  ['export * as b from "./b.ts";', "export *"],
+  ["export default 1;", "default export"],
+  ["const x = 1; export { x as default };", "default export"],
+  ['export { default } from "./b.ts";', "default export"],
+])("%s is no way to export", (text, subject) => {
+  expect(problemsWith({ "src/text/a.ts": text, "src/text/b.ts": "export const b = 1;" })).toEqual([
+    expect.stringContaining(`src/text/a.ts:1 → ${subject} → `),
+  ]);
+});
+
+test("names that say nothing are found, and only those", () => {
+  for (const name of ["utils.ts", "helpers.ts", "types.ts", "common.ts", "util.test.ts", "helpers/join.ts"]) {
+    expect(problemsWith({ [`src/cli/${name}`]: "" })).toEqual([
+      expect.stringContaining(`src/cli/${name}:1 → ${name.split("/")[0]} → says nothing.`),
+    ]);
+  }
+  expect(problemsWith({ "src/cli/type-guard.ts": "", "src/cli/commonmark.ts": "" })).toEqual([]);
+});
+
+test("more than 400 lines need a reason at the top", () => {
+  const lines = (count: number) => "export {};\n".repeat(count);
+  expect(problemsWith({ "src/cli/a.ts": lines(400) })).toEqual([]);
+  expect(problemsWith({ "src/cli/a.ts": lines(401) })).toEqual([
+    expect.stringContaining("src/cli/a.ts:401 → 401 lines → is too long"),
+  ]);
+  const reason = "/** Prices by model. Long because it is a table. */\n";
+  expect(problemsWith({ "src/cli/a.ts": reason + lines(401) })).toEqual([]);
+  expect(problemsWith({ "src/cli/a.ts": lines(401) + reason })).toHaveLength(1);
+});

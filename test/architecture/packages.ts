@@ -1,0 +1,65 @@
+/** Which packages a file may use, and which of them only at the moment they are needed. */
+import { isBuiltin } from "node:module";
+import { isPure } from "./layers.ts";
+import { isDriver } from "./purity.ts";
+import type { Import, Source } from "./source.ts";
+import type { Project, Violation } from "./violation.ts";
+
+interface PackageRule {
+  /** Loaded by import(), never together with the file. */
+  readonly lazy: boolean;
+  allows(path: string): boolean;
+}
+
+/** All that may stand at or below src/index.ts. */
+const purePackages: ReadonlyMap<string, PackageRule> = new Map([
+  ["gpt-tokenizer", { lazy: true, allows: (path) => path.startsWith("src/tokens/exact/") }],
+  ["libsql", { lazy: true, allows: (path) => isDriver(path) || path === "src/store/migrations.ts" }],
+  ["pg", { lazy: true, allows: isDriver }],
+  ["zod", { lazy: false, allows: () => true }],
+  ["yaml", { lazy: false, allows: () => true }],
+  ["smol-toml", { lazy: false, allows: () => true }],
+]);
+
+export function checkPackages(source: Source, project: Project): Violation[] {
+  if (source.isTest) return [];
+  return source.imports.flatMap((each) => {
+    const { specifier, line } = each;
+    if (specifier === undefined || specifier.startsWith(".")) return [];
+    const rule = isBuiltin(specifier)
+      ? builtinProblem(source.path)
+      : (packageProblem(source.path, each) ?? missingProblem(specifier, project));
+    return rule === undefined ? [] : { file: source.path, line, subject: specifier, rule };
+  });
+}
+
+function builtinProblem(path: string): string | undefined {
+  if (!isPure(path) || isDriver(path)) return undefined;
+  return "is not pure, and everything at or below src/index.ts is. Let the caller pass in what it gives.";
+}
+
+function packageProblem(path: string, { specifier = "", kind }: Import): string | undefined {
+  if (!isPure(path)) return undefined;
+  const name = packageOf(specifier);
+  const rule = purePackages.get(name);
+  if (rule === undefined) return `is no package for code at or below src/index.ts: ${listed()} are.`;
+  if (!rule.allows(path)) return `does not belong here: ${name} has its own files.`;
+  return rule.lazy && kind === "static" ? "is heavy. Load it with import() where it is used." : undefined;
+}
+
+function missingProblem(specifier: string, project: Project): string | undefined {
+  if (project.dependencies.has(packageOf(specifier))) return undefined;
+  return "is not among the dependencies in package.json, so an installed plimsoll would not find it.";
+}
+
+/** `@scope/name/file` → `@scope/name`. */
+export function packageOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+function listed(): string {
+  return [...purePackages.keys()].join(", ");
+}

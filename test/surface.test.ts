@@ -1,0 +1,130 @@
+/** What others build on, frozen as literals: a change here is a change for users, and belongs in CHANGELOG.md.
+ *  The help of every command is frozen in e2e/golden/. */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseSync } from "vite";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const manifest: { exports: Record<string, string> } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+
+const errors = { values: ["ContextError", "errorCodes"], types: ["ErrorCode", "ErrorDetails"] };
+const tokens = {
+  values: [
+    "billedInputTokens",
+    "counterNameForModel",
+    "counterNames",
+    "createCalibrator",
+    "createCounter",
+    "families",
+    "familyOfModel",
+  ],
+  types: ["Calibrator", "CalibratorSnapshot", "Counter", "CounterOptions", "Family", "Observation"],
+};
+const messages = {
+  values: ["countMessage", "countMessages", "countTools"],
+  types: ["CountOptions", "CountToolsOptions", "FormatName", "ToolChoice"],
+};
+const store = {
+  values: ["createMemoryStore"],
+  types: ["ListOptions", "ReadOptions", "RevisionOptions", "Store", "StoreRecord", "StreamEntry"],
+};
+
+const doors: Record<string, Surface> = {
+  ".": {
+    values: [errors, tokens, messages, store].flatMap(({ values }) => values).sort(),
+    types: [errors, tokens, messages, store].flatMap(({ types }) => types).sort(),
+  },
+  "./errors": errors,
+  "./tokens": tokens,
+  "./messages": messages,
+  "./store": store,
+  "./store/sqlite": { values: ["openSqliteStore"], types: ["SqliteStoreOptions"] },
+};
+
+interface Surface {
+  values: string[];
+  types: string[];
+}
+
+test("package.json exports these doors, the schemas and itself", () => {
+  expect(Object.keys(manifest.exports)).toEqual([...Object.keys(doors), "./schemas/*", "./package.json"]);
+});
+
+test.each(Object.entries(doors))("the door %s gives these names", async (door, expected) => {
+  const target = `${root}${manifest.exports[door]}`;
+  const values = Object.keys(await import(/* @vite-ignore */ target)).sort();
+  const types = declaredNames(target.replace(/\.js$/, ".d.ts")).filter((name) => !values.includes(name));
+  expect({ values, types }).toEqual(expected);
+});
+
+test("errors have these codes", async () => {
+  const { errorCodes } = await import(/* @vite-ignore */ `${root}dist/errors.js`);
+  expect(errorCodes).toEqual([
+    "usage",
+    "unknown_counter",
+    "invalid_argument",
+    "invalid_config",
+    "invalid_message",
+    "unreadable_input",
+    "refused_target",
+    "write_failed",
+    "store_unavailable",
+    "store_corrupt",
+    "store_newer",
+    "store_conflict",
+  ]);
+});
+
+test("a configuration has these keys", () => {
+  const schema: Schema = JSON.parse(readFileSync(`${root}schemas/config.schema.json`, "utf8"));
+  expect(keysOf(schema)).toEqual([
+    "counter",
+    "title",
+    "profile",
+    "language",
+    "tools",
+    "verbosity",
+    "on_overflow",
+    "company.source",
+    "company.revision",
+    "context.max_tokens",
+    "context.shares.project",
+    "context.shares.fabric",
+    "context.shares.prior_work",
+    "session.total",
+    "session.per_tool_call",
+    "session.history_max",
+    "session.warning_threshold",
+    "session.tools",
+    "history.policy",
+    "history.threshold",
+    "history.keep",
+    "history.reserve",
+    "store",
+    "prices",
+  ]);
+});
+
+test("every command has its help frozen", async () => {
+  const { commandTable } = await import(/* @vite-ignore */ `${root}dist/cli/command-table.js`);
+  const names = commandTable.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(["count", "config", "completion"]);
+  for (const name of names) expect(existsSync(`${root}test/e2e/golden/help-${name}.txt`), name).toBe(true);
+});
+
+function declaredNames(path: string): string[] {
+  const { module } = parseSync(path, readFileSync(path, "utf8"));
+  const entries = module.staticExports.flatMap((each) => each.entries);
+  return entries.flatMap(({ exportName }) => exportName.name ?? []).sort();
+}
+
+interface Schema {
+  properties?: Record<string, Schema>;
+}
+
+function keysOf({ properties = {} }: Schema): string[] {
+  return Object.entries(properties).flatMap(([key, inner]) =>
+    inner.properties === undefined ? key : keysOf(inner).map((each) => `${key}.${each}`),
+  );
+}
