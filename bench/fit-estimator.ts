@@ -11,18 +11,30 @@ import { dot, fitRidge, type Row } from "./ridge.ts";
 
 /** Pull towards the prior. Smaller follows the corpus more closely; from 2e-5 on held-out errors rise. */
 const PULL = 1e-6;
-/** White space stands beside so much else that a free fit gave blank lines less than nothing. */
+/** White space stands beside so much else that a free fit gave blank lines less than nothing; a lone letter of a rare script more than its bytes. */
 const FIRM_PULL = 1e-4;
-const firm: readonly FeatureName[] = ["NEWLINES", "TABS", "SPACES", "WORD_EXCESS"];
+const firm: readonly FeatureName[] = [
+  "NEWLINES",
+  "BLANK_LINES",
+  "NEWLINE_INDENT",
+  "TABS",
+  "SPACES",
+  "WORD_EXCESS",
+  "SCRIPT_WORD",
+  "SCRIPT_BARE_WORD",
+  "UNKNOWN_UNIT",
+];
+/** These count units, so that below zero a long text would cost nothing. */
+const perUnit: readonly FeatureName[] = [
+  "WORD_EXCESS",
+  "SYMBOL_LENGTH",
+  "SYMBOL_RULE_LENGTH",
+  "SCRIPT_UNIT",
+  "UNKNOWN_UNIT",
+];
 /** What the corpus hardly shows keeps to its prior: a free fit once gave 7 tokens a letter for long runs. */
 const PINNED_PULL = 1e-1;
-const pinned: readonly FeatureName[] = [
-  "REPEATED_LETTER",
-  "SPACES_LONG",
-  "TABS_EXCESS",
-  "NEWLINES_EXCESS",
-  "NEWLINE_INDENT",
-];
+const pinned: readonly FeatureName[] = ["REPEATED_LETTER", "SPACES_LONG", "TABS_EXCESS", "NEWLINES_EXCESS"];
 
 /** Tokens a unit of scripts that the corpus may lack. cl100k's are from its tokenizer; Claude's, but ASCII, are a guess for want of labels. */
 const claudeUnits: readonly (readonly [Script, number])[] = [
@@ -39,6 +51,7 @@ const scriptUnits: Readonly<Record<Family, readonly (readonly [Script, number])[
     ["indic", 1.4],
     ["southeast-asian", 1.7],
     ["other", 1.4],
+    ["surrogate", 0],
   ],
   "claude-3": claudeUnits,
   "claude-5": claudeUnits,
@@ -95,7 +108,10 @@ function fitTo(family: Family, include: (text: LabelledText) => boolean): Float6
   const pull = new Float64Array(FEATURE_COUNT).fill(PULL);
   for (const name of firm) fillFeature(pull, name, FIRM_PULL);
   for (const name of pinned) fillFeature(pull, name, PINNED_PULL);
-  return fitRidge(rows, { prior: priorOf(family), pull });
+  const nonNegative = perUnit.flatMap((name) =>
+    Array.from({ length: featureSizes[name] }, (_, at) => features[name] + at),
+  );
+  return fitRidge(rows, { prior: priorOf(family), pull, nonNegative });
 }
 
 function fillFeature(vector: Float64Array, name: FeatureName, value: number): void {
@@ -113,13 +129,16 @@ function priorOf(family: Family): Float64Array {
   for (const name of ["DIGITS", "SPACES", "TABS", "NEWLINES"] as const) set(name, 1);
   set("WORD_EXCESS", claude ? 0.15 : 0.05);
   set("SPACES_LONG", 1 / 128);
-  set("NEWLINE_INDENT", 1 / 64);
+  set("NEWLINE_INDENT", 0.5);
+  set("BLANK_LINES", 0.5);
+  set("SYMBOL_RULE", 1);
+  set("SYMBOL_RULE_LENGTH", 1 / 64);
   set("TABS_EXCESS", 1 / 16);
   set("NEWLINES_EXCESS", 1 / 16);
   // Claude's vocabularies hold few words of other scripts: the letters count there, not the pieces.
   set("SCRIPT_UNIT", claude ? 0.6 : family === "cl100k" ? 0.9 : 0);
   set("SCRIPT_PIECE", family === "o200k" ? 1 : 0.2);
-  set("UNKNOWN_UNIT", claude ? 1 : 2);
+  set("UNKNOWN_UNIT", family === "o200k" ? 2 : 1);
   for (const [script, tokens] of scriptUnits[family])
     prior[features.SCRIPT_UNIT + scripts.indexOf(script)] = tokens;
   return prior;

@@ -12,25 +12,48 @@ export interface RidgeOptions {
   readonly prior: Float64Array;
   /** Pull towards the prior, a number a coefficient. */
   readonly pull: Float64Array;
+  /** Coefficients that must not fall below zero. */
+  readonly nonNegative: readonly number[];
   readonly passes?: number;
 }
 
 /** Errors below this share count as equal: it keeps one near-perfect row from taking all the weight. */
 const SMALLEST_ERROR = 0.02;
+/** Strong enough to hold a coefficient at zero. */
+const HELD_PULL = 1e6;
 
-export function fitRidge(rows: readonly Row[], { prior, pull, passes = 8 }: RidgeOptions): Float64Array {
+export function fitRidge(rows: readonly Row[], { passes = 8, ...options }: RidgeOptions): Float64Array {
   const scaled = rows.map(({ features, tokens }) => features.map((value) => value / tokens));
   const totalWeight = rows.reduce((sum, row) => sum + row.weight, 0);
   let weights = rows.map((row) => row.weight / totalWeight);
-  let coefficients = prior;
+  let coefficients = options.prior;
   for (let pass = 0; pass < passes; pass++) {
-    coefficients = solve(scaled, weights, prior, pull);
+    coefficients = solveNonNegative(scaled, weights, options);
     weights = scaled.map((features, at) => {
       const error = Math.abs(dot(features, coefficients) - 1);
       return (rows[at]!.weight / totalWeight) * (0.05 / Math.max(SMALLEST_ERROR, error));
     });
   }
   return coefficients;
+}
+
+/** What comes out negative is held at zero and the rest solved again, until nothing does. */
+function solveNonNegative(
+  scaled: readonly Float64Array[],
+  weights: readonly number[],
+  { prior, pull, nonNegative }: RidgeOptions,
+): Float64Array {
+  const heldPrior = Float64Array.from(prior);
+  const heldPull = Float64Array.from(pull);
+  for (;;) {
+    const coefficients = solve(scaled, weights, heldPrior, heldPull);
+    const negative = nonNegative.filter((at) => coefficients[at]! < -1e-6);
+    if (negative.length === 0) return coefficients;
+    for (const at of negative) {
+      heldPrior[at] = 0;
+      heldPull[at] = HELD_PULL;
+    }
+  }
 }
 
 export function dot(left: Float64Array, right: Float64Array): number {

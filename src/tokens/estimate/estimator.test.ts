@@ -69,6 +69,29 @@ describe("the estimator", () => {
     fc.assert(property, { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 300 });
   });
 
+  it.each([
+    ["symbols, then many empty lines", "}\n", "\n".repeat(100)],
+    ["symbols, then a long rule", "x;\n", "/".repeat(1_000)],
+    ["a word, then an empty line", "end\n", "\nconst x = 1;"],
+    ["lines of spaces", "x\n", "  \n  \n y"],
+    ["a carriage return, then one accented letter", "const x = 1;\r\n", "Ĕ"],
+  ])("adds up at a line break: %s", (_, first, second) => {
+    for (const estimator of estimators) {
+      const apart = estimator.count(first) + estimator.count(second);
+      expect(Math.abs(estimator.count(first + second) - apart)).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it.each([
+    ["banners of slashes", `${"/".repeat(80)}\n`.repeat(50), 3],
+    ["lines of one space", " \n".repeat(1_000), 1.5],
+    ["long rules", `${"=".repeat(80)}\n`.repeat(50), 3],
+  ])("is near o200k on %s", (_, text, factor) => {
+    const ratio = estimators[0]!.count(text) / exact.count(text);
+    expect(ratio).toBeGreaterThan(1 / factor);
+    expect(ratio).toBeLessThan(factor);
+  });
+
   it("counts a text that is longer than its buffer as the sum of its lines' parts", () => {
     const line = `${"A line of words, numbers (12345) and symbols; ".repeat(20)}\n`;
     for (const estimator of estimators) {

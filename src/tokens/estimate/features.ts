@@ -30,18 +30,24 @@ export type FeatureName =
   /** Groups of up to three digits, by length. */
   | "DIGITS"
   | "SYMBOL_PIECE"
-  /** Runs of symbols: +1 behind a blank, +2 with line breaks behind them. */
+  /** Runs of symbols: +1 behind a blank, +2 with a line break behind them. */
   | "SYMBOL_RUN"
   | "SYMBOL_LENGTH"
   | "SYMBOL_SPLIT"
-  | "REPEATED_SYMBOL"
+  /** Long runs of one symbol, and their length. */
+  | "SYMBOL_RULE"
+  | "SYMBOL_RULE_LENGTH"
   | "SPACES"
   | "SPACES_EXCESS"
   | "SPACES_LONG"
   | "TABS"
   | "TABS_EXCESS"
+  /** Runs of line breaks, by length. */
   | "NEWLINES"
+  /** The same behind symbols with a line break. */
+  | "BLANK_LINES"
   | "NEWLINES_EXCESS"
+  /** Runs of spaces between line breaks. */
   | "NEWLINE_INDENT"
   /** Words with letters beyond ASCII, by script: with a prefix and without. */
   | "SCRIPT_WORD"
@@ -63,13 +69,15 @@ export const featureSizes: Readonly<Record<FeatureName, number>> = {
   SYMBOL_RUN: 4,
   SYMBOL_LENGTH: 1,
   SYMBOL_SPLIT: 1,
-  REPEATED_SYMBOL: 1,
+  SYMBOL_RULE: 1,
+  SYMBOL_RULE_LENGTH: 1,
   SPACES: caps.SPACE_CAP,
   SPACES_EXCESS: 1,
   SPACES_LONG: 1,
   TABS: caps.TAB_CAP,
   TABS_EXCESS: 1,
   NEWLINES: caps.NEWLINE_CAP,
+  BLANK_LINES: caps.NEWLINE_CAP,
   NEWLINES_EXCESS: 1,
   NEWLINE_INDENT: 1,
   SCRIPT_WORD: scripts.length,

@@ -18,6 +18,8 @@ export const NO_ROW = -1;
 const LONGEST_PIECE = 14;
 const LONGEST_EAST_ASIAN_PIECE = 5;
 const FIRST_EAST_ASIAN = 0x2e80;
+/** Shorter runs of one unit are not worth a look ahead. */
+const LONG_RUN = 32;
 
 const prefixHashes: Int32Array = new Int32Array(LONGEST_PIECE + 1);
 
@@ -33,16 +35,26 @@ export function cutIntoPieces(start: number, stop: number, row: number, nextRow:
       piece = findPiece(prefixHashes[length]!);
       if (piece >= 0) break;
     }
+    const times = repeatsOf(at, Math.max(length, 1), stop);
     if (piece < 0) {
-      tally[UNKNOWN_UNIT + (kinds[units[at]!]! >> 3)]!++;
-      at++;
+      tally[UNKNOWN_UNIT + (kinds[units[at]!]! >> 3)]! += times;
+      at += times;
     } else {
-      if (pieceRow >= 0) tally[pieceRow + piece]!++;
-      pieces++;
-      at += length;
+      if (pieceRow >= 0) tally[pieceRow + piece]! += times;
+      pieces += times;
+      at += length * times;
     }
   }
   return pieces;
+}
+
+/** How often a piece follows itself in a long run of one unit: the run is cut in one step. */
+function repeatsOf(at: number, length: number, stop: number): number {
+  const unit = units[at];
+  if (at + LONG_RUN >= stop || units[at + length] !== unit || units[at + LONG_RUN] !== unit) return 1;
+  let end = at + 1;
+  while (end < stop && units[end] === unit) end++;
+  return Math.max(1, Math.floor((end - at) / length));
 }
 
 /** Puts the hashes of the prefixes that may be pieces into `prefixHashes`, by length; returns the longest length. */

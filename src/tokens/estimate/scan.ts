@@ -14,13 +14,13 @@ const tally: Int32Array = buffer.tally;
 const emptyHash: number = EMPTY_HASH;
 const { DIGIT, NEWLINE, SPACE, SYMBOL, UNCASED } = characterClasses;
 const {
+  BLANK_LINES,
   DIGITS,
   LONG_SPACE_RUN,
   NEWLINES,
   NEWLINES_EXCESS,
   NEWLINE_CAP,
   NEWLINE_INDENT,
-  REPEATED_SYMBOL,
   SCRIPT_UNIT,
   SPACES,
   SPACES_EXCESS,
@@ -28,6 +28,8 @@ const {
   SPACE_CAP,
   SYMBOL_LENGTH,
   SYMBOL_PIECE,
+  SYMBOL_RULE,
+  SYMBOL_RULE_LENGTH,
   SYMBOL_RUN,
   SYMBOL_SPLIT,
   TABS,
@@ -38,7 +40,9 @@ const {
 const BLANK = 0x20;
 const TAB = 0x09;
 const LINE_FEED = 0x0a;
-const SLASH = 0x2f;
+const CARRIAGE_RETURN = 0x0d;
+/** From this length on a run of one symbol is a rule. */
+const LONG_REPEAT = 16;
 
 /** Counts the features of `text`. The result has `FEATURE_COUNT` entries and holds until the next call. */
 export function scan(text: string): Int32Array {
@@ -77,35 +81,52 @@ function scanDigits(start: number, end: number): number {
   return at;
 }
 
-/** Symbols behind at most one blank, with the line breaks and slashes that follow them. */
+/** Symbols behind at most one blank, with the line break behind them. Only one: lines then cost as much apart as together. */
 function scanSymbols(start: number, end: number): number {
   const from = units[start] === BLANK ? start + 1 : start;
   let hash = emptyHash;
   if (from > start) hash = fold(hash, BLANK);
   let at = from;
   let scriptsSeen = 0;
+  let repeated = 0;
   for (; at < end; at++) {
     const kind = kinds[units[at]!]!;
     if ((kind & 7) !== SYMBOL) break;
     scriptsSeen |= kind >> 3;
-    if (at > from && units[at] === units[at - 1]) tally[REPEATED_SYMBOL]!++;
+    if (at > from && units[at] === units[at - 1]) repeated++;
     hash = fold(hash, units[at]!);
   }
-  const symbolsEnd = at;
-  while (at < end && (kinds[units[at]!] === NEWLINE || units[at] === SLASH)) {
-    hash = fold(hash, units[at++]!);
-  }
-  tally[SYMBOL_RUN + (from - start) + (at > symbolsEnd ? 2 : 0)]!++;
-  tally[SYMBOL_LENGTH]! += at - start - 1;
-  if (scriptsSeen !== 0) tallyScripts(from, symbolsEnd);
+  const stop = lineBreakEnd(at, end);
+  tally[SYMBOL_RUN + (from - start) + (stop > at ? 2 : 0)]!++;
+  if (scriptsSeen !== 0) tallyScripts(from, at);
+  if (at - from >= LONG_REPEAT && repeated === at - from - 1) tallyRule(at - from);
+  else tallySymbols(start, at, stop, hash);
+  return stop;
+}
+
+function lineBreakEnd(at: number, end: number): number {
+  const feed = units[at] === CARRIAGE_RETURN ? at + 1 : at;
+  return feed < end && units[feed] === LINE_FEED ? feed + 1 : at;
+}
+
+/** A rule of one symbol: tokenizers hold long ones. */
+function tallyRule(length: number): void {
+  tally[SYMBOL_RULE]!++;
+  tally[SYMBOL_RULE_LENGTH]! += length;
+}
+
+/** Symbols and the line break behind them are often one piece. */
+function tallySymbols(start: number, symbolsEnd: number, stop: number, symbolsHash: number): void {
+  tally[SYMBOL_LENGTH]! += stop - start - 1;
+  let hash = symbolsHash;
+  for (let at = symbolsEnd; at < stop; at++) hash = fold(hash, units[at]!);
   const piece = findPiece(hash);
   if (piece >= 0) {
     tally[SYMBOL_PIECE + piece]!++;
   } else {
     tally[SYMBOL_SPLIT]!++;
-    cutIntoPieces(start, at, SYMBOL_PIECE, SYMBOL_PIECE);
+    cutIntoPieces(start, stop, SYMBOL_PIECE, SYMBOL_PIECE);
   }
-  return at;
 }
 
 function tallyScripts(from: number, stop: number): void {
@@ -116,18 +137,23 @@ function tallyScripts(from: number, stop: number): void {
 function scanSpaces(start: number, end: number): number {
   let at = start;
   let newlines = 0;
+  let indents = 0;
   let afterNewline = start;
   for (; at < end; at++) {
     const kind = kinds[units[at]!]! & 7;
     if (kind === NEWLINE) {
       newlines++;
+      if (at > afterNewline) indents++;
       afterNewline = at + 1;
     } else if (kind !== SPACE) break;
   }
   if (newlines > 0) {
-    tally[NEWLINES + Math.min(newlines, NEWLINE_CAP) - 1]!++;
+    // Behind symbols that took their line break, the next one is often part of the same piece.
+    const row = start > 0 && units[start - 1] === LINE_FEED ? BLANK_LINES : NEWLINES;
+    tally[row + Math.min(newlines, NEWLINE_CAP) - 1]!++;
     tally[NEWLINES_EXCESS]! += Math.max(0, newlines - NEWLINE_CAP);
-    tally[NEWLINE_INDENT]! += afterNewline - start - newlines;
+    tally[NEWLINE_INDENT]! += indents;
+    tally[SPACES_LONG]! += Math.max(0, afterNewline - start - newlines - indents * LONG_SPACE_RUN);
     return afterNewline;
   }
   if (at < end && at - start > 1) at--;
