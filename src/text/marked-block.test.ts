@@ -1,0 +1,219 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { blockHash } from "./block-markers.ts";
+import { toByteString } from "./byte-string.ts";
+import { findBlock, foreignSections, putBlock, removeBlock } from "./marked-block.ts";
+
+const body = "# Context\n\nUse it.\n";
+const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);
+const start = `<!-- plimsoll:start:context sha256=${hash} -->`;
+const end = "<!-- plimsoll:end:context -->";
+const block = `${start}\n${body}${end}`;
+const crlf = (text: string) => text.replaceAll("\n", "\r\n");
+const put = (file: string | undefined, text = body) => putBlock(file, "context", text);
+const remove = (file: string) => removeBlock(file, "context").file;
+const find = (file: string) => findBlock(file, "context");
+
+describe("placing", () => {
+  test.each([
+    ["an absent file becomes the block and a line break", undefined, `${block}\n`],
+    ["an empty file becomes the block alone", "", block],
+    ["a byte order mark is no text", "\xef\xbb\xbf", `\xef\xbb\xbf${block}`],
+    ["behind text comes one empty line", "# Mine\n", `# Mine\n\n${block}\n`],
+    // The seeds' project ends the file with a line break here. Then removal could not know that there was none.
+    ["a file without a final line break keeps it that way", "abc", `abc\n\n${block}`],
+    ["a file with CRLF gets CRLF", "a\r\nb\r\n", `a\r\nb\r\n\r\n${crlf(block)}\r\n`],
+    ["a file with CRLF and no final one too", "a\r\nb", `a\r\nb\r\n\r\n${crlf(block)}`],
+    ["the majority decides in a mixed file", "a\r\nb\nc\n", `a\r\nb\nc\n\n${block}\n`],
+  ])("%s, twice is once, and removal restores it", (_name, file, expected) => {
+    expect(put(file)).toBe(expected);
+    expect(put(expected)).toBe(expected);
+    expect(remove(expected)).toBe(file);
+  });
+
+  test("a block is replaced where it stands and nothing around it moves", () => {
+    const around = (text: string) => `\xe9 before \n\n${text}\n\n\n\nafter`;
+    const replaced = put(around(block), "New.\n");
+    expect(replaced).toBe(around(put(undefined, "New.\n").trimEnd()));
+    expect(remove(replaced)).toBe("\xe9 before \n\n\n\nafter");
+  });
+
+  test("a replaced block keeps its own line ends", () => {
+    expect(put(`${crlf(block)}\r\n`, "New.\n")).toBe(crlf(put(undefined, "New.\n")));
+  });
+
+  test("a body gets the line break that it lacks, and none where it is empty", () => {
+    expect(put(undefined, "x")).toBe(put(undefined, "x\n"));
+    expect(put(undefined, "")).toMatch(
+      /^<!-- plimsoll:start:context sha256=[0-9a-f]{16} -->\n<!-- plimsoll:end:context -->\n$/,
+    );
+    expect(put(undefined, "a\r\nb\r\r\n")).toBe(put(undefined, "a\nb\n"));
+  });
+
+  test("a section may have blanks and any letters, but nothing that ends a comment", () => {
+    const file = putBlock("x\n", "Für alle 日本", body);
+    expect(file).toContain(toByteString("plimsoll:start:Für alle 日本 sha256="));
+    expect(findBlock(file, "Für alle 日本")).toMatchObject({ kind: "block", block: { edited: false } });
+    for (const section of ["", "a\nb", "a-->b", " a"]) {
+      expect(() => putBlock("", section, body)).toThrow(
+        expect.objectContaining({ code: "invalid_argument" }),
+      );
+    }
+  });
+});
+
+describe("removing", () => {
+  test("text on both sides is joined by one empty line", () => {
+    expect(remove(`before\n\n${block}\n\nafter\n`)).toBe("before\n\nafter\n");
+    expect(remove(`before\n${block}\nafter\n`)).toBe("before\nafter\n");
+  });
+
+  // The seeds' project leaves "# My rules\n\n".
+  test("the separator that we added goes", () => {
+    expect(remove(put("# My rules\n"))).toBe("# My rules\n");
+  });
+
+  test("what a person added around a file of ours stays", () => {
+    expect(remove(`${block}\nmine\n`)).toBe("mine\n");
+    expect(remove(`mine\n${block}\n`)).toBe("mine\n");
+    expect(remove(`mine\n${block}`)).toBe("mine\n");
+  });
+
+  test("a file without a block is returned as it is", () => {
+    const file = "mine\n\n\n\n";
+    expect(remove(file)).toBe(file);
+  });
+
+  test.each([undefined, "", "abc", "abc\n", "a\r\n", "\xef\xbb\xbf"])(
+    "two sections in %j go in either order and leave nothing",
+    (file) => {
+      const both = putBlock(putBlock(file, "one", body), "two", "Two.\n");
+      for (const order of [
+        ["one", "two"],
+        ["two", "one"],
+      ]) {
+        const removed = order.reduce<string | undefined>(
+          (text, section) => removeBlock(text!, section).file,
+          both,
+        );
+        expect(removed).toBe(file);
+      }
+    },
+  );
+});
+
+describe("finding", () => {
+  test("a block tells its text, hash and place", () => {
+    expect(find(`a\n\n${block}\nb`)).toEqual({
+      kind: "block",
+      block: { start: 3, end: 3 + block.length, body, hash, edited: false },
+    });
+    expect(find("nothing")).toEqual({ kind: "none" });
+    expect(find(block.replaceAll(":context", ":other"))).toEqual({ kind: "none" });
+  });
+
+  test("a block with CRLF has the same hash and text", () => {
+    expect(find(crlf(block))).toMatchObject({ kind: "block", block: { body, edited: false } });
+    expect(blockHash(crlf(body))).toBe(hash);
+  });
+
+  test("a changed text, a wrong hash and none at all are edits", () => {
+    for (const file of [
+      block.replace("Use it.", "Use this."),
+      block.replace(hash, "0123456789abcdef"),
+      block.replace(` sha256=${hash}`, ""),
+      block.replace(`sha256=${hash}`, "sha256="),
+    ]) {
+      expect(find(file)).toMatchObject({ kind: "block", block: { edited: true } });
+    }
+  });
+
+  test.each([
+    ["only a start marker", `a\n${start}\nb\n`, 2, "without an end marker"],
+    ["only an end marker", `a\n${end}\nb\n`, 2, "without a start marker"],
+    ["markers in the wrong order", `${end}\nx\n${start}\n`, 1, "without a start marker"],
+    ["two blocks", `${block}\n\n${block}\n`, 7, "second block"],
+    ["two blocks, the first one edited", `${block.replace("Use", "Yes")}\n${block}\n`, 6, "second"],
+    ["a second end marker", `${block}\n${end}\n`, 6, "second block, or a marker"],
+    ["a second start marker", `${start}\n${block.replace("it", "us")}\n`, 2, "second start"],
+  ])("%s is broken and neither written nor removed", (_name, file, line, problem) => {
+    expect(find(file)).toEqual({ kind: "broken", line, problem: expect.stringContaining(problem) });
+    const refusal = expect.objectContaining({ code: "refused_target", line });
+    expect(() => put(file)).toThrow(refusal);
+    expect(() => remove(file)).toThrow(refusal);
+  });
+});
+
+describe("code fences", () => {
+  test.each([
+    ["a whole block", `\`\`\`\n${block}\n\`\`\`\n`],
+    ["a start marker", `~~~md\n${start}\n~~~\ntext\n`],
+    ["an end marker", `\`\`\`\`\n\`\`\`\n${end}\n\`\`\`\`\n`],
+    ["an indented marker", `    ${start}\n`],
+    ["a quoted marker", `> ${start}\n`],
+  ])("%s in an example is text", (_name, file) => {
+    expect(find(file)).toEqual({ kind: "none" });
+    const written = put(file);
+    expect(written).toBe(`${file}\n${block}\n`);
+    expect(put(written)).toBe(written);
+    expect(remove(written)).toBe(file);
+  });
+
+  test.each([
+    ["that is never closed", "```\nfoo\n"],
+    ["closed only by an indented one", "```\nfoo\n        ```\n"],
+    ["that a list item opens on its own line", "- ```sh\n  npm ci\n  ```\n"],
+    ["left open in a list item", "- ```sh\n  npm ci\n"],
+  ])("a person's fence %s does not hide our block", (_name, file) => {
+    const fenced = "Text\n```js\ncode\n```\n";
+    const written = put(file, fenced);
+    expect(find(written)).toMatchObject({ kind: "block", block: { body: fenced, edited: false } });
+    expect(put(written, fenced)).toBe(written);
+    expect(remove(written)).toBe(file);
+  });
+
+  test("a body may leave a fence open, and may show our markers", () => {
+    for (const text of [
+      "```\nopen\n",
+      `\`\`\`\n${block}\n\`\`\`\n`,
+      `\`\`\`\n${end}\n\`\`\`\n`,
+      `${end}\n`,
+      `${block}\n`,
+    ]) {
+      const written = `${put("mine\n", text)}\n\`\`\`js\nx\n\`\`\`\n`;
+      expect(find(written)).toMatchObject({ kind: "block", block: { body: text, edited: false } });
+      expect(put(written, text)).toBe(written);
+    }
+  });
+});
+
+test("a block of another section may show our markers and leave a fence open", () => {
+  const other = putBlock(putBlock("```\nopen\n", "context", body), "other", `\`\`\`\n${start}\n${end}\n`);
+  expect(find(other)).toMatchObject({ kind: "block", block: { body, edited: false } });
+  expect(removeBlock(remove(other)!, "other").file).toBe("```\nopen\n");
+});
+
+test("sections of other tools are found, ours and examples are not", () => {
+  const other = "<!-- cursor:start:Rules -->\nx\n<!-- cursor:end:Rules -->\n";
+  expect(foreignSections(`${other}\n${block}\n`)).toEqual([{ name: "cursor", section: "Rules" }]);
+  expect(foreignSections(`\`\`\`\n${other}\`\`\`\n`)).toEqual([]);
+  expect(foreignSections("<!-- cursor:start:Rules -->\n")).toEqual([]);
+  expect(foreignSections("")).toEqual([]);
+});
+
+test("a large file with thousands of markers is searched in little time", () => {
+  const started = performance.now();
+  for (const piece of [
+    `${start}\n`,
+    `${end}\n`,
+    `${block}\n`,
+    "```js\n",
+    "```\n",
+    "- ```\n",
+    `${start}\n${end}\n`,
+    "\n",
+  ]) {
+    find(piece.repeat(500_000 / piece.length) + block);
+  }
+  expect(performance.now() - started).toBeLessThan(4_000);
+});
