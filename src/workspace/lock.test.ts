@@ -1,0 +1,122 @@
+import { spawn, spawnSync } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { withLock } from "./lock.ts";
+
+let base: string;
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "plimsoll-lock-"));
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+const env = () => ({ XDG_STATE_HOME: base });
+const directory = () => join(base, "plimsoll/locks");
+const lock = <T>(action: () => Promise<T>, waitMs = 5_000) =>
+  withLock("/a/b", { env: env(), waitMs }, action);
+const deadPid = () => spawnSync(process.execPath, ["-e", ""]).pid;
+
+/** What a lock of `name` looks like while it is held: its file, and the claim in it. */
+async function heldLock(): Promise<{ file: string; claim: string }> {
+  return lock(async () => {
+    const file = join(directory(), readdirSync(directory())[0]!);
+    return { file, claim: readFileSync(file, "utf8") };
+  });
+}
+
+async function leave(claim: (own: string[]) => string): Promise<string> {
+  const held = await heldLock();
+  writeFileSync(held.file, claim(held.claim.split(" ")));
+  return held.file;
+}
+
+test("only one holds it at a time, and its result comes back", async () => {
+  let inside = 0;
+  let most = 0;
+  const results = await Promise.all(
+    [1, 2, 3, 4, 5].map((value) =>
+      lock(async () => {
+        most = Math.max(most, ++inside);
+        await sleep(5);
+        inside--;
+        return value;
+      }),
+    ),
+  );
+  expect(most).toBe(1);
+  expect(results).toEqual([1, 2, 3, 4, 5]);
+  expect(readdirSync(directory())).toEqual([]);
+});
+
+test("different names do not wait for each other", async () => {
+  const inner = () => withLock("/other", { env: env(), waitMs: 0 }, async () => "both");
+  expect(await lock(inner)).toBe("both");
+});
+
+test("a holder that does not end is named when the time is over", async () => {
+  const holder = spawn("sleep", ["60"]);
+  try {
+    await leave(([, , word, host]) => `${holder.pid} - ${word} ${host}`);
+    await expect(lock(async () => {}, 60)).rejects.toMatchObject({
+      code: "write_failed",
+      message: expect.stringContaining(`process ${holder.pid} `),
+    });
+  } finally {
+    holder.kill("SIGKILL");
+  }
+});
+
+test("the lock of a dead process is taken over at once, by many and only once", async () => {
+  await leave(([, , word, host]) => `${deadPid()} - ${word} ${host}`);
+  let inside = 0;
+  const takeOver = () =>
+    lock(async () => {
+      expect(++inside).toBe(1);
+      await sleep(1);
+      inside--;
+    });
+  const started = performance.now();
+  await Promise.all(Array.from({ length: 10 }, takeOver));
+  expect(performance.now() - started).toBeLessThan(3_000);
+  expect(readdirSync(directory())).toEqual([]);
+});
+
+test("a process that got the number of a dead one does not keep its lock alive", async () => {
+  await leave(([pid, , word, host]) => `${pid} 1 ${word} ${host}`);
+  expect(await lock(async () => "mine", 0)).toBe("mine");
+});
+
+test("one killed while it cleared a dead lock, and claims of killed ones, are no obstacle", async () => {
+  const file = await leave(([, , word, host]) => `${deadPid()} - ${word} ${host}`);
+  const dead = `${deadPid()} - word ${hostname()}`;
+  for (const name of [`${file}.clear`, `${file}.clear.clear`, `${file}.${deadPid()}.uuid`])
+    writeFileSync(name, dead);
+  expect(await lock(async () => "mine", 0)).toBe("mine");
+  expect(readdirSync(directory())).toEqual([]);
+});
+
+test("the lock of another machine counts until it is old", async () => {
+  const file = await leave(([pid, started, word]) => `${pid} ${started} ${word} elsewhere`);
+  await expect(lock(async () => {}, 30)).rejects.toMatchObject({
+    message: expect.stringContaining("on elsewhere"),
+  });
+  utimesSync(file, 1, 1);
+  expect(await lock(async () => "mine", 0)).toBe("mine");
+});
+
+test("an unreadable claim does not block for ever", async () => {
+  mkdirSync(directory(), { recursive: true });
+  const file = await leave(() => "");
+  utimesSync(file, 1, 1);
+  expect(await lock(async () => "mine", 0)).toBe("mine");
+});

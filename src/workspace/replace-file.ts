@@ -1,0 +1,105 @@
+/** Writing that shows the old file or the new one at every moment, and never a part: temporary file, fsync, rename. */
+import { lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { isAlive } from "./process-identity.ts";
+
+/** What tells one state of a file from another without reading it again; `undefined` for a file that is not there. */
+export type FileState =
+  | {
+      readonly mode: number;
+      readonly uid: number;
+      readonly gid: number;
+      readonly size: number;
+      readonly version: string;
+    }
+  | undefined;
+
+export async function stateOf(path: string): Promise<FileState> {
+  try {
+    const { mode, uid, gid, ino, size, mtimeNs, ctimeNs } = await lstat(path, { bigint: true });
+    const version = [ino, size, mtimeNs, ctimeNs].join(" ");
+    return { mode: Number(mode), uid: Number(uid), gid: Number(gid), size: Number(size), version };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Writes `bytes`, or deletes the file for `undefined`. Does nothing and returns false if the file is no longer in state
+ *  `expected`: someone, an editor perhaps, saved it after it was read, and that must not be lost. */
+export async function replaceFile(
+  path: string,
+  { bytes, expected }: { bytes: Buffer | undefined; expected: FileState },
+): Promise<boolean> {
+  const directory = dirname(path);
+  if (bytes !== undefined) await mkdir(directory, { recursive: true });
+  const temporary = bytes === undefined ? undefined : await writeTemporary(path, bytes, expected);
+  try {
+    if ((await stateOf(path))?.version !== expected?.version) return false;
+    if (temporary !== undefined) await rename(temporary, path);
+    else await rm(path, { force: true });
+    await syncDirectory(directory);
+    return true;
+  } finally {
+    if (temporary !== undefined) await rm(temporary, { force: true });
+  }
+}
+
+/** Temporary files of this target: those of runs that were killed, and of ones that write right now. */
+export async function listTemporaries(path: string): Promise<readonly { file: string; pid: number }[]> {
+  const prefix = `.${basename(path)}.plimsoll-`;
+  const entries = await readdir(dirname(path)).catch(() => []);
+  return entries.flatMap((entry) => {
+    const pid = entry.startsWith(prefix)
+      ? /^(\d+)-\d+\.tmp$/.exec(entry.slice(prefix.length))?.[1]
+      : undefined;
+    return pid === undefined ? [] : { file: join(dirname(path), entry), pid: Number(pid) };
+  });
+}
+
+/** To be called under the target's lock: a file with our own number is then one of an earlier process that had it. */
+export async function removeStaleTemporaries(path: string): Promise<void> {
+  for (const { file, pid } of await listTemporaries(path)) {
+    if (pid === process.pid || !isAlive({ pid })) await rm(file, { force: true });
+  }
+}
+
+/** With the mode and owner of the file that it will replace; a new file gets what the umask leaves of 0644. */
+async function writeTemporary(path: string, bytes: Buffer, like: FileState): Promise<string> {
+  for (let count = 1; ; count++) {
+    const file = join(dirname(path), `.${basename(path)}.plimsoll-${process.pid}-${count}.tmp`);
+    try {
+      await fill(file, bytes, like);
+      return file;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
+      await rm(file, { force: true });
+      throw error;
+    }
+  }
+}
+
+async function fill(file: string, bytes: Buffer, like: FileState): Promise<void> {
+  const handle = await open(file, "wx", like === undefined ? 0o644 : 0o600);
+  try {
+    await handle.writeFile(bytes);
+    if (like !== undefined) {
+      // Only root may give a file away; for anyone else it stays theirs, as with any editor that renames.
+      await handle.chown(like.uid, like.gid).catch(() => {});
+      await handle.chmod(like.mode & 0o7777);
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Makes the rename itself durable. Some systems cannot sync a directory; the file is whole there all the same. */
+async function syncDirectory(directory: string): Promise<void> {
+  try {
+    const handle = await open(directory, "r");
+    await handle.sync().finally(() => handle.close());
+  } catch {
+    // Nothing to undo: the new file is in its place.
+  }
+}
