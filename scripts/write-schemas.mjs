@@ -1,8 +1,18 @@
 /** Writes schemas/ from the built code. A test fails while the committed files differ from it. Run after a build. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { adapterFileSchema } from "../dist/adapters/adapter-schema.js";
+import { packSchemas } from "../dist/packs/schema.js";
 import { configJsonSchema } from "../dist/workspace/config-schema.js";
 
 const directory = fileURLToPath(new URL("../schemas/", import.meta.url));
 mkdirSync(directory, { recursive: true });
-writeFileSync(`${directory}config.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+write("config", configJsonSchema());
+for (const [name, schema] of Object.entries({ ...packSchemas, adapter: adapterFileSchema })) {
+  write(name, z.toJSONSchema(schema, { io: "input" }));
+}
+
+function write(name, schema) {
+  writeFileSync(`${directory}${name}.schema.json`, `${JSON.stringify(schema, null, 2)}\n`);
+}

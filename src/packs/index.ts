@@ -1,0 +1,28 @@
+export {
+  type MergedPacks,
+  mergeLayers,
+  type PackLayer,
+} from "./merge-layers.ts";
+export { orderPacks } from "./order-packs.ts";
+export {
+  type AdditivePosition,
+  type KnownError,
+  type Layer,
+  type Learning,
+  type Locale,
+  layers,
+  type Pack,
+  type PackSource,
+  type PackWarning,
+  type Sample,
+} from "./pack.ts";
+export { createPackSource, createProfile, type PackFile, type PackFolder } from "./pack-file.ts";
+export { builtInProfiles, type Profile, type ProfilePack } from "./profile.ts";
+export { packTextName, type ReadPack, readPack } from "./read-pack.ts";
+export { type Fact, type RenderOptions, renderContext } from "./render-context.ts";
+export { type DroppedPack, type TrimmedPacks, trimPacks } from "./trim-packs.ts";
+
+/** The schemas bring zod along, so they are loaded only where files are read. */
+export function loadPackSchemas(): Promise<typeof import("./schema.ts")> {
+  return import("./schema.ts");
+}
