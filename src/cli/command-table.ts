@@ -3,6 +3,21 @@ import type { CommandEntry } from "./command.ts";
 /** Every command, in the order of the help. A new one is a file in commands/ and a line here. */
 export const commandTable: readonly CommandEntry[] = [
   {
+    name: "inject",
+    summary: "write the packs into the files of AI tools, each within its budget",
+    load: async () => (await import("./commands/inject.ts")).injectCommand,
+  },
+  {
+    name: "sync",
+    summary: "fetch the company's packs and the texts that packs take from the web",
+    load: async () => (await import("./commands/sync.ts")).syncCommand,
+  },
+  {
+    name: "audit",
+    summary: "show what each AI tool would load here, its tokens, broken limits and advice",
+    load: async () => (await import("./commands/audit.ts")).auditCommand,
+  },
+  {
     name: "count",
     summary: "count the tokens of files, directories or standard input",
     load: async () => (await import("./commands/count.ts")).countCommand,

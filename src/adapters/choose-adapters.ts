@@ -1,0 +1,77 @@
+/** Which AI tools a run is for: those that were asked for, else those that are in use here. */
+import { stat } from "node:fs/promises";
+import { ContextError } from "../errors.ts";
+import { didYouMean } from "../text/index.ts";
+import type { Environment } from "../workspace/index.ts";
+import type { Adapter, Scope } from "./adapter.ts";
+import { findCommand } from "./clipboard.ts";
+import { type Places, resolveTargetPath } from "./targets.ts";
+
+export interface Choice {
+  /** Ids from the command line or the configuration. */
+  readonly tools: readonly string[] | undefined;
+  readonly all: boolean;
+  readonly places: Places;
+  readonly env: Environment;
+}
+
+/** Where nothing is found: the two files that most tools read. */
+const fallback: readonly string[] = ["claude-code", "agents-md"];
+
+export async function chooseAdapters(
+  adapters: readonly Adapter[],
+  choice: Choice,
+): Promise<readonly Adapter[]> {
+  if (choice.all) return adapters;
+  if (choice.tools !== undefined) {
+    return [...new Set(choice.tools.map((id) => adapterFor(id, adapters, choice.places.scope)))];
+  }
+  const found: Adapter[] = [];
+  for (const adapter of adapters) if (await isInUse(adapter, choice)) found.push(adapter);
+  return found.length > 0 ? found : adapters.filter((adapter) => fallback.includes(adapter.id));
+}
+
+/** The tool's own adapter; for a tool without a file of its own in this scope, the one whose file it reads. */
+function adapterFor(id: string, adapters: readonly Adapter[], scope: Scope): Adapter {
+  const named = adapters.find((adapter) => adapter.id === id);
+  const isHere = (adapter: Adapter) => adapter.targets.some((target) => target.scope === scope);
+  if (named !== undefined && (named.type !== "file-inject" || isHere(named))) return named;
+  const shared = adapters.find((adapter) => adapter.reads.includes(id) && isHere(adapter));
+  if (shared !== undefined) return shared;
+  if (named !== undefined) return named;
+  const ids = [...new Set(adapters.flatMap((adapter) => [adapter.id, ...adapter.reads]))].sort();
+  throw new ContextError("usage", `unknown tool "${id}"`, {
+    hint: didYouMean(id, ids) ?? `Tools are ${ids.join(", ")}.`,
+  });
+}
+
+/** In a project: its file or folder is there. For a user: its command is on PATH, or its folder in the home directory. */
+async function isInUse(adapter: Adapter, { places, env }: Choice): Promise<boolean> {
+  const targets = adapter.targets.filter((target) => target.scope === places.scope);
+  if (adapter.type !== "file-inject" || targets.length === 0) return false;
+  for (const { path } of targets) if (await exists(resolveTargetPath(path, places))) return true;
+  for (const { command, path } of adapter.detect) {
+    const inHome = path?.startsWith("~") === true;
+    if (
+      path !== undefined &&
+      inHome === (places.scope === "global") &&
+      (await exists(resolveTargetPath(path, places)))
+    ) {
+      return true;
+    }
+    if (
+      places.scope === "global" &&
+      command !== undefined &&
+      (await findCommand(command.split(" ")[0]!, env))
+    )
+      return true;
+  }
+  return false;
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,83 @@
+/** packs → trim → render → adapter → file, one target after the other. A target that fails is reported and never stops the others. */
+import { ContextError } from "../errors.ts";
+import { type ChangeOptions, changeFile, type Environment, type FileChange } from "../workspace/index.ts";
+import type { Adapter } from "./adapter.ts";
+import { restOfChain } from "./chain.ts";
+import {
+  type Draft,
+  type DraftOptions,
+  draftFile,
+  emptyDraft,
+  type Settings,
+  settingsOf,
+} from "./draft-file.ts";
+import { stateOf } from "./file-target.ts";
+import { findImports } from "./imports.ts";
+import { type FileTarget, fileTargets, type Places } from "./targets.ts";
+
+export interface EngineOptions extends DraftOptions {
+  readonly adapters: readonly Adapter[];
+  readonly places: Places;
+  readonly cwd: string;
+  readonly env: Environment;
+  readonly dryRun: boolean;
+}
+
+/** What became of one target, and all that a report says of it. */
+export interface TargetResult extends Settings, Omit<Draft, "file"> {
+  readonly adapters: readonly Adapter[];
+  readonly path: string;
+  /** Absent when nothing was to be done or the target failed. */
+  readonly change?: FileChange;
+  /** The file that this one imports: it shows the other's block. */
+  readonly importedFrom?: string;
+  readonly problem?: ContextError;
+}
+
+export async function injectFiles(options: EngineOptions): Promise<TargetResult[]> {
+  const targets = await fileTargets(options.adapters, options.places);
+  const imports = await findImports(targets, options.places);
+  const results: TargetResult[] = [];
+  for (const target of targets) results.push(await injectTarget(target, imports.get(target), options));
+  return results;
+}
+
+async function injectTarget(
+  target: FileTarget,
+  importedFrom: string | undefined,
+  options: EngineOptions,
+): Promise<TargetResult> {
+  const settings = settingsOf(target.adapters, options);
+  const about = { ...settings, adapters: target.adapters, path: target.path };
+  if (importedFrom !== undefined) return { ...about, ...emptyDraft, status: "imported", importedFrom };
+  let draft: Draft = emptyDraft;
+  const writing = { root: options.places.root, env: options.env, dryRun: options.dryRun };
+  try {
+    const chain = await restOfChain(target, options.cwd);
+    if (options.force && !options.dryRun) await keepCopy(target, writing);
+    const change = await changeFile(target.path, {
+      ...writing,
+      change: (current) => {
+        draft = { ...emptyDraft, state: stateOf(current, target.target) };
+        draft = draftFile(current, { target, chain, settings }, options);
+        return draft.file;
+      },
+    });
+    return { ...about, ...draft, change };
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    return { ...about, ...draft, status: "failed", problem: error };
+  }
+}
+
+/** What `--force` will overwrite, a person's file or edit, is kept beside it under a name that is free. */
+async function keepCopy({ path, target }: FileTarget, writing: Omit<ChangeOptions, "change">): Promise<void> {
+  const { before } = await changeFile(path, { ...writing, dryRun: true, change: (current) => current });
+  const state = stateOf(before, target);
+  if (before === undefined || (state !== "foreign" && state !== "edited")) return;
+  for (let number = 0; ; number++) {
+    const copy = `${path}.bak${number === 0 ? "" : `.${number}`}`;
+    const { after } = await changeFile(copy, { ...writing, change: (current) => current ?? before });
+    if (after === before) return;
+  }
+}

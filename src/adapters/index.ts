@@ -1,0 +1,12 @@
+export type { Adapter, AdapterTarget, OnOverflow, Scope, ToolLimit } from "./adapter.ts";
+export { onOverflows, scopes } from "./adapter.ts";
+export { type AuditedTool, type AuditReport, audit } from "./audit.ts";
+export { chooseAdapters } from "./choose-adapters.ts";
+export { copyToClipboard } from "./clipboard.ts";
+export { type ClipResult, draftClip } from "./clips.ts";
+export { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
+export { isEnforced, type LimitUse } from "./limits.ts";
+export { type LoadedPacks, loadPacks } from "./load-packs.ts";
+export { injectionStatus, type TargetState } from "./status.ts";
+export type { Places } from "./targets.ts";
+export { type UninstallResult, uninstallFiles } from "./uninstall.ts";

@@ -1,0 +1,94 @@
+/** Everything that was written for the AI tools of a place: the layers' packs in one order, profiles and adapters. */
+import { join } from "node:path";
+import { ContextError } from "../errors.ts";
+import { builtInProfiles, mergeLayers, orderPacks, type Pack, type Profile } from "../packs/index.ts";
+import { didYouMean } from "../text/index.ts";
+import {
+  type Config,
+  type ContentProblem,
+  configDirectory,
+  type Environment,
+  type LayerDirectory,
+  loadContent,
+  readEmbeddedContent,
+} from "../workspace/index.ts";
+import type { Adapter, Scope } from "./adapter.ts";
+
+export interface LoadPacksOptions {
+  readonly config: Config;
+  readonly scope: Scope;
+  /** The project's root. */
+  readonly root: string;
+  readonly env: Environment;
+  /** A content directory in place of the embedded one. */
+  readonly contentDirectory?: string | undefined;
+  readonly profile?: string | undefined;
+  readonly language?: string | undefined;
+}
+
+export interface LoadedPacks {
+  /** The profile's, most important first. */
+  readonly packs: readonly Pack[];
+  readonly profile: Profile;
+  readonly profiles: readonly Profile[];
+  readonly adapters: readonly Adapter[];
+  readonly problems: readonly ContentProblem[];
+}
+
+/** Never throws for content: what is wrong with it is in `problems`. An unknown profile is wrong usage. */
+export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks> {
+  const { config, contentDirectory } = options;
+  const content = await loadContent<Adapter>({
+    layers: await layersOf(options),
+    embedded: contentDirectory === undefined ? readEmbeddedContent<Adapter>() : undefined,
+    loadAdapterSchema: async () => (await import("./adapter-schema.ts")).adapterFileSchema,
+  });
+  const merged = mergeLayers(content.packs, { language: options.language ?? config.language });
+  const profiles = [...builtInProfiles, ...content.profiles];
+  const profile = profileNamed(options.profile ?? config.profile, profiles);
+  const warnings = merged.warnings.map(({ directory, file, line, message }) => ({
+    file: join(directory, file),
+    line,
+    severity: "warning" as const,
+    rule: "text",
+    message,
+  }));
+  return {
+    packs: orderPacks(merged.packs, profile),
+    profile,
+    profiles,
+    // Content without adapters is written for the tools that we know.
+    adapters: content.adapters.length > 0 ? content.adapters : readEmbeddedContent<Adapter>().adapters,
+    problems: [...content.problems, ...warnings],
+  };
+}
+
+/** The user's own layer stays out of a project: what lands in a repository is the same for every teammate. */
+async function layersOf({
+  config,
+  scope,
+  root,
+  env,
+  contentDirectory,
+}: LoadPacksOptions): Promise<LayerDirectory[]> {
+  const layers: LayerDirectory[] = [];
+  if (contentDirectory !== undefined) {
+    layers.push({ layer: "embedded", directory: contentDirectory, strictness: "warning", required: true });
+  }
+  const company = config.company === undefined ? undefined : join(root, config.company.source);
+  if (company !== undefined)
+    layers.push({ layer: "company", directory: company, strictness: "warning", required: true });
+  if (scope === "global")
+    layers.push({ layer: "user", directory: configDirectory(env), strictness: "error" });
+  else layers.push({ layer: "project", directory: join(root, ".plimsoll"), strictness: "error" });
+  return layers;
+}
+
+function profileNamed(id: string, profiles: readonly Profile[]): Profile {
+  const profile = profiles.find((each) => each.id === id);
+  if (profile !== undefined) return profile;
+  const ids = profiles.map((each) => each.id);
+  throw new ContextError("usage", `unknown profile "${id}"`, {
+    hint: didYouMean(id, ids) ?? `Profiles are ${ids.join(", ")}.`,
+  });
+}

@@ -1,0 +1,51 @@
+/** Takes blocks and files of ours away again; what people wrote comes back byte for byte. */
+import { ContextError } from "../errors.ts";
+import { changeFile, type Environment, type FileChange } from "../workspace/index.ts";
+import type { Adapter } from "./adapter.ts";
+import { refuseTarget, removeFrom, stateOf } from "./file-target.ts";
+import { type FileTarget, fileTargets, type Places } from "./targets.ts";
+
+export interface UninstallOptions {
+  readonly adapters: readonly Adapter[];
+  readonly places: Places;
+  readonly env: Environment;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+export interface UninstallResult {
+  readonly adapters: readonly Adapter[];
+  readonly path: string;
+  /** Absent when the target failed. */
+  readonly change?: FileChange;
+  readonly problem?: ContextError;
+}
+
+/** One result for every target that holds something of ours. */
+export async function uninstallFiles(options: UninstallOptions): Promise<UninstallResult[]> {
+  const results: UninstallResult[] = [];
+  for (const target of await fileTargets(options.adapters, options.places)) {
+    const result = await uninstallTarget(target, options);
+    if (result.problem !== undefined || result.change?.before !== result.change?.after) results.push(result);
+  }
+  return results;
+}
+
+async function uninstallTarget(
+  { path, target, adapters }: FileTarget,
+  { places, env, force, dryRun }: UninstallOptions,
+): Promise<UninstallResult> {
+  const change = (current: string | undefined) => {
+    const state = stateOf(current, target);
+    const ours = state === "injected" || state === "edited" || state === "orphaned";
+    if (current === undefined || !ours) return current;
+    refuseTarget(current, { target, force });
+    return removeFrom(current, target);
+  };
+  try {
+    return { adapters, path, change: await changeFile(path, { root: places.root, dryRun, env, change }) };
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    return { adapters, path, problem: error };
+  }
+}

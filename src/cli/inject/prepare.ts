@@ -1,0 +1,121 @@
+/** From a command line to what the engine takes: configuration, layers, profile, tools, notes and facts. */
+import { relative } from "node:path";
+import {
+  type Adapter,
+  chooseAdapters,
+  type EngineOptions,
+  loadPacks,
+  type Scope,
+} from "../../adapters/index.ts";
+import { ContextError } from "../../errors.ts";
+import type { Verbosity } from "../../text/index.ts";
+import {
+  type Config,
+  type ContentProblem,
+  detectFacts,
+  type Environment,
+  homeDirectory,
+  loadConfig,
+  projectRoot,
+  readNotes,
+} from "../../workspace/index.ts";
+import { chooseCounters } from "../choose-counters.ts";
+import type { Call } from "../command.ts";
+import type { Output } from "../output.ts";
+
+export interface InjectFlags {
+  readonly scope?: string | undefined;
+  readonly global?: boolean | undefined;
+  readonly tool?: readonly string[] | undefined;
+  readonly all?: boolean | undefined;
+  readonly profile?: string | undefined;
+  readonly lang?: string | undefined;
+  readonly verbosity?: string | undefined;
+  readonly counter?: readonly string[] | undefined;
+  readonly model?: string | undefined;
+  readonly "on-overflow"?: string | undefined;
+  readonly content?: string | undefined;
+  readonly force?: boolean | undefined;
+}
+
+export interface Prepared {
+  readonly engine: Omit<EngineOptions, "dryRun">;
+  /** Everything that could be chosen. */
+  readonly adapters: readonly Adapter[];
+  readonly config: Config;
+}
+
+export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> {
+  const { cwd, env, options, output } = call;
+  const { values: config } = await loadConfig({ cwd, env });
+  const home = homeDirectory(env);
+  const scope: Scope = options.global === true || options.scope === "global" ? "global" : "project";
+  const root = projectRoot(cwd, home);
+  const loaded = await loadPacks({
+    config,
+    scope,
+    root,
+    env,
+    contentDirectory: options.content,
+    profile: options.profile,
+    language: options.lang,
+  });
+  refuseProblems(loaded.problems, { cwd, output });
+  const places = { scope, root: scope === "global" ? home : root, home };
+  const chosen = await chooseAdapters(loaded.adapters, {
+    tools: options.tool ?? config.tools,
+    all: options.all === true,
+    places,
+    env,
+  });
+  const [counter] = await chooseCounters(call, "bytes/4");
+  return {
+    adapters: loaded.adapters,
+    config,
+    engine: {
+      adapters: chosen,
+      packs: loaded.packs,
+      content: {
+        title: config.title,
+        profile: loaded.profile,
+        notes: scope === "project" ? await readNotes(root) : [],
+        facts: scope === "project" ? await detectFacts(root) : [],
+      },
+      places,
+      cwd,
+      env,
+      counter: counter!,
+      counterChosen:
+        options.counter !== undefined || options.model !== undefined || config.counter !== undefined,
+      verbosity: options.verbosity as Verbosity | undefined,
+      verbosityOf: config.verbosity,
+      onOverflow: options["on-overflow"] as EngineOptions["onOverflow"],
+      defaultOnOverflow: config.on_overflow,
+      force: options.force === true,
+    },
+  };
+}
+
+/** Every problem is told; with an error among them nothing may be written anywhere. */
+export function refuseProblems(
+  problems: readonly ContentProblem[],
+  { cwd, output }: { readonly cwd: string; readonly output: Output },
+): void {
+  const line = (problem: ContentProblem) =>
+    `${relative(cwd, problem.file)}:${problem.line}: ${problem.message}`;
+  for (const problem of problems) if (problem.severity === "warning") output.note(line(problem));
+  const [first, ...rest] = problems.filter((problem) => problem.severity === "error");
+  if (first === undefined) return;
+  throw new ContextError("invalid_content", [first.message, ...rest.map(line)].join("\n"), {
+    file: relative(cwd, first.file),
+    line: first.line,
+  });
+}
+
+/** What a path means to the person who typed the command. */
+export function shownPath(path: string, cwd: string, env: Environment): string {
+  const home = homeDirectory(env);
+  const below = relative(cwd, path);
+  if (!below.startsWith("..")) return below;
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : below;
+}

@@ -1,0 +1,152 @@
+/** `inject` and `inject --dry-run`: the engine's run, told to people and programs. */
+import {
+  type ClipResult,
+  copyToClipboard,
+  draftClip,
+  injectFiles,
+  isEnforced,
+  type TargetResult,
+} from "../../adapters/index.ts";
+import type { ContextError } from "../../errors.ts";
+import { createCounter } from "../../tokens/index.ts";
+import type { Call, CommandResult } from "../command.ts";
+import { formatNumber } from "../table.ts";
+import { type Prepared, shownPath } from "./prepare.ts";
+import { adapterRows, renderChanges, renderStats } from "./report.ts";
+import { createDiff } from "./unified-diff.ts";
+
+type InjectCall = Call<{
+  readonly "dry-run"?: boolean | undefined;
+  readonly stats?: boolean | undefined;
+  readonly tool?: readonly string[] | undefined;
+}>;
+
+export async function runInject({ engine }: Prepared, call: InjectCall): Promise<CommandResult> {
+  const { cwd, env, options, output } = call;
+  const dryRun = options["dry-run"] === true;
+  if (engine.packs.length === 0) output.note("there are no packs in this profile");
+  const files = await injectFiles({ ...engine, dryRun });
+  const clips = await clipsOf({ engine, dryRun }, call);
+  const shown = (path: string) => shownPath(path, cwd, env);
+  const diffOf = dryRun ? await createDiff(shown) : undefined;
+  tellFindings([...files, ...clips], { call, shown });
+  const rows = adapterRows(engine.adapters, [...files, ...clips], {
+    shown,
+    counter: engine.counter.name,
+    diffOf,
+  });
+  const diffs =
+    diffOf === undefined ? [] : [...files, ...clips].flatMap(({ change }) => (change ? diffOf(change) : []));
+  const stats = options.stats === true ? renderStats(rows) : renderChanges(files, { shown, dryRun });
+  if (options.stats === true) await tellDifference(files, { engine, call });
+  return {
+    json: rows,
+    text: [...diffs.filter((diff) => diff !== ""), ...stats, ...clips.map(({ copied }) => copied)]
+      .filter(Boolean)
+      .join("\n"),
+    failed: [...files, ...clips].some(({ status }) => status === "failed" || status === "over budget"),
+  };
+}
+
+type Clip = ClipResult & { readonly copied: string };
+
+/** Clipboard and exports belong to a person, not to a project. */
+async function clipsOf(
+  { engine, dryRun }: { engine: Prepared["engine"]; dryRun: boolean },
+  { env, output }: InjectCall,
+): Promise<Clip[]> {
+  const adapters = engine.adapters.filter(
+    ({ type }) => type === "clipboard-export" || type === "file-export",
+  );
+  if (engine.places.scope === "project") {
+    const ids = adapters.map(({ id }) => id).join(",");
+    if (ids !== "") output.note(`not for a project: ${ids}. Run plimsoll inject --global --tool ${ids}`);
+    return [];
+  }
+  const clips: Clip[] = [];
+  let holder: string | undefined;
+  for (const adapter of adapters) {
+    const clip = await draftClip(adapter, { ...engine, env, dryRun });
+    const copied = await copy(clip, { holder, dryRun, env });
+    if (clip.text !== undefined) holder ??= adapter.id;
+    clips.push({ ...clip, copied });
+  }
+  return clips;
+}
+
+interface CopyOptions {
+  /** The adapter whose text is in the clipboard already. */
+  readonly holder: string | undefined;
+  readonly dryRun: boolean;
+  readonly env: InjectCall["env"];
+}
+
+async function copy(
+  { adapter, text, bytes }: ClipResult,
+  { holder, dryRun, env }: CopyOptions,
+): Promise<string> {
+  if (text === undefined) return "";
+  if (holder !== undefined)
+    return `${adapter.id}: not copied, the clipboard holds ${holder}; run it with --tool ${adapter.id}`;
+  if (dryRun) return `${adapter.id}: would copy ${formatNumber(bytes)} bytes to the clipboard`;
+  const program = await copyToClipboard(text, env);
+  const advice =
+    adapter.type === "clipboard-export" && adapter.instructions !== ""
+      ? `\n${adapter.instructions.trim()}`
+      : "";
+  if (program !== undefined)
+    return `${adapter.id}: copied ${formatNumber(bytes)} bytes with ${program}${advice}`;
+  const rule = "-".repeat(40);
+  return `${rule}\n${text.trimEnd()}\n${rule}${advice}`;
+}
+
+/** What could not be done, and limits that a tool only warns or advises about. */
+function tellFindings(
+  results: readonly (TargetResult | ClipResult)[],
+  { call: { output }, shown }: { call: InjectCall; shown: (path: string) => string },
+): void {
+  for (const result of results) {
+    const ids = "adapters" in result ? result.adapters.map(({ id }) => id).join(", ") : result.adapter.id;
+    if (result.status === "too small")
+      output.problem(`adapter ${ids}: budget too small to include any pack content`);
+    if (result.status === "over budget") output.problem(overBudget(result, ids));
+    if (result.problem !== undefined) output.problem(describe(result.problem, shown));
+    if ("path" in result && result.adapters.length > 1 && result.budget !== undefined) {
+      output.note(`${shown(result.path)} is shared by ${ids}: the smallest budget rules`);
+    }
+    for (const { limit, used, exceeded } of result.limits) {
+      if (!exceeded || isEnforced(limit)) continue;
+      const what = `${formatNumber(used)} ${limit.unit}, ${formatNumber(limit.value)} is its ${limit.kind} limit`;
+      output.note(`${ids}: ${what} (${limit.evidence}${limit.note === undefined ? "" : `: ${limit.note}`})`);
+    }
+  }
+}
+
+function overBudget({ limits }: TargetResult | ClipResult, ids: string): string {
+  const broken = limits.filter(({ limit, exceeded }) => exceeded && isEnforced(limit));
+  const uses = broken.map(
+    ({ limit, used }) =>
+      `${formatNumber(used)} of ${formatNumber(limit.value)} ${limit.unit} a ${limit.scope}`,
+  );
+  return `adapter ${ids}: over its hard limit without any pack (${uses.join(", ")}): nothing was written`;
+}
+
+function describe({ file, line, message, hint }: ContextError, shown: (path: string) => string): string {
+  const place = file === undefined ? "" : `${shown(file)}${line === undefined ? "" : `:${line}`}: `;
+  return `${place}${message}${hint === undefined ? "" : `. ${hint}`}`;
+}
+
+/** The default formula sees less than current models do; people should know before they set a budget. */
+async function tellDifference(
+  files: readonly TargetResult[],
+  { engine, call }: { engine: Prepared["engine"]; call: InjectCall },
+): Promise<void> {
+  const largest = [...files].sort((a, b) => b.bytes - a.bytes)[0];
+  if (engine.counterChosen || largest === undefined || largest.text === undefined) return;
+  const estimator = await createCounter("auto");
+  const ratio = estimator.count(largest.text) / engine.counter.count(largest.text);
+  if (Math.abs(ratio - 1) <= 0.2) return;
+  call.output.note(
+    `${engine.counter.name} counts ${formatNumber(largest.tokens)} tokens where ${estimator.name} counts ${formatNumber(estimator.count(largest.text))}`,
+  );
+}

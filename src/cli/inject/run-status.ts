@@ -1,0 +1,20 @@
+import { injectionStatus } from "../../adapters/index.ts";
+import type { Call, CommandResult } from "../command.ts";
+import { type Prepared, shownPath } from "./prepare.ts";
+import { renderStatus, statusRows } from "./status-report.ts";
+
+/** `--status` tells how things stand; `--check` also fails unless all is current and within limits. */
+export async function reportStatus(
+  { engine }: Prepared,
+  { cwd, env, options, output }: Call<{ readonly check?: boolean | undefined }>,
+): Promise<CommandResult> {
+  const states = await injectionStatus(engine);
+  const shown = (path: string) => shownPath(path, cwd, env);
+  for (const { problem, path } of states)
+    if (problem !== undefined) output.problem(`${shown(path)}: ${problem.message}`);
+  return {
+    json: statusRows(states, shown),
+    text: renderStatus(states, shown),
+    failed: options.check === true && states.some(({ holds }) => !holds),
+  };
+}

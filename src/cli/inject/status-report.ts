@@ -1,0 +1,31 @@
+import type { TargetState } from "../../adapters/index.ts";
+import { formatNumber, renderTable } from "../table.ts";
+
+/** Rows of `--status` for programs: one an adapter and file. */
+export function statusRows(states: readonly TargetState[], shown: (path: string) => string): object[] {
+  return states.flatMap(({ adapters, scope, path, state, bytes, limit }) =>
+    adapters.map((adapter) => ({
+      adapter: adapter.id,
+      scope,
+      path: shown(path),
+      state,
+      bytes,
+      limit: limit === undefined ? null : { value: limit.value, unit: limit.unit, kind: limit.kind },
+    })),
+  );
+}
+
+export function renderStatus(states: readonly TargetState[], shown: (path: string) => string): string {
+  if (states.length === 0) return "no file to write for these tools in this scope";
+  const rows = states.map(({ adapters, path, state, bytes, limit }) => [
+    state,
+    shown(path),
+    adapters.map((adapter) => adapter.id).join(", "),
+    formatNumber(bytes),
+    limit === undefined ? "" : `${formatNumber(limit.value)} ${limit.unit}`,
+  ]);
+  return renderTable(
+    [["State", "File", "Tools", "Bytes", "Hard limit"], ...rows],
+    ["left", "left", "left", "right", "right"],
+  ).join("\n");
+}
