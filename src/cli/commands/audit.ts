@@ -1,0 +1,108 @@
+import { readdir, realpath } from "node:fs/promises";
+import { relative, resolve } from "node:path";
+import { type AuditedTool, type AuditReport, audit, loadPacks } from "../../adapters/index.ts";
+import { ContextError } from "../../errors.ts";
+import { printable } from "../../text/index.ts";
+import { homeDirectory, loadConfig, projectRoot } from "../../workspace/index.ts";
+import { chooseCounters, counterOptions } from "../choose-counters.ts";
+import { type Command, defineCommand } from "../command.ts";
+import type { Style } from "../output.ts";
+import { formatNumber, renderTable } from "../table.ts";
+
+export const auditCommand: Command = defineCommand({
+  arguments: [{ name: "DIR", optional: true, summary: "where the tools would be started (default: here)" }],
+  options: { ...counterOptions, all: { summary: "also the tools that load nothing" } },
+  details: `Looks at the files that AI tools load by themselves: those of the repository from its root down to DIR, those
+under HOME, and what they import. Shows the tokens of each, limits that are broken, and advice. Nothing is written.
+Tools that load the same files are shown together. The counter: --counter, else that of --model, else the
+configuration's, else auto.`,
+  examples: [
+    { line: "plimsoll audit", meaning: "what every tool loads here" },
+    {
+      line: "plimsoll audit services/api --model gpt-5",
+      meaning: "in a folder further down, as that model counts",
+    },
+    { line: "plimsoll audit --all", meaning: "with the tools that load nothing" },
+    { line: "plimsoll audit --json | jq '.tools[] | {id, tokens}'", meaning: "for programs" },
+  ],
+  async run(call) {
+    const { cwd, env, options, output } = call;
+    const directory = await openDirectory(call.arguments[0] ?? ".", cwd);
+    const [counter, second] = await chooseCounters({ ...call, cwd: directory }, "auto");
+    if (second !== undefined) throw new ContextError("usage", "audit counts with one counter only");
+    const home = await realpath(homeDirectory(env)).catch(() => homeDirectory(env));
+    const { values: config } = await loadConfig({ cwd: directory, env });
+    const content = await loadPacks({ config, scope: "project", root: projectRoot(directory, home), env });
+    for (const { file, line, message } of content.problems)
+      output.note(`${printable(relative(cwd, file))}:${line}: ${message}`);
+    const report = await audit({
+      ...{ adapters: content.adapters, directory, home, counter: counter! },
+      ...{ cwd: await realpath(cwd), all: options.all === true },
+    });
+    return { json: report, text: renderReport(report, output.style) };
+  },
+});
+
+async function openDirectory(name: string, cwd: string): Promise<string> {
+  try {
+    const path = await realpath(resolve(cwd, name));
+    await readdir(path);
+    return path;
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new ContextError("unreadable_input", reasons[code] ?? `cannot be read (${code})`, {
+      file: name,
+      cause,
+    });
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "no such directory",
+  ENOTDIR: "is no directory",
+  EACCES: "no permission to read it",
+  ELOOP: "its symbolic links lead in a circle",
+};
+
+function renderReport({ counter, tools }: AuditReport, style: Style): string {
+  if (tools.length === 0) return "no AI tool loads a file here";
+  return groupAlike(tools)
+    .map((alike) => {
+      const tool = alike[0]!;
+      return [
+        style.bold(alike.map(({ id }) => printable(id)).join(", ")),
+        ...renderFiles(tool, counter, style),
+        ...renderBroken(tool),
+        ...tool.advice.map((sentence) => `  - ${printable(sentence)}`),
+      ].join("\n");
+    })
+    .join("\n\n");
+}
+
+function groupAlike(tools: readonly AuditedTool[]): AuditedTool[][] {
+  const groups = new Map<string, AuditedTool[]>();
+  for (const tool of tools) {
+    const { id: _, ...rest } = tool;
+    const key = JSON.stringify(rest);
+    groups.set(key, [...(groups.get(key) ?? []), tool]);
+  }
+  return [...groups.values()];
+}
+
+function renderFiles({ files, tokens }: AuditedTool, counter: string, style: Style): string[] {
+  if (files.length === 0) return ["  no file"];
+  const rows = files.map((file) => [printable(file.path), printable(file.via), formatNumber(file.tokens)]);
+  const total = files.length === 1 ? [] : [["total", "", formatNumber(tokens)]];
+  const lines = renderTable([["file", "via", counter], ...rows, ...total], ["left", "left", "right"]);
+  return [style.dim(lines[0]!), ...lines.slice(1)].map((line) => `  ${line}`);
+}
+
+function renderBroken({ limits }: AuditedTool): string[] {
+  return limits
+    .filter((limit) => limit.exceeded)
+    .map(({ value, unit, kind, scope, used }) => {
+      const label =
+        kind === "hard" ? "OVER THE LIMIT" : kind === "warn" ? "over a warning" : "over an advice";
+      return `  ${label}: ${formatNumber(used)} of ${formatNumber(value)} ${unit} in ${scope === "chain" ? "all files" : "one file"}`;
+    });
+}
