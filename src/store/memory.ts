@@ -110,10 +110,27 @@ function deleteRecord(collections: Map<string, Collection>, name: string, key: s
 
 function listRecords(collection: Collection, { prefix = "", after = "", limit }: ListOptions): StoreRecord[] {
   collection.sortedKeys ??= [...collection.records.keys()].sort(compareCodePoints);
-  const keys = collection.sortedKeys.filter(
-    (key) => key.startsWith(prefix) && compareCodePoints(key, after) > 0,
-  );
-  return keys.slice(0, limit).map((key) => ({ ...(collection.records.get(key) as StoreRecord) }));
+  const keys = collection.sortedKeys;
+  const records: StoreRecord[] = [];
+  const first = (key: string): boolean =>
+    compareCodePoints(key, after) > 0 && compareCodePoints(key, prefix) >= 0;
+  for (let index = firstIndex(keys, first); index < keys.length; index += 1) {
+    const key = keys[index]!;
+    if (records.length === limit || !key.startsWith(prefix)) break;
+    records.push({ ...collection.records.get(key)! });
+  }
+  return records;
+}
+
+/** Where `holds` begins to hold; from there on it holds for every key. A page costs what it has, not what comes before. */
+function firstIndex(keys: readonly string[], holds: (key: string) => boolean): number {
+  let [low, high] = [0, keys.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(keys[middle]!)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** Code point order is the order of UTF-8 bytes, which databases sort by; `<` compares UTF-16 units and differs. */

@@ -1,5 +1,6 @@
 import type Libsql from "libsql";
 import { ContextError } from "../errors.ts";
+import { damagedError } from "./sqlite-errors.ts";
 
 /** "PLIM", written into the file's header: tells a store from the database of another application. */
 export const applicationId = 0x504c494d;
@@ -41,6 +42,7 @@ export function checkIdentity(identity: Identity, file: string, newest: number =
       hint: "It was left as it is. Choose another path for the store.",
     });
   }
+  if (identity.version < 1) throw damagedError(file, `the file is damaged (version ${identity.version})`);
   if (identity.version > newest) {
     const versions = `version ${identity.version}, this program knows up to ${newest}`;
     throw new ContextError("store_newer", `the store was written by a newer plimsoll (${versions})`, {
@@ -59,9 +61,7 @@ export function migrate(
   const identity = readIdentity(database);
   if (identity.applicationId === 0 && identity.version === 0 && isEmpty(database)) {
     database.exec(`PRAGMA application_id = ${applicationId}`);
-    identity.applicationId = applicationId;
-  }
-  checkIdentity(identity, file, steps.length);
+  } else checkIdentity(identity, file, steps.length);
   for (const step of steps.slice(identity.version)) database.exec(step);
   database.exec(`PRAGMA user_version = ${steps.length}`);
 }

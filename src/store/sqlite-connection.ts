@@ -4,9 +4,17 @@ import { pathToFileURL } from "node:url";
 import type Libsql from "libsql";
 import { ContextError } from "../errors.ts";
 import { checkIdentity, type Identity, migrate, migrations, readIdentity } from "./migrations.ts";
-import { createRetry, damagedError, driverCode, type Retry, unavailableError } from "./sqlite-errors.ts";
+import {
+  createRetry,
+  damagedError,
+  driverCode,
+  pause,
+  type Retry,
+  unavailableError,
+} from "./sqlite-errors.ts";
 import { closedError } from "./store.ts";
 
+/** Operations run in the order of their calls, awaited or not, also while the file is busy. */
 export interface SqliteConnection {
   prepare(sql: string): Libsql.Statement;
   read<T>(operation: () => T): Promise<T>;
@@ -17,9 +25,6 @@ export interface SqliteConnection {
 
 type Driver = new (file: string, options?: Libsql.Options) => Libsql.Database;
 
-/** The driver waits this long by itself, which blocks the whole process; we wait on without blocking. */
-const blockingWaitMs = 50;
-
 /** Opens or creates the file at an absolute path. A file that is no store of ours is refused and left untouched. */
 export async function connect(file: string, waitMs: number): Promise<SqliteConnection> {
   const Database = await loadDriver();
@@ -27,7 +32,7 @@ export async function connect(file: string, waitMs: number): Promise<SqliteConne
   const isNew = await retry(() => prepareFile(file));
   if (!isNew) await retry(() => inspectFile(Database, file));
 
-  const database = await retry(() => new Database(file, { timeout: blockingWaitMs }));
+  const database = await retry(() => new Database(file, { timeout: 0 }));
   try {
     await setUp(database, file, retry);
   } catch (error) {
@@ -99,27 +104,33 @@ function isCurrentStore(identity: Identity, file: string): boolean {
 }
 
 function createConnection(database: Libsql.Database, retry: Retry): SqliteConnection {
-  let closed = false;
-  const read = <T>(operation: () => T): Promise<T> =>
-    retry(() => {
-      if (closed) throw closedError();
-      return operation();
-    });
+  let closing: Promise<void> | undefined;
+  // Asked when it is called: what was called before the close still runs, however long it waits.
+  const read = async <T>(operation: () => T): Promise<T> => {
+    if (closing !== undefined) throw closedError();
+    return retry(operation);
+  };
   return {
     prepare: (sql) => database.prepare(sql),
     read,
     write: (operation) => read(() => inTransaction(database, operation)),
-    async close() {
-      if (closed) return;
-      closed = true;
-      try {
-        // The driver lets go of the file when its objects are collected, maybe never: leave nothing in the log.
-        await retry(() => database.pragma("wal_checkpoint(TRUNCATE)"));
-      } finally {
-        database.close();
-      }
+    close() {
+      closing ??= retry(() => emptyLog(database)).finally(() => database.close());
+      return closing;
     },
   };
+}
+
+/**
+ * The driver lets go of the file when its objects are collected, maybe never: leave nothing in the log. While others
+ * use the file that may be impossible, and the last of them does it.
+ */
+async function emptyLog(database: Libsql.Database): Promise<void> {
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    const [result] = database.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }];
+    if (result.busy === 0) return;
+    await pause();
+  }
 }
 
 function inTransaction<T>(database: Libsql.Database, operation: () => T): T {

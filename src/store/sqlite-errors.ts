@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../errors.ts";
 
-/** Runs an operation, again while the file is busy, and turns what the driver throws into a `ContextError`. */
+/**
+ * Runs operations one after the other in the order of the calls, each again while the file is busy, and turns what the
+ * driver throws into a `ContextError`. An operation that failed does not keep the next one from running.
+ */
 export type Retry = <T>(operation: () => T | Promise<T>) => Promise<T>;
-
-const pauseMs = 5;
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
@@ -16,18 +17,33 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 export function createRetry(file: string, waitMs: number): Retry {
-  return async (operation) => {
-    const start = performance.now();
+  let last: Promise<unknown> = Promise.resolve();
+  let lastDone = 0;
+  const repeat = async <T>(operation: () => T | Promise<T>, called: number): Promise<T> => {
     for (;;) {
       try {
-        return await operation();
+        const result = await operation();
+        lastDone = performance.now();
+        return result;
       } catch (error) {
         if (!isBusy(error)) throw translate(error, file);
-        if (performance.now() - start >= waitMs) throw busyError(error, file, waitMs);
+        // Not since this operation began: calls behind one that waited in vain would each wait as long again.
+        if (performance.now() - Math.max(called, lastDone) >= waitMs) throw busyError(error, file, waitMs);
       }
-      await sleep(pauseMs);
+      await pause();
     }
   };
+  return (operation) => {
+    const called = performance.now();
+    const result = last.then(() => repeat(operation, called));
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
+/** The driver's own waiting would block the whole process. Not always as long, so that two that wait do not stay in step. */
+export async function pause(): Promise<void> {
+  await sleep(5 + 15 * Math.random());
 }
 
 /** Codes of the SQLite driver, of the file system, or "" of anything else. */
@@ -71,7 +87,10 @@ function translate(error: unknown, file: string): unknown {
   const code = driverCode(error);
   const reason = error instanceof Error ? error.message : "";
   if (code.startsWith("SQLITE_NOTADB")) return damagedError(file, "the file is not a database", error);
-  if (code.startsWith("SQLITE_CORRUPT")) return damagedError(file, `the file is damaged (${reason})`, error);
+  // The plain code is for wrong SQL, which ours is not: the file lacks what its version promises.
+  if (code.startsWith("SQLITE_CORRUPT") || code === "SQLITE_ERROR") {
+    return damagedError(file, `the file is damaged (${reason})`, error);
+  }
   if (code.startsWith("SQLITE_CANTOPEN")) return unavailableError(file, "the file cannot be opened", error);
   if (/^SQLITE_(READONLY|IOERR|FULL|PERM|NOLFS|PROTOCOL)/.test(code)) {
     return unavailableError(file, reason, error);

@@ -16,9 +16,24 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     describe("updates", () => describeUpdates(using));
     describe("lists", () => describeLists(using));
     describe("streams", () => describeStreams(using));
+    test("calls that nobody awaits take effect in their order", () => expectCallOrder(using()));
     describe("values", () => describeValues(using));
     describe("wrong use", () => describeWrongUse(using));
   });
+}
+
+/** Also for a driver to run while something keeps its calls waiting. */
+export async function expectCallOrder(store: Store): Promise<void> {
+  const numbers = Array.from({ length: 20 }, (_, index) => String(index + 1));
+  const calls = numbers.map((number) => [
+    store.append("order", [number]),
+    store.put("order", "last", number),
+    store.get("order", "last"),
+  ]);
+  const results = await Promise.all(calls.map((each) => Promise.all(each)));
+  expect(results.map((each) => each[2])).toMatchObject(numbers.map((value) => ({ value })));
+  expect((await store.read("order")).map(({ value }) => value)).toEqual(numbers);
+  expect((await store.get("order", "last"))?.value).toBe("20");
 }
 
 const conflict = { name: "ContextError", code: "store_conflict" };

@@ -2,6 +2,7 @@ import { ContextError } from "../errors.ts";
 
 /**
  * Durable strings, shared by every process that opens the same store. What a promise acknowledged survives a crash.
+ * Calls take effect in the order in which they were made, awaited or not.
  * Values are any JavaScript strings. Names (collections, keys, streams) are 1 to 1,024 bytes of well-formed Unicode.
  */
 export interface Store {
