@@ -60,6 +60,91 @@ describe("countMessages", () => {
     expect(countMessage(message, counter)).toBe(4 + 3);
   });
 
+  it("notices every edit in place, however deep and of whatever length", () => {
+    const gif = (edge: number) =>
+      Buffer.from(`GIF89a${String.fromCharCode(edge, 0, edge, 0)}\0\0\0`, "latin1");
+    const picture = (edge: number) => gif(edge).toString("base64");
+    const call = { type: "tool_use", id: "1", name: "run", input: { command: "ls", flags: ["-l"] } };
+    const result = {
+      type: "tool_result",
+      tool_use_id: "1",
+      content: [{ type: "text", text: "a long result" }],
+    };
+    const image = { type: "image", source: { type: "base64", data: picture(28) } };
+    const document = { type: "document", title: "t", source: { type: "text", data: "x" } };
+    const unknown = { type: "hologram", beam: { colour: "blue" } };
+    const content: object[] = [{ type: "text", text: "same" }, call, result, image, document, unknown];
+    const message: Record<string, unknown> = { role: "user", content };
+    const counter = { name: "test:e", count: (text: string) => text.length + 50 * text.split("e").length };
+    const check = () => expect(countMessage(message, counter)).toBe(countMessage(message, { ...counter }));
+    check();
+    const edits = [
+      () => Object.assign(content[0] as object, { text: "eeee" }),
+      () => Object.assign(call, { input: { command: "ls -la" } }),
+      () => Object.assign(call.input, { command: "ls -e" }),
+      () => Object.assign(call, { name: "execute" }),
+      () => Object.assign(result.content[0] as object, { text: "[trimmed]" }),
+      () => Object.assign(result.content, { 1: { type: "text", text: "more" } }),
+      () => Object.assign(image.source, { data: picture(140) }),
+      () => Object.assign(image, { source: { type: "base64", data: picture(90) } }),
+      () => Object.assign(document.source, { data: "a longer text" }),
+      () => Object.assign(unknown.beam, { colour: "green" }),
+      () => content.reverse(),
+      () => content.pop(),
+    ];
+    for (const edit of edits) {
+      const before = countMessage(message, counter);
+      edit();
+      check();
+      if (edit !== edits[10]) expect(countMessage(message, counter)).not.toBe(before);
+    }
+    message.tool_calls = [];
+    expect(() => countMessage(message, counter)).toThrow("message.tool_calls");
+  });
+
+  it("counts a result that was put into a placeholder's place and taken out again", () => {
+    const counter = callCounter();
+    const result = { type: "tool_result", tool_use_id: "t", content: "a long result" };
+    const message = { role: "user", content: [result] };
+    const tokens = ["a long result", "[trimmed]", "a long result"].map((content) => {
+      result.content = content;
+      return countMessage(message, counter);
+    });
+    expect(tokens).toEqual([26, 22, 26]);
+    expect(counter.calls).toBe(2);
+  });
+
+  it("asks the counter for nothing when a session is parsed anew, trimmed or continued, save for what is new", () => {
+    const counter = callCounter();
+    const session = JSON.stringify(generateSession(50));
+    countMessages(JSON.parse(session), counter);
+    const calls = counter.calls;
+    countMessages(JSON.parse(session), counter);
+    countMessages(JSON.parse(session).slice(0, 60), counter);
+    expect(counter.calls).toBe(calls);
+    const trimmed = JSON.parse(session) as { role: string; content: { content?: string }[] }[];
+    for (const { role, content } of trimmed.slice(1, 41))
+      if (role === "user") content[0]!.content = "[trimmed]";
+    countMessages([...trimmed, { role: "user", content: "And now?" }], counter);
+    expect(counter.calls).toBe(calls + 2);
+  });
+
+  it("refuses results nested without end", () => {
+    let nested: object = { type: "tool_result", tool_use_id: "t", content: "x" };
+    const count = () => () => countMessages([{ role: "user", content: [nested] }], characterCounter());
+    for (let depth = 0; depth < 8; depth++)
+      nested = { type: "tool_result", tool_use_id: "t", content: [nested] };
+    expect(count()()).toBe(3 + 4 + 9 * 9 + 1);
+    for (let depth = 0; depth < 20_000; depth++)
+      nested = { type: "tool_result", tool_use_id: "t", content: [nested] };
+    expect(count()).toThrow(expect.objectContaining({ code: "invalid_message" }));
+    expect(count()).toThrow("is nested more than 8 levels deep");
+    const cyclic: { type: string; content: object[] } = { type: "tool_result", content: [] };
+    cyclic.content.push(cyclic);
+    nested = cyclic;
+    expect(count()).toThrow("is nested more than 8 levels deep");
+  });
+
   it("takes empty texts, lone surrogates and byte order marks as they are", () => {
     for (const text of ["", "\ud800", "\udc00x", "\ufeffa\r\nb"]) {
       expect(countMessage({ role: "user", content: text }, characterCounter())).toBe(4 + text.length);

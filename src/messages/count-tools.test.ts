@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { countTools } from "./count-tools.ts";
 import { callCounter, characterCounter } from "./formats/message-format.contract.ts";
+import type { ToolChoice } from "./message-format.ts";
 
 const input_schema = { type: "object", properties: { path: { type: "string" } } };
 const read = { name: "read", description: "Reads a file.", input_schema };
@@ -8,7 +9,7 @@ const read = { name: "read", description: "Reads a file.", input_schema };
 describe("countTools", () => {
   it("counts a definition's JSON and the tool prompt of the model", () => {
     const json = JSON.stringify(read).length;
-    const count = (model: string | undefined, toolChoice?: "any") =>
+    const count = (model: string | undefined, toolChoice?: ToolChoice) =>
       countTools([read], characterCounter(), { model, toolChoice });
     expect(count("claude-opus-4-8")).toBe(290 + json);
     expect(count("claude-opus-4-8", "any")).toBe(410 + json);
@@ -20,6 +21,20 @@ describe("countTools", () => {
     expect(count("claude-opus-4-9")).toBe(675 + json);
     expect(count("claude-next")).toBe(675 + json);
     expect(count(undefined, "any")).toBe(804 + json);
+    expect(count("claude-opus-4-8", "tool")).toBe(410 + json);
+    expect(count("claude-opus-4-8", "none")).toBe(290 + json);
+  });
+
+  it.each(["required", "", "constructor", { type: "any" }])("refuses %j as a tool choice", (toolChoice) => {
+    const options = { toolChoice: toolChoice as ToolChoice };
+    for (const format of ["anthropic", "rfc"] as const) {
+      expect(() => countTools([read], characterCounter(), { ...options, format })).toThrow(
+        expect.objectContaining({
+          code: "invalid_argument",
+          hint: "Tool choices are auto, any, tool, none.",
+        }),
+      );
+    }
   });
 
   it("counts the provider's own tools by their fixed size and their JSON", () => {
@@ -43,7 +58,7 @@ describe("countTools", () => {
     expect(countTools([{ name: "" }], characterCounter())).toBeGreaterThan(290);
   });
 
-  it("counts a definition once, and again when it got another schema or description", () => {
+  it("counts a definition once, and again when anything in it was changed", () => {
     const counter = callCounter();
     const tool: Record<string, unknown> = { ...read };
     const first = countTools([tool], counter);
@@ -51,8 +66,13 @@ describe("countTools", () => {
     expect(counter.calls).toBe(1);
     tool.description = "Reads a file quickly.";
     expect(countTools([tool], counter)).toBe(first + " quickly".length);
-    tool.input_schema = {};
-    expect(countTools([tool], counter)).toBeLessThan(first);
+    tool.name = "read_quickly";
+    expect(countTools([tool], counter)).toBe(first + " quickly".length + "_quickly".length);
+    tool.input_schema = { type: "object", properties: {} };
+    const emptied = countTools([tool], counter);
+    expect(emptied).toBeLessThan(first);
+    Object.assign(tool.input_schema as object, { properties: { path: {} } });
+    expect(countTools([tool], counter)).toBe(emptied + '"path":{}'.length);
   });
 
   it("names the path of what is malformed", () => {

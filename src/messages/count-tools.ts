@@ -1,16 +1,18 @@
+import { ContextError } from "../errors.ts";
 import type { Counter } from "../tokens/index.ts";
 import { cacheOf } from "./count-cache.ts";
 import { type CountOptions, chooseFormat } from "./count-messages.ts";
 import { fail, fieldsAt, nameOf } from "./fields.ts";
-import type { MessageFormat, ToolChoice } from "./message-format.ts";
+import { type MessageFormat, type ToolChoice, toolChoices } from "./message-format.ts";
+import { isUnchanged, takeSnapshot } from "./snapshot.ts";
 
 export interface CountToolsOptions extends CountOptions {
-  /** `any` also stands for a forced tool. Absent: `auto`. */
+  /** The `type` of the request's tool_choice. Absent: `auto`. */
   toolChoice?: ToolChoice | undefined;
 }
 
 /** Tokens of tool definitions, and of the system prompt that the provider adds for them; 0 only for no tools.
- *  Absent a format they are Anthropic's. A definition object is counted once: only another schema or a description of another length is noticed. */
+ *  Absent a format they are Anthropic's. A definition object is counted once and again when it was edited. */
 export function countTools(
   tools: readonly object[],
   counter: Counter,
@@ -19,10 +21,17 @@ export function countTools(
   if (!Array.isArray(tools)) return fail("tools", `must be an array, not ${nameOf(tools)}`);
   if (tools.length === 0) return 0;
   const format = chooseFormat([], options.format);
-  let tokens = format.toolPromptTokens(options.model, options.toolChoice ?? "auto");
+  let tokens = format.toolPromptTokens(options.model, checkToolChoice(options.toolChoice ?? "auto"));
   for (const [index, tool] of tools.entries())
     tokens += countTool(tool, `tools[${index}]`, { format, counter });
   return tokens;
+}
+
+function checkToolChoice(toolChoice: ToolChoice): ToolChoice {
+  if (toolChoices.includes(toolChoice)) return toolChoice;
+  throw new ContextError("invalid_argument", `unknown tool choice ${JSON.stringify(toolChoice)}`, {
+    hint: `Tool choices are ${toolChoices.join(", ")}.`,
+  });
 }
 
 function countTool(
@@ -34,12 +43,10 @@ function countTool(
   const cache = cacheOf(counter);
   const fields = fieldsAt(tool, path);
   const known = cache.tools.get(fields);
-  const content = fields.input_schema;
-  const extent = String(fields.description).length;
-  if (known?.format === format && known.content === content && known.extent === extent) return known.tokens;
+  if (known?.format === format && isUnchanged(fields, known.snapshot)) return known.tokens;
   const { text, fixedTokens } = format.readTool(fields, path);
   const { tool: frame, toolFactor } = format.overheads;
-  const tokens = Math.ceil(cache.countText(text) * toolFactor) + fixedTokens + frame;
-  cache.tools.set(fields, { format, tier: undefined, content, extent, tokens });
+  const tokens = Math.ceil(cache.texts.count(text) * toolFactor) + fixedTokens + frame;
+  cache.tools.set(fields, { format, snapshot: takeSnapshot(fields), tokens });
   return tokens;
 }

@@ -14,6 +14,11 @@ export function stringAt(fields: Fields, key: string, path: string): string {
   return fail(`${path}.${key}`, `must be a string, not ${nameOf(value)}`);
 }
 
+export function textOrListAt(value: unknown, path: string): string | readonly unknown[] {
+  if (typeof value === "string" || Array.isArray(value)) return value;
+  return fail(path, `must be a string or an array, not ${nameOf(value)}`);
+}
+
 /** The value as the JSON that a provider sees; an absent value is an empty text. */
 export function jsonAt(value: unknown, path: string): string {
   try {

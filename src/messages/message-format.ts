@@ -14,7 +14,8 @@ export interface MessageFormat {
 }
 
 export type FormatName = "anthropic" | "rfc";
-export type ToolChoice = "auto" | "any";
+export const toolChoices = ["auto", "any", "tool", "none"] as const;
+export type ToolChoice = (typeof toolChoices)[number];
 
 export interface Reading {
   readonly pieces: readonly Piece[];
@@ -24,10 +25,10 @@ export interface Reading {
 
 /** One thing the provider bills. A tool call carries its arguments, which are billed as JSON, and their path. */
 export type Piece =
-  | { readonly kind: "text" | "tool_result" | "other"; readonly text: string }
+  | { readonly kind: "text" | "tool_result"; readonly text: string }
   | { readonly kind: "tool_call"; readonly name: string; readonly args: unknown; readonly path: string }
-  /** `sealed` is encrypted content that the provider opens; `text` the part of it that is readable, if any. */
-  | { readonly kind: "thinking" | "sealed"; readonly text: string; readonly sealed: string }
+  /** Encrypted content that the provider opens, such as thinking; `text` is the part of it that is readable, if any. */
+  | { readonly kind: "sealed"; readonly text: string; readonly sealed: string }
   /** `data` is base64; undefined where only a URL or a file id is known. */
   | { readonly kind: "image" | "document"; readonly data: string | undefined };
 

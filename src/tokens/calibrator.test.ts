@@ -191,6 +191,42 @@ describe("createCalibrator", () => {
     expect(() => calibrator.margin(estimate)).toThrow(refusal);
     expect(() => calibrator.observe({ estimated: estimate, usage: openai(1) })).toThrow(refusal);
   });
+
+  it("starts afresh from a damaged snapshot", () => {
+    const learnt = createCalibrator({ family: "claude-5" });
+    learnt.observe({ estimated: 1000, usage: openai(1500) });
+    learnt.observe({ estimated: 3000, usage: openai(4500) });
+    const good = learnt.snapshot();
+    const again = createCalibrator({ family: "claude-5", snapshot: JSON.parse(JSON.stringify(good)) });
+    expect(again.correct(3000)).toBe(4500);
+    const fresh = createCalibrator({ family: "claude-5" });
+    const numbers = [undefined, null, Number.NaN, Number.POSITIVE_INFINITY, -1, "12", {}];
+    const damaged: unknown[] = [
+      null,
+      "claude-5",
+      { family: "claude-5" },
+      { ...good, anchor: undefined },
+      { ...good, anchor: 5 },
+      { ...good, appended: null },
+      { ...good, appended: { billed: 0, estimated: 0 } },
+      { ...good, residuals: null },
+      { ...good, residuals: { length: 3 } },
+      { ...good, residuals: [0.1, null] },
+      { ...good, residuals: [Number.NaN] },
+      ...numbers.flatMap((number) => [
+        { ...good, overhead: number },
+        { ...good, anchor: { ...good.anchor, billed: number } },
+        { ...good, anchor: { ...good.anchor, estimated: number } },
+        { ...good, appended: { ...good.appended, billed: number } },
+        { ...good, appended: { ...good.appended, estimated: number } },
+      ]),
+    ];
+    for (const snapshot of damaged) {
+      const calibrator = createCalibrator({ family: "claude-5", snapshot: snapshot as CalibratorSnapshot });
+      expect(calibrator.snapshot()).toEqual(fresh.snapshot());
+      expect([calibrator.correct(3000), calibrator.margin(3000)]).toEqual([3000, 300]);
+    }
+  });
 });
 
 /** How often a bill stays within correction and margin, over a session with noise around a ratio of 1.2. */

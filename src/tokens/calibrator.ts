@@ -37,7 +37,8 @@ export interface CalibratorSnapshot {
   readonly residuals: readonly number[];
 }
 
-/** A calibrator for one conversation with one model. A snapshot of another family is left aside: its ratio means nothing here. */
+/** A calibrator for one conversation with one model. A snapshot of another family is left aside, since its ratio means nothing here, and
+ *  so is a damaged one: a checkpoint that cannot be read costs what was learnt, not the session. */
 export function createCalibrator(options: { family: Family; snapshot?: CalibratorSnapshot }): Calibrator {
   const { family, snapshot } = options;
   if (!families.includes(family)) {
@@ -45,7 +46,7 @@ export function createCalibrator(options: { family: Family; snapshot?: Calibrato
       hint: `Families are ${families.join(", ")}.`,
     });
   }
-  let state = snapshot?.family === family ? snapshot : freshState(family);
+  let state = isSnapshotOf(family, snapshot) ? snapshot : freshState(family);
   return {
     observe({ estimated, usage }) {
       requireEstimate(estimated);
@@ -97,8 +98,20 @@ function freshState(family: Family): CalibratorSnapshot {
   return { family, anchor: null, overhead: 0, appended, residuals: [] };
 }
 
+function isSnapshotOf(family: Family, snapshot: unknown): snapshot is CalibratorSnapshot {
+  const { anchor, appended, residuals, ...rest } = Object(snapshot) as Partial<CalibratorSnapshot>;
+  const isAnchor = anchor === null || (isTokens(anchor?.estimated) && isTokens(anchor?.billed));
+  const isAppended = isTokens(appended?.billed) && isTokens(appended?.estimated) && appended.estimated > 0;
+  const isResiduals = Array.isArray(residuals) && residuals.every(Number.isFinite);
+  return rest.family === family && isTokens(rest.overhead) && isAnchor && isAppended && isResiduals;
+}
+
+function isTokens(value: unknown): value is number {
+  return Number.isFinite(value) && (value as number) >= 0;
+}
+
 function requireEstimate(estimate: number): number {
-  if (Number.isFinite(estimate) && estimate >= 0) return estimate;
+  if (isTokens(estimate)) return estimate;
   throw new ContextError("invalid_argument", `an estimate must be a number of tokens, got ${estimate}`, {
     hint: "Pass the counter's estimate of the whole request.",
   });

@@ -28,14 +28,25 @@ describe("createCounter", () => {
     expect((await createCounter("auto")).name).toBe("estimate:claude-5");
   });
 
-  it.each(["", "bytes/5", "exact", "exact:", "exact:claude-5", "estimate:gpt", "EXACT:o200k"])(
-    "refuses %j by name",
-    async (name) => {
-      await expect(createCounter(name)).rejects.toMatchObject({
-        code: "unknown_counter",
-        message: expect.stringContaining(`"${name}"`),
-        hint: expect.stringContaining("exact:o200k"),
-      });
-    },
-  );
+  it.each([
+    "",
+    "bytes/5",
+    "exact",
+    "exact:",
+    "exact:claude-5",
+    "estimate:gpt",
+    "EXACT:o200k",
+    "estimate:o200k:junk",
+    "exact:o200k:",
+    " auto",
+    undefined,
+    null,
+    7,
+  ])("refuses %j by name", async (name) => {
+    await expect(createCounter(name as string)).rejects.toMatchObject({
+      code: "unknown_counter",
+      message: expect.stringContaining(`"${name}"`),
+      hint: expect.stringContaining("exact:o200k"),
+    });
+  });
 });

@@ -29,15 +29,10 @@ export async function createCounter(name: string, options: CounterOptions = {}):
   const heuristic = heuristics.find((counter) => counter.name === name);
   if (heuristic !== undefined) return heuristic;
   if (name === "auto") return createCounter(counterNameForModel(options.model).name);
-  const [kind, family = ""] = name.split(":");
-  if (kind === "estimate") {
-    const known = families.find((each) => each === family);
-    if (known !== undefined) return (await import("./estimate/estimator.ts")).createEstimator(known);
-  }
-  if (kind === "exact") {
-    const known = exactEncodings.find((each) => each === family);
-    if (known !== undefined) return (await import("./exact/exact.ts")).createExactCounter(known);
-  }
+  const family = families.find((each) => name === `estimate:${each}`);
+  if (family !== undefined) return (await import("./estimate/estimator.ts")).createEstimator(family);
+  const encoding = exactEncodings.find((each) => name === `exact:${each}`);
+  if (encoding !== undefined) return (await import("./exact/exact.ts")).createExactCounter(encoding);
   throw new ContextError("unknown_counter", `unknown counter "${name}"`, {
     hint: `Counters are ${counterNames.join(", ")}.`,
   });

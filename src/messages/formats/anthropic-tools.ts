@@ -14,10 +14,12 @@ export function readAnthropicTool(tool: Fields, path: string): ToolReading {
 
 export function anthropicToolPromptTokens(model: string | undefined, toolChoice: ToolChoice): number {
   const known = toolPrompts.find(([pattern]) => model !== undefined && pattern.test(model.toLowerCase()));
-  return (known ?? dearestToolPrompt)[1][toolChoice];
+  const tokens = (known ?? dearestToolPrompt)[1];
+  return toolChoice === "any" || toolChoice === "tool" ? tokens.any : tokens.auto;
 }
 
-type ToolPrompt = readonly [RegExp, Readonly<Record<ToolChoice, number>>];
+/** `any` is the row of `any` and `tool`; `auto` that of `auto` and `none`, which keeps the prompt as long as there are tools. */
+type ToolPrompt = readonly [RegExp, Readonly<Record<"auto" | "any", number>>];
 
 const dearestToolPrompt: ToolPrompt = [/opus-4[-.]7/, { auto: 675, any: 804 }];
 

@@ -1,5 +1,5 @@
 /** The Anthropic Messages shape: tool results live in user messages, block types are open-ended. */
-import { type Fields, fail, fieldsAt, jsonAt, nameOf, roleAt, stringAt } from "../fields.ts";
+import { type Fields, fail, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
 import type { MessageFormat, Overheads, Piece, Reading } from "../message-format.ts";
 import { anthropicToolPromptTokens, readAnthropicTool } from "./anthropic-tools.ts";
 
@@ -24,7 +24,7 @@ export const anthropicFormat: MessageFormat = {
     roleAt(message, ["user", "assistant", "system"], path);
     // Another provider's calls would be billed and not counted.
     if (message.tool_calls !== undefined) fail(`${path}.tool_calls`, "is no field of this format");
-    return readContent(message.content, `${path}.content`);
+    return readContent(message.content, `${path}.content`, 0);
   },
   readTool: readAnthropicTool,
   toolPromptTokens: anthropicToolPromptTokens,
@@ -37,27 +37,32 @@ function isOwnBlock(block: unknown): boolean {
   return ownTypes.has(type) || (type === "tool_use" && input !== undefined);
 }
 
-function readContent(content: unknown, path: string): Reading {
+function readContent(value: unknown, path: string, depth: number): Reading {
+  const content = textOrListAt(value, path);
   if (typeof content === "string") return { pieces: [{ kind: "text", text: content }], parts: 0 };
-  if (!Array.isArray(content)) return fail(path, `must be a string or an array, not ${nameOf(content)}`);
-  return { pieces: readBlocks(content, path), parts: content.length };
+  if (depth > maxDepth) return fail(path, `is nested more than ${maxDepth} levels deep`);
+  return { pieces: readBlocks(content, path, depth), parts: content.length };
 }
 
+// The API takes a document of blocks in a tool result and nothing deeper; without a limit a cycle would never end.
+const maxDepth = 8;
+
 // A plain loop: flatMap takes a third of the time of counting a freshly parsed session.
-function readBlocks(blocks: readonly unknown[], path: string): Piece[] {
+function readBlocks(blocks: readonly unknown[], path: string, depth: number): Piece[] {
   const pieces: Piece[] = [];
   for (let index = 0; index < blocks.length; index++) {
     const blockPath = `${path}[${index}]`;
     const block = fieldsAt(blocks[index], blockPath);
     const read = readers.get(stringAt(block, "type", blockPath)) ?? readUnknown;
-    const found = read(block, blockPath);
+    const found = read(block, blockPath, depth + 1);
     if (Array.isArray(found)) for (const piece of found) pieces.push(piece);
     else pieces.push(found);
   }
   return pieces;
 }
 
-type BlockReader = (block: Fields, path: string) => Piece | Piece[];
+/** `depth` is that of a list of blocks inside this one. */
+type BlockReader = (block: Fields, path: string, depth: number) => Piece | Piece[];
 
 const readers: ReadonlyMap<string, BlockReader> = new Map<string, BlockReader>([
   ["text", readText],
@@ -81,11 +86,11 @@ function readText(block: Fields, path: string): Piece {
 
 function readThinking(block: Fields, path: string): Piece {
   const sealed = typeof block.signature === "string" ? block.signature : "";
-  return { kind: "thinking", text: stringAt(block, "thinking", path), sealed };
+  return { kind: "sealed", text: stringAt(block, "thinking", path), sealed };
 }
 
 function readRedactedThinking(block: Fields, path: string): Piece {
-  return { kind: "thinking", text: "", sealed: stringAt(block, "data", path) };
+  return { kind: "sealed", text: "", sealed: stringAt(block, "data", path) };
 }
 
 // The id is not counted: it serves the API's pairing, and the wrapper's constant covers a short form of it.
@@ -94,10 +99,10 @@ function readToolCall(block: Fields, path: string): Piece {
   return { kind: "tool_call", name, args: block.input ?? {}, path: `${path}.input` };
 }
 
-function readToolResult(block: Fields, path: string): Piece | Piece[] {
+function readToolResult(block: Fields, path: string, depth: number): Piece | Piece[] {
   const content = block.content ?? "";
   if (typeof content === "string") return { kind: "tool_result", text: content };
-  return [{ kind: "tool_result", text: "" }, ...readContent(content, `${path}.content`).pieces];
+  return [{ kind: "tool_result", text: "" }, ...readContent(content, `${path}.content`, depth).pieces];
 }
 
 function readSearchResult(block: Fields, path: string): Piece | Piece[] {
@@ -105,32 +110,32 @@ function readSearchResult(block: Fields, path: string): Piece | Piece[] {
   const results = block.content.flatMap((result: unknown, index): Piece[] => {
     const resultPath = `${path}.content[${index}]`;
     const { encrypted_content: sealed, ...rest } = fieldsAt(result, resultPath);
-    const shown: Piece = { kind: "other", text: jsonAt(rest, resultPath) };
+    const shown: Piece = { kind: "text", text: jsonAt(rest, resultPath) };
     return typeof sealed === "string" ? [shown, { kind: "sealed", text: "", sealed }] : [shown];
   });
   return [{ kind: "tool_result", text: "" }, ...results];
 }
 
-function readFetchResult(block: Fields, path: string): Piece | Piece[] {
+function readFetchResult(block: Fields, path: string, depth: number): Piece | Piece[] {
   const { content: document, ...rest } = Object(block.content) as Fields;
   if (Object(document).type !== "document") return readUnknown(block, path);
   const shown: Piece = { kind: "tool_result", text: jsonAt(rest, `${path}.content`) };
-  return [shown, ...readDocument(document as Fields, `${path}.content.content`)];
+  return [shown, ...readDocument(document as Fields, `${path}.content.content`, depth)];
 }
 
 function readImage(block: Fields, path: string): Piece {
   return { kind: "image", data: base64Of(fieldsAt(block.source, `${path}.source`)) };
 }
 
-function readDocument(block: Fields, path: string): Piece[] {
+function readDocument(block: Fields, path: string, depth: number): Piece[] {
   const labels = [block.title, block.context].filter((label) => typeof label === "string");
   const pieces: Piece[] = labels.map((text) => ({ kind: "text", text }));
-  return pieces.concat(readSource(fieldsAt(block.source, `${path}.source`), `${path}.source`));
+  return pieces.concat(readSource(fieldsAt(block.source, `${path}.source`), `${path}.source`, depth));
 }
 
-function readSource(source: Fields, path: string): Piece | readonly Piece[] {
+function readSource(source: Fields, path: string, depth: number): Piece | readonly Piece[] {
   if (source.type === "text") return { kind: "text", text: stringAt(source, "data", path) };
-  if (source.type === "content") return readContent(source.content, `${path}.content`).pieces;
+  if (source.type === "content") return readContent(source.content, `${path}.content`, depth).pieces;
   return { kind: "document", data: base64Of(source) };
 }
 
@@ -141,5 +146,5 @@ function base64Of(source: Fields): string | undefined {
 // The API grows new block types; counting their JSON is too much rather than nothing.
 function readUnknown(block: Fields, path: string): Piece {
   const { cache_control: _unbilled, ...rest } = block;
-  return { kind: "other", text: jsonAt(rest, path) };
+  return { kind: "text", text: jsonAt(rest, path) };
 }

@@ -20,27 +20,6 @@ export function characterCounter(): Counter {
   return { name: "test:characters", count: (text) => text.length };
 }
 
-/** As fast as an estimator: one pass, one token a run of letters, digits, spaces or marks. */
-export function runCounter(): Counter {
-  const count = (text: string) => {
-    let tokens = 0;
-    let before = -1;
-    for (let index = 0; index < text.length; index++) {
-      const kind = kindOf(text.charCodeAt(index) | 32);
-      if (kind !== before) tokens++;
-      before = kind;
-    }
-    return tokens;
-  };
-  return { name: "test:runs", count };
-}
-
-function kindOf(code: number): number {
-  if (code >= 97 && code <= 122) return 0;
-  if (code >= 48 && code <= 57) return 1;
-  return code === 32 ? 2 : 3;
-}
-
 /** A counter that knows how often it was asked. */
 export function callCounter(): Counter & { calls: number } {
   return {

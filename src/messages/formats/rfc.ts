@@ -1,5 +1,5 @@
 /** The shape of the context-engineering RFC: roles system, user, assistant, tool; text, tool calls with `args`, tool results, images. */
-import { type Fields, fail, fieldsAt, jsonAt, nameOf, roleAt, stringAt } from "../fields.ts";
+import { type Fields, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
 import type { MessageFormat, Overheads, Piece } from "../message-format.ts";
 
 // Section 7.1 of the RFC, in tokens: its 30 bytes are ceil(30 / 3.5). Its 5 % of safety is the business of its policy, not of a count.
@@ -22,10 +22,8 @@ export const rfcFormat: MessageFormat = {
   },
   read(message, path) {
     roleAt(message, ["system", "user", "assistant", "tool"], path);
-    const content = message.content;
+    const content = textOrListAt(message.content, `${path}.content`);
     if (typeof content === "string") return { pieces: [{ kind: "text", text: content }], parts: 0 };
-    if (!Array.isArray(content))
-      return fail(`${path}.content`, `must be a string or an array, not ${nameOf(content)}`);
     const pieces = content.map((part, index) => readPart(part, `${path}.content[${index}]`));
     return { pieces, parts: pieces.length };
   },
@@ -60,6 +58,6 @@ function readPart(value: unknown, path: string): Piece {
       return { kind: "image", data: typeof data === "string" ? data : undefined };
     }
     default:
-      return { kind: "other", text: jsonAt(part, path) };
+      return { kind: "text", text: jsonAt(part, path) };
   }
 }

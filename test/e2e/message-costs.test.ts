@@ -1,0 +1,39 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+
+const script = new URL("message-costs.mjs", import.meta.url).pathname;
+
+/** Ratios above their limit in each of up to three processes: other tests share the processor. The code is the built one, because
+ *  what the test runner rewrites is slower than what users run. */
+function highCosts(counter: string): [string, number][] {
+  let high: [string, number][] = [];
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const output = execFileSync(process.execPath, [script, counter], { encoding: "utf8" });
+    const { parsedAnew, everyTurn } = JSON.parse(output) as Costs;
+    high = Object.entries(parsedAnew).filter(([, ratio]) => ratio >= 1);
+    if (everyTurn > limits[counter.startsWith("bytes") ? "length" : "tokens"])
+      high.push(["every turn", everyTurn]);
+    if (high.length === 0) break;
+  }
+  return high;
+}
+
+interface Costs {
+  /** Counting messages that were parsed anew, by JSON.parse of the same text. */
+  parsedAnew: Record<string, number>;
+  /** Counting on each of 200 turns, by counting without any memory. */
+  everyTurn: number;
+}
+
+// Where counting is one division, looking at a message is a larger share of it.
+const limits = { tokens: 1 / 20, length: 1 / 10 };
+
+describe("counting messages", () => {
+  it.each(["estimate:claude-5", "exact:o200k", "bytes/4"])(
+    "that were parsed anew costs less than JSON.parse, and every turn a twentieth of recounting, by %s",
+    (counter) => {
+      expect(highCosts(counter)).toEqual([]);
+    },
+    90_000,
+  );
+});
