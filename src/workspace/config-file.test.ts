@@ -81,7 +81,29 @@ test("malformed YAML names the line", () => {
   expect(problemsOf("title: x\ncounter: [a\nprofile: y\n")[0]).toMatch(/^[23]: malformed YAML: /);
   expect(problemsOf("title: x\ntitle: y\n")).toEqual([expect.stringMatching(/^2: malformed YAML: .*unique/)]);
   expect(problemsOf("title: *nobody\n")).toEqual([expect.stringMatching(/^1: malformed YAML: /)]);
-  expect(problemsOf("title: x\n---\ntitle: y\n")[0]).toMatch(/^\d: malformed YAML: .*document/);
+  expect(problemsOf("title: x\n---\ntitle: y\n")).toEqual([
+    '2: malformed YAML: a second document begins with "---": keep one document in a file',
+  ]);
+});
+
+test("a list as a key is an unknown key, and the library does not warn beside us", async () => {
+  const warnings: Error[] = [];
+  const listen = (warning: Error) => warnings.push(warning);
+  process.on("warning", listen);
+  expect(problemsOf("? [a]\n: 1\n")).toEqual([expect.stringMatching(/^1: unknown key "\[ a \]"/)]);
+  await new Promise(setImmediate);
+  process.off("warning", listen);
+  expect(warnings).toEqual([]);
+});
+
+test("a name that would be lost is refused, at any depth", () => {
+  expect(problemsOf("title: x\nsession:\n  tools: { __proto__: 5 }\n")).toEqual([
+    '3: "session.tools.__proto__" cannot be used as a name',
+  ]);
+  expect(problemsOf("__proto__: 5\n")).toEqual(['1: "__proto__" cannot be used as a name']);
+  expect(parseConfigFile("session: { tools: { constructor: 5 } }").values.session?.tools).toEqual({
+    constructor: 5,
+  });
 });
 
 test("aliases that would grow without end are refused, not expanded", () => {

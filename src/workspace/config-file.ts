@@ -1,5 +1,5 @@
 /** One configuration file: its values, the line of each, and all that is wrong with it. Loads yaml and zod. */
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { type ErrorCode, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import type { z } from "zod";
 import { didYouMean } from "../text/index.ts";
 import type { ConfigPart } from "./config.ts";
@@ -19,18 +19,23 @@ export interface ConfigProblem {
 
 export function parseConfigFile(text: string): ConfigFile {
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: "error" });
   const lineOf = (path: readonly PropertyKey[]) =>
     lineCounter.linePos(offsetOf(document.contents, path)).line || 1;
   const malformed = document.errors.map((error) => ({
     line: lineCounter.linePos(error.pos[0]).line,
-    message: `malformed YAML: ${error.message}`,
+    message: `malformed YAML: ${ownWords[error.code] ?? error.message}`,
   }));
   if (malformed.length > 0) return { values: {}, problems: malformed, lineOf };
   const { values, issues } = validate(document);
   const problems = issues.map(({ path, message }) => ({ line: lineOf(path), message }));
   return { values, problems: problems.sort((a, b) => a.line - b.line), lineOf };
 }
+
+/** Where the library speaks to programmers. */
+const ownWords: Partial<Record<ErrorCode, string>> = {
+  MULTIPLE_DOCS: 'a second document begins with "---": keep one document in a file',
+};
 
 interface Issue {
   path: readonly PropertyKey[];
@@ -45,9 +50,21 @@ function validate(document: { toJS(): unknown }): { values: ConfigPart; issues: 
     // An alias that leads nowhere, or that grows without end.
     return { values: {}, issues: [{ path: [], message: `malformed YAML: ${(error as Error).message}` }] };
   }
+  const lost = lostKeys(input);
+  if (lost.length > 0) return { values: {}, issues: lost };
   const result = configSchema.safeParse(input, { reportInput: true });
   if (result.success) return { values: result.data, issues: [] };
   return { values: {}, issues: result.error.issues.flatMap(explain) };
+}
+
+/** The one name that zod leaves out of what it returns, without a word. */
+function lostKeys(value: unknown, path: readonly PropertyKey[] = []): Issue[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, child]) => {
+    const here = [...path, key];
+    const message = `"${here.join(".")}" cannot be used as a name`;
+    return key === "__proto__" ? [{ path: here, message }] : lostKeys(child, here);
+  });
 }
 
 function explain(issue: z.core.$ZodIssue): Issue[] {

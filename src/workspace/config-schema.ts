@@ -1,7 +1,8 @@
 /** What a configuration file may say. Loads zod, so only a file that exists, or the schema's own script, imports this. */
 import { z } from "zod";
+import { verbosities } from "../text/index.ts";
 import { counterNames } from "../tokens/index.ts";
-import { type ConfigPart, defaultConfig, onOverflows, policies, verbosities } from "./config.ts";
+import { type ConfigPart, defaultConfig, onOverflows, policies } from "./config.ts";
 
 const { context, session, history } = defaultConfig;
 const text = z.string().min(1);

@@ -1,3 +1,5 @@
+import type { Verbosity } from "../text/index.ts";
+
 /** The configuration: `.plimsoll/config.yaml` of the project over the user's over these defaults, key by key. */
 export interface Config {
   readonly counter?: string | undefined;
@@ -37,8 +39,6 @@ type Part<Value> = Value extends readonly unknown[] | undefined
     ? { readonly [Key in keyof Value]?: Part<Value[Key]> | undefined }
     : Value | undefined;
 
-export const verbosities = ["minimal", "standard", "full"] as const;
-export type Verbosity = (typeof verbosities)[number];
 export const onOverflows = ["drop", "thin"] as const;
 export type OnOverflow = (typeof onOverflows)[number];
 export const policies = ["economic", "gentle", "frugal", "rfc", "rfc-headroom", "none"] as const;

@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
-import { cacheDirectory, configDirectory, stateDirectory } from "./directories.ts";
+import { cacheDirectory, configDirectory, homeDirectory, stateDirectory } from "./directories.ts";
 
 test("without XDG variables the directories lie under HOME", () => {
   const env = { HOME: "/home/ada" };
   expect(configDirectory(env)).toBe("/home/ada/.config/plimsoll");
   expect(stateDirectory(env)).toBe("/home/ada/.local/state/plimsoll");
   expect(cacheDirectory(env)).toBe("/home/ada/.cache/plimsoll");
+});
+
+test("a slash at the end of HOME is no part of it", () => {
+  expect(homeDirectory({ HOME: "/home/ada/" })).toBe("/home/ada");
 });
 
 test("XDG variables win over HOME", () => {

@@ -1,11 +1,12 @@
 /** Where a user's files live, by the XDG base directory specification. Nothing of the tool's own state is ever kept in a repository. */
 import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Without a trailing slash, so that it can be compared with other paths. */
 export function homeDirectory(env: Environment): string {
-  return env.HOME || homedir();
+  return resolve(env.HOME || homedir());
 }
 
 export function configDirectory(env: Environment): string {

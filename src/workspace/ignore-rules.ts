@@ -1,8 +1,9 @@
 /** Which entries git would leave out: `.gitignore` files at every level and `.git/info/exclude`, read without git.
  *  A person's global excludes are not read, so that a tree counts the same on every machine. */
-import { readFile, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { lstat, readFile, stat } from "node:fs/promises";
+import { basename, join, relative, resolve, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
+import { exists, upward } from "./upward.ts";
 
 export interface IgnoreRules {
   ignores(path: string, kind: "file" | "directory"): boolean;
@@ -13,7 +14,7 @@ export interface IgnoreRules {
 /** The rules that hold inside `directory`, those of the repository around it included. A directory that these rules
  *  leave out was named on purpose, so only the rules from itself downward count. */
 export async function openIgnoreRules(directory: string): Promise<IgnoreRules> {
-  const root = (await findUp(directory, ".git")) ?? directory;
+  const root = await repositoryAround(directory);
   let rules = await rulesFrom(root, await excludesOf(root)).enter(root);
   for (const each of directoriesBetween(root, directory)) {
     if (rules.ignores(each, "directory")) return rulesFrom(directory, emptyRules()).enter(directory);
@@ -22,19 +23,9 @@ export async function openIgnoreRules(directory: string): Promise<IgnoreRules> {
   return rules;
 }
 
-/** The nearest directory, from here upward, that has an entry of that name. */
-async function findUp(directory: string, name: string): Promise<string | undefined> {
-  for (let current = resolve(directory); ; current = dirname(current)) {
-    if (await exists(join(current, name))) return current;
-    if (dirname(current) === current) return undefined;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+async function repositoryAround(directory: string): Promise<string> {
+  for (const current of upward(directory)) if (await exists(join(current, ".git"))) return current;
+  return directory;
 }
 
 function emptyRules(): Ignore {
@@ -43,7 +34,7 @@ function emptyRules(): Ignore {
 
 async function excludesOf(root: string): Promise<Ignore> {
   const text = await readOptional(join(await gitDirectory(root), "info", "exclude"));
-  return emptyRules().add(text ?? "");
+  return emptyRules().add(linesOf(text ?? ""));
 }
 
 /** In a worktree or submodule `.git` is a file that names the directory, which may name the shared one. */
@@ -55,8 +46,20 @@ async function gitDirectory(root: string): Promise<string> {
   return shared === undefined ? own : resolve(own, shared.trim());
 }
 
-async function readOptional(path: string): Promise<string | undefined> {
-  return readFile(path, "utf8").catch(() => undefined);
+/** Above this size git ignores a file of patterns too (dir.c, PATTERN_MAX_FILE_SIZE). */
+const maxRulesBytes = 100 * 1024 * 1024;
+
+/** A pipe would be waited for, and a device never ends. Inside the tree git follows no link to its rules either. */
+async function readOptional(
+  path: string,
+  look: typeof stat | typeof lstat = stat,
+): Promise<string | undefined> {
+  try {
+    const stats = await look(path);
+    return stats.isFile() && stats.size <= maxRulesBytes ? await readFile(path, "utf8") : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function directoriesBetween(root: string, directory: string): string[] {
@@ -70,9 +73,9 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
     ignores: (path, kind) =>
       basename(path) === ".git" || matcher.ignores(fromRoot(root, path) + (kind === "directory" ? "/" : "")),
     enter: async (directory) => {
-      const text = await readOptional(join(directory, ".gitignore"));
+      const text = await readOptional(join(directory, ".gitignore"), lstat);
       if (text === undefined) return rules;
-      const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+      const lines = linesOf(text);
       const place = fromRoot(root, directory);
       return rulesFrom(
         root,
@@ -85,8 +88,20 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
   return rules;
 }
 
+function linesOf(text: string): string[] {
+  const lines = text.replace(/^\uFEFF/, "").split("\n");
+  return lines.map((line) => onOneLine(line.replace(/\r$/, "")));
+}
+
 function fromRoot(root: string, path: string): string {
-  return relative(root, path).split(sep).join("/");
+  return onOneLine(relative(root, path).split(sep).join("/"));
+}
+
+/** The matcher's `**` ends at a line break, git's does not: in patterns and paths alike another character stands for it. */
+function onOneLine(text: string): string {
+  return text.replace(/[\n\r\u2028\u2029]/g, (character) =>
+    String.fromCharCode(0xf000 + (character.charCodeAt(0) % 0x100)),
+  );
 }
 
 /** Rewrites a line of a deeper `.gitignore` so that it says the same from the root. A slash before the end binds a
@@ -97,6 +112,7 @@ function within(place: string): (line: string) => string[] {
     if (line.trim() === "" || line.startsWith("#")) return [];
     const negation = line.startsWith("!") ? "!" : "";
     const pattern = line.slice(negation.length);
+    if (/^ *$/.test(pattern)) return [];
     const bound = pattern.trimEnd().slice(0, -1).includes("/");
     return [`${negation}/${prefix}/${bound ? pattern.replace(/^\//, "") : `**/${pattern}`}`];
   };

@@ -78,6 +78,40 @@ test("the excludes of a worktree are those of its repository", async () => {
   expect(await names(root, "w")).toEqual(["w/shown"]);
 });
 
+test("rules in a pipe or a device are not waited for, and rules behind a link are not followed, as in git", async () => {
+  const root = tree({ "pipe/a": "", "link/a": "", "zero/a": "", rules: "a\n" });
+  execFileSync("mkfifo", [join(root, "pipe/.gitignore")]);
+  symlinkSync("../rules", join(root, "link/.gitignore"));
+  symlinkSync("/dev/zero", join(root, "zero/.gitignore"));
+  expect(await names(root)).toEqual(["link/a", "pipe/a", "rules", "zero/a"]);
+});
+
+test("the excludes of a repository may be a link, as in git", async () => {
+  const root = tree({ ".git/HEAD": "", rules: "a\n", a: "", b: "" });
+  mkdirSync(join(root, ".git/info"));
+  symlinkSync("../../rules", join(root, ".git/info/exclude"));
+  expect(await names(root)).toEqual(["b", "rules"]);
+});
+
+test("a line of an exclamation mark alone in a deeper file brings nothing back", async () => {
+  for (const line of ["!", "! ", "!/", "/", "  "]) {
+    const root = tree({ ".gitignore": "out\n", "d/.gitignore": `${line}\n`, "d/out/a": "", "d/a": "" });
+    expect(await names(root), line).toEqual([".gitignore", "d/.gitignore", "d/a"]);
+  }
+});
+
+test("a name with a line break in it is left out like any other", async () => {
+  const hidden = Object.fromEntries(["\n", "\r", "\u2028"].map((each) => [`d/x/a${each}b/c`, ""]));
+  const root = tree({
+    ".gitignore": "d/**/c\n",
+    "d/.gitignore": "e/**\n",
+    "d/e/a\nb": "",
+    "d/y\nz": "",
+    ...hidden,
+  });
+  expect(await names(root)).toEqual([".gitignore", "d/.gitignore", "d/y\nz"]);
+});
+
 test("a link is reported and never followed, so a loop ends", async () => {
   const root = tree({ "d/a": "" });
   symlinkSync("..", join(root, "d", "up"));
@@ -105,7 +139,7 @@ test.skipIf(!hasGit)(
   "the list is the one that git makes, whatever the patterns",
   { timeout: 120_000 },
   async () => {
-    const name = fc.constantFrom("a", "b", "a.log", "b c", "[x]", "build");
+    const name = fc.constantFrom("a", "b", "a.log", "b c", "[x]", "build", "a\nb");
     const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => parts.join("/"));
     const pattern = fc
       .tuple(
@@ -125,6 +159,8 @@ test.skipIf(!hasGit)(
           "a/**",
           "a/**/b",
           "?",
+          "**",
+          "",
         ),
         fc.constantFrom("", "/", " ", "\r"),
       )

@@ -2,7 +2,7 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type IgnoreRules, openIgnoreRules } from "./ignore-rules.ts";
+import type { IgnoreRules } from "./ignore-rules.ts";
 import { reasonOf, type Unread } from "./read-text.ts";
 
 export interface FileList {
@@ -13,6 +13,8 @@ export interface FileList {
 /** Paths are absolute and in a fixed order. Links are never followed, so a tree has no loops and no file counts twice. */
 export async function listFiles(directory: string): Promise<FileList> {
   const list: FileList = { files: [], skipped: [] };
+  // Most commands list nothing: they start faster without the library behind the rules.
+  const { openIgnoreRules } = await import("./ignore-rules.ts");
   const pending = [{ directory, rules: await openIgnoreRules(directory) }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const entries = await readEntries(next.directory, list);

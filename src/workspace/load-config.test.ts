@@ -75,6 +75,26 @@ test("the company layer is never mixed from two files", async () => {
   expect(sources.company).toBe("project .plimsoll/config.yaml:1");
 });
 
+test("a model that is called like a whole key is joined like any other", async () => {
+  write("home/.config/plimsoll/config.yaml", "prices: { company: { input: 1, output: 2 } }\n");
+  write("project/.plimsoll/config.yaml", "prices: { company: { input: 3 } }\n");
+  expect((await load()).values.prices).toEqual({ company: { input: 3, output: 2 } });
+});
+
+test("names with dots in them keep their sources apart", async () => {
+  write("home/.config/plimsoll/config.yaml", 'prices: { gpt-4: { "1.input": 1 } }\n');
+  write(
+    "project/.plimsoll/config.yaml",
+    "prices: { gpt-4.1: { input: 2 } }\nsession: { tools: { 'a\"b': 3 } }\n",
+  );
+  const { sources } = await load();
+  expect(sources).toMatchObject({
+    'prices.gpt-4."1.input"': "user ~/.config/plimsoll/config.yaml:1",
+    'prices."gpt-4.1".input': "project .plimsoll/config.yaml:1",
+    'session.tools."a\\"b"': "project .plimsoll/config.yaml:2",
+  });
+});
+
 test("the file is found from a subdirectory, shown relative to it", async () => {
   write("project/.plimsoll/config.yaml", "title: Up\n");
   expect((await load("project/a/b")).sources.title).toBe("project ../../.plimsoll/config.yaml:1");
@@ -86,9 +106,11 @@ test("the search ends at the root of the repository", async () => {
   expect((await load("project/inner/src")).values.title).toBe("Developer Context");
 });
 
-test("the search ends at HOME", async () => {
+test("the search ends at HOME, also where HOME is written with a slash at its end", async () => {
   write(".plimsoll/config.yaml", "title: Outer\n");
   expect((await load("home/work")).values.title).toBe("Developer Context");
+  const { values } = await load("home/work", { HOME: `${join(root, "home")}/` });
+  expect(values.title).toBe("Developer Context");
 });
 
 test("XDG_CONFIG_HOME moves the user's file, which is then shown in full when it lies outside HOME", async () => {

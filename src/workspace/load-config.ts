@@ -1,14 +1,14 @@
-import { stat } from "node:fs/promises";
-import { dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { isAbsolute, join, relative } from "node:path";
 import { ContextError } from "../errors.ts";
 import { type Config, defaultConfig } from "./config.ts";
 import type { ConfigFile, ConfigProblem } from "./config-file.ts";
 import { configDirectory, type Environment, homeDirectory } from "./directories.ts";
 import { readTextFile } from "./read-text.ts";
+import { exists, upward } from "./upward.ts";
 
 export interface LoadedConfig {
   readonly values: Config;
-  /** Dotted key → `project .plimsoll/config.yaml:2`, `user ~/.config/plimsoll/config.yaml:1` or `default`. */
+  /** Key of `keyOf` → `project .plimsoll/config.yaml:2`, `user ~/.config/plimsoll/config.yaml:1` or `default`. */
   readonly sources: Readonly<Record<string, string>>;
 }
 
@@ -28,6 +28,11 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
     mergeInto(merged, values, (path) => `${label} ${file}:${lineOf(path)}`);
   }
   return { values: merged.values as unknown as Config, sources: merged.sources };
+}
+
+/** The path of a value as one text. A name with a dot in it, as models have, is quoted: two paths never give the same key. */
+export function keyOf(path: readonly string[]): string {
+  return path.map((name) => (/[."]/.test(name) ? JSON.stringify(name) : name)).join(".");
 }
 
 interface Place {
@@ -51,20 +56,12 @@ async function findConfigFiles({ cwd, env }: Surroundings): Promise<Place[]> {
 
 /** From here upward, at most to the root of the repository or to HOME: a file further up belongs to something else. */
 async function findProjectFile(cwd: string, home: string): Promise<string | undefined> {
-  for (let current = resolve(cwd); ; current = dirname(current)) {
+  for (const current of upward(cwd, home)) {
     const path = join(current, ".plimsoll", "config.yaml");
     if (await exists(path)) return path;
-    const last = current === home || dirname(current) === current || (await exists(join(current, ".git")));
-    if (last) return undefined;
+    if (await exists(join(current, ".git"))) break;
   }
-}
-
-/** A file that is there and cannot be looked at counts as there: reading it then says why. */
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => error.code !== "ENOENT" && error.code !== "ENOTDIR",
-  );
+  return undefined;
 }
 
 function fromHome(home: string, path: string): string {
@@ -95,7 +92,7 @@ interface Merged {
   sources: Record<string, string>;
 }
 
-/** A source and its revision belong together: half of one file's and half of the other's would name a third thing. */
+/** Keys of `keyOf`. A source and its revision belong together: half of one file's and half of the other's would name a third thing. */
 const wholeKeys: readonly string[] = ["company"];
 
 function mergeInto(
@@ -106,16 +103,17 @@ function mergeInto(
 ): void {
   for (const [key, value] of Object.entries(values)) {
     const here = [...path, key];
+    const name = keyOf(here);
     if (value === undefined && key in merged.values) continue;
-    if (!isBranch(value) || wholeKeys.includes(key)) {
+    if (!isBranch(value) || wholeKeys.includes(name)) {
       merged.values[key] = value;
-      merged.sources[here.join(".")] = sourceOf(here);
+      merged.sources[name] = sourceOf(here);
       continue;
     }
     const below = { values: { ...(merged.values[key] as object | undefined) }, sources: merged.sources };
     merged.values[key] = below.values;
-    if (Object.keys(value).length > 0) delete merged.sources[here.join(".")];
-    else if (Object.keys(below.values).length === 0) merged.sources[here.join(".")] = sourceOf(here);
+    if (Object.keys(value).length > 0) delete merged.sources[name];
+    else if (Object.keys(below.values).length === 0) merged.sources[name] = sourceOf(here);
     mergeInto(below, value, sourceOf, here);
   }
 }

@@ -18,14 +18,25 @@ export interface Unread {
 /** A text twice this size would come near the longest string that V8 can hold, and no context window comes near it. */
 export const maxTextBytes: number = 100 * 1024 * 1024;
 
+export interface TextLimit {
+  maxBytes: number;
+  /** Follows the size in what is said of a larger text. */
+  reason: string;
+}
+
+const defaultLimit: TextLimit = {
+  maxBytes: maxTextBytes,
+  reason: `files above ${megabytes(maxTextBytes)} are not read: split it`,
+};
+
 /** Pipes and devices are read to their end, so that `<(command)` works. */
-export async function readTextFile(path: string): Promise<TextRead> {
+export async function readTextFile(path: string, limit: TextLimit = defaultLimit): Promise<TextRead> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(path);
     const stats = await handle.stat();
-    if (!stats.isFile()) return await readTextStream(handle.createReadStream({ autoClose: false }));
-    if (stats.size > maxTextBytes) return await refuseLarge(handle, stats.size);
+    if (!stats.isFile()) return await readTextStream(handle.createReadStream({ autoClose: false }), limit);
+    if (stats.size > limit.maxBytes) return await refuseLarge(handle, stats.size, limit);
     return decodeText(await handle.readFile());
   } catch (error) {
     return { reason: misread(path, error) ?? reasonOf(error), kind: "failed" };
@@ -35,14 +46,17 @@ export async function readTextFile(path: string): Promise<TextRead> {
 }
 
 /** Stops reading as soon as it is too much. */
-export async function readTextStream(stream: AsyncIterable<Buffer>): Promise<TextRead> {
+export async function readTextStream(
+  stream: AsyncIterable<Buffer>,
+  limit: TextLimit = defaultLimit,
+): Promise<TextRead> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     for await (const chunk of stream) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > maxTextBytes) return tooLarge(`more than ${megabytes(maxTextBytes)}`);
+      if (size > limit.maxBytes) return tooLarge(`more than ${megabytes(limit.maxBytes)}`, limit);
     }
   } catch (error) {
     return { reason: reasonOf(error), kind: "failed" };
@@ -96,13 +110,13 @@ function startsBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, 8192).includes(0);
 }
 
-async function refuseLarge(handle: FileHandle, size: number): Promise<Unread> {
+async function refuseLarge(handle: FileHandle, size: number, limit: TextLimit): Promise<Unread> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(8192), 0, 8192, 0);
-  return startsBinary(buffer.subarray(0, bytesRead)) ? binary : tooLarge(megabytes(size));
+  return startsBinary(buffer.subarray(0, bytesRead)) ? binary : tooLarge(megabytes(size), limit);
 }
 
-function tooLarge(size: string): Unread {
-  return { reason: `${size}, files above ${megabytes(maxTextBytes)} are not read: split it`, kind: "failed" };
+function tooLarge(size: string, { reason }: TextLimit): Unread {
+  return { reason: `${size}, ${reason}`, kind: "failed" };
 }
 
 function megabytes(bytes: number): string {
