@@ -3,12 +3,12 @@ import { loadConfig } from "../workspace/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
 /** The options of every command that counts. */
-export const counterOptions: CounterOptions = {
+export const counterOptions: CounterOptionSpecs = {
   counter: { value: "NAME[,NAME...]", list: true, choices: counterNames, summary: "how tokens are counted" },
   model: { value: "ID", summary: "the model that is meant; chooses the counter of its family" },
 };
 
-interface CounterOptions {
+interface CounterOptionSpecs {
   readonly counter: OptionSpec & { readonly value: string; readonly list: true };
   readonly model: OptionSpec & { readonly value: string };
 }

@@ -3,9 +3,24 @@ import type { CommandEntry } from "./command.ts";
 /** Every command, in the order of the help. A new one is a file in commands/ and a line here. */
 export const commandTable: readonly CommandEntry[] = [
   {
+    name: "init",
+    summary: "start in a project: a configuration and a sample pack, nothing overwritten",
+    load: async () => (await import("./commands/init.ts")).initCommand,
+  },
+  {
     name: "inject",
     summary: "write the packs into the files of AI tools, each within its budget",
     load: async () => (await import("./commands/inject.ts")).injectCommand,
+  },
+  {
+    name: "packs",
+    summary: "list the packs, show one, find mistakes in them",
+    load: async () => (await import("./commands/packs.ts")).packsCommand,
+  },
+  {
+    name: "notes",
+    summary: "tell every AI tool of the project what is going on",
+    load: async () => (await import("./commands/notes.ts")).notesCommand,
   },
   {
     name: "sync",

@@ -67,14 +67,19 @@ export interface Call<Values = OptionValues> {
   readonly cwd: string;
   readonly env: Environment;
   readonly stdin: AsyncIterable<Buffer>;
+  readonly stdinKind: StdinKind;
   readonly output: Output;
   /** The table that this command stands in. */
   readonly commands: readonly CommandEntry[];
 }
 
+/** `piped` is a pipe or a file; `other` is a terminal or nothing at all, such as /dev/null. */
+export type StdinKind = "piped" | "directory" | "other";
+
 /** The frame prints one of the two forms. Commands that speak a protocol on stdout themselves return nothing. */
 export interface CommandResult {
   readonly json: unknown;
+  /** Read only to be printed: where it is dear to make, it can be a getter. */
   readonly text: string;
   /** An expected failure, already told on stderr: exit 1. */
   readonly failed?: boolean;
@@ -89,10 +94,3 @@ type TypedCommand<Specs extends OptionSpecs> = Omit<Command, "options" | "run"> 
 export function defineCommand<const Specs extends OptionSpecs>(command: TypedCommand<Specs>): Command {
   return command as Command;
 }
-
-/** What every command takes. */
-export const globalOptions: OptionSpecs = {
-  json: { summary: "print one JSON value on stdout, also on failure" },
-  quiet: { short: "q", summary: "no notes and no progress, only errors" },
-  help: { short: "h", summary: "show this help" },
-};

@@ -1,6 +1,7 @@
 import { ContextError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
-import { type Command, type CommandEntry, type CommandGroup, globalOptions } from "./command.ts";
+import type { Command, CommandEntry, CommandGroup } from "./command.ts";
+import { allFlags, groupOptions, switchesOf } from "./options.ts";
 
 /** What a command line asks for: a command, or the list of those below a group (`path` is empty for the whole program). */
 export type Target = CommandTarget | GroupTarget;
@@ -39,15 +40,19 @@ export async function findCommand(args: readonly string[], program: Program): Pr
   }
 }
 
-/** The flags that stand for an option. */
-export function flagsOf(name: string, short?: string): string[] {
-  return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
+/** For help of a command, where whatever else was given would be ignored. */
+export function refuseRest({ path, rest }: CommandTarget): void {
+  const known = allFlags(groupOptions(path));
+  const extra = switchesOf(rest).find((each) => !known.includes(each));
+  if (extra === undefined) return;
+  throw new ContextError("usage", `unexpected argument "${extra}"`, {
+    hint: `The help of a command is "plimsoll help ${path.join(" ")}".`,
+  });
 }
 
 function refuseUnknownSwitches(switches: readonly string[], path: readonly string[]): void {
-  const known = Object.entries(globalOptions).flatMap(([name, { short }]) => flagsOf(name, short));
-  if (path.length === 0) known.push("--version", "-V");
-  for (const flag of switches) {
+  const known = allFlags(groupOptions(path));
+  for (const flag of switchesOf(switches)) {
     if (known.includes(flag)) continue;
     throw new ContextError("usage", `unknown option "${flag}"`, {
       hint: didYouMean(flag, known) ?? "Options of a command come after its name.",

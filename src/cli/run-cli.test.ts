@@ -54,6 +54,15 @@ const program: Program = {
       "failed",
       command(async () => ({ json: [], text: "", failed: true })),
     ),
+    entry(
+      "dear",
+      command(async () => ({
+        json: [1],
+        get text(): string {
+          throw new Error("rendered for nobody");
+        },
+      })),
+    ),
     { name: "broken", summary: "", load: () => Promise.reject(new Error("cannot load")) },
   ],
 };
@@ -68,6 +77,7 @@ async function run(...args: string[]) {
   const world = {
     env: {},
     stdin: Readable.from([]),
+    stdinKind: "other" as const,
     cwd: () => "/",
     stdout: stream("stdout"),
     stderr: stream("stderr"),
@@ -152,6 +162,29 @@ test("a command may print nothing, and may fail with a result", async () => {
   expect(await run("silent")).toEqual({ code: 0, stdout: "", stderr: "" });
   expect(await run("failed")).toEqual({ code: 1, stdout: "", stderr: "" });
   expect(await run("failed", "--json")).toEqual({ code: 1, stdout: "[]\n", stderr: "" });
+});
+
+test("with --json the text is not even made", async () => {
+  expect(await run("dear", "--json")).toEqual({ code: 0, stdout: "[\n  1\n]\n", stderr: "" });
+});
+
+test("short switches in one word work before a command and without one", async () => {
+  const help = await run("--help");
+  for (const word of ["-qh", "-hq"]) expect(await run(word)).toEqual(help);
+  expect((await run("-qV")).stdout).toMatch(/^\d+\.\d+\.\d+/);
+  expect(await run("-qh", "packs", "list")).toEqual(await run("help", "packs", "list"));
+  expect(await run("-qx")).toMatchObject({ code: 2, stderr: expect.stringContaining('unknown option "-x"') });
+});
+
+test("help refuses what it would ignore", async () => {
+  for (const extra of ["extra", "--max-tokens", "-V"]) {
+    expect(await run("help", "packs", "list", extra)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: `plimsoll: unexpected argument "${extra}". The help of a command is "plimsoll help packs list".\n`,
+    });
+  }
+  expect(await run("help", "packs", "list", "-q")).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("completion knows the subcommands of a group", async () => {

@@ -1,9 +1,10 @@
 /** One command line from start to end: find the command, parse, run, print. Never throws: the answer is the exit code. */
 import { ContextError } from "../errors.ts";
 import type { Environment } from "../workspace/index.ts";
-import type { Call, CommandResult } from "./command.ts";
+import type { Call, CommandResult, StdinKind } from "./command.ts";
 import { commandTable } from "./command-table.ts";
-import { type CommandTarget, findCommand, type Program, type Target } from "./find-command.ts";
+import { type CommandTarget, findCommand, type Program, refuseRest, type Target } from "./find-command.ts";
+import { isSwitchedOn } from "./options.ts";
 import { createOutput, type Output, type TextStream } from "./output.ts";
 import { type ExitCode, exitCodes, reportError } from "./report-error.ts";
 import { readVersion } from "./version.ts";
@@ -12,6 +13,7 @@ import { readVersion } from "./version.ts";
 export interface World {
   readonly env: Environment;
   readonly stdin: AsyncIterable<Buffer>;
+  readonly stdinKind: StdinKind;
   readonly stdout: TextStream;
   readonly stderr: TextStream;
   cwd(): string;
@@ -32,27 +34,19 @@ export async function runCli(
   world: World,
   commands: Program = program,
 ): Promise<ExitCode> {
-  const switches = switchesOf(args);
-  const has = (...flags: readonly string[]) => flags.some((flag) => switches.includes(flag));
-  const output = createOutput({ ...world, json: has("--json"), quiet: has("--quiet", "-q") });
+  const has = (name: Parameters<typeof isSwitchedOn>[0]) => isSwitchedOn(name, args);
+  const output = createOutput({ ...world, json: has("json"), quiet: has("quiet") });
   try {
     const first = args.findIndex((each) => !each.startsWith("-"));
     const helpAsked = args[first] === "help";
     const target = await findCommand(helpAsked ? args.toSpliced(first, 1) : args, commands);
-    if ("group" in target && has("--version", "-V")) return printVersion(output);
-    if ("group" in target || helpAsked || has("--help", "-h")) return await printHelp(target, output);
+    if ("group" in target && has("version")) return printVersion(output);
+    if (helpAsked && "command" in target) refuseRest(target);
+    if ("group" in target || helpAsked || has("help")) return await printHelp(target, output);
     return await runCommand(target, { ...world, commands: commands.subcommands }, output);
   } catch (error) {
     return reportError(error, output);
   }
-}
-
-/** What stands before `--`, with -qh taken apart. */
-function switchesOf(args: readonly string[]): string[] {
-  const before = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
-  return before.flatMap((each) =>
-    /^-[a-z]+$/i.test(each) ? [...each.slice(1)].map((letter) => `-${letter}`) : each,
-  );
 }
 
 function printVersion(output: Output): ExitCode {
@@ -72,12 +66,13 @@ async function runCommand(
 ): Promise<ExitCode> {
   const { parseArguments } = await import("./parse-arguments.ts");
   const parsed = parseArguments(target);
-  const { env, stdin, commands } = world;
+  const { env, stdin, stdinKind, commands } = world;
   const result = await target.command.run({
     ...parsed,
     cwd: currentDirectory(world),
     env,
     stdin,
+    stdinKind,
     commands,
     output,
   });
@@ -85,10 +80,10 @@ async function runCommand(
   return result === undefined ? exitCodes.done : printResult(result, output);
 }
 
-function printResult({ json, text, failed }: CommandResult, output: Output): ExitCode {
-  if (output.json) output.result(JSON.stringify(json, null, 2));
-  else if (text !== "") output.result(text);
-  return failed ? exitCodes.failed : exitCodes.done;
+function printResult(result: CommandResult, output: Output): ExitCode {
+  const printed = output.json ? JSON.stringify(result.json, null, 2) : result.text;
+  if (printed !== "") output.result(printed);
+  return result.failed ? exitCodes.failed : exitCodes.done;
 }
 
 function currentDirectory(world: World): string {

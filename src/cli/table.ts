@@ -3,7 +3,7 @@ export function renderTable(
   rows: readonly (readonly string[])[],
   alignment: readonly ("left" | "right")[],
 ): string[] {
-  const widths = alignment.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = alignment.map((_, column) => widestOf(rows, column));
   return rows.map((row) =>
     row
       .map((cell, column) =>
@@ -12,6 +12,11 @@ export function renderTable(
       .join("  ")
       .trimEnd(),
   );
+}
+
+/** Not Math.max of all at once: as arguments, some hundred thousand rows overflow the stack. */
+function widestOf(rows: readonly (readonly string[])[], column: number): number {
+  return rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0);
 }
 
 /** A whole number with its thousands apart: 1,234,567. The same in every locale. */

@@ -182,6 +182,42 @@ test("a pipe given as a file is read to its end", async () => {
   expect(JSON.parse(stdout).total).toEqual({ bytes: 8, tokens: { "bytes/4": 2 } });
 });
 
+test("a directory as standard input is a failure", async () => {
+  const script = `"${process.execPath}" "${mainFile}" count - --counter bytes/4 --json < "${sandbox.cwd}"`;
+  const { code, stdout, stderr } = await runProcess(["bash", "-c", script], {
+    cwd: sandbox.cwd,
+    env: sandbox.env,
+  });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "plimsoll: -: is a directory\n" });
+  expect(JSON.parse(stdout)).toMatchObject({ files: [], skipped: [{ path: "-", reason: "is a directory" }] });
+});
+
+test("what is skipped is listed once however many directories hold it, and a link that is named is counted", async () => {
+  sandbox.write("d/sub/a.png", Buffer.from([0]));
+  sandbox.write("d/text", "abcd");
+  symlinkSync("../text", join(sandbox.cwd, "d/sub/link"));
+  symlinkSync("text", join(sandbox.cwd, "d/named"));
+  const { code, stdout } = await sandbox.run(["count", "d", "d/sub", "d/named", ...bytes4, "--json"]);
+  expect(code).toBe(0);
+  const { files, skipped } = JSON.parse(stdout);
+  expect(files.map(({ path }: { path: string }) => path)).toEqual(["d/named", "d/text"]);
+  expect(skipped).toEqual([
+    { path: "d/sub/a.png", reason: "binary file" },
+    { path: "d/sub/link", reason: "symbolic link" },
+  ]);
+});
+
+test("a pipe in the place of .gitignore does not hold the command up", async () => {
+  sandbox.write("a", "abcd");
+  spawnSync("mkfifo", [join(sandbox.cwd, ".gitignore")]);
+  const { code, stdout } = await sandbox.run(["count", ".", ...bytes4, "--json"]);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    files: [{ path: "a" }],
+    skipped: [{ path: ".gitignore", reason: "not a file" }],
+  });
+});
+
 test("an empty directory is no failure", async () => {
   mkdirSync(join(sandbox.cwd, "void"));
   const { code, stdout } = await sandbox.run(["count", "void", ...bytes4]);

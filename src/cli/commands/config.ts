@@ -1,5 +1,5 @@
 import { printable } from "../../text/index.ts";
-import { type LoadedConfig, loadConfig } from "../../workspace/index.ts";
+import { keyOf, type LoadedConfig, loadConfig } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { renderTable } from "../table.ts";
 
@@ -28,12 +28,13 @@ over $XDG_CONFIG_HOME/plimsoll/config.yaml (~/.config by default), over the buil
 
 function rowsOf({ values, sources }: LoadedConfig): string[][] {
   const found: string[][] = [];
-  const visit = (value: unknown, key: string) => {
+  const visit = (value: unknown, path: readonly string[]) => {
+    const key = keyOf(path);
     const source = sources[key];
     if (source !== undefined) found.push([key, shown(value, key), source]);
-    else for (const [name, child] of Object.entries(value as object)) visit(child, `${key}.${name}`);
+    else for (const [name, child] of Object.entries(value as object)) visit(child, [...path, name]);
   };
-  for (const [key, value] of Object.entries(values)) visit(value, key);
+  for (const [key, value] of Object.entries(values)) visit(value, [key]);
   return found.map((row) => row.map(printable));
 }
 

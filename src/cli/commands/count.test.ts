@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runCli } from "../run-cli.ts";
+import { runCli, type World } from "../run-cli.ts";
 
 let directory: string;
 beforeAll(() => {
@@ -13,18 +13,27 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-async function count(isTTY: boolean, ...args: string[]): Promise<string[]> {
+async function run(args: readonly string[], world: Partial<World> & { isTTY?: boolean }) {
   let text = "";
   const write = (part: string) => {
     text += part;
   };
-  const world = { env: { NO_COLOR: "1" }, stdin: Readable.from([]), cwd: () => directory, stderr: { write } };
-  const code = await runCli(["count", ".", "--counter", "bytes/4", ...args], {
+  const code = await runCli(["count", ...args], {
+    env: { NO_COLOR: "1" },
+    stdin: Readable.from([]),
+    stdinKind: "other",
+    cwd: () => directory,
+    stdout: { isTTY: world.isTTY === true, write },
+    stderr: { write },
     ...world,
-    stdout: { isTTY, write },
   });
+  return { code, lines: text.trimEnd().split("\n") };
+}
+
+async function count(isTTY: boolean, ...args: string[]): Promise<string[]> {
+  const { code, lines } = await run([".", "--counter", "bytes/4", ...args], { isTTY });
   expect(code).toBe(0);
-  return text.trimEnd().split("\n");
+  return lines;
 }
 
 test("on a terminal the twenty largest files stand first, the rest is one line, the total has all", async () => {
@@ -39,4 +48,28 @@ test("on a terminal the twenty largest files stand first, the rest is one line, 
 test("with --all, or when nobody watches, every file is listed", async () => {
   expect(await count(true, "--all")).toHaveLength(27);
   expect(await count(false)).toHaveLength(27);
+});
+
+test("what is piped in is counted where no file is named; a terminal or nothing means the directory", async () => {
+  const input = (stdinKind: World["stdinKind"]) =>
+    run(["--counter", "bytes/4"], { stdin: Readable.from([Buffer.from("12345678")]), stdinKind });
+  expect((await input("piped")).lines.at(-2)).toMatch(/^ +2 +8 +-$/);
+  for (const kind of ["other", "directory"] as const)
+    expect((await input(kind)).lines.at(-1)).toMatch(/total of 25 files$/);
+});
+
+test("standard input that is a directory is a failure, not an empty text", async () => {
+  const { code, lines } = await run(["-", "--counter", "bytes/4"], { stdinKind: "directory" });
+  expect(code).toBe(1);
+  expect(lines[0]).toBe("plimsoll: -: is a directory");
+});
+
+test("what an exact counter would hang on is refused; the others count it", async () => {
+  const world = () => ({ stdin: Readable.from([Buffer.alloc(11 * 1024 * 1024, "a")]) });
+  const exact = await run(["-", "--counter", "bytes/4,exact:o200k"], world());
+  expect(exact.code).toBe(1);
+  expect(exact.lines[0]).toBe(
+    "plimsoll: -: more than 10 MB, exact:o200k counts up to 10 MB: split it, or choose an estimate",
+  );
+  expect((await run(["-", "--counter", "bytes/4"], world())).code).toBe(0);
 });

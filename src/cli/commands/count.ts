@@ -1,4 +1,3 @@
-import { fstatSync } from "node:fs";
 import { printable } from "../../text/index.ts";
 import { chooseCounters, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
@@ -29,26 +28,23 @@ The counter: --counter, else that of --model, else the configuration's, else aut
     { line: "plimsoll count . --json | jq .total", meaning: "for programs" },
   ],
   async run(call) {
-    const { arguments: given, options, cwd, stdin, output } = call;
+    const { arguments: given, options, cwd, stdin, stdinKind, output } = call;
     const counters = await chooseCounters(call, "auto");
-    const names = given.length > 0 ? given : [hasPipedInput() ? "-" : "."];
-    const report = await countInputs(names, { cwd, stdin, counters, progress: output.progress });
+    // Not /dev/null: a script without input means the directory.
+    const names = given.length > 0 ? given : [stdinKind === "piped" ? "-" : "."];
+    const report = await countInputs(names, { cwd, stdin, stdinKind, counters, progress: output.progress });
     tellSkipped(report.skipped, output);
     if (report.files.some(({ path, bytes }) => path === "-" && bytes === 0))
       output.note("standard input was empty");
     return {
       json: { ...report, skipped: report.skipped.map(({ path, reason }) => ({ path, reason })) },
-      text: renderReport(report, { output, all: options.all === true || !output.terminal }),
+      get text() {
+        return renderReport(report, { output, all: options.all === true || !output.terminal });
+      },
       failed: report.skipped.some(({ failed }) => failed),
     };
   },
 });
-
-/** A pipe or a file, not a terminal and not /dev/null: a script without input means the directory. */
-function hasPipedInput(): boolean {
-  const stats = fstatSync(0);
-  return stats.isFIFO() || stats.isFile() || stats.isSocket();
-}
 
 /** What failed is told one by one. What is merely no text is one line for each reason. */
 function tellSkipped(skipped: readonly SkippedFile[], output: Output): void {

@@ -1,5 +1,5 @@
-import { type Command, type CommandEntry, globalOptions } from "../command.ts";
-import { flagsOf } from "../find-command.ts";
+import type { Command, CommandEntry, OptionSpecs } from "../command.ts";
+import { flagsOf, groupOptions, optionsOf } from "../options.ts";
 
 /** All that a shell needs to know of one place in the command line. The program itself is the place with an empty path. */
 export interface CompletionNode {
@@ -28,7 +28,7 @@ export async function describeCommands(table: readonly CommandEntry[]): Promise<
   const root: CompletionNode = {
     path: [],
     children: [...table, help],
-    options: [...optionsOf({}), describeOption("version", { short: "V", summary: "show the version" })],
+    options: describeOptions(groupOptions([])),
     choices: [],
     takesFiles: false,
   };
@@ -47,7 +47,7 @@ async function describeEntries(
       nodes.push({
         path,
         children: found.subcommands,
-        options: optionsOf({}),
+        options: describeOptions(groupOptions(path)),
         choices: [],
         takesFiles: false,
       });
@@ -57,24 +57,20 @@ async function describeEntries(
   return nodes;
 }
 
-function describeCommand(
-  { arguments: specs = [], options }: Command,
-  path: readonly string[],
-): CompletionNode {
+function describeCommand(command: Command, path: readonly string[]): CompletionNode {
+  const specs = command.arguments ?? [];
   return {
     path,
     children: [],
-    options: optionsOf(options),
+    options: describeOptions(optionsOf(command)),
     choices: specs.flatMap(({ choices = [] }) => choices),
     takesFiles: specs.some(({ choices }) => choices === undefined),
   };
 }
 
-function optionsOf(options: Command["options"]): CompletionOption[] {
-  return Object.entries({ ...options, ...globalOptions }).map(([name, spec]) => describeOption(name, spec));
-}
-
-function describeOption(name: string, spec: Command["options"][string]): CompletionOption {
-  const { short, summary, value, list = false, choices = [] } = spec;
-  return { name, short, flags: flagsOf(name, short), summary, value, list, choices };
+function describeOptions(options: OptionSpecs): CompletionOption[] {
+  return Object.entries(options).map(([name, spec]) => {
+    const { short, summary, value, list = false, choices = [] } = spec;
+    return { name, short, flags: flagsOf(name, spec), summary, value, list, choices };
+  });
 }
