@@ -124,16 +124,18 @@ export function draftBody(where: Place, options: DraftOptions): Draft {
   const usesOf = ({ block, file }: Placed, limits: readonly ToolLimit[]) =>
     limits.map((limit) => useOf(limit, { field: block, file, restOfChain: chain }, options.counter));
   const isOverHard = (placed: Placed) => usesOf(placed, enforced).some(({ exceeded }) => exceeded);
+  // All of them: of bytes and counted tokens none is the smallest beforehand.
+  const budgets = adapters.flatMap((adapter) => budgetOf(adapter) ?? []);
   const render = renderFor(adapters[0]!, options.content);
   const fit = fitPacks(options.packs, {
     ...settings,
     maxBytes: budgetBytes(settings.budget, options.counterChosen),
     render,
     fits: (body) => {
-      if (settings.budget === undefined && enforced.length === 0) return true;
+      if (budgets.length === 0 && enforced.length === 0) return true;
       if (enforced.some((limit) => isFarBeyond(limit, body))) return false;
       const placed = place(body);
-      return !isOverBudget(placed.block, settings.budget, options) && !isOverHard(placed);
+      return !budgets.some((budget) => isOverBudget(placed.block, budget, options)) && !isOverHard(placed);
     },
   });
   const names = { packs: fit.packs.map((pack) => pack.id), dropped: fit.dropped, thinned: fit.thinned };

@@ -1,6 +1,6 @@
 export type { Adapter, AdapterTarget, OnOverflow, Scope, ToolLimit } from "./adapter.ts";
 export { onOverflows, scopes } from "./adapter.ts";
-export { type AuditedTool, type AuditReport, audit } from "./audit.ts";
+export type { AuditedTool, AuditReport } from "./audit.ts";
 export { chooseAdapters } from "./choose-adapters.ts";
 export { copyToClipboard } from "./clipboard.ts";
 export { type ClipResult, draftClip } from "./clips.ts";
@@ -10,3 +10,8 @@ export { type LoadedPacks, loadPacks } from "./load-packs.ts";
 export { injectionStatus, type TargetState } from "./status.ts";
 export type { Places } from "./targets.ts";
 export { type UninstallResult, uninstallFiles } from "./uninstall.ts";
+
+/** Only one command needs it, and the others start faster without. */
+export function loadAudit(): Promise<typeof import("./audit.ts")> {
+  return import("./audit.ts");
+}

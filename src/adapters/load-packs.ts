@@ -1,13 +1,22 @@
 /** Everything that was written for the AI tools of a place: the layers' packs in one order, profiles and adapters. */
 import { join } from "node:path";
 import { ContextError } from "../errors.ts";
-import { builtInProfiles, mergeLayers, orderPacks, type Pack, type Profile } from "../packs/index.ts";
+import {
+  builtInProfiles,
+  mergeLayers,
+  orderPacks,
+  type Pack,
+  type PackLayer,
+  type Profile,
+} from "../packs/index.ts";
 import { didYouMean } from "../text/index.ts";
 import {
   type Config,
   type ContentProblem,
+  companyDirectory,
   configDirectory,
   type Environment,
+  expandLayers,
   type LayerDirectory,
   loadContent,
   readEmbeddedContent,
@@ -29,6 +38,10 @@ export interface LoadPacksOptions {
 export interface LoadedPacks {
   /** The profile's, most important first. */
   readonly packs: readonly Pack[];
+  /** As they were written, lowest first, the embedded one included. */
+  readonly layers: readonly PackLayer[];
+  /** Of the layers that are files, lowest first. */
+  readonly directories: readonly string[];
   readonly profile: Profile;
   readonly profiles: readonly Profile[];
   readonly adapters: readonly Adapter[];
@@ -38,23 +51,28 @@ export interface LoadedPacks {
 /** Never throws for content: what is wrong with it is in `problems`. An unknown profile is wrong usage. */
 export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks> {
   const { config, contentDirectory } = options;
+  const directories = await layersOf(options);
   const content = await loadContent<Adapter>({
-    layers: await layersOf(options),
+    layers: directories,
     embedded: contentDirectory === undefined ? readEmbeddedContent<Adapter>() : undefined,
     loadAdapterSchema: async () => (await import("./adapter-schema.ts")).adapterFileSchema,
   });
-  const merged = mergeLayers(content.packs, { language: options.language ?? config.language });
+  const { layers, originalLine } = expandLayers(content.packs, { env: options.env });
+  const merged = mergeLayers(layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
-  const profile = profileNamed(options.profile ?? config.profile, profiles);
+  const isBroken = content.problems.some(({ severity }) => severity === "error");
+  const profile = profileNamed(options.profile ?? config.profile, { profiles, isBroken });
   const warnings = merged.warnings.map(({ directory, file, line, message }) => ({
     file: join(directory, file),
-    line,
+    line: originalLine(join(directory, file), line),
     severity: "warning" as const,
     rule: "text",
     message,
   }));
   return {
     packs: orderPacks(merged.packs, profile),
+    layers,
+    directories: directories.map(({ directory }) => directory),
     profile,
     profiles,
     // Content without adapters is written for the tools that we know.
@@ -75,7 +93,7 @@ async function layersOf({
   if (contentDirectory !== undefined) {
     layers.push({ layer: "embedded", directory: contentDirectory, strictness: "warning", required: true });
   }
-  const company = config.company === undefined ? undefined : join(root, config.company.source);
+  const company = await companyDirectory(config.company, { root, env });
   if (company !== undefined)
     layers.push({ layer: "company", directory: company, strictness: "warning", required: true });
   if (scope === "global")
@@ -84,8 +102,12 @@ async function layersOf({
   return layers;
 }
 
-function profileNamed(id: string, profiles: readonly Profile[]): Profile {
-  const profile = profiles.find((each) => each.id === id);
+/** Of broken content the profile may be a part that did not load: then that is the problem to tell. */
+function profileNamed(
+  id: string,
+  { profiles, isBroken }: { readonly profiles: readonly Profile[]; readonly isBroken: boolean },
+): Profile {
+  const profile = profiles.find((each) => each.id === id) ?? (isBroken ? profiles[0] : undefined);
   if (profile !== undefined) return profile;
   const ids = profiles.map((each) => each.id);
   throw new ContextError("usage", `unknown profile "${id}"`, {

@@ -9,7 +9,7 @@ export type { ContentLayer } from "./content-layer.ts";
 export type { ContentProblem, Severity } from "./content-problem.ts";
 export { configDirectory, type Environment, homeDirectory } from "./directories.ts";
 export { readEmbeddedContent } from "./embedded-content.ts";
-export { expandLayers } from "./expanded-texts.ts";
+export { type ExpandedLayers, expandLayers } from "./expanded-texts.ts";
 export { listFiles } from "./list-files.ts";
 export { keyOf, type LoadedConfig, loadConfig } from "./load-config.ts";
 export {

@@ -1,5 +1,5 @@
 /** From a command line to what the engine takes: configuration, layers, profile, tools, notes and facts. */
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import {
   type Adapter,
   chooseAdapters,
@@ -56,7 +56,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
     scope,
     root,
     env,
-    contentDirectory: options.content,
+    contentDirectory: options.content === undefined ? undefined : resolve(cwd, options.content),
     profile: options.profile,
     language: options.lang,
   });
@@ -112,10 +112,10 @@ export function refuseProblems(
   });
 }
 
-/** What a path means to the person who typed the command. */
+/** What a path means to the person who typed the command: in the project as seen from where they are, else below HOME. */
 export function shownPath(path: string, cwd: string, env: Environment): string {
   const home = homeDirectory(env);
   const below = relative(cwd, path);
-  if (!below.startsWith("..")) return below;
+  if (!below.startsWith("..") || path.startsWith(`${projectRoot(cwd, home)}/`)) return below;
   return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : below;
 }

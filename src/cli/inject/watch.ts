@@ -1,6 +1,7 @@
 /** Runs inject again whenever its content changes, until it is interrupted. A mistake in a pack is told, and watching goes on. */
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { dirname, join } from "node:path";
+import { ContextError } from "../../errors.ts";
 import { configDirectory, homeDirectory, projectRoot } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 import { reportError } from "../report-error.ts";
@@ -13,7 +14,7 @@ const QUIET_MS = 150;
 export async function watchInject(call: Call<InjectFlags>): Promise<undefined> {
   const { output } = call;
   let timer: NodeJS.Timeout | undefined;
-  let running = Promise.resolve();
+  let running = refuseUsage(call);
   const run = () => {
     running = running.then(() => runOnce(call));
   };
@@ -23,11 +24,19 @@ export async function watchInject(call: Call<InjectFlags>): Promise<undefined> {
       timer = setTimeout(run, QUIET_MS);
     }),
   );
+  await running;
   run();
   output.note(
     `watching ${watchers.length} ${watchers.length === 1 ? "folder" : "folders"}; stop with Ctrl-C`,
   );
   await untilClosed(watchers);
+}
+
+/** A command line that is wrong stays wrong, whatever changes in the content. */
+async function refuseUsage(call: Call<InjectFlags>): Promise<void> {
+  await prepareInject({ ...call, output: { ...call.output, note: () => {} } }).catch((error: unknown) => {
+    if (error instanceof ContextError && error.code === "usage") throw error;
+  });
 }
 
 async function runOnce(call: Call<InjectFlags>): Promise<void> {

@@ -1,0 +1,259 @@
+/** The built command against a real server on loopback and a real git repository. */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
+
+const isDeep = process.env.PLIMSOLL_DEEP === "1";
+const kills = isDeep ? 60 : 4;
+
+let sandbox: Sandbox;
+let server: Server;
+let origin: string;
+let notes: string | undefined;
+beforeEach(async () => {
+  sandbox = createSandbox();
+  notes = "# Notes\n\n1\n2\n3\n";
+  server = createServer(({ url }, response) => {
+    if (url === "/page") {
+      response.setHeader("content-type", "text/html");
+      response.end("<nav>menu</nav><main><h2>Page</h2><ul><li>one</li></ul></main>");
+    } else if (url === "/notes.md" && notes !== undefined) response.end(notes);
+    else if (url === "/loop") response.writeHead(302, { location: "/loop" }).end();
+    else if (url === "/invalid") response.end(Buffer.from([0x61, 0xff, 0x62]));
+    else if (url === "/huge") response.end("a line of text\n".repeat(100_000));
+    else if (url === "/stalled") response.write("a");
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+  sandbox.remove();
+});
+
+const marker = (path: string, more = "") => `<!-- sync:fetch url="${origin}${path}" ${more} -->`;
+
+function writePack(id: string, context: string): void {
+  sandbox.write(`.plimsoll/packs/${id}/pack.yaml`, `id: ${id}\nname: ${id}\n`);
+  sandbox.write(`.plimsoll/packs/${id}/context.md`, context);
+}
+
+test("the help is as pinned", async () => {
+  const help = await sandbox.run(["sync", "--help"]);
+  expect(help).toMatchObject({ code: 0, stderr: "" });
+  await expect(help.stdout).toMatchFileSnapshot("golden/help-sync.txt");
+});
+
+test("without company and markers there is nothing to do", async () => {
+  expect(await sandbox.run(["sync"])).toEqual({
+    code: 0,
+    stderr: "",
+    stdout: "Nothing to sync: no company's packs are configured, and no pack has a sync:fetch marker.\n",
+  });
+  expect(JSON.parse((await sandbox.run(["sync", "--json"])).stdout)).toEqual({
+    company: null,
+    texts: [],
+    problems: [],
+  });
+  expect(existsSync(join(sandbox.home, ".cache"))).toBe(false);
+});
+
+test("texts are fetched once, then fresh, and by force again", async () => {
+  writePack("web", `${marker("/page", 'selector="main"')}\n${marker("/notes.md", 'max_lines="3"')}\n`);
+  const table = (status: string, space: string) => `${"status".padEnd(status.length)}  bytes  packs  from
+${status}${space}15  web    ${origin}/page
+${status}${space}15  web    ${origin}/notes.md
+`;
+  const fetched = { code: 0, stderr: "", stdout: table("fetched", " ".repeat(5)) };
+  expect(await sandbox.run(["sync"])).toEqual(fetched);
+  expect((await sandbox.run(["sync"])).stdout).toBe(table("fresh", " ".repeat(6)));
+  expect(await sandbox.run(["sync", "--force"])).toEqual(fetched);
+});
+
+test("what fails is told, exits 1, and keeps neither the rest nor the last good text from being used", async () => {
+  const paths = ["/gone", "/loop", "/invalid", "/huge", "/notes.md", "/page"];
+  writePack("web", paths.map((path) => marker(path, 'ttl_hours="0"')).join("\n\n"));
+  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `plimsoll: ${origin}/gone: HTTP 404
+plimsoll: ${origin}/loop: more than 5 redirects
+plimsoll: ${origin}/invalid: is no valid UTF-8
+plimsoll: ${origin}/huge: longer than 1 MiB, the rest is left out
+`,
+  });
+  const statuses = stdout
+    .split("\n")
+    .slice(1, -1)
+    .map((line) => line.split(/\s+/)[0]);
+  expect(statuses).toEqual(["failed", "failed", "failed", "fetched", "fetched", "fetched"]);
+  notes = undefined;
+  const again = await sandbox.run(["sync", "--json"]);
+  expect(again.code).toBe(1);
+  const { texts } = JSON.parse(again.stdout);
+  expect(texts[4]).toMatchObject({
+    url: `${origin}/notes.md`,
+    status: "kept",
+    reason: "HTTP 404",
+    bytes: 15,
+  });
+  expect(texts[0]).toMatchObject({ status: "failed", bytes: 0 });
+  expect(texts[3].bytes).toBeLessThanOrEqual(1024 * 1024);
+});
+
+test.runIf(isDeep)("a page that never ends is given up after 10 seconds", async () => {
+  writePack("web", `${marker("/stalled")}\n${marker("/page")}\n`);
+  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `plimsoll: ${origin}/stalled: no answer within 10 s\n`,
+  });
+  expect(stdout).toContain(`fetched     21  web    ${origin}/page`);
+});
+
+test("offline, what is in the cache is kept, and what is fresh is no failure", async () => {
+  writePack("web", marker("/page"));
+  await sandbox.run(["sync"]);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  expect((await sandbox.run(["sync"])).code).toBe(0);
+  const forced = await sandbox.run(["sync", "--force"]);
+  expect(forced.code).toBe(1);
+  expect(forced.stderr).toMatch(/\/page: the connection is refused \(the text of \d{4}-.*Z is kept\)\n$/);
+});
+
+test("odd markers and broken packs are told with file and line, and the other packs are fetched", async () => {
+  writePack("web", `x\n<!-- sync:fetch label="a" -->\n${marker("/page")}\n`);
+  sandbox.write(".plimsoll/packs/bad/pack.yaml", "id: bad\nwieght: 3\n");
+  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    'plimsoll: .plimsoll/packs/bad/pack.yaml:2: unknown key "wieght". Did you mean "weight"?',
+  );
+  expect(stderr).toContain("plimsoll: .plimsoll/packs/web/context.md:2: sync:fetch: has no url");
+  expect(stdout).toContain(`${origin}/page`);
+});
+
+test("the packs of --content are looked through", async () => {
+  sandbox.write("other/packs/p/pack.yaml", "id: p\nname: P\n");
+  sandbox.write("other/packs/p/context.md", marker("/page"));
+  expect((await sandbox.run(["sync", "--content", "other"])).stdout).toContain(`${origin}/page`);
+  const missing = await sandbox.run(["sync", "--content", "nowhere"]);
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("nowhere:1: is no directory") });
+});
+
+function git(...args: string[]): string {
+  const cwd = join(dirname(sandbox.cwd), "company");
+  mkdirSync(cwd, { recursive: true });
+  const identity = ["-c", "user.name=T", "-c", "user.email=t@example.com"];
+  return execFileSync("git", [...identity, ...args], { cwd, env: sandbox.env, encoding: "utf8" }).trim();
+}
+
+function commitCompany(files: Record<string, string>): string {
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(dirname(sandbox.cwd), "company", path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  git("add", ".");
+  git("commit", "--quiet", "--message", "change");
+  return git("rev-parse", "HEAD");
+}
+
+const fileCount = 60;
+
+/** Every file says the same version, so that a mixture would show. */
+const companyFiles = (version: number) => ({
+  "packs/shared/pack.yaml": "id: shared\nname: Shared\n",
+  ...Object.fromEntries(
+    Array.from({ length: fileCount }, (_, index) => [`packs/shared/more/${index}.md`, `${version}\n`]),
+  ),
+  "packs/shared/context.md": `${version}\n${marker("/page")}\n`,
+});
+
+test("a company's repository is fetched at its revision, moves on with it, and its markers are fetched", async () => {
+  git("init", "--quiet", "--initial-branch=main");
+  const first = commitCompany(companyFiles(1));
+  sandbox.write(".plimsoll/config.yaml", "company: { source: ../company, revision: main }\n");
+  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toBe(`status   bytes  packs    from
+updated         company  ../company main ${first.slice(0, 12)}
+fetched     21  shared   ${origin}/page
+`);
+  const second = commitCompany(companyFiles(2));
+  const { company } = JSON.parse((await sandbox.run(["sync", "--json"])).stdout);
+  expect(company).toEqual({ source: "../company", revision: "main", commit: second, status: "updated" });
+  rmSync(join(dirname(sandbox.cwd), "company/.git"), { recursive: true });
+  mkdirSync(join(dirname(sandbox.cwd), "company/.git"));
+  const gone = await sandbox.run(["sync"]);
+  expect(gone.code).toBe(1);
+  expect(gone.stderr).toMatch(/^plimsoll: company \.\.\/company: .* is kept\)\n$/);
+  expect(gone.stdout).toContain(`${origin}/page`);
+});
+
+test("a source or revision that git would take for an option or a helper is refused", async () => {
+  for (const company of [
+    '{ source: "ext::sh -c date" }',
+    '{ source: "--x" }',
+    '{ source: "https://a.example", revision: "--x" }',
+  ]) {
+    sandbox.write(".plimsoll/config.yaml", `company: ${company}\n`);
+    const { code, stderr } = await sandbox.run(["sync"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("plimsoll: company.");
+  }
+});
+
+test("killed at any moment a sync leaves the old layer or the new one, and the next one is whole", {
+  timeout: kills * 20_000,
+}, async () => {
+  git("init", "--quiet", "--initial-branch=main");
+  commitCompany(companyFiles(0));
+  sandbox.write(".plimsoll/config.yaml", "company: { source: ../company, revision: main }\n");
+  const start = performance.now();
+  await sandbox.run(["sync"]);
+  const wholeMs = performance.now() - start;
+  for (let version = 1; version <= kills; version++) {
+    commitCompany(companyFiles(version));
+    const child = spawn(process.execPath, [mainFile, "sync", "--force"], {
+      cwd: sandbox.cwd,
+      env: sandbox.env,
+      stdio: "ignore",
+    });
+    const closed = once(child, "close");
+    await sleep(wholeMs * (0.15 + (0.9 * version) / kills));
+    child.kill("SIGKILL");
+    await closed;
+    const seen = currentLayer();
+    expect([version - 1, version].map((each) => `${each}\n`)).toContain(seen[0]);
+    expect(new Set(seen).size).toBe(1);
+    expect(seen).toHaveLength(fileCount);
+    expect((await sandbox.run(["sync"])).code).toBe(0);
+    expect(currentLayer()[0]).toBe(`${version}\n`);
+  }
+  // The git of a killed sync may have outlived it for a moment, and a text's temporary file goes when the text is written again.
+  await sandbox.run(["sync", "--force"]);
+  const cache = join(sandbox.home, ".cache/plimsoll");
+  const left = readdirSync(cache, { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".tmp"),
+  );
+  expect(left).toEqual([]);
+});
+
+/** The files of the layer that counts, read as the loader finds them. */
+function currentLayer(): string[] {
+  const company = join(sandbox.home, ".cache/plimsoll/company");
+  const [key = ""] = readdirSync(company);
+  const commit = readFileSync(join(company, key, "current"), "utf8").trim();
+  const more = join(company, key, commit, "packs/shared/more");
+  return readdirSync(more).map((name) => readFileSync(join(more, name), "utf8"));
+}
