@@ -65,6 +65,7 @@ test("errors have these codes", async () => {
     "unknown_counter",
     "invalid_argument",
     "invalid_config",
+    "invalid_content",
     "invalid_message",
     "unreadable_input",
     "refused_target",
@@ -109,7 +110,17 @@ test("a configuration has these keys", () => {
 test("every command has its help frozen", async () => {
   const { commandTable } = await import(/* @vite-ignore */ `${root}dist/cli/command-table.js`);
   const names = commandTable.map(({ name }: { name: string }) => name);
-  expect(names).toEqual(["count", "config", "completion"]);
+  expect(names).toEqual([
+    "init",
+    "inject",
+    "packs",
+    "notes",
+    "sync",
+    "audit",
+    "count",
+    "config",
+    "completion",
+  ]);
   for (const name of names) expect(existsSync(`${root}test/e2e/golden/help-${name}.txt`), name).toBe(true);
 });
 

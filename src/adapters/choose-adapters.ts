@@ -35,7 +35,9 @@ export async function chooseAdapters(
 function adapterFor(id: string, adapters: readonly Adapter[], scope: Scope): Adapter {
   const named = adapters.find((adapter) => adapter.id === id);
   const isHere = (adapter: Adapter) => adapter.targets.some((target) => target.scope === scope);
-  if (named !== undefined && (named.type !== "file-inject" || isHere(named))) return named;
+  // Under HOME a tool with an adapter has a file of its own or none: `reads` speaks of the project.
+  if (named !== undefined && (named.type !== "file-inject" || isHere(named) || scope === "global"))
+    return named;
   const shared = adapters.find((adapter) => adapter.reads.includes(id) && isHere(adapter));
   if (shared !== undefined) return shared;
   if (named !== undefined) return named;

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import type { Environment } from "../workspace/index.ts";
@@ -37,11 +36,13 @@ export async function findCommand(command: string, env: Environment): Promise<st
   return undefined;
 }
 
-function feed(
+async function feed(
   command: string,
   args: readonly string[],
   { text, env }: { text: string; env: Environment },
 ): Promise<boolean> {
+  // Loaded here alone: most runs write files only.
+  const { spawn } = await import("node:child_process");
   return new Promise((done) => {
     const child = spawn(command, args, { env, stdio: ["pipe", "ignore", "ignore"], timeout: TIMEOUT_MS });
     child.on("error", () => done(false));

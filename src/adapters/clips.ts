@@ -12,7 +12,8 @@ import {
   settingsOf,
 } from "./draft-file.ts";
 import { type Placed, placeBody, refuseTarget } from "./file-target.ts";
-import { type Places, resolveTargetPath } from "./targets.ts";
+import { keepCopy } from "./keep-copy.ts";
+import { exportTarget, type FileTarget, type Places } from "./targets.ts";
 
 /** Its `text` is what goes into the clipboard. */
 export interface ClipResult extends Settings, Omit<Draft, "file" | "state"> {
@@ -34,11 +35,16 @@ export async function draftClip(adapter: Adapter, options: ClipOptions): Promise
     const text = withInstructions(body, adapter);
     return { bytes: text, file: () => text, block: () => text };
   };
-  const draft = draftBody({ adapters: [adapter], settings, state: "unknown", chain: [], place }, options);
+  const { limits } = adapter;
+  const draft = draftBody(
+    { adapters: [adapter], limits, settings, state: "unknown", chain: [], place },
+    options,
+  );
   const result = { ...settings, ...draft, adapter };
-  if (adapter.type !== "file-export" || adapter.exportPath === undefined) return result;
+  const whole = exportTarget(adapter, options.places);
+  if (whole === undefined) return result;
   try {
-    return { ...result, change: await writeWhole(adapter, options) };
+    return { ...result, change: await writeWhole(whole, options) };
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
     return { ...result, ...emptyDraft, problem: error };
@@ -51,21 +57,16 @@ function withInstructions(body: string, { type, instructions }: Adapter): string
 }
 
 /** Everything at full verbosity, without a budget. */
-function writeWhole(
-  adapter: Adapter,
+async function writeWhole(
+  whole: FileTarget,
   { packs, content, places, env, force, dryRun }: ClipOptions,
 ): Promise<FileChange> {
-  const body = renderFor({ ...adapter, format: "markdown" }, content)(packs, () => "full");
-  const target = {
-    scope: "global",
-    path: adapter.exportPath!,
-    mode: "replace-file",
-    section: "context",
-  } as const;
-  return changeFile(resolveTargetPath(adapter.exportPath!, places), {
-    root: places.root,
-    dryRun,
-    env,
+  const { path, target } = whole;
+  const body = renderFor({ format: "markdown" }, content)(packs, () => "full");
+  const writing = { root: places.root, dryRun, env };
+  if (force && !dryRun) await keepCopy(whole, writing);
+  return changeFile(path, {
+    ...writing,
     change: (current) => {
       refuseTarget(current, { target, force });
       return placeBody(current, body, target).bytes;

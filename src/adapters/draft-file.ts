@@ -96,6 +96,7 @@ export const emptyDraft: Draft = {
 /** Where a body goes, and what is known of that place. */
 export interface Place {
   readonly adapters: readonly Adapter[];
+  readonly limits: readonly ToolLimit[];
   readonly settings: Settings;
   readonly state: FileState;
   /** Texts that the tool reads together with this one. */
@@ -112,20 +113,23 @@ export function draftFile(
   refuseTarget(current, { target: target.target, force: options.force });
   const place = (body: string) => placeBody(current, body, target.target);
   const state = stateOf(current, target.target);
-  const draft = draftBody({ adapters: target.adapters, settings, state, chain, place }, options);
+  const { adapters, limits } = target;
+  const draft = draftBody({ adapters, limits, settings, state, chain, place }, options);
   return draft.status === "ok" ? draft : { ...draft, file: current };
 }
 
 /** The most that fits a place. */
 export function draftBody(where: Place, options: DraftOptions): Draft {
-  const { adapters, settings, state, chain, place } = where;
-  const toolLimits = adapters.flatMap((adapter) => adapter.limits);
+  const { adapters, limits: toolLimits, settings, state, chain, place } = where;
   const enforced = toolLimits.filter(isEnforced);
   const usesOf = ({ block, file }: Placed, limits: readonly ToolLimit[]) =>
     limits.map((limit) => useOf(limit, { field: block, file, restOfChain: chain }, options.counter));
   const isOverHard = (placed: Placed) => usesOf(placed, enforced).some(({ exceeded }) => exceeded);
   // All of them: of bytes and counted tokens none is the smallest beforehand.
   const budgets = adapters.flatMap((adapter) => budgetOf(adapter) ?? []);
+  const leastBytes = Math.min(
+    ...budgets.map((budget) => budgetBytes(budget, options.counterChosen) || Infinity),
+  );
   const render = renderFor(adapters[0]!, options.content);
   const fit = fitPacks(options.packs, {
     ...settings,
@@ -133,7 +137,7 @@ export function draftBody(where: Place, options: DraftOptions): Draft {
     render,
     fits: (body) => {
       if (budgets.length === 0 && enforced.length === 0) return true;
-      if (enforced.some((limit) => isFarBeyond(limit, body))) return false;
+      if (body.length > leastBytes || enforced.some((limit) => isFarBeyond(limit, body))) return false;
       const placed = place(body);
       return !budgets.some((budget) => isOverBudget(placed.block, budget, options)) && !isOverHard(placed);
     },
@@ -158,7 +162,10 @@ export function draftBody(where: Place, options: DraftOptions): Draft {
 }
 
 /** Renders the body of a block in the adapter's format. Adapters that get the same packs share one text. */
-export function renderFor({ format }: Adapter, content: DraftOptions["content"]): FitOptions["render"] {
+export function renderFor(
+  { format }: Pick<Adapter, "format">,
+  content: DraftOptions["content"],
+): FitOptions["render"] {
   const known = rendered.get(content) ?? new Map<string, string>();
   rendered.set(content, known);
   return (packs, verbosityOf) => {

@@ -1,6 +1,6 @@
 /** packs → trim → render → adapter → file, one target after the other. A target that fails is reported and never stops the others. */
 import { ContextError } from "../errors.ts";
-import { type ChangeOptions, changeFile, type Environment, type FileChange } from "../workspace/index.ts";
+import { changeFile, type Environment, type FileChange } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
 import { restOfChain } from "./chain.ts";
 import {
@@ -13,6 +13,7 @@ import {
 } from "./draft-file.ts";
 import { stateOf } from "./file-target.ts";
 import { findImports } from "./imports.ts";
+import { keepCopy } from "./keep-copy.ts";
 import { type FileTarget, fileTargets, type Places } from "./targets.ts";
 
 export interface EngineOptions extends DraftOptions {
@@ -67,17 +68,5 @@ async function injectTarget(
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
     return { ...about, ...draft, status: "failed", problem: error };
-  }
-}
-
-/** What `--force` will overwrite, a person's file or edit, is kept beside it under a name that is free. */
-async function keepCopy({ path, target }: FileTarget, writing: Omit<ChangeOptions, "change">): Promise<void> {
-  const { before } = await changeFile(path, { ...writing, dryRun: true, change: (current) => current });
-  const state = stateOf(before, target);
-  if (before === undefined || (state !== "foreign" && state !== "edited")) return;
-  for (let number = 0; ; number++) {
-    const copy = `${path}.bak${number === 0 ? "" : `.${number}`}`;
-    const { after } = await changeFile(copy, { ...writing, change: (current) => current ?? before });
-    if (after === before) return;
   }
 }

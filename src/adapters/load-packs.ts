@@ -71,7 +71,7 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   }));
   return {
     packs: orderPacks(merged.packs, profile),
-    layers,
+    layers: content.packs,
     directories: directories.map(({ directory }) => directory),
     profile,
     profiles,

@@ -14,7 +14,7 @@ export const injectionStates = [
 ] as const;
 export type InjectionState = (typeof injectionStates)[number];
 
-export interface TargetState {
+export interface TargetState extends Pick<TargetResult, "status" | "limits"> {
   readonly adapters: readonly Adapter[];
   readonly scope: Scope;
   readonly path: string;
@@ -35,13 +35,15 @@ export async function injectionStatus(
   return results.map((result) => {
     const state = stateOf(result);
     const hard = result.limits.filter(({ limit }) => isEnforced(limit));
-    const tightest = hard.sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
+    const tightest = [...hard].sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
     return {
       adapters: result.adapters,
       scope: options.places.scope,
       path: result.path,
       state,
       bytes: result.bytes,
+      status: result.status,
+      limits: result.limits,
       limit: tightest?.limit,
       holds: state === "current" && result.status !== "too small" && result.status !== "over budget",
       ...(result.problem && { problem: result.problem }),

@@ -3,7 +3,7 @@ import { ContextError } from "../errors.ts";
 import { changeFile, type Environment, type FileChange } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
 import { refuseTarget, removeFrom, stateOf } from "./file-target.ts";
-import { type FileTarget, fileTargets, type Places } from "./targets.ts";
+import { exportTarget, type FileTarget, fileTargets, type Places } from "./targets.ts";
 
 export interface UninstallOptions {
   readonly adapters: readonly Adapter[];
@@ -24,7 +24,9 @@ export interface UninstallResult {
 /** One result for every target that holds something of ours. */
 export async function uninstallFiles(options: UninstallOptions): Promise<UninstallResult[]> {
   const results: UninstallResult[] = [];
-  for (const target of await fileTargets(options.adapters, options.places)) {
+  const { adapters, places } = options;
+  const whole = adapters.flatMap((adapter) => exportTarget(adapter, places) ?? []);
+  for (const target of [...(await fileTargets(adapters, places)), ...whole]) {
     const result = await uninstallTarget(target, options);
     if (result.problem !== undefined || result.change?.before !== result.change?.after) results.push(result);
   }

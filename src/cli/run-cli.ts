@@ -23,6 +23,7 @@ const program: Program = {
   summary: "Keeps everything an AI agent reads within a token budget.",
   subcommands: commandTable,
   examples: [
+    { line: "plimsoll inject --dry-run --stats", meaning: "what AI tools would get here, and its weight" },
     { line: "plimsoll count .", meaning: "how many tokens this directory holds" },
     { line: "git diff | plimsoll count --model gpt-5", meaning: "what a model would see of a diff" },
     { line: "plimsoll help count", meaning: "all about one command" },

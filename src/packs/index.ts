@@ -1,3 +1,4 @@
+export type { LintFinding, LintInput, PackBudget } from "./lint-packs.ts";
 export {
   type MergedPacks,
   mergeLayers,
@@ -25,4 +26,9 @@ export { type DroppedPack, type TrimmedPacks, trimPacks } from "./trim-packs.ts"
 /** The schemas bring zod along, so they are loaded only where files are read. */
 export function loadPackSchemas(): Promise<typeof import("./schema.ts")> {
   return import("./schema.ts");
+}
+
+/** Only one command lints. */
+export function loadLint(): Promise<typeof import("./lint-packs.ts")> {
+  return import("./lint-packs.ts");
 }

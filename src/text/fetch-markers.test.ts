@@ -87,10 +87,24 @@ test("texts take the place of their markers' lines, and a marker without a text 
   const [a, b] = [marker('url="https://a.example"'), marker('url="https://b.example"')];
   const textOf = (texts: Record<string, string>) => (each: { url: string }) => texts[each.url];
   const text = `1\n${a}\n2\n${b}\n3`;
-  expect(replaceFetchMarkers(text, textOf({ "https://a.example": "A\nA", "https://b.example": "B\n" }))).toBe(
-    "1\nA\nA\n2\nB\n3",
-  );
-  expect(replaceFetchMarkers(text, textOf({ "https://b.example": "" }))).toBe(`1\n${a}\n2\n3`);
-  expect(replaceFetchMarkers(text, textOf({}))).toBe(text);
-  expect(replaceFetchMarkers(a, textOf({ "https://a.example": "A" }))).toBe("A\n");
+  expect(
+    replaceFetchMarkers(text, textOf({ "https://a.example": "A\nA", "https://b.example": "B\n" })).text,
+  ).toBe("1\nA\nA\n2\nB\n3");
+  expect(replaceFetchMarkers(text, textOf({ "https://b.example": "" })).text).toBe(`1\n${a}\n2\n3`);
+  expect(replaceFetchMarkers(text, textOf({})).text).toBe(text);
+  expect(replaceFetchMarkers(a, textOf({ "https://a.example": "A" })).text).toBe("A\n");
+});
+
+test("lines of the new text are told by where they stood", () => {
+  const text = `1\n${marker('url="https://a.example"')}\n3\n${marker('url="https://b.example"')}\n5\n`;
+  const linesWith = (a: string, b: string) => {
+    const replaced = replaceFetchMarkers(text, ({ url }) => (url === "https://a.example" ? a : b));
+    return replaced.text
+      .trimEnd()
+      .split("\n")
+      .map((_, index) => replaced.originalLine(index + 1));
+  };
+  expect(linesWith("A\nA\nA\n", "B")).toEqual([1, 2, 2, 2, 3, 4, 5]);
+  expect(linesWith("", "B\nB")).toEqual([1, 3, 4, 4, 5]);
+  expect(linesWith("", "")).toEqual([1, 3, 5]);
 });

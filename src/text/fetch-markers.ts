@@ -20,7 +20,7 @@ export interface FetchMarker {
   readonly label: string | undefined;
 }
 
-export const fetchFormats = ["raw", "text", "markdown"] as const;
+const fetchFormats = ["raw", "text", "markdown"] as const;
 export type FetchFormat = (typeof fetchFormats)[number];
 
 export interface FoundMarkers {
@@ -43,21 +43,48 @@ export function findFetchMarkers(markdown: string): FoundMarkers {
   return { markers, warnings };
 }
 
-/** Puts texts in the place of markers; a marker without one stays as it is, and an unchanged text is the same string. */
+export interface ReplacedMarkers {
+  /** The same string if nothing was replaced. */
+  readonly text: string;
+  /** The line of the given text that a line of the new one was; for a replaced marker's text the marker's. */
+  originalLine(line: number): number;
+}
+
+/** Puts texts in the place of markers; a marker without one stays as it is. */
 export function replaceFetchMarkers(
   markdown: string,
   textOf: (marker: FetchMarker) => string | undefined,
-): string {
+): ReplacedMarkers {
+  const replaced: Replacement[] = [];
   let result = "";
   let at = 0;
   for (const marker of findFetchMarkers(markdown).markers) {
     const text = textOf(marker);
     if (text === undefined) continue;
-    const lineEnd = text === "" || text.endsWith("\n") ? "" : "\n";
-    result += markdown.slice(at, marker.start) + text + lineEnd;
+    const whole = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+    replaced.push({ line: marker.line, count: whole.split("\n").length - 1 });
+    result += markdown.slice(at, marker.start) + whole;
     at = marker.next;
   }
-  return at === 0 ? markdown : result + markdown.slice(at);
+  const text = at === 0 ? markdown : result + markdown.slice(at);
+  return { text, originalLine: (line) => originalLine(line, replaced) };
+}
+
+interface Replacement {
+  /** Of the marker. */
+  readonly line: number;
+  /** Lines in its place. */
+  readonly count: number;
+}
+
+function originalLine(line: number, replaced: readonly Replacement[]): number {
+  let added = 0;
+  for (const each of replaced) {
+    if (line < each.line + added) break;
+    if (line < each.line + added + each.count) return each.line;
+    added += each.count - 1;
+  }
+  return line - added;
 }
 
 const markerPattern = /^[ \t]*<!--[ \t]*sync:fetch(?![\w:-])((?:(?!-->).)*)-->[ \t]*$/;

@@ -6,8 +6,8 @@ export {
   type FetchFormat,
   type FetchMarker,
   type FoundMarkers,
-  fetchFormats,
   findFetchMarkers,
+  type ReplacedMarkers,
   replaceFetchMarkers,
 } from "./fetch-markers.ts";
 export { type FittedText, type ForeignLimits, fitForeignText } from "./fit-foreign-text.ts";

@@ -1,21 +1,22 @@
 /** Notes on what is going on in a project, kept in `.plimsoll/notes.yaml` and shown to every AI tool of the project. */
 import { join } from "node:path";
+import type { Document } from "yaml";
 import { ContextError } from "../errors.ts";
 import { fromByteString, toByteString } from "../text/index.ts";
 import { changeFile } from "./change-file.ts";
 import { readTextFile } from "./read-text.ts";
+import { exists } from "./upward.ts";
 
 /** Longer notes would push out the packs. */
-export const MAX_NOTE_BYTES = 500;
-
-export function notesPath(root: string): string {
-  return join(root, ".plimsoll", "notes.yaml");
-}
+const MAX_NOTE_BYTES = 500;
 
 /** The notes of a project, oldest first; none when there is no file. */
 export async function readNotes(root: string): Promise<string[]> {
-  const read = await readTextFile(notesPath(root));
-  return "text" in read ? parseNotes(read.text, notesPath(root)) : [];
+  const path = notesPath(root);
+  if (!(await exists(path))) return [];
+  const read = await readTextFile(path);
+  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: path });
+  return notesOf(await parseNotes(read.text, path), path);
 }
 
 /** Adds a note at the end. White space runs become blanks, since a note is one line of the block. */
@@ -35,35 +36,55 @@ export async function clearNotes(root: string): Promise<string[]> {
   return changeNotes(root, () => []);
 }
 
+/** Comments of the file stay: the document is changed, not written anew. */
 async function changeNotes(root: string, change: (notes: readonly string[]) => string[]): Promise<string[]> {
-  const { parse, stringify } = await import("yaml");
   const path = notesPath(root);
+  const yaml = await import("yaml");
   let notes: string[] = [];
   await changeFile(path, {
     root,
     change: (current) => {
-      notes = change(current === undefined ? [] : checkNotes(parse(fromByteString(current)), path));
-      return notes.length === 0 && current === undefined ? undefined : toByteString(stringify({ notes }));
+      const document = parseDocument(yaml, current === undefined ? "" : fromByteString(current), path);
+      notes = change(notesOf(document, path));
+      if (notes.length === 0 && current === undefined) return undefined;
+      if (document.contents === null) document.contents = document.createNode({});
+      document.set("notes", document.createNode(notes));
+      return toByteString(document.toString());
     },
   });
   return notes;
 }
 
-async function parseNotes(text: string, path: string): Promise<string[]> {
-  const { parse } = await import("yaml");
-  try {
-    return checkNotes(parse(text), path);
-  } catch (cause) {
-    if (cause instanceof ContextError) throw cause;
-    throw new ContextError("invalid_content", `malformed YAML: ${(cause as Error).message.split("\n")[0]}`, {
-      file: path,
-      cause,
-    });
-  }
+async function parseNotes(text: string, path: string): Promise<Document> {
+  return parseDocument(await import("yaml"), text, path);
 }
 
-function checkNotes(value: unknown, path: string): string[] {
-  const notes = value === null ? [] : ((value as { notes?: unknown }).notes ?? []);
+function parseDocument(yaml: typeof import("yaml"), text: string, path: string): Document {
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
+  const [error] = document.errors;
+  if (error === undefined) return document;
+  const { line } = lines.linePos(error.pos[0]);
+  throw new ContextError("invalid_content", `malformed YAML: ${error.message.split("\n")[0]}`, {
+    file: path,
+    line,
+  });
+}
+
+/** Anything but a list under `notes` was written for something else and stays as it is. */
+function notesOf(document: Document, path: string): string[] {
+  const value: unknown = document.toJS();
+  if (value === null) return [];
+  const fields =
+    typeof value === "object" && !Array.isArray(value) ? (value as { notes?: unknown }) : undefined;
+  const notes = fields === undefined ? undefined : (fields.notes ?? []);
   if (Array.isArray(notes) && notes.every((note) => typeof note === "string")) return notes;
-  throw new ContextError("invalid_content", '"notes" must be a list of texts', { file: path, line: 1 });
+  throw new ContextError("invalid_content", 'it must hold a list of texts under "notes"', {
+    file: path,
+    line: 1,
+  });
+}
+
+function notesPath(root: string): string {
+  return join(root, ".plimsoll", "notes.yaml");
 }

@@ -39,7 +39,10 @@ async function completeInFish(line: string): Promise<string[]> {
 
 describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => {
   test("commands, options and arguments complete", async () => {
-    expect(await completeInBash("plimsoll ")).toEqual(["count", "config", "completion", "help"]);
+    expect(await completeInBash("plimsoll ")).toEqual([
+      ...["init", "inject", "packs", "notes", "sync", "audit", "count", "config", "completion"],
+      "help",
+    ]);
     expect(await completeInBash("plimsoll --json cou")).toEqual(["count"]);
     expect(await completeInBash("plimsoll help com")).toEqual(["completion"]);
     expect(await completeInBash("plimsoll count --c")).toEqual(["--counter"]);

@@ -32,7 +32,7 @@ test("without a command the help is the result, and no failure", async () => {
 test("the help of the program and of every command is as pinned, and has examples", async () => {
   const program = await sandbox.run(["--help"]);
   await expect(program.stdout).toMatchFileSnapshot("golden/help.txt");
-  for (const command of ["count", "config", "completion"]) {
+  for (const command of ["inject", "count", "config", "completion"]) {
     expect(program.stdout).toContain(command);
     const help = await sandbox.run([command, "--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });

@@ -1,6 +1,6 @@
 import { readdir, realpath } from "node:fs/promises";
 import { relative, resolve } from "node:path";
-import { type AuditedTool, type AuditReport, audit, loadPacks } from "../../adapters/index.ts";
+import { type AuditedTool, type AuditReport, loadAudit, loadPacks } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
 import { printable } from "../../text/index.ts";
 import { homeDirectory, loadConfig, projectRoot } from "../../workspace/index.ts";
@@ -35,7 +35,7 @@ configuration's, else auto.`,
     const content = await loadPacks({ config, scope: "project", root: projectRoot(directory, home), env });
     for (const { file, line, message } of content.problems)
       output.note(`${printable(relative(cwd, file))}:${line}: ${message}`);
-    const report = await audit({
+    const report = await (await loadAudit()).audit({
       ...{ adapters: content.adapters, directory, home, counter: counter! },
       ...{ cwd: await realpath(cwd), all: options.all === true },
     });

@@ -68,7 +68,8 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
     places,
     env,
   });
-  const [counter] = await chooseCounters(call, "bytes/4");
+  const [counter, second] = await chooseCounters(call, "bytes/4");
+  if (second !== undefined) throw new ContextError("usage", "inject counts with one counter only");
   return {
     adapters: loaded.adapters,
     config,

@@ -117,16 +117,12 @@ export function renderChanges(
       return [`${path} (${ids}): imports ${shown(result.importedFrom!)}, which holds the block`];
     if (status !== "ok" || change === undefined) return [];
     if (change.before === change.after) return [`${path} (${ids}): already current`];
-    const verb =
-      change.before === undefined
-        ? dryRun
-          ? "would create"
-          : "created"
-        : dryRun
-          ? "would update"
-          : "updated";
-    return [
-      `${path} (${ids}): ${verb}, ${result.packs.length} packs, ~${formatNumber(result.tokens)} tokens`,
-    ];
+    const packs = `${result.packs.length} ${result.packs.length === 1 ? "pack" : "packs"}`;
+    return [`${path} (${ids}): ${verbOf(change, dryRun)}, ${packs}, ~${formatNumber(result.tokens)} tokens`];
   });
+}
+
+function verbOf({ before }: FileChange, dryRun: boolean): string {
+  if (before === undefined) return dryRun ? "would create" : "created";
+  return dryRun ? "would update" : "updated";
 }

@@ -5,12 +5,14 @@ import {
   draftClip,
   injectFiles,
   isEnforced,
+  type LimitUse,
   type TargetResult,
 } from "../../adapters/index.ts";
 import type { ContextError } from "../../errors.ts";
 import { createCounter } from "../../tokens/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { formatNumber } from "../table.ts";
+import { budgetProblem } from "./budget-problem.ts";
 import { type Prepared, shownPath } from "./prepare.ts";
 import { adapterRows, renderChanges, renderStats } from "./report.ts";
 import { createDiff } from "./unified-diff.ts";
@@ -29,6 +31,7 @@ export async function runInject({ engine }: Prepared, call: InjectCall): Promise
   const clips = await clipsOf({ engine, dryRun }, call);
   const shown = (path: string) => shownPath(path, cwd, env);
   const diffOf = dryRun ? await createDiff(shown) : undefined;
+  if (options.tool !== undefined) tellAbsent(engine, call);
   tellFindings([...files, ...clips], { call, shown });
   const rows = adapterRows(engine.adapters, [...files, ...clips], {
     shown,
@@ -100,35 +103,36 @@ async function copy(
   return `${rule}\n${text.trimEnd()}\n${rule}${advice}`;
 }
 
+/** A tool that was asked for and has nothing to write to must not look done. */
+function tellAbsent({ adapters, places: { scope } }: Prepared["engine"], { output }: InjectCall): void {
+  for (const { id, type, targets } of adapters) {
+    if (type !== "file-inject" || targets.some((target) => target.scope === scope)) continue;
+    output.problem(`${id} has no file ${scope === "global" ? "under HOME" : "in a project"}`);
+  }
+}
+
 /** What could not be done, and limits that a tool only warns or advises about. */
 function tellFindings(
   results: readonly (TargetResult | ClipResult)[],
   { call: { output }, shown }: { call: InjectCall; shown: (path: string) => string },
 ): void {
   for (const result of results) {
-    const ids = "adapters" in result ? result.adapters.map(({ id }) => id).join(", ") : result.adapter.id;
-    if (result.status === "too small")
-      output.problem(`adapter ${ids}: budget too small to include any pack content`);
-    if (result.status === "over budget") output.problem(overBudget(result, ids));
+    const owners = "adapters" in result ? result.adapters : [result.adapter];
+    const ids = owners.map(({ id }) => id).join(", ");
+    const excess = budgetProblem(result, owners);
+    if (excess !== undefined) output.problem(excess);
     if (result.problem !== undefined) output.problem(describe(result.problem, shown));
     if ("path" in result && result.adapters.length > 1 && result.budget !== undefined) {
       output.note(`${shown(result.path)} is shared by ${ids}: the smallest budget rules`);
     }
-    for (const { limit, used, exceeded } of result.limits) {
-      if (!exceeded || isEnforced(limit)) continue;
-      const what = `${formatNumber(used)} ${limit.unit}, ${formatNumber(limit.value)} is its ${limit.kind} limit`;
-      output.note(`${ids}: ${what} (${limit.evidence}${limit.note === undefined ? "" : `: ${limit.note}`})`);
-    }
+    for (const use of result.limits) tellLimit(use, ids, output);
   }
 }
 
-function overBudget({ limits }: TargetResult | ClipResult, ids: string): string {
-  const broken = limits.filter(({ limit, exceeded }) => exceeded && isEnforced(limit));
-  const uses = broken.map(
-    ({ limit, used }) =>
-      `${formatNumber(used)} of ${formatNumber(limit.value)} ${limit.unit} a ${limit.scope}`,
-  );
-  return `adapter ${ids}: over its hard limit without any pack (${uses.join(", ")}): nothing was written`;
+function tellLimit({ limit, used, exceeded }: LimitUse, ids: string, output: InjectCall["output"]): void {
+  if (!exceeded || isEnforced(limit)) return;
+  const what = `${formatNumber(used)} ${limit.unit}, ${formatNumber(limit.value)} is its ${limit.kind} limit`;
+  output.note(`${ids}: ${what} (${limit.evidence}${limit.note === undefined ? "" : `: ${limit.note}`})`);
 }
 
 function describe({ file, line, message, hint }: ContextError, shown: (path: string) => string): string {

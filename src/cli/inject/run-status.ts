@@ -1,5 +1,6 @@
 import { injectionStatus } from "../../adapters/index.ts";
 import type { Call, CommandResult } from "../command.ts";
+import { budgetProblem } from "./budget-problem.ts";
 import { type Prepared, shownPath } from "./prepare.ts";
 import { renderStatus, statusRows } from "./status-report.ts";
 
@@ -10,8 +11,11 @@ export async function reportStatus(
 ): Promise<CommandResult> {
   const states = await injectionStatus(engine);
   const shown = (path: string) => shownPath(path, cwd, env);
-  for (const { problem, path } of states)
-    if (problem !== undefined) output.problem(`${shown(path)}: ${problem.message}`);
+  for (const state of states) {
+    if (state.problem !== undefined) output.problem(`${shown(state.path)}: ${state.problem.message}`);
+    const excess = budgetProblem(state, state.adapters);
+    if (excess !== undefined) output.problem(excess);
+  }
   return {
     json: statusRows(states, shown),
     text: renderStatus(states, shown),

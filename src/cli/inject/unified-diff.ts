@@ -14,8 +14,8 @@ export async function createDiff(shown: (path: string) => string): Promise<(chan
     const patch = createTwoFilesPatch(from, to, textOf(before), textOf(after), undefined, undefined, {
       context: 3,
     });
-    // The library's first line is a rule for patches of several files.
-    return patch.replace(/^=+\n/, "");
+    // The library begins with what divides patches of several files.
+    return patch.replace(/^(?:Index: .*\n)?=+\n/, "");
   };
 }
 

@@ -13,8 +13,9 @@ const QUIET_MS = 150;
 
 export async function watchInject(call: Call<InjectFlags>): Promise<undefined> {
   const { output } = call;
+  await refuseUsage(call);
   let timer: NodeJS.Timeout | undefined;
-  let running = refuseUsage(call);
+  let running = Promise.resolve();
   const run = () => {
     running = running.then(() => runOnce(call));
   };
@@ -24,7 +25,6 @@ export async function watchInject(call: Call<InjectFlags>): Promise<undefined> {
       timer = setTimeout(run, QUIET_MS);
     }),
   );
-  await running;
   run();
   output.note(
     `watching ${watchers.length} ${watchers.length === 1 ? "folder" : "folders"}; stop with Ctrl-C`,

@@ -1,0 +1,76 @@
+import { ContextError } from "../../errors.ts";
+import { printable } from "../../text/index.ts";
+import { addNote, clearNotes, homeDirectory, projectRoot, readNotes } from "../../workspace/index.ts";
+import { type Call, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
+import { shownPath } from "../inject/prepare.ts";
+
+const addCommand = defineCommand({
+  arguments: [{ name: "TEXT", repeated: true, summary: "the note, one line of at most 500 bytes" }],
+  options: {},
+  details:
+    "Notes are kept in .plimsoll/notes.yaml. inject shows them to every AI tool of the project as Current Context.",
+  examples: [
+    { line: 'plimsoll notes add "Release freeze until Friday"', meaning: "one more note" },
+    { line: "plimsoll notes add Payments move to v2 && plimsoll inject", meaning: "and into the files" },
+  ],
+  run: (call) =>
+    withNotes(call, async (root) => {
+      // Reading first tells what is wrong with the file before anything is written.
+      await readNotes(root);
+      const notes = await addNote(root, call.arguments.join(" "));
+      call.output.note('AI tools see it after the next "plimsoll inject"');
+      return notes;
+    }),
+});
+
+const listCommand = defineCommand({
+  options: {},
+  examples: [
+    { line: "plimsoll notes list", meaning: "the notes of this project, oldest first" },
+    { line: "plimsoll notes list --json | jq -r '.notes[]'", meaning: "for programs" },
+  ],
+  run: (call) => withNotes(call, readNotes),
+});
+
+const clearCommand = defineCommand({
+  options: {},
+  examples: [{ line: "plimsoll notes clear && plimsoll inject", meaning: "no notes any more" }],
+  run: (call) =>
+    withNotes(call, async (root) => {
+      const before = await readNotes(root);
+      const notes = await clearNotes(root);
+      call.output.note(`${before.length} ${before.length === 1 ? "note" : "notes"} removed`);
+      return notes;
+    }),
+});
+
+export const notesCommand: CommandGroup = {
+  subcommands: [
+    { name: "add", summary: "add a note", load: async () => addCommand },
+    { name: "list", summary: "list the notes, oldest first", load: async () => listCommand },
+    { name: "clear", summary: "remove all notes", load: async () => clearCommand },
+  ],
+  examples: [
+    {
+      line: 'plimsoll notes add "Release freeze until Friday"',
+      meaning: "tell every AI tool of the project",
+    },
+    { line: "plimsoll notes list", meaning: "what they are told" },
+    { line: "plimsoll notes clear", meaning: "when it is over" },
+  ],
+};
+
+/** Every subcommand answers with the notes as they are then. */
+async function withNotes(
+  { cwd, env }: Call,
+  act: (root: string) => Promise<readonly string[]>,
+): Promise<CommandResult> {
+  try {
+    const notes = await act(projectRoot(cwd, homeDirectory(env)));
+    return { json: { notes }, text: notes.map((note) => `- ${printable(note)}`).join("\n") };
+  } catch (error) {
+    if (!(error instanceof ContextError) || error.file === undefined) throw error;
+    const { code, message, hint, file, line, cause } = error;
+    throw new ContextError(code, message, { hint, file: shownPath(file, cwd, env), line, cause });
+  }
+}

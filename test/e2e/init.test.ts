@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+beforeEach(() => {
+  sandbox = createSandbox();
+  sandbox.write(".git/HEAD", "ref: x");
+});
+afterEach(() => sandbox.remove());
+
+const schemas = ["config", "pack", "profile", "adapter"].map(
+  (name) => `.plimsoll/schemas/${name}.schema.json`,
+);
+const sample = [".plimsoll/packs/project/context.md", ".plimsoll/packs/project/pack.yaml"];
+
+function read(path: string): string {
+  return readFileSync(join(sandbox.cwd, path), "utf8");
+}
+
+/** Every file below `.plimsoll` and its content. */
+function snapshot(): Record<string, string> {
+  const names = readdirSync(join(sandbox.cwd, ".plimsoll"), { recursive: true, encoding: "utf8" });
+  return Object.fromEntries(
+    names.filter((name) => /\.\w+$/.test(name)).map((name) => [name, read(join(".plimsoll", name))]),
+  );
+}
+
+test("the help is as pinned", async () => {
+  const help = await sandbox.run(["init", "--help"]);
+  expect(help).toMatchObject({ code: 0, stderr: "" });
+  await expect(help.stdout).toMatchFileSnapshot("golden/help-init.txt");
+});
+
+test("a project gets a configuration, a sample pack and the schemas, and is told what to do next", async () => {
+  const { code, stdout, stderr } = await sandbox.run(["init"]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout.split("\n\n")[0]?.split("\n")).toEqual(
+    [".plimsoll/config.yaml", ...sample, ...schemas].map((path) => `created ${path}`),
+  );
+  expect(stdout).toContain("plimsoll inject --dry-run --stats");
+  expect(Object.keys(snapshot())).toHaveLength(7);
+});
+
+test("the sample lints clean, and inject takes it", async () => {
+  await sandbox.run(["init"]);
+  expect(await sandbox.run(["packs", "lint", "--json"])).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
+  expect((await sandbox.run(["inject"])).code).toBe(0);
+  expect(read("AGENTS.md")).toContain("\n## This project\n");
+});
+
+test("each file's schema line leads to a schema that is there", async () => {
+  await sandbox.run(["init"]);
+  for (const path of [".plimsoll/config.yaml", ".plimsoll/packs/project/pack.yaml"]) {
+    const schema = /^# yaml-language-server: \$schema=(\S+)\n/.exec(read(path))?.[1] ?? "";
+    const file = resolve(sandbox.cwd, dirname(path), schema);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toHaveProperty("properties");
+  }
+});
+
+test("where the package is installed its own schemas are used, and none are copied", async () => {
+  sandbox.write("node_modules/plimsoll/schemas/config.schema.json", "{}");
+  await sandbox.run(["init"]);
+  expect(read(".plimsoll/config.yaml")).toMatch(
+    /^# yaml-language-server: \$schema=\.\.\/node_modules\/plimsoll\/schemas\/config\.schema\.json\n/,
+  );
+  expect(read(sample[1]!)).toContain("$schema=../../../node_modules/plimsoll/schemas/pack.schema.json\n");
+  expect(existsSync(join(sandbox.cwd, ".plimsoll/schemas"))).toBe(false);
+});
+
+test("the configuration names the tools found here; what is commented out is the default", async () => {
+  const defaults = JSON.parse((await sandbox.run(["config", "--json"])).stdout).values;
+  sandbox.write("GEMINI.md", "Mine.");
+  await sandbox.run(["init"]);
+  const written = JSON.parse((await sandbox.run(["config", "--json"])).stdout).values;
+  expect(written).toEqual({ ...defaults, counter: "auto", tools: ["gemini-cli"] });
+  sandbox.write(
+    ".plimsoll/config.yaml",
+    read(".plimsoll/config.yaml").replace(/^# (?=[a-z_]+:(?! \{ source))/gm, ""),
+  );
+  const uncommented = JSON.parse((await sandbox.run(["config", "--json"])).stdout);
+  expect(uncommented.values).toEqual(written);
+  const fromFile = Object.entries(uncommented.sources).filter(([, from]) =>
+    String(from).startsWith("project"),
+  );
+  expect(fromFile.map(([key]) => key.split(".")[0])).toEqual(expect.arrayContaining(Object.keys(written)));
+});
+
+test("a second run changes nothing and says what it kept", async () => {
+  await sandbox.run(["init"]);
+  const before = snapshot();
+  const { code, stdout } = await sandbox.run(["init"]);
+  expect(code).toBe(0);
+  expect(stdout.split("\n").slice(0, 3)).toEqual([
+    "kept .plimsoll/config.yaml (it was there)",
+    "kept .plimsoll/packs (it was there)",
+    "",
+  ]);
+  expect(snapshot()).toEqual(before);
+});
+
+test("what people wrote stays: a configuration, a text without pack.yaml, packs", async () => {
+  sandbox.write(".plimsoll/config.yaml", "title: Ours\n");
+  sandbox.write(sample[0]!, "## Ours\n");
+  const first = await sandbox.run(["init", "--json"]);
+  expect(JSON.parse(first.stdout).files.slice(0, 3)).toEqual([
+    { path: ".plimsoll/config.yaml", state: "kept" },
+    { path: sample[0], state: "kept" },
+    { path: sample[1], state: "created" },
+  ]);
+  expect([read(".plimsoll/config.yaml"), read(sample[0]!)]).toEqual(["title: Ours\n", "## Ours\n"]);
+});
+
+test("a team that has packs gets no sample among them", async () => {
+  sandbox.write(".plimsoll/packs/ours/pack.yaml", "id: ours\n");
+  await sandbox.run(["init"]);
+  expect(readdirSync(join(sandbox.cwd, ".plimsoll/packs"))).toEqual(["ours"]);
+});
+
+test("in a folder of a repository the root gets it", async () => {
+  sandbox.write("src/a.ts", "");
+  const { stdout } = await sandbox.run(["init"], { cwd: join(sandbox.cwd, "src") });
+  expect(stdout).toContain("created ../.plimsoll/config.yaml\n");
+  expect(existsSync(join(sandbox.cwd, ".plimsoll/config.yaml"))).toBe(true);
+});
+
+test("a folder that leads out of the project is refused", async () => {
+  const outside = join(sandbox.cwd, "..", "outside");
+  mkdirSync(outside);
+  symlinkSync(outside, join(sandbox.cwd, ".plimsoll"));
+  const { code, stdout, stderr } = await sandbox.run(["init"]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^failed \.plimsoll\/config\.yaml$/m);
+  expect(stderr).toMatch(/^plimsoll: \.plimsoll\/config\.yaml: /m);
+  expect(readdirSync(outside)).toEqual([]);
+});
