@@ -14,7 +14,7 @@ await compileContent(`${root}content`);
 
 /** content/ becomes dist/content.json, held against the schemas that people's own layers are held against. A mistake fails the build. */
 async function compileContent(directory) {
-  const { loadContent } = await import("../dist/workspace/load-content.js");
+  const { loadContent } = await import("../dist/workspace/content/load-content.js");
   const { adapterFileSchema } = await import("../dist/adapters/adapter-schema.js");
   const { mergeLayers } = await import("../dist/packs/index.js");
   const layers = [{ layer: "embedded", directory, strictness: "error", required: true }];

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { adapterFileSchema } from "../dist/adapters/adapter-schema.js";
 import { packSchemas } from "../dist/packs/schema.js";
-import { configJsonSchema } from "../dist/workspace/config-schema.js";
+import { configJsonSchema } from "../dist/workspace/config/config-schema.js";
 
 const directory = fileURLToPath(new URL("../schemas/", import.meta.url));
 mkdirSync(directory, { recursive: true });

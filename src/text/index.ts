@@ -1,16 +1,5 @@
-export { blockHash } from "./block-markers.ts";
-export { fromByteString, toByteString } from "./byte-string.ts";
-export { didYouMean } from "./closest.ts";
-export { type Line, type LineKind, scanLines } from "./fences.ts";
-export {
-  type FetchFormat,
-  type FetchMarker,
-  type FoundMarkers,
-  findFetchMarkers,
-  type ReplacedMarkers,
-  replaceFetchMarkers,
-} from "./fetch-markers.ts";
-export { type FittedText, type ForeignLimits, fitForeignText } from "./fit-foreign-text.ts";
+export { blockHash } from "./blocks/block-markers.ts";
+export { fromByteString, toByteString } from "./blocks/byte-string.ts";
 export {
   type BlockSearch,
   findBlock,
@@ -18,11 +7,21 @@ export {
   type MarkedBlock,
   putBlock,
   removeBlock,
-} from "./marked-block.ts";
-export { type Ownership, readOwnership, renderOwnedFile } from "./owned-file.ts";
-export { toPlainProse } from "./plain-prose.ts";
-export { printable, printableLines } from "./printable.ts";
-export { type TruncatedText, truncateBytes } from "./truncate-bytes.ts";
+} from "./blocks/marked-block.ts";
+export { type Ownership, readOwnership, renderOwnedFile } from "./blocks/owned-file.ts";
+export { didYouMean } from "./closest.ts";
+export {
+  type FetchFormat,
+  type FetchMarker,
+  type FoundMarkers,
+  findFetchMarkers,
+  type ReplacedMarkers,
+  replaceFetchMarkers,
+} from "./fetched/fetch-markers.ts";
+export { type FittedText, type ForeignLimits, fitForeignText } from "./fetched/fit-foreign-text.ts";
+export { type TruncatedText, truncateBytes } from "./fetched/truncate-bytes.ts";
+export { type Line, type LineKind, scanLines } from "./markdown/fences.ts";
+export { toPlainProse } from "./markdown/plain-prose.ts";
 export {
   type ParsedSegments,
   parseSegments,
@@ -34,7 +33,8 @@ export {
   tiersAt,
   type Verbosity,
   verbosities,
-} from "./verbosity.ts";
+} from "./markdown/verbosity.ts";
+export { printable, printableLines } from "./printable.ts";
 
 /** Only fetched pages need it, so nothing else loads it. */
 export function loadHtmlConverter(): Promise<typeof import("./html/convert-html.ts")> {

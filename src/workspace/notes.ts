@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { Document } from "yaml";
 import { ContextError } from "../errors.ts";
 import { fromByteString, toByteString } from "../text/index.ts";
-import { changeFile } from "./change-file.ts";
-import { readTextFile } from "./read-text.ts";
-import { exists } from "./upward.ts";
+import { changeFile } from "./files/change-file.ts";
+import { readTextFile } from "./files/read-text.ts";
+import { exists } from "./files/upward.ts";
 
 /** Longer notes would push out the packs. */
 const MAX_NOTE_BYTES = 500;

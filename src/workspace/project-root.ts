@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { upward } from "./upward.ts";
+import { upward } from "./files/upward.ts";
 
 /** The root of the project around a folder: the nearest one up to `home` with a `.plimsoll` folder or a repository in it, else the folder itself. */
 export function projectRoot(cwd: string, home: string): string {

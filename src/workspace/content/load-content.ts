@@ -1,0 +1,79 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import type { z } from "zod";
+import type { Layer, PackLayer, Profile } from "../../packs/index.ts";
+import type { ContentLayer } from "./content-layer.ts";
+import type { ContentProblem, Severity } from "./content-problem.ts";
+
+export interface LoadContentOptions<Adapter> {
+  /** Lowest first. */
+  readonly layers: readonly LayerDirectory[];
+  /** What was compiled at build time; lies below all others. */
+  readonly embedded?: ContentLayer<Adapter> | undefined;
+  /** Adapters belong to a folder above this one, which passes in what they look like. */
+  readonly loadAdapterSchema: () => Promise<z.ZodType<Adapter>>;
+}
+
+export interface LayerDirectory {
+  readonly layer: Layer;
+  readonly directory: string;
+  /** How bad an unknown key is: an error in what is our own, a warning in what others maintain. */
+  readonly strictness: Severity;
+  /** The user named it, so it must be there. */
+  readonly required?: boolean | undefined;
+}
+
+export interface LoadedContent<Adapter> {
+  /** For `mergeLayers`. */
+  readonly packs: readonly PackLayer[];
+  /** By id, later layers win. */
+  readonly profiles: readonly Profile[];
+  readonly adapters: readonly Adapter[];
+  /** All of them, in a fixed order. With an error among them nothing should be written. */
+  readonly problems: readonly ContentProblem[];
+}
+
+/** Reads every layer. yaml and zod are loaded only if there is a file to read: most runs use what is compiled in. */
+export async function loadContent<Adapter extends { readonly id: string }>({
+  layers,
+  embedded,
+  loadAdapterSchema,
+}: LoadContentOptions<Adapter>): Promise<LoadedContent<Adapter>> {
+  const problems: ContentProblem[] = layers.flatMap(missingDirectory);
+  const loaded: (ContentLayer<Adapter> & { layer: Layer })[] = [];
+  if (embedded !== undefined) loaded.push({ ...embedded, layer: "embedded" });
+  for (const { layer, directory, strictness } of layers.filter(hasContent)) {
+    const { readContentLayer } = await import("./content-layer.ts");
+    const scope = { directory, strictness, mayLeave: layer === "user", problems };
+    loaded.push({ ...(await readContentLayer(scope, loadAdapterSchema)), layer });
+  }
+  return {
+    packs: loaded.map(({ layer, sources }) => ({ layer, sources })),
+    profiles: lastOfEachId(loaded.flatMap(({ profiles }) => profiles)),
+    adapters: lastOfEachId(loaded.flatMap(({ adapters }) => adapters)),
+    problems,
+  };
+}
+
+const contentFolders = ["packs", "profiles", "adapters"];
+
+function hasContent({ directory }: LayerDirectory): boolean {
+  return contentFolders.some((folder) => isDirectory(join(directory, folder)));
+}
+
+function missingDirectory(layer: LayerDirectory): ContentProblem[] {
+  if (layer.required !== true || hasContent(layer)) return [];
+  const message = isDirectory(layer.directory)
+    ? `holds no content: none of ${contentFolders.map((folder) => `${folder}/`).join(", ")} is in it`
+    : "is no directory";
+  return [{ file: layer.directory, line: 1, severity: "error", rule: "no-content", message }];
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function lastOfEachId<Entry extends { readonly id: string }>(entries: readonly Entry[]): Entry[] {
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}

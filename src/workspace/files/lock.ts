@@ -1,0 +1,150 @@
+/**
+ * One writer a target at a time, across processes. A lock is a file in the user's state directory, never in the repository,
+ * that names its owner from the moment it exists: it is linked into place. A dead owner's lock is taken over at once.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { link, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ContextError } from "../../errors.ts";
+import { type Environment, stateDirectory } from "../directories.ts";
+import { isAlive, ownIdentity } from "./process-identity.ts";
+
+export interface LockOptions {
+  readonly env: Environment;
+  /** How long to wait for another writer; 10 seconds unless given. */
+  readonly waitMs?: number | undefined;
+}
+
+/** Runs `action` while nobody else holds the lock of `name`. Waits for another writer, but not for ever. */
+export async function withLock<T>(name: string, options: LockOptions, action: () => Promise<T>): Promise<T> {
+  const directory = join(stateDirectory(options.env), "locks");
+  const file = join(directory, `${createHash("sha256").update(name).digest("hex").slice(0, 32)}.lock`);
+  const claim = newClaim();
+  const deadline = performance.now() + (options.waitMs ?? 10_000);
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await acquire(file, { claim, deadline });
+    await sweep(directory, file);
+  } catch (error) {
+    throw lockError(error, directory);
+  }
+  try {
+    return await action();
+  } finally {
+    await release(file, claim);
+  }
+}
+
+interface Attempt {
+  readonly claim: string;
+  readonly deadline: number;
+}
+
+/** Process, its start, a word that no other claim has, and the machine. */
+function newClaim(): string {
+  const { pid, started = "-" } = ownIdentity();
+  return [pid, started, randomUUID(), hostname()].join(" ");
+}
+
+async function acquire(file: string, attempt: Attempt): Promise<void> {
+  const { claim, deadline } = attempt;
+  const own = `${file}.${process.pid}.${randomUUID()}`;
+  await writeFile(own, claim, { mode: 0o600 });
+  try {
+    for (let pauseMs = 2; !(await linked(own, file)); pauseMs = Math.min(pauseMs * 2, 40)) {
+      const holder = await readHolder(file);
+      if (holder === undefined) continue;
+      if (holder.isDead) await clear(file, holder, attempt);
+      else if (performance.now() >= deadline) throw heldError(holder);
+      else await sleep(pauseMs * (0.5 + Math.random()));
+    }
+  } finally {
+    await rm(own, { force: true });
+  }
+}
+
+/** Fails where the lock exists; and a lock that exists is complete, so none is ever seen without its owner. */
+async function linked(own: string, file: string): Promise<boolean> {
+  try {
+    await link(own, file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+interface Holder {
+  readonly claim: string;
+  readonly pid: number;
+  readonly host: string;
+  readonly isDead: boolean;
+}
+
+/** A write takes milliseconds. The owner on another machine cannot be asked, so there the lock's age decides. */
+const mostAgeMs = 60_000;
+
+async function readHolder(file: string): Promise<Holder | undefined> {
+  try {
+    const claim = await readFile(file, "utf8");
+    const { mtimeMs } = await stat(file);
+    const [pid, started, , host = ""] = claim.split(" ");
+    const owner = { pid: Number(pid), started: started === "-" ? undefined : started };
+    const isDead = host === hostname() ? !isAlive(owner) : Date.now() - mtimeMs > mostAgeMs;
+    return { claim, pid: owner.pid, host, isDead };
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Removes a dead owner's lock, under a lock of its own: else one that looked long ago would remove the lock of a successor. */
+async function clear(file: string, dead: Holder, attempt: Attempt): Promise<void> {
+  const guard = `${file}.clear`;
+  await acquire(guard, attempt);
+  try {
+    if ((await readHolder(file))?.claim === dead.claim) await rm(file, { force: true });
+  } finally {
+    await release(guard, attempt.claim);
+  }
+}
+
+async function release(file: string, claim: string): Promise<void> {
+  const holder = await readHolder(file).catch(() => undefined);
+  if (holder?.claim === claim) await rm(file, { force: true });
+}
+
+/** Removes the claims of processes that were killed while they waited. */
+async function sweep(directory: string, file: string): Promise<void> {
+  for (const entry of await readdir(directory)) {
+    const path = join(directory, entry);
+    const pid = path.startsWith(`${file}.`) ? /\.(\d+)\.[^.]+$/.exec(entry)?.[1] : undefined;
+    if (pid !== undefined && !isAlive({ pid: Number(pid) })) await rm(path, { force: true });
+  }
+}
+
+function heldError({ pid, host }: Holder): ContextError {
+  const where = host === hostname() ? "" : ` on ${host}`;
+  return new ContextError(
+    "write_failed",
+    `process ${pid}${where} is writing it and does not come to an end`,
+    {
+      hint: "Run the command again when it has ended.",
+    },
+  );
+}
+
+function lockError(error: unknown, directory: string): unknown {
+  const code = codeOf(error);
+  if (error instanceof ContextError || code === undefined) return error;
+  return new ContextError("write_failed", `no lock can be made in ${directory} (${code})`, {
+    hint: "Set XDG_STATE_HOME to a directory that you may write to.",
+    cause: error,
+  });
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}

@@ -1,0 +1,49 @@
+/** Where a target really lies. Links are followed, so that they stay links, but never out of the root. */
+import { lstat, readlink, realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { ContextError } from "../../errors.ts";
+
+/** The real path of a file that need not exist yet. Refused: a path that leaves `root`, by its name or through a link. */
+export async function resolveTarget(path: string, root: string): Promise<string> {
+  const named = resolve(root, path);
+  const realRoot = await realpath(root);
+  const real = await follow(named).catch((error: unknown) => {
+    throw unreachable(path, error);
+  });
+  if (isInside(real, realRoot)) return real;
+  const how = isInside(named, resolve(root)) ? "leads through a symbolic link" : "lies";
+  throw new ContextError("refused_target", `${how} out of ${root}, to ${real}`, {
+    file: path,
+    hint: "Put a file in its place, or let the link stay inside.",
+  });
+}
+
+/** As `realpath`, also where the last parts do not exist, and where a link points at something that does not exist yet. */
+async function follow(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(path) === path) throw error;
+  }
+  const directory = await follow(dirname(path));
+  const isLink = (await lstat(path).catch(() => undefined))?.isSymbolicLink() ?? false;
+  return isLink ? follow(resolve(directory, await readlink(path))) : join(directory, basename(path));
+}
+
+function isInside(path: string, directory: string): boolean {
+  const way = relative(directory, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ELOOP: "its symbolic links lead in a circle",
+  ENOTDIR: "a part of its path is a file, not a directory",
+  EACCES: "no permission to reach it",
+};
+
+function unreachable(path: string, error: unknown): unknown {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === undefined) return error;
+  const reason = reasons[code] ?? `cannot be reached (${code})`;
+  return new ContextError("refused_target", reason, { file: path, cause: error });
+}
