@@ -5,7 +5,7 @@ import { defaultConfig } from "./config.ts";
 import { configJsonSchema, configSchema } from "./config-schema.ts";
 
 test("the committed JSON Schema is the one the code makes (after a build: node scripts/write-schemas.mjs)", () => {
-  const committed = readFileSync(new URL("../../schemas/config.schema.json", import.meta.url), "utf8");
+  const committed = readFileSync(new URL("../../../schemas/config.schema.json", import.meta.url), "utf8");
   expect(committed).toBe(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
 });
 
