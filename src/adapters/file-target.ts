@@ -47,13 +47,25 @@ export interface Placed {
 export function placeBody(current: string | undefined, body: string, target: AdapterTarget): Placed {
   const byteBody = toByteString(body);
   const whole = target.mode === "replace-file";
-  const bytes = whole
-    ? renderOwnedFile({ preamble: toByteString(target.preamble ?? ""), body: byteBody })
-    : putBlock(current, target.section, byteBody);
+  const bytes = whole ? ownFile(current, byteBody, target) : putBlock(current, target.section, byteBody);
   const file = once(() => fromByteString(bytes));
   const isBlock = whole || current === undefined;
-  const block = isBlock ? file : once(() => fromByteString(putBlock(undefined, target.section, byteBody)));
+  const block = isBlock ? file : once(() => fromByteString(blockIn(bytes, byteBody, target)));
   return { bytes, file, block };
+}
+
+/** A checkout that only turned the line ends of our file is no other text. */
+function ownFile(current: string | undefined, body: string, { preamble = "" }: AdapterTarget): string {
+  const file = renderOwnedFile({ preamble: toByteString(preamble), body });
+  return current?.includes("\r\n") && current.replaceAll("\r\n", "\n") === file ? current : file;
+}
+
+/** The block as it stands in the file: with CRLF line ends it has more bytes. */
+function blockIn(file: string, body: string, { section }: AdapterTarget): string {
+  const found = file.includes("\r\n") ? findBlock(file, section) : undefined;
+  if (found?.kind !== "block") return putBlock(undefined, section, body);
+  const { start, end } = found.block;
+  return `${file.slice(start, end)}${file.slice(start, end).includes("\r\n") ? "\r\n" : "\n"}`;
 }
 
 function once(make: () => string): () => string {

@@ -70,9 +70,9 @@ async function clipsOf(
   let holder: string | undefined;
   for (const adapter of adapters) {
     const clip = await draftClip(adapter, { ...engine, env, dryRun });
-    const copied = await copy(clip, { holder, dryRun, env });
-    if (clip.text !== undefined) holder ??= adapter.id;
-    clips.push({ ...clip, copied });
+    const { told, taken } = await copy(clip, { holder, dryRun, env });
+    if (taken) holder ??= adapter.id;
+    clips.push({ ...clip, copied: told });
   }
   return clips;
 }
@@ -84,23 +84,24 @@ interface CopyOptions {
   readonly env: InjectCall["env"];
 }
 
+/** What a person is told, and whether the text is in the clipboard, or would be. */
 async function copy(
   { adapter, text, bytes }: ClipResult,
   { holder, dryRun, env }: CopyOptions,
-): Promise<string> {
-  if (text === undefined) return "";
-  if (holder !== undefined)
-    return `${adapter.id}: not copied, the clipboard holds ${holder}; run it with --tool ${adapter.id}`;
-  if (dryRun) return `${adapter.id}: would copy ${formatNumber(bytes)} bytes to the clipboard`;
+): Promise<{ told: string; taken: boolean }> {
+  const { id, type, instructions } = adapter;
+  if (text === undefined) return { told: "", taken: false };
+  if (holder !== undefined) {
+    const told = `${id}: not copied, the clipboard holds ${holder}; run it with --tool ${id}`;
+    return { told, taken: false };
+  }
+  const size = `${formatNumber(bytes)} bytes`;
+  if (dryRun) return { told: `${id}: would copy ${size} to the clipboard`, taken: true };
   const program = await copyToClipboard(text, env);
-  const advice =
-    adapter.type === "clipboard-export" && adapter.instructions !== ""
-      ? `\n${adapter.instructions.trim()}`
-      : "";
-  if (program !== undefined)
-    return `${adapter.id}: copied ${formatNumber(bytes)} bytes with ${program}${advice}`;
+  const advice = type === "clipboard-export" && instructions !== "" ? `\n${instructions.trim()}` : "";
+  if (program !== undefined) return { told: `${id}: copied ${size} with ${program}${advice}`, taken: true };
   const rule = "-".repeat(40);
-  return `${rule}\n${text.trimEnd()}\n${rule}${advice}`;
+  return { told: `${rule}\n${text.trimEnd()}\n${rule}${advice}`, taken: false };
 }
 
 /** A tool that was asked for and has nothing to write to must not look done. */

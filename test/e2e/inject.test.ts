@@ -1,0 +1,203 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createProject, type InjectProject } from "./inject-project.ts";
+import { runProcess } from "./run-plimsoll.ts";
+
+const deep = process.env.PLIMSOLL_DEEP === "1";
+
+let project: InjectProject;
+beforeEach(() => {
+  project = createProject();
+});
+afterEach(() => project.remove());
+
+const tools = [
+  ...[
+    "agents-md",
+    "amazon-q",
+    "augment",
+    "claude-code",
+    "continue",
+    "cursor",
+    "devin-desktop",
+    "firebase-studio",
+  ],
+  ...["gemini-cli", "github-copilot", "jetbrains-ai", "kiro", "qwen-code", "replit", "trae"],
+];
+const row = [
+  ...["adapter", "paths", "packs", "dropped", "thinned", "approxTokens", "renderedBytes"],
+  ...["counter", "budget", "verbosity", "status", "written"],
+];
+
+test("the help is as pinned", async () => {
+  const help = await project.run(["inject", "--help"]);
+  expect(help).toMatchObject({ code: 0, stderr: "" });
+  await expect(help.stdout).toMatchFileSnapshot("golden/help-inject.txt");
+});
+
+test("without a tool in use, CLAUDE.md and AGENTS.md are written; a second run writes nothing", async () => {
+  expect(await project.run(["inject", "--check", "-q"])).toMatchObject({ code: 1 });
+  const first = await project.run(["inject", "-q"]);
+  expect(first).toMatchObject({ code: 0, stderr: "" });
+  expect(Object.keys(project.tree())).toEqual(["AGENTS.md", "CLAUDE.md"]);
+  const before = project.identities();
+  const second = await project.run(["inject", "-q"]);
+  expect(second.stdout).toBe(
+    "AGENTS.md (agents-md): already current\nCLAUDE.md (claude-code): already current\n",
+  );
+  expect(await project.run(["inject", "--force", "-q"])).toMatchObject({ code: 0 });
+  expect(project.identities()).toEqual(before);
+  expect(await project.run(["inject", "--check", "-q"])).toMatchObject({ code: 0, stderr: "" });
+});
+
+/** Sets of tools, and what people have in their files already. */
+const sets = fc.sample(
+  fc.record({
+    tools: fc.subarray(tools, { minLength: 1 }),
+    flags: fc.subarray([
+      ["--verbosity", "minimal"],
+      ["--on-overflow", "thin"],
+      ["--counter", "estimate:claude-5"],
+      ["--lang", "de"],
+    ]),
+    own: fc.dictionary(
+      fc.constantFrom("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"),
+      fc.constantFrom(
+        "",
+        "# Mine\n",
+        "# Mine\r\n\r\ncaf\xe9",
+        "\xef\xbb\xbfx",
+        `${"long ".repeat(4_000)}\n`,
+        "@AGENTS.md\n",
+      ),
+    ),
+  }),
+  deep ? 60 : 3,
+);
+
+test.each([{ tools, flags: [], own: {} }, ...sets])(
+  "right after inject everything is current, nothing is left to write: $tools.length tools, $flags",
+  async ({ tools: chosen, flags, own }) => {
+    for (const [path, bytes] of Object.entries(own)) project.put(path, bytes);
+    const args = ["inject", "--tool", chosen.join(","), "-q", ...flags.flat()];
+    const first = await project.run(args);
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    const before = project.identities();
+    const [status, check, again] = await Promise.all([
+      project.run([...args, "--status", "--json"]),
+      project.run([...args, "--check"]),
+      project.run([...args, "--json"]),
+    ]);
+    const states = JSON.parse(status.stdout).map(({ state }: { state: string }) => state);
+    expect(states).toEqual(chosen.map(() => "current"));
+    expect(check).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(again.stdout).filter(({ written }: { written: boolean }) => written)).toEqual([]);
+    expect(project.identities()).toEqual(before);
+  },
+);
+
+test("a changed pack makes a file stale, a lost file is not found, a file without a block is not injected", async () => {
+  const args = ["--tool", "claude-code,gemini-cli,qwen-code"];
+  project.put("QWEN.md", "Mine.\n");
+  project.pack("own", "## Own\n\nOne.\n");
+  await project.run(["inject", "--tool", "claude-code", "-q"]);
+  project.pack("own", "## Own\n\nTwo.\n");
+  const before = project.identities();
+  const status = await project.run(["inject", "--status", ...args]);
+  expect(status.code).toBe(0);
+  expect(status.stdout).toMatch(/^stale +CLAUDE\.md .*\nnot found +GEMINI\.md .*\nnot injected +QWEN\.md /m);
+  expect(await project.run(["inject", "--check", ...args])).toMatchObject({ code: 1, stdout: status.stdout });
+  expect(project.identities()).toEqual(before);
+});
+
+test("a checkout with other line ends makes no file stale", async () => {
+  const args = ["--tool", "claude-code,cursor", "-q"];
+  await project.run(["inject", ...args]);
+  for (const path of ["CLAUDE.md", ".cursor/rules/plimsoll.mdc"]) {
+    project.put(path, project.read(path).replaceAll("\n", "\r\n"));
+  }
+  const before = project.identities();
+  expect(await project.run(["inject", "--check", ...args])).toMatchObject({ code: 0, stderr: "" });
+  await project.run(["inject", ...args]);
+  expect(project.identities()).toEqual(before);
+});
+
+test("the diff of a dry run is what the real run changes, and the dry run writes nothing", async () => {
+  project.put("AGENTS.md", "# Mine\n\nNo final line break");
+  project.put("CLAUDE.md", "# Windows\r\n\r\nText.\r\n");
+  project.put("QWEN.md", "\xef\xbb\xbf# Mark\n");
+  await project.run(["inject", "--tool", "replit,cursor", "--verbosity", "minimal", "-q"]);
+  const args = ["inject", "--tool", "agents-md,claude-code,cursor,gemini-cli,kiro,qwen-code,replit"];
+  const before = project.identities();
+  const dry = await project.run([...args, "--dry-run", "--stats"]);
+  expect(dry.code).toBe(0);
+  expect(project.identities()).toEqual(before);
+  const copy = join(project.cwd, "../copy");
+  mkdirSync(copy);
+  await runProcess(["cp", "-r", `${project.cwd}/.`, copy], {});
+  const patched = await runProcess(["git", "apply", "-p0", "--whitespace=nowarn"], {
+    cwd: copy,
+    env: { ...project.env, GIT_DIR: "none" },
+    input: dry.stdout,
+  });
+  expect(patched).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await project.run([...args, "-q"])).toMatchObject({ code: 0 });
+  expect(project.tree()).toEqual(project.tree(copy));
+  const nothing = await project.run([...args, "--dry-run"]);
+  expect(nothing.stdout).not.toContain("@@");
+});
+
+test("the diff names paths as the current directory sees them, in a project below HOME too", async () => {
+  project.put("sub/file", "");
+  const { stdout } = await project.run(["inject", "--tool", "claude-code", "--dry-run", "-q"], {
+    cwd: join(project.cwd, "sub"),
+    env: { HOME: join(project.cwd, "..") },
+  });
+  expect(/^\+\+\+ (\S+)/m.exec(stdout)?.[1]).toBe("../CLAUDE.md");
+});
+
+test("JSON has these keys and nothing else on stdout", async () => {
+  project.put("AGENTS.md", `${"x".repeat(80)}\n`.repeat(350));
+  project.pack("huge", `## Huge\n\n${"y".repeat(40_000)}\n`, "weight: 0");
+  project.pack("covered", "## Covered\n", "weight: 0\noverlaps: [security]");
+  const dry = await project.run(["inject", "--tool", "agents-md,claude-code", "--dry-run", "--json"]);
+  expect(dry.code).toBe(0);
+  const [agents, claude] = JSON.parse(dry.stdout);
+  expect(Object.keys(agents)).toEqual([...row, "diff"]);
+  const { diff, ...rest } = claude;
+  expect(diff).toMatch(/^--- \/dev\/null.*\n\+\+\+ CLAUDE\.md/m);
+  expect(rest).toMatchObject({
+    ...{ adapter: "claude-code", paths: ["CLAUDE.md"], thinned: [], counter: "bytes/4", budget: null },
+    ...{ verbosity: "full", status: "OK (1 pack trimmed)", written: false },
+    dropped: [{ id: "covered", reason: "overlap", by: "security" }],
+  });
+  expect(claude.packs).toContain("huge");
+  expect(claude.approxTokens).toBe(Math.ceil(claude.renderedBytes / 4));
+  expect(agents.dropped).toContainEqual({ id: "huge", reason: "budget" });
+  expect(agents.thinned).toContainEqual({ id: "base", tier: "extended" });
+  const real = JSON.parse((await project.run(["inject", "--tool", "claude-code", "--json"])).stdout);
+  expect(real).toEqual([{ ...rest, written: true }]);
+  const status = await project.run(["inject", "--status", "--tool", "agents-md,claude-code", "--json"]);
+  expect(JSON.parse(status.stdout)).toEqual([
+    {
+      ...{ adapter: "agents-md", scope: "project", path: "AGENTS.md", state: "not injected" },
+      ...{ bytes: agents.renderedBytes, limit: { value: 32_768, unit: "bytes", kind: "hard" } },
+    },
+    {
+      ...{ adapter: "claude-code", scope: "project", path: "CLAUDE.md", state: "current" },
+      ...{ bytes: claude.renderedBytes, limit: null },
+    },
+  ]);
+});
+
+test("what a pack says about imports does not turn its file into an importing one", async () => {
+  const tool = ["--tool", "agents-md,claude-code", "-q"];
+  project.pack("own", "## Own\n\nPut @AGENTS.md into CLAUDE.md. One.\n");
+  await project.run(["inject", ...tool]);
+  project.pack("own", "## Own\n\nPut @AGENTS.md into CLAUDE.md. Two.\n");
+  await project.run(["inject", ...tool]);
+  expect(project.read("CLAUDE.md")).toContain("Two.");
+  expect(await project.run(["inject", "--check", ...tool])).toMatchObject({ code: 0 });
+});
