@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { adapterFileSchema } from "../dist/adapters/adapter-schema.js";
-import { packSchemas } from "../dist/packs/schema.js";
+import { packSchemas } from "../dist/packs/read/schema.js";
 import { configJsonSchema } from "../dist/workspace/config/config-schema.js";
 
 const directory = fileURLToPath(new URL("../schemas/", import.meta.url));

@@ -4,8 +4,8 @@ import { ContextError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
 import type { Environment } from "../workspace/index.ts";
 import type { Adapter, Scope } from "./adapter.ts";
-import { findCommand } from "./clipboard.ts";
-import { type Places, resolveTargetPath } from "./targets.ts";
+import { findCommand } from "./clips/clipboard.ts";
+import { type Places, resolveTargetPath } from "./targets/targets.ts";
 
 export interface Choice {
   /** Ids from the command line or the configuration. */

@@ -2,7 +2,6 @@
 import { ContextError } from "../errors.ts";
 import { changeFile, type Environment, type FileChange } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
-import { restOfChain } from "./chain.ts";
 import {
   type Draft,
   type DraftOptions,
@@ -10,11 +9,12 @@ import {
   emptyDraft,
   type Settings,
   settingsOf,
-} from "./draft-file.ts";
-import { stateOf } from "./file-target.ts";
-import { findImports } from "./imports.ts";
-import { keepCopy } from "./keep-copy.ts";
-import { type FileTarget, fileTargets, type Places } from "./targets.ts";
+} from "./fit/draft-file.ts";
+import { restOfChain } from "./targets/chain.ts";
+import { stateOf } from "./targets/file-target.ts";
+import { findImports } from "./targets/imports.ts";
+import { keepCopy } from "./targets/keep-copy.ts";
+import { type FileTarget, fileTargets, type Places } from "./targets/targets.ts";
 
 export interface EngineOptions extends DraftOptions {
   readonly adapters: readonly Adapter[];

@@ -1,17 +1,17 @@
 export type { Adapter, AdapterTarget, OnOverflow, Scope, ToolLimit } from "./adapter.ts";
 export { onOverflows, scopes } from "./adapter.ts";
-export type { AuditedTool, AuditReport } from "./audit.ts";
+export type { AuditedTool, AuditReport } from "./audit/audit.ts";
 export { chooseAdapters } from "./choose-adapters.ts";
-export { copyToClipboard } from "./clipboard.ts";
-export { type ClipResult, draftClip } from "./clips.ts";
+export { copyToClipboard } from "./clips/clipboard.ts";
+export { type ClipResult, draftClip } from "./clips/clips.ts";
 export { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
-export { isEnforced, type LimitUse } from "./limits.ts";
+export { isEnforced, type LimitUse } from "./fit/limits.ts";
 export { type LoadedPacks, loadPacks } from "./load-packs.ts";
 export { injectionStatus, type TargetState } from "./status.ts";
-export type { Places } from "./targets.ts";
+export type { Places } from "./targets/targets.ts";
 export { type UninstallResult, uninstallFiles } from "./uninstall.ts";
 
 /** Only one command needs it, and the others start faster without. */
-export function loadAudit(): Promise<typeof import("./audit.ts")> {
-  return import("./audit.ts");
+export function loadAudit(): Promise<typeof import("./audit/audit.ts")> {
+  return import("./audit/audit.ts");
 }

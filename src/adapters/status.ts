@@ -2,7 +2,7 @@
 import type { ContextError } from "../errors.ts";
 import type { Adapter, Scope, ToolLimit } from "./adapter.ts";
 import { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
-import { isEnforced } from "./limits.ts";
+import { isEnforced } from "./fit/limits.ts";
 
 export const injectionStates = [
   "current",

@@ -2,8 +2,8 @@
 import { ContextError } from "../errors.ts";
 import { changeFile, type Environment, type FileChange } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
-import { refuseTarget, removeFrom, stateOf } from "./file-target.ts";
-import { exportTarget, type FileTarget, fileTargets, type Places } from "./targets.ts";
+import { refuseTarget, removeFrom, stateOf } from "./targets/file-target.ts";
+import { exportTarget, type FileTarget, fileTargets, type Places } from "./targets/targets.ts";
 
 export interface UninstallOptions {
   readonly adapters: readonly Adapter[];

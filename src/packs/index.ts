@@ -1,4 +1,4 @@
-export type { LintFinding, LintInput, PackBudget } from "./lint-packs.ts";
+export type { LintFinding, LintInput, PackBudget } from "./lint/lint-packs.ts";
 export {
   type MergedPacks,
   mergeLayers,
@@ -17,18 +17,18 @@ export {
   type PackWarning,
   type Sample,
 } from "./pack.ts";
-export { createPackSource, createProfile, type PackFile, type PackFolder } from "./pack-file.ts";
 export { builtInProfiles, type Profile, type ProfilePack } from "./profile.ts";
-export { packTextName, type ReadPack, readPack } from "./read-pack.ts";
-export { type Fact, type RenderOptions, renderContext } from "./render-context.ts";
+export { createPackSource, createProfile, type PackFile, type PackFolder } from "./read/pack-file.ts";
+export { packTextName, type ReadPack, readPack } from "./read/read-pack.ts";
+export { type Fact, type RenderOptions, renderContext } from "./render/render-context.ts";
 export { type DroppedPack, type TrimmedPacks, trimPacks } from "./trim-packs.ts";
 
 /** The schemas bring zod along, so they are loaded only where files are read. */
-export function loadPackSchemas(): Promise<typeof import("./schema.ts")> {
-  return import("./schema.ts");
+export function loadPackSchemas(): Promise<typeof import("./read/schema.ts")> {
+  return import("./read/schema.ts");
 }
 
 /** Only one command lints. */
-export function loadLint(): Promise<typeof import("./lint-packs.ts")> {
-  return import("./lint-packs.ts");
+export function loadLint(): Promise<typeof import("./lint/lint-packs.ts")> {
+  return import("./lint/lint-packs.ts");
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { textAt } from "../text/index.ts";
 import { mergeLayers, type PackLayer } from "./merge-layers.ts";
 import type { PackSource } from "./pack.ts";
-import { createPackSource, type PackFile, type PackFolder } from "./pack-file.ts";
+import { createPackSource, type PackFile, type PackFolder } from "./read/pack-file.ts";
 
 function source(pack: PackFile, folder: Partial<PackFolder> = {}): PackSource {
   return createPackSource({ texts: {}, directory: `packs/${pack.id}`, ...folder, pack });

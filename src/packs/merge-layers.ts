@@ -2,7 +2,7 @@
 import { mergeSegments } from "./merge-segments.ts";
 import { compareText } from "./order-packs.ts";
 import type { AdditivePosition, Layer, Pack, PackSource, PackWarning } from "./pack.ts";
-import { readPack } from "./read-pack.ts";
+import { readPack } from "./read/read-pack.ts";
 
 export interface PackLayer {
   readonly layer: Layer;

@@ -12,9 +12,9 @@ import {
   type ToolLimit,
 } from "../../src/adapters/adapter.ts";
 import { adapterFileSchema } from "../../src/adapters/adapter-schema.ts";
-import { draftClip } from "../../src/adapters/clips.ts";
-import { type Draft, type DraftOptions, draftFile, settingsOf } from "../../src/adapters/draft-file.ts";
-import type { FileTarget } from "../../src/adapters/targets.ts";
+import { draftClip } from "../../src/adapters/clips/clips.ts";
+import { type Draft, type DraftOptions, draftFile, settingsOf } from "../../src/adapters/fit/draft-file.ts";
+import type { FileTarget } from "../../src/adapters/targets/targets.ts";
 import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/packs/index.ts";
 import {
   findBlock,

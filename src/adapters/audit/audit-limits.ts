@@ -1,0 +1,113 @@
+/** A tool's limits against what it loads: how much of each is used, and what becomes of the rest. */
+import type { Counter } from "../../tokens/index.ts";
+import type { Adapter, ToolLimit } from "../adapter.ts";
+import { isEnforced, type LimitUse, useOf } from "../fit/limits.ts";
+import { measure } from "../fit/measure.ts";
+import type { LoadedFile } from "./audit-chain.ts";
+import type { ToolFiles } from "./audit-files.ts";
+
+export interface LimitReport extends LimitUse {
+  readonly advice: readonly string[];
+}
+
+export interface LimitOptions {
+  readonly name: string;
+  readonly counter: Counter;
+  show(path: string): string;
+}
+
+/** Limits of the tool's own adapter, and those that a shared file's adapter states for it. */
+export function limitsOf(tool: ToolFiles, adapters: readonly Adapter[]): ToolLimit[] {
+  const ids = [tool.id, tool.limitsFrom];
+  const limits = adapters.filter(({ id }) => ids.includes(id)).flatMap((adapter) => adapter.limits);
+  return limits.filter((limit) => limit.scope !== "field");
+}
+
+export function reportLimit(
+  limit: ToolLimit,
+  files: readonly LoadedFile[],
+  { tool, ...options }: LimitOptions & { readonly tool: ToolFiles },
+): LimitReport {
+  if (limit.scope === "chain") {
+    return reportChain(
+      limit,
+      files.filter(({ scope, onDemand }) => !onDemand && (scope === "project" || !tool.userExempt)),
+      options,
+    );
+  }
+  const pattern = tool.limitedFiles?.[limit.value];
+  const uses = files
+    .filter(({ path }) => pattern?.test(path) ?? true)
+    .map((file) => ({
+      file,
+      ...useOf(limit, { field: () => "", file: () => file.text, restOfChain: [] }, options.counter),
+    }));
+  const used = Math.max(0, ...uses.map((use) => use.used));
+  const over = uses.filter((use) => use.exceeded);
+  return {
+    ...{ limit, used, exceeded: over.length > 0 },
+    advice: over.map((use) => sentenceOfFile(use.file, use.used, limit, options)),
+  };
+}
+
+function sentenceOfFile(
+  file: LoadedFile,
+  used: number,
+  limit: ToolLimit,
+  { name, counter, show }: LimitOptions,
+): string {
+  const size = `${show(file.path)} has ${amount(used, limit)}`;
+  const note = limit.note === undefined ? "" : ` (${limit.note})`;
+  if (limit.kind === "warn") return `${size}; ${name} warns above ${figure(limit.value)}${note}.`;
+  if (limit.kind === "advice")
+    return `${size}; fewer than ${figure(limit.value)} are advised for ${name}${note}.`;
+  const line = lineOfLimit(file.text, limit.value, { unit: limit.unit, counter });
+  const lost = `the last ${amount(used - limit.value, limit)}, from line ${figure(line)} on, ${fate(limit, used - limit.value === 1 ? "is" : "are")}`;
+  return `${size}; ${name} takes ${figure(limit.value)}: ${lost}${note}.`;
+}
+
+/** The files are read in order until the limit is reached; the one that crosses it is cut there. */
+function reportChain(limit: ToolLimit, files: readonly LoadedFile[], options: LimitOptions): LimitReport {
+  const { name, counter, show } = options;
+  const sizes = files.map((file) => measure(file.text, limit.unit, counter));
+  const used = sizes.reduce((sum, size) => sum + size, 0);
+  if (used <= limit.value) return { limit, used, exceeded: false, advice: [] };
+  const total = `The files together have ${amount(used, limit)}; ${name} takes ${figure(limit.value)}`;
+  if (limit.kind !== "hard") return { limit, used, exceeded: true, advice: [`${total}.`] };
+  let room = limit.value;
+  const cut = sizes.findIndex((size) => {
+    room -= size;
+    return room < 0;
+  });
+  const kept = room + sizes[cut]!;
+  const line = lineOfLimit(files[cut]!.text, kept, { unit: limit.unit, counter });
+  const place = `${figure(kept)} of its ${amount(sizes[cut]!, limit)}, in line ${figure(line)}`;
+  const gone = files.slice(cut + 1).map((file) => show(file.path));
+  const rest = gone.length === 0 ? "" : ` and all of ${gone.join(", ")}`;
+  const advice = `${total}: ${show(files[cut]!.path)} is cut after ${place}; what follows there${rest} ${fate(limit, gone.length === 0 ? "is" : "are")}.`;
+  return { limit, used, exceeded: true, advice: [advice] };
+}
+
+function fate(limit: ToolLimit, verb: "is" | "are"): string {
+  return isEnforced(limit) ? `${verb} lost` : "may be lost, by a second-hand figure";
+}
+
+/** The line in which a text reaches a size. */
+function lineOfLimit(text: string, size: number, by: { unit: ToolLimit["unit"]; counter: Counter }): number {
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (measure(text.slice(0, middle), by.unit, by.counter) <= size) low = middle;
+    else high = middle - 1;
+  }
+  return text.slice(0, low).split("\n").length;
+}
+
+function amount(value: number, { unit }: ToolLimit): string {
+  const noun = unit === "chars" ? "characters" : unit;
+  return `${figure(value)} ${value === 1 ? noun.slice(0, -1) : noun}`;
+}
+
+function figure(value: number): string {
+  return value.toLocaleString("en-US");
+}

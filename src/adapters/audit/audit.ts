@@ -1,0 +1,123 @@
+/** What each AI tool would load in a folder, how much that is, and what could be better. Reads only. */
+import { isAbsolute, relative } from "node:path";
+import type { Counter } from "../../tokens/index.ts";
+import type { Adapter, ToolLimit } from "../adapter.ts";
+import { adviseChain } from "./audit-advice.ts";
+import { type LoadedFile, loadChain, repositoryRoot } from "./audit-chain.ts";
+import { sharedFiles, type ToolFiles, toolFiles } from "./audit-files.ts";
+import { limitsOf, reportLimit } from "./audit-limits.ts";
+import { createFileReader, type FileReader } from "./audit-reader.ts";
+
+export interface AuditReport {
+  readonly counter: string;
+  readonly tools: readonly AuditedTool[];
+}
+
+export interface AuditedTool {
+  readonly id: string;
+  readonly files: readonly AuditedFile[];
+  readonly tokens: number;
+  readonly limits: readonly AuditedLimit[];
+  readonly advice: readonly string[];
+}
+
+export interface AuditedFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly tokens: number;
+  /** How it got in: "project", "user", "import of CLAUDE.md", "link to AGENTS.md". */
+  readonly via: string;
+}
+
+export interface AuditedLimit extends Pick<ToolLimit, "value" | "unit" | "kind" | "scope"> {
+  /** Of a limit on files: the largest one. */
+  readonly used: number;
+  readonly exceeded: boolean;
+}
+
+export interface AuditOptions {
+  readonly adapters: readonly Adapter[];
+  /** Absolute, with links resolved, like `home` and `cwd`. */
+  readonly directory: string;
+  readonly home: string;
+  /** Paths are shown as seen from here. */
+  readonly cwd: string;
+  readonly counter: Counter;
+  /** Also the tools that load nothing. */
+  readonly all: boolean;
+}
+
+export async function audit(options: AuditOptions): Promise<AuditReport> {
+  const reader = createFileReader(options.counter);
+  const root = repositoryRoot(options.directory);
+  const tools: AuditedTool[] = [];
+  for (const tool of knownTools(options.adapters)) {
+    const audited = await auditTool(tool, { ...options, reader, root });
+    if (options.all || audited.files.length > 0 || audited.advice.length > 0) tools.push(audited);
+  }
+  return { counter: options.counter.name, tools };
+}
+
+/** The tools of the table, and those that only an adapter tells about, by its targets. */
+function knownTools(adapters: readonly Adapter[]): ToolFiles[] {
+  const known = new Set([...toolFiles.map((tool) => tool.id), ...sharedFiles]);
+  const files = adapters.filter((adapter) => adapter.type === "file-inject");
+  const ids = new Set(files.flatMap((adapter) => [adapter.id, ...adapter.reads]));
+  const others = [...ids].filter((id) => !known.has(id)).map((id) => toolOfAdapters(id, files));
+  return [...toolFiles, ...others].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function toolOfAdapters(id: string, adapters: readonly Adapter[]): ToolFiles {
+  const targets = adapters
+    .filter((adapter) => adapter.id === id || adapter.reads.includes(id))
+    .flatMap((adapter) => adapter.targets);
+  const paths = (scope: string) =>
+    targets.filter((target) => target.scope === scope).map(({ path }) => [path]);
+  const name = adapters.find((adapter) => adapter.id === id)?.name ?? id;
+  return { id, name, root: paths("project"), user: paths("global") };
+}
+
+async function auditTool(
+  tool: ToolFiles,
+  options: AuditOptions & { readonly reader: FileReader; readonly root: string },
+): Promise<AuditedTool> {
+  const { adapters, counter, home, reader } = options;
+  const adapter = adapters.find(({ id }) => id === tool.id);
+  const imports = adapter?.imports === true;
+  const chain = await loadChain(tool, { ...options, imports });
+  const show = (path: string) => shownPath(path, options);
+  const words = { name: tool.name, counter, show };
+  const limits = limitsOf(tool, adapters).map((limit) => reportLimit(limit, chain.files, { ...words, tool }));
+  const advice = await adviseChain(chain, { ...words, tool, imports, reader, home });
+  return {
+    id: tool.id,
+    files: chain.files.map((file) => ({
+      path: show(file.path),
+      bytes: file.bytes,
+      tokens: file.tokens,
+      via: viaOf(file, show),
+    })),
+    tokens: chain.files.reduce((sum, file) => sum + file.tokens, 0),
+    limits: limits.map(({ limit: { value, unit, kind, scope }, used, exceeded }) => ({
+      ...{ value, unit, kind, scope },
+      ...{ used, exceeded },
+    })),
+    advice: [...limits.flatMap((limit) => limit.advice), ...advice],
+  };
+}
+
+function viaOf(file: LoadedFile, show: (path: string) => string): string {
+  if (file.importer !== undefined) return `import of ${show(file.importer)}`;
+  const via = file.isLink ? `link to ${show(file.realPath)}` : file.scope;
+  return file.onDemand ? `${via}, on demand` : via;
+}
+
+/** Relative to the current folder; a file of the user by its place under HOME. */
+function shownPath(path: string, { cwd, home, root }: { cwd: string; home: string; root: string }): string {
+  const isBelow = (folder: string) => {
+    const below = relative(folder, path);
+    return !below.startsWith("..") && !isAbsolute(below);
+  };
+  if (isBelow(root) || isBelow(cwd)) return relative(cwd, path);
+  return isBelow(home) ? `~/${relative(home, path)}` : path;
+}

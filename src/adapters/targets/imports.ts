@@ -1,0 +1,46 @@
+/** A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows the other's block: it gets none of its own. */
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { findBlock, fromByteString, scanLines } from "../../text/index.ts";
+import type { FileTarget, Places } from "./targets.ts";
+
+/** The targets that import another one, with the path of that other. Of two that import each other the first keeps its block. */
+export async function findImports(
+  targets: readonly FileTarget[],
+  { home }: Places,
+): Promise<Map<FileTarget, string>> {
+  const imports = new Map<FileTarget, string>();
+  for (const target of targets) {
+    if (!target.adapters.some((adapter) => adapter.imports)) continue;
+    const file = await readFile(target.realPath, "latin1").catch(() => "");
+    const paths = importedPaths(fromByteString(withoutBlock(file, target)), { file: target.realPath, home });
+    const imported = targets.find(
+      (other) => other !== target && !imports.has(other) && paths.includes(other.realPath),
+    );
+    if (imported !== undefined) imports.set(target, imported.path);
+  }
+  return imports;
+}
+
+/** What a person wrote. A pack that mentions `@AGENTS.md` must not make the file that it lands in an importing one. */
+function withoutBlock(file: string, { target }: FileTarget): string {
+  const found = findBlock(file, target.section);
+  return found.kind === "block" ? file.slice(0, found.block.start) + file.slice(found.block.end) : file;
+}
+
+/** The paths that a text imports: `@path` at the start of a word, outside code. */
+export function importedPaths(
+  text: string,
+  { file, home }: { readonly file: string; readonly home: string },
+): string[] {
+  const lines: string[] = [];
+  scanLines(text, ({ start, end }, kind) => {
+    if (kind === "text") lines.push(text.slice(start, end));
+  });
+  return lines.flatMap((line) =>
+    [...line.replace(/`[^`]*`/g, "").matchAll(/(?<=^|\s)@(~\/[^\s]+|[\w./-]+)/g)].map(([, named]) => {
+      const path = named!.replace(/[.,;:]+$/, "");
+      return path.startsWith("~/") ? resolve(home, path.slice(2)) : resolve(dirname(file), path);
+    }),
+  );
+}

@@ -1,0 +1,77 @@
+/** Which files the chosen adapters write, each file once. */
+import { realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import type { Adapter, AdapterTarget, Scope, ToolLimit } from "../adapter.ts";
+
+/** Where paths of targets begin. */
+export interface Places {
+  readonly scope: Scope;
+  /** The project's root; with the global scope the home directory. Nothing outside it is written. */
+  readonly root: string;
+  readonly home: string;
+}
+
+/** One block or one whole file, with every adapter that wants it there. */
+export interface FileTarget {
+  /** As the first adapter names it, absolute. */
+  readonly path: string;
+  /** With its links resolved. */
+  readonly realPath: string;
+  readonly target: AdapterTarget;
+  readonly adapters: readonly Adapter[];
+  /** Of these adapters, and on the whole file of those that keep another section in it. */
+  readonly limits: readonly ToolLimit[];
+}
+
+/** Adapters that name the same section of the same file share one target, also where one name is a link to the other. */
+export async function fileTargets(adapters: readonly Adapter[], places: Places): Promise<FileTarget[]> {
+  const byKey = new Map<string, Omit<FileTarget, "limits"> & { adapters: Adapter[] }>();
+  for (const adapter of adapters.filter(({ type }) => type === "file-inject")) {
+    for (const target of adapter.targets.filter(({ scope }) => scope === places.scope)) {
+      const path = resolveTargetPath(target.path, places);
+      const realPath = await resolveLinks(path);
+      const key = JSON.stringify([realPath, target.mode === "replace-file" ? null : target.section]);
+      const known = byKey.get(key);
+      if (known === undefined) byKey.set(key, { path, realPath, target, adapters: [adapter] });
+      else if (!known.adapters.includes(adapter)) known.adapters.push(adapter);
+    }
+  }
+  const targets = [...byKey.values()];
+  return targets.map((target) => ({ ...target, limits: limitsOf(target, targets) }));
+}
+
+function limitsOf(
+  target: Omit<FileTarget, "limits">,
+  targets: readonly Omit<FileTarget, "limits">[],
+): ToolLimit[] {
+  const sharing = targets.filter(({ realPath }) => realPath === target.realPath);
+  const owners = new Set(sharing.flatMap(({ adapters }) => adapters));
+  return [...owners].flatMap((adapter) =>
+    adapter.limits.filter(({ scope }) => scope !== "field" || target.adapters.includes(adapter)),
+  );
+}
+
+/** Where a `file-export` adapter keeps the whole text. */
+export function exportTarget(adapter: Adapter, places: Places): FileTarget | undefined {
+  const { type, exportPath } = adapter;
+  if (type !== "file-export" || exportPath === undefined || places.scope !== "global") return undefined;
+  const path = resolveTargetPath(exportPath, places);
+  const target = { scope: "global", path: exportPath, mode: "replace-file", section: "context" } as const;
+  return { path, realPath: path, target, adapters: [adapter], limits: [] };
+}
+
+export function resolveTargetPath(path: string, { root, home }: Places): string {
+  if (path === "~" || path.startsWith("~/")) return join(home, path.slice(2));
+  return isAbsolute(path) ? path : resolve(root, path);
+}
+
+/** The real path of a file, or of its nearest folder that exists with the rest behind it. A link that leads nowhere stays itself:
+ *  writing it is refused later, with a reason. */
+async function resolveLinks(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(await resolveLinks(parent), basename(path));
+  }
+}
