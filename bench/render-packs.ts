@@ -23,7 +23,6 @@ const results = await injectFiles({
   packs,
   content: { title: config.title, profile, notes: [], facts: [] },
   places: { scope: "project", root, home: root },
-  cwd: root,
   env,
   counter,
   counterChosen: false,

@@ -3,14 +3,16 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundleCommand } from "./bundle-command.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(`${root}dist`, { recursive: true, force: true });
 const tsc = fileURLToPath(new URL("../node_modules/.bin/tsc", import.meta.url));
 const { status } = spawnSync(tsc, ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
 if (status !== 0) process.exit(status ?? 1);
-chmodSync(`${root}dist/cli/main.js`, 0o755);
 await compileContent(`${root}content`);
+await bundleCommand(`${root}dist`);
+chmodSync(`${root}dist/cli/main.js`, 0o755);
 
 /** content/ becomes dist/content.json, held against the schemas that people's own layers are held against. A mistake fails the build. */
 async function compileContent(directory) {

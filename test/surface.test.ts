@@ -30,6 +30,48 @@ const store = {
   types: ["ListOptions", "ReadOptions", "RevisionOptions", "Store", "StoreRecord", "StreamEntry"],
 };
 
+const packs = {
+  values: [
+    "builtInProfiles",
+    "createPackSource",
+    "createProfile",
+    "layers",
+    "loadLint",
+    "loadPackSchemas",
+    "mergeLayers",
+    "orderPacks",
+    "packTextName",
+    "readPack",
+    "renderContext",
+    "trimPacks",
+  ],
+  types: [
+    "AdditivePosition",
+    "DroppedPack",
+    "Fact",
+    "KnownError",
+    "Layer",
+    "Learning",
+    "LintFinding",
+    "LintInput",
+    "Locale",
+    "MergedPacks",
+    "Pack",
+    "PackBudget",
+    "PackFile",
+    "PackFolder",
+    "PackLayer",
+    "PackSource",
+    "PackWarning",
+    "Profile",
+    "ProfilePack",
+    "ReadPack",
+    "RenderOptions",
+    "Sample",
+    "TrimmedPacks",
+  ],
+};
+
 const doors: Record<string, Surface> = {
   ".": {
     values: [errors, tokens, messages, store].flatMap(({ values }) => values).sort(),
@@ -38,6 +80,7 @@ const doors: Record<string, Surface> = {
   "./errors": errors,
   "./tokens": tokens,
   "./messages": messages,
+  "./packs": packs,
   "./store": store,
   "./store/sqlite": { values: ["openSqliteStore"], types: ["SqliteStoreOptions"] },
 };

@@ -11,7 +11,7 @@ import {
   settingsOf,
 } from "./fit/draft-file.ts";
 import { restOfChain } from "./targets/chain.ts";
-import { stateOf } from "./targets/file-target.ts";
+import { removeFrom, stateOf } from "./targets/file-target.ts";
 import { findImports } from "./targets/imports.ts";
 import { keepCopy } from "./targets/keep-copy.ts";
 import { type FileTarget, fileTargets, type Places } from "./targets/targets.ts";
@@ -19,7 +19,6 @@ import { type FileTarget, fileTargets, type Places } from "./targets/targets.ts"
 export interface EngineOptions extends DraftOptions {
   readonly adapters: readonly Adapter[];
   readonly places: Places;
-  readonly cwd: string;
   readonly env: Environment;
   readonly dryRun: boolean;
 }
@@ -50,17 +49,24 @@ async function injectTarget(
 ): Promise<TargetResult> {
   const settings = settingsOf(target.adapters, options);
   const about = { ...settings, adapters: target.adapters, path: target.path };
-  if (importedFrom !== undefined) return { ...about, ...emptyDraft, status: "imported", importedFrom };
   let draft: Draft = emptyDraft;
   const writing = { root: options.places.root, env: options.env, dryRun: options.dryRun };
   try {
-    const chain = await restOfChain(target, options.cwd);
+    if (importedFrom !== undefined) {
+      const change = await changeFile(target.path, {
+        ...writing,
+        change: (current) => withoutBlock(current, target),
+      });
+      return { ...about, ...emptyDraft, status: "imported", importedFrom, change };
+    }
+    const chain = await restOfChain(target);
     if (options.force && !options.dryRun) await keepCopy(target, writing);
     const change = await changeFile(target.path, {
       ...writing,
       change: (current) => {
-        draft = { ...emptyDraft, state: stateOf(current, target.target) };
-        draft = draftFile(current, { target, chain, settings }, options);
+        const state = stateOf(current, target.target);
+        draft = { ...emptyDraft, state };
+        draft = draftFile(current, { target, state, chain, settings }, options);
         return draft.file;
       },
     });
@@ -69,4 +75,11 @@ async function injectTarget(
     if (!(error instanceof ContextError)) throw error;
     return { ...about, ...draft, status: "failed", problem: error };
   }
+}
+
+/** A block from before the import would stay as it was for ever; one that a person edited is theirs. */
+function withoutBlock(current: string | undefined, { target }: FileTarget): string | undefined {
+  return current !== undefined && stateOf(current, target) === "injected"
+    ? removeFrom(current, target)
+    : current;
 }

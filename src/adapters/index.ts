@@ -1,4 +1,4 @@
-export type { Adapter, AdapterTarget, OnOverflow, Scope, ToolLimit } from "./adapter.ts";
+export type { Adapter, Scope } from "./adapter.ts";
 export { onOverflows, scopes } from "./adapter.ts";
 export type { AuditedTool, AuditReport } from "./audit/audit.ts";
 export { chooseAdapters } from "./choose-adapters.ts";
@@ -8,8 +8,7 @@ export { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts"
 export { isEnforced, type LimitUse } from "./fit/limits.ts";
 export { type LoadedPacks, loadPacks } from "./load-packs.ts";
 export { injectionStatus, type TargetState } from "./status.ts";
-export type { Places } from "./targets/targets.ts";
-export { type UninstallResult, uninstallFiles } from "./uninstall.ts";
+export { uninstallFiles } from "./uninstall.ts";
 
 /** Only one command needs it, and the others start faster without. */
 export function loadAudit(): Promise<typeof import("./audit/audit.ts")> {

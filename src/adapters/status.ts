@@ -53,9 +53,8 @@ export async function injectionStatus(
 
 /** A file that imports another target is as current as the other, which has a line of its own. */
 function stateOf({ status, state, change }: TargetResult): InjectionState {
-  if (status === "imported") return "current";
-  if (state === "injected")
-    return change !== undefined && change.before === change.after ? "current" : "stale";
+  const unchanged = change !== undefined && change.before === change.after;
+  if (status === "imported" || state === "injected") return unchanged ? "current" : "stale";
   if (state === "foreign") return "not injected";
   return state === "unknown" ? "not found" : state;
 }

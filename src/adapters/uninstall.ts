@@ -1,8 +1,11 @@
 /** Takes blocks and files of ours away again; what people wrote comes back byte for byte. */
+import { rmdir } from "node:fs/promises";
+import { dirname } from "node:path";
 import { ContextError } from "../errors.ts";
-import { changeFile, type Environment, type FileChange } from "../workspace/index.ts";
+import { changeFile, type Environment, type FileChange, upward } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
 import { refuseTarget, removeFrom, stateOf } from "./targets/file-target.ts";
+import { keepCopy } from "./targets/keep-copy.ts";
 import { exportTarget, type FileTarget, fileTargets, type Places } from "./targets/targets.ts";
 
 export interface UninstallOptions {
@@ -34,20 +37,37 @@ export async function uninstallFiles(options: UninstallOptions): Promise<Uninsta
 }
 
 async function uninstallTarget(
-  { path, target, adapters }: FileTarget,
+  whole: FileTarget,
   { places, env, force, dryRun }: UninstallOptions,
 ): Promise<UninstallResult> {
+  const { path, target, adapters } = whole;
+  const writing = { root: places.root, dryRun, env };
   const change = (current: string | undefined) => {
     const state = stateOf(current, target);
     const ours = state === "injected" || state === "edited" || state === "orphaned";
     if (current === undefined || !ours) return current;
-    refuseTarget(current, { target, force });
+    refuseTarget(state, { current, target, force });
     return removeFrom(current, target);
   };
   try {
-    return { adapters, path, change: await changeFile(path, { root: places.root, dryRun, env, change }) };
+    if (force && !dryRun) await keepCopy(whole, writing);
+    const changed = await changeFile(path, { ...writing, change });
+    if (changed.written && changed.after === undefined) await removeEmptyFolders(path, places.root);
+    return { adapters, path, change: changed };
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
     return { adapters, path, problem: error };
+  }
+}
+
+/** The folders that were made for the file, as far as nothing else is in them. */
+async function removeEmptyFolders(path: string, root: string): Promise<void> {
+  for (const folder of upward(dirname(path), root)) {
+    if (folder === root) return;
+    const removed = await rmdir(folder).then(
+      () => true,
+      () => false,
+    );
+    if (!removed) return;
   }
 }

@@ -1,5 +1,4 @@
 /** The two streams and what may go on each: results on stdout, everything else on stderr. */
-import picocolors from "picocolors";
 import type { Environment } from "../workspace/index.ts";
 
 export interface Output {
@@ -20,7 +19,10 @@ export interface Output {
   settle(): void;
 }
 
-export type Style = Pick<ReturnType<typeof picocolors.createColors>, "bold" | "dim">;
+export interface Style {
+  bold(text: string): string;
+  dim(text: string): string;
+}
 
 export interface TextStream {
   readonly isTTY?: boolean | undefined;
@@ -46,7 +48,7 @@ export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions
     json,
     terminal: stdout.isTTY === true,
     columns: stdout.columns,
-    style: picocolors.createColors(hasColours(stdout, env)),
+    style: hasColours(stdout, env) ? colours : plain,
     result: (text) => line(stdout, text),
     note: (text) => (quiet ? undefined : line(stderr, `plimsoll: ${text}`)),
     problem: (text) => line(stderr, `plimsoll: ${text}`),
@@ -55,7 +57,13 @@ export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions
   };
 }
 
-/** Not left to picocolors: it also colours pipes when CI is set. See https://no-color.org and https://force-color.org. */
+const plain: Style = { bold: (text) => text, dim: (text) => text };
+const colours: Style = {
+  bold: (text) => `\u001b[1m${text}\u001b[22m`,
+  dim: (text) => `\u001b[2m${text}\u001b[22m`,
+};
+
+/** See https://no-color.org and https://force-color.org. */
 function hasColours(stream: TextStream, env: Environment): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR) return env.FORCE_COLOR !== "0" && env.FORCE_COLOR !== "false";

@@ -27,7 +27,7 @@ export function parseArguments(target: CommandTarget): ParsedArguments {
     if (token.kind !== "option") continue;
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined;
     if (spec === undefined) throw unknownOption(token.rawName, target);
-    const value = readValue(token, spec);
+    const value = readValue(token, spec, target);
     const known = options[token.name];
     options[token.name] = spec.list
       ? [...(Array.isArray(known) ? known : []), ...String(value).split(",")]
@@ -50,13 +50,17 @@ interface OptionToken {
 }
 
 /** A flag behind an option that needs a value is a forgotten value, not the value. */
-function readValue({ rawName, value, inlineValue }: OptionToken, spec: OptionSpec): string | boolean {
+function readValue(
+  { rawName, value, inlineValue }: OptionToken,
+  spec: OptionSpec,
+  target: CommandTarget,
+): string | boolean {
   if (spec.value === undefined) {
-    if (value !== undefined) throw usageError(`${rawName} takes no value`);
+    if (value !== undefined) throw usageError(`${rawName} takes no value`, helpHint(target));
     return true;
   }
   if (value === undefined || (!inlineValue && /^-[^\d]/.test(value)))
-    throw usageError(`${rawName} needs a value`);
+    throw usageError(`${rawName} needs a value`, helpHint(target));
   return value;
 }
 

@@ -6,6 +6,7 @@ import { commandTable } from "./command-table.ts";
 import { type CommandTarget, findCommand, type Program, refuseRest, type Target } from "./find-command.ts";
 import { isSwitchedOn } from "./options.ts";
 import { createOutput, type Output, type TextStream } from "./output.ts";
+import { parseArguments } from "./parse-arguments.ts";
 import { type ExitCode, exitCodes, reportError } from "./report-error.ts";
 import { readVersion } from "./version.ts";
 
@@ -65,7 +66,6 @@ async function runCommand(
   world: World & Pick<Call, "commands">,
   output: Output,
 ): Promise<ExitCode> {
-  const { parseArguments } = await import("./parse-arguments.ts");
   const parsed = parseArguments(target);
   const { env, stdin, stdinKind, commands } = world;
   const result = await target.command.run({

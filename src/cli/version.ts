@@ -1,5 +1,5 @@
 /** All that `--version` loads, which is why its spelling stands here and not beside the other options. */
-import { readFileSync, writeSync } from "node:fs";
+import { existsSync, readFileSync, writeSync } from "node:fs";
 import type { OptionSpec } from "./command.ts";
 
 export const versionOption: OptionSpec & { readonly short: string } = {
@@ -7,9 +7,13 @@ export const versionOption: OptionSpec & { readonly short: string } = {
   summary: "show the version",
 };
 
+/** Bundled, this module lies a folder deeper. */
+const manifests = ["../../package.json", "../../../package.json"];
+
 /** The package's version, read from its own package.json: one place to change it. */
 export function readVersion(): string {
-  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const urls = manifests.map((place) => new URL(place, import.meta.url));
+  const manifest = readFileSync(urls.find((url) => existsSync(url)) ?? urls[0]!, "utf8");
   return (JSON.parse(manifest) as { version: string }).version;
 }
 

@@ -1,12 +1,9 @@
 export type { Config } from "./config/config.ts";
 export { keyOf, type LoadedConfig, loadConfig } from "./config/load-config.ts";
-export type { ContentLayer } from "./content/content-layer.ts";
-export type { ContentProblem, Severity } from "./content/content-problem.ts";
+export type { ContentProblem } from "./content/content-problem.ts";
 export { readEmbeddedContent } from "./content/embedded-content.ts";
 export {
   type LayerDirectory,
-  type LoadContentOptions,
-  type LoadedContent,
   loadContent,
 } from "./content/load-content.ts";
 export { configDirectory, type Environment, homeDirectory } from "./directories.ts";
@@ -27,11 +24,13 @@ export { addNote, clearNotes, readNotes } from "./notes.ts";
 export { detectFacts } from "./project-facts.ts";
 export { projectRoot } from "./project-root.ts";
 export { companyDirectory } from "./sync/company.ts";
-export { type ExpandedLayers, expandLayers } from "./sync/expanded-texts.ts";
-export type { SyncOptions, SyncReport } from "./sync/sync.ts";
+export { expandLayers } from "./sync/expanded-texts.ts";
+export type { SyncReport } from "./sync/sync.ts";
 export type { TextSync } from "./sync/sync-texts.ts";
 
 /** Only one command goes to the network. */
 export function loadSync(): Promise<typeof import("./sync/sync.ts")> {
   return import("./sync/sync.ts");
 }
+export { followLinks } from "./files/resolve-target.ts";
+export { exists, upward } from "./files/upward.ts";

@@ -16,7 +16,7 @@ const eight = Array.from({ length: 8 });
 
 let sandbox: Sandbox;
 beforeAll(() => {
-  const built = fileURLToPath(new URL("../../dist/workspace/change-file.js", import.meta.url));
+  const built = fileURLToPath(new URL("../../dist/workspace/files/change-file.js", import.meta.url));
   if (!existsSync(built)) throw new Error("These tests run the built package: npm run build");
 });
 beforeEach(() => {

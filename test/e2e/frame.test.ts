@@ -58,7 +58,7 @@ test.each([
   [["--jsno", "count"], 'unknown option "--jsno". Did you mean "--json"?'],
   [["--counter", "count"], 'unknown option "--counter". Options of a command come after its name.'],
   [["count", "--cuonter", "auto"], 'unknown option "--cuonter". Did you mean "--counter"?'],
-  [["count", "--cuonter=auto"], 'unknown option "--cuonter=auto". Did you mean "--counter"?'],
+  [["count", "--cuonter=auto"], 'unknown option "--cuonter". Did you mean "--counter"?'],
   [["count", "--wibble"], 'unknown option "--wibble". See "plimsoll count --help".'],
   [["count", "--counter"], '--counter needs a value. See "plimsoll count --help".'],
   [["count", "--counter", "bytes/4,"], "--counter has an empty name in its list"],
@@ -69,7 +69,7 @@ test.each([
     'unexpected argument "extra". The help of a command is "plimsoll help count".',
   ],
   [["-qx"], 'unknown option "-x". Options of a command come after its name.'],
-  [["completion"], 'missing required argument "SHELL". See "plimsoll completion --help".'],
+  [["completion"], 'SHELL is missing. See "plimsoll completion --help".'],
   [["completion", "bahs"], 'unknown shell "bahs". Did you mean "bash"? Choose from bash, zsh, fish.'],
 ])("%j is wrong usage: exit 2, nothing on stdout", async (args, message) => {
   const { code, stdout, stderr } = await sandbox.run(args);

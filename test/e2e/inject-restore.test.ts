@@ -100,5 +100,8 @@ test("uninstall takes only what is ours: edited blocks and files stay until forc
   const dry = await project.run(["inject", "--uninstall", "--force", "--dry-run"]);
   expect(dry.stdout).toBe("CLAUDE.md: would delete\n.cursor/rules/plimsoll.mdc: would delete\n");
   expect(await project.run(["inject", "--uninstall", "--force", "-q"])).toMatchObject({ code: 0 });
-  expect(Object.values(project.tree()).filter((content) => content.includes("plimsoll:start"))).toEqual([]);
+  // What a person wrote is kept beside the file.
+  expect(project.read(".cursor/rules/plimsoll.mdc.bak")).toBe(cursor);
+  const left = Object.entries(project.tree()).filter(([, content]) => content.includes("plimsoll:start"));
+  expect(left.map(([path]) => path)).toEqual(["CLAUDE.md.bak"]);
 });

@@ -84,7 +84,7 @@ test("over a hard limit without any pack: nothing is written there, exit 1, the 
   const run = await project.run(["inject", "--tool", "full,claude-code", "-q", "--stats"]);
   expect(run.code).toBe(1);
   expect(run.stderr).toMatch(
-    /^plimsoll: adapter full: over its hard limit .* of 300 chars a file.*nothing was written\n$/,
+    /^plimsoll: adapter full: over its hard limit .* of 300 chars in a file.*nothing was written\n$/,
   );
   expect(run.stdout).toMatch(/^full +\(none\) .* over budget$/m);
   expect(project.read("FULL.md")).toBe(`${"x".repeat(299)}\n`);

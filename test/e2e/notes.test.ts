@@ -49,7 +49,7 @@ test("a note that is empty or too long is wrong usage, and nothing is written", 
 
 test.each([
   ["notes: [a\n", "malformed YAML"],
-  ["notes: 3\n", '"notes" must be a list of texts'],
+  ["notes: 3\n", 'a list of texts under "notes"'],
 ])("a file that is broken is left as it is: %j", async (text, message) => {
   sandbox.write(file, text);
   const runs = [["list"], ["add", "x"], ["clear"]].map((args) => sandbox.run(["notes", ...args]));

@@ -14,6 +14,7 @@ import {
 import { adapterFileSchema } from "../../src/adapters/adapter-schema.ts";
 import { draftClip } from "../../src/adapters/clips/clips.ts";
 import { type Draft, type DraftOptions, draftFile, settingsOf } from "../../src/adapters/fit/draft-file.ts";
+import { stateOf } from "../../src/adapters/targets/file-target.ts";
 import type { FileTarget } from "../../src/adapters/targets/targets.ts";
 import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/packs/index.ts";
 import {
@@ -219,7 +220,7 @@ test.each(fileAdapters.map((adapter) => [adapter.id, adapter] as const))(
         };
         const place = { target: fileTarget, chain: rest, settings: settingsOf(owners, given) };
         const before = target.mode === "replace-file" ? undefined : current;
-        const draft = draftFile(before, place, given);
+        const draft = draftFile(before, { ...place, state: stateOf(before, target) }, given);
         expectAllAccountedFor(draft, given.packs);
         if (draft.status !== "ok") {
           expect(["too small", "over budget"]).toContain(draft.status);
@@ -232,7 +233,8 @@ test.each(fileAdapters.map((adapter) => [adapter.id, adapter] as const))(
         expect(size).toBeLessThanOrEqual(Buffer.byteLength(draft.text!));
         expect(brokenLimits(owners, { field: draft.text!, file, chain: rest }, given)).toEqual([]);
         expect(draft.file!.startsWith(before ?? "")).toBe(true);
-        expect(draftFile(draft.file, place, given)).toEqual({ ...draft, state: "injected" });
+        const again = { ...place, state: stateOf(draft.file, target) };
+        expect(draftFile(draft.file, again, given)).toEqual({ ...draft, state: "injected" });
         if (target.mode === "replace-file") {
           expect(readOwnership(draft.file!)).toEqual({ kind: "ours", edited: false });
         } else {

@@ -11,7 +11,7 @@ import {
   type Settings,
   settingsOf,
 } from "../fit/draft-file.ts";
-import { type Placed, placeBody, refuseTarget } from "../targets/file-target.ts";
+import { type Placed, placeBody, refuseTarget, stateOf } from "../targets/file-target.ts";
 import { keepCopy } from "../targets/keep-copy.ts";
 import { exportTarget, type FileTarget, type Places } from "../targets/targets.ts";
 
@@ -68,7 +68,7 @@ async function writeWhole(
   return changeFile(path, {
     ...writing,
     change: (current) => {
-      refuseTarget(current, { target, force });
+      refuseTarget(stateOf(current, target), { current, target, force });
       return placeBody(current, body, target).bytes;
     },
   });

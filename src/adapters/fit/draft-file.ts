@@ -3,7 +3,7 @@ import { type DroppedPack, type Pack, type RenderOptions, renderContext } from "
 import { toPlainProse, type Verbosity, verbosities } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { Adapter, OnOverflow, ToolLimit } from "../adapter.ts";
-import { type FileState, type Placed, placeBody, refuseTarget, stateOf } from "../targets/file-target.ts";
+import { type FileState, type Placed, placeBody, refuseTarget } from "../targets/file-target.ts";
 import type { FileTarget } from "../targets/targets.ts";
 import { type FitOptions, fitPacks, type ThinnedPack } from "./fit-packs.ts";
 import {
@@ -104,15 +104,16 @@ export interface Place {
   place(body: string): Placed;
 }
 
+type FileSurroundings = Pick<Place, "settings" | "state" | "chain"> & { readonly target: FileTarget };
+
 /** `current` and the result are byte strings. */
 export function draftFile(
   current: string | undefined,
-  { target, chain, settings }: { target: FileTarget; chain: readonly string[]; settings: Settings },
+  { target, state, chain, settings }: FileSurroundings,
   options: DraftOptions,
 ): Draft {
-  refuseTarget(current, { target: target.target, force: options.force });
+  refuseTarget(state, { current, target: target.target, force: options.force });
   const place = (body: string) => placeBody(current, body, target.target);
-  const state = stateOf(current, target.target);
   const { adapters, limits } = target;
   const draft = draftBody({ adapters, limits, settings, state, chain, place }, options);
   return draft.status === "ok" ? draft : { ...draft, file: current };

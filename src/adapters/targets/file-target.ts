@@ -83,15 +83,14 @@ export function removeFrom(current: string, target: AdapterTarget): string | und
 
 /** What a person edited or wrote is refused, unless forced; broken markers always. */
 export function refuseTarget(
-  current: string | undefined,
-  { target, force }: { readonly target: AdapterTarget; readonly force: boolean },
+  state: FileState,
+  { current = "", target, force }: { current: string | undefined; target: AdapterTarget; force: boolean },
 ): void {
-  const state = stateOf(current, target);
   if (state === "orphaned") {
-    const found = findBlock(current!, target.section);
+    const found = findBlock(current, target.section);
     const { line, problem } =
       found.kind === "broken" ? found : { line: undefined, problem: "broken markers" };
-    throw new ContextError("refused_target", problem, { line, hint: "Mend or remove the markers by hand." });
+    throw new ContextError("refused_target", problem, { line });
   }
   if (force) return;
   if (state === "edited") {

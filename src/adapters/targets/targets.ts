@@ -1,6 +1,6 @@
 /** Which files the chosen adapters write, each file once. */
-import { realpath } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
+import { followLinks } from "../../workspace/index.ts";
 import type { Adapter, AdapterTarget, Scope, ToolLimit } from "../adapter.ts";
 
 /** Where paths of targets begin. */
@@ -29,7 +29,8 @@ export async function fileTargets(adapters: readonly Adapter[], places: Places):
   for (const adapter of adapters.filter(({ type }) => type === "file-inject")) {
     for (const target of adapter.targets.filter(({ scope }) => scope === places.scope)) {
       const path = resolveTargetPath(target.path, places);
-      const realPath = await resolveLinks(path);
+      // A circle of links stays itself: writing it is refused later, with the reason.
+      const realPath = await followLinks(path).catch(() => path);
       const key = JSON.stringify([realPath, target.mode === "replace-file" ? null : target.section]);
       const known = byKey.get(key);
       if (known === undefined) byKey.set(key, { path, realPath, target, adapters: [adapter] });
@@ -63,15 +64,4 @@ export function exportTarget(adapter: Adapter, places: Places): FileTarget | und
 export function resolveTargetPath(path: string, { root, home }: Places): string {
   if (path === "~" || path.startsWith("~/")) return join(home, path.slice(2));
   return isAbsolute(path) ? path : resolve(root, path);
-}
-
-/** The real path of a file, or of its nearest folder that exists with the rest behind it. A link that leads nowhere stays itself:
- *  writing it is refused later, with a reason. */
-async function resolveLinks(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(await resolveLinks(parent), basename(path));
-  }
 }

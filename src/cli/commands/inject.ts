@@ -4,6 +4,7 @@ import { verbosities } from "../../text/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { prepareInject } from "../inject/prepare.ts";
+import { runInject } from "../inject/run-inject.ts";
 
 /** Each of these is a way to run of its own. */
 const ways = ["status", "check", "uninstall", "watch"] as const;
@@ -64,7 +65,6 @@ here, else claude-code and agents-md. A token of a budget is 4 bytes unless a co
       const { runUninstall } = await import("../inject/run-uninstall.ts");
       return runUninstall(prepared, call);
     }
-    const { runInject } = await import("../inject/run-inject.ts");
     return runInject(prepared, call);
   },
 });

@@ -13,7 +13,7 @@ export function budgetProblem(
     .filter(({ limit, exceeded }) => exceeded && isEnforced(limit))
     .map(
       ({ limit, used }) =>
-        `${formatNumber(used)} of ${formatNumber(limit.value)} ${limit.unit} a ${limit.scope}`,
+        `${formatNumber(used)} of ${formatNumber(limit.value)} ${limit.unit} in a ${limit.scope}`,
     );
   return `adapter ${ids}: over its hard limit without any pack (${uses.join(", ")}): nothing was written`;
 }

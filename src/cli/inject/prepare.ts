@@ -83,7 +83,6 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
         facts: scope === "project" ? await detectFacts(root) : [],
       },
       places,
-      cwd,
       env,
       counter: counter!,
       counterChosen:
@@ -98,7 +97,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
 }
 
 /** Every problem is told; with an error among them nothing may be written anywhere. */
-export function refuseProblems(
+function refuseProblems(
   problems: readonly ContentProblem[],
   { cwd, output }: { readonly cwd: string; readonly output: Output },
 ): void {

@@ -8,7 +8,7 @@ import {
   type LimitUse,
   type TargetResult,
 } from "../../adapters/index.ts";
-import type { ContextError } from "../../errors.ts";
+import { ContextError } from "../../errors.ts";
 import { createCounter } from "../../tokens/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { formatNumber } from "../table.ts";
@@ -26,7 +26,14 @@ type InjectCall = Call<{
 export async function runInject({ engine }: Prepared, call: InjectCall): Promise<CommandResult> {
   const { cwd, env, options, output } = call;
   const dryRun = options["dry-run"] === true;
-  if (engine.packs.length === 0) output.note("there are no packs in this profile");
+  if (engine.packs.length === 0) {
+    const id = engine.content.profile?.id;
+    throw new ContextError(
+      "invalid_content",
+      `the profile "${id}" holds no packs: there is nothing to inject`,
+    );
+  }
+  if (engine.adapters.length === 0) output.note("no tool is chosen, so there is nothing to write");
   const files = await injectFiles({ ...engine, dryRun });
   const clips = await clipsOf({ engine, dryRun }, call);
   const shown = (path: string) => shownPath(path, cwd, env);

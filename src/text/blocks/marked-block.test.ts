@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { blockHash } from "./block-markers.ts";
 import { toByteString } from "./byte-string.ts";
-import { findBlock, foreignSections, putBlock, removeBlock } from "./marked-block.ts";
+import { findBlock, putBlock, removeBlock } from "./marked-block.ts";
 
 const body = "# Context\n\nUse it.\n";
 const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);
@@ -191,14 +191,6 @@ test("a block of another section may show our markers and leave a fence open", (
   const other = putBlock(putBlock("```\nopen\n", "context", body), "other", `\`\`\`\n${start}\n${end}\n`);
   expect(find(other)).toMatchObject({ kind: "block", block: { body, edited: false } });
   expect(removeBlock(remove(other)!, "other").file).toBe("```\nopen\n");
-});
-
-test("sections of other tools are found, ours and examples are not", () => {
-  const other = "<!-- cursor:start:Rules -->\nx\n<!-- cursor:end:Rules -->\n";
-  expect(foreignSections(`${other}\n${block}\n`)).toEqual([{ name: "cursor", section: "Rules" }]);
-  expect(foreignSections(`\`\`\`\n${other}\`\`\`\n`)).toEqual([]);
-  expect(foreignSections("<!-- cursor:start:Rules -->\n")).toEqual([]);
-  expect(foreignSections("")).toEqual([]);
 });
 
 test("a large file with thousands of markers is searched in little time", () => {

@@ -3,9 +3,8 @@
  * the block can be told from what was there: removing the block restores the file exactly.
  */
 import { ContextError } from "../../errors.ts";
-import { scanLines } from "../markdown/fences.ts";
 import { blockHash, canonicalBody, type Span, searchMarkers } from "./block-markers.ts";
-import { fromByteString, toByteString } from "./byte-string.ts";
+import { toByteString } from "./byte-string.ts";
 
 export interface MarkedBlock {
   /** From the first character of the start marker to behind the last one of the end marker. */
@@ -61,23 +60,6 @@ export function removeBlock(file: string, section: string): { file: string | und
   }
   const rest = after.startsWith(lineEnd) ? after.slice(lineEnd.length) : after;
   return { file: withoutSeparator(before, lineEnd) + rest };
-}
-
-/** The sections that other tools keep in this file, by pairs of `<!-- name:start:section -->` and its end. */
-export function foreignSections(file: string): readonly { name: string; section: string }[] {
-  const sections: { name: string; section: string }[] = [];
-  const started = new Set<string>();
-  if (!/:(?:start|end):/.test(file)) return sections;
-  scanLines(file, (line, kind) => {
-    if (kind !== "text") return;
-    const match = /^\s*<!--\s*([\w-]+):(start|end):(.+?)\s*-->/.exec(file.slice(line.start, line.end));
-    const [, name = "", edge, section = ""] = match ?? [];
-    if (match === null || name === "plimsoll") return;
-    const key = `${name}:${section}`;
-    if (edge === "start") started.add(key);
-    else if (started.delete(key)) sections.push({ name, section: fromByteString(section) });
-  });
-  return sections;
 }
 
 function spanOf(file: string, section: string): Span | undefined {

@@ -17,7 +17,7 @@ export interface ContentScope {
 }
 
 /** A tool that writes more than this into a prompt has no use for it, and a slip of the hand must not fill the memory. */
-export const maxContentBytes: number = 5 * 1024 * 1024;
+const maxContentBytes = 5 * 1024 * 1024;
 
 /** Names in a fixed order; hidden ones are left out. A directory that is not there is empty. */
 export function listContent(scope: ContentScope, directory: string): Dirent[] {

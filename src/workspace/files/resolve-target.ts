@@ -7,9 +7,12 @@ import { ContextError } from "../../errors.ts";
 export async function resolveTarget(path: string, root: string): Promise<string> {
   const named = resolve(root, path);
   const realRoot = await realpath(root);
-  const real = await follow(named).catch((error: unknown) => {
+  const real = await followLinks(named).catch((error: unknown) => {
     throw unreachable(path, error);
   });
+  if (relative(realRoot, real).split(sep).includes(".git")) {
+    throw new ContextError("refused_target", "lies in .git, which belongs to git", { file: path });
+  }
   if (isInside(real, realRoot)) return real;
   const how = isInside(named, resolve(root)) ? "leads through a symbolic link" : "lies";
   throw new ContextError("refused_target", `${how} out of ${root}, to ${real}`, {
@@ -19,15 +22,15 @@ export async function resolveTarget(path: string, root: string): Promise<string>
 }
 
 /** As `realpath`, also where the last parts do not exist, and where a link points at something that does not exist yet. */
-async function follow(path: string): Promise<string> {
+export async function followLinks(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(path) === path) throw error;
   }
-  const directory = await follow(dirname(path));
+  const directory = await followLinks(dirname(path));
   const isLink = (await lstat(path).catch(() => undefined))?.isSymbolicLink() ?? false;
-  return isLink ? follow(resolve(directory, await readlink(path))) : join(directory, basename(path));
+  return isLink ? followLinks(resolve(directory, await readlink(path))) : join(directory, basename(path));
 }
 
 function isInside(path: string, directory: string): boolean {

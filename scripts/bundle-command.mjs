@@ -1,0 +1,82 @@
+/** Joins what the command loads into few files: reading a hundred small modules took longer than the work of most commands.
+ *  The modules of dist/ stay as they are, for the library's doors and for tests; dist/cli/main.js then loads dist/cli/bundle/. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { rolldown } from "rolldown";
+
+/** What few commands need, or what works when it is loaded (tables, built-in modules of Node): it stays in files of its own. */
+const seldom =
+  /\/(tokens\/(estimate|exact|pretoken)|text\/html|adapters\/(audit|clips)|packs\/lint|cli\/(packs|completion)|workspace\/sync)/;
+
+export async function bundleCommand(dist) {
+  const main = join(dist, "cli/main.js");
+  const { first, common } = sortModules(main);
+  const build = await rolldown({
+    input: main,
+    platform: "node",
+    plugins: [{ name: "direct-builtins", renderChunk: importBuiltinsDirectly }],
+    external: (id) => !id.startsWith(".") && !id.startsWith("/"),
+    logLevel: "silent",
+  });
+  await build.write({
+    dir: join(dist, "cli"),
+    format: "esm",
+    entryFileNames: "main.js",
+    chunkFileNames: "bundle/[name].js",
+    // Smaller to read; names stay, so that a stack trace does.
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    codeSplitting: {
+      groups: [
+        { name: "first", priority: 1, test: (id) => first.has(id) },
+        { name: "common", test: (id) => common.has(id) },
+      ],
+    },
+  });
+  await build.close();
+}
+
+/** An import of a built-in module makes Node read every one of its exports, lazily loaded ones too, which takes longer than the
+ *  whole bundle does. Asked for directly, a module is just there. */
+function importBuiltinsDirectly(code) {
+  return code.replace(/^import \{([^}]*)\} from "(node:[^"]+)";$/gm, (_, names, module) => {
+    const picked = names.replaceAll(" as ", ": ");
+    return `const {${picked}} = process.getBuiltinModule("${module}");`;
+  });
+}
+
+/** `first` is what main.js itself needs. `common` is what most commands need and no package is reached from by static imports. */
+function sortModules(main) {
+  const modules = new Map();
+  const pending = [main];
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (modules.has(path)) continue;
+    const module = readModule(path);
+    modules.set(path, module);
+    pending.push(...module.statically, ...module.lazily);
+  }
+  const heavy = new Set([...modules].filter(([, module]) => module.heavy).map(([path]) => path));
+  for (let before = -1; before !== heavy.size; ) {
+    before = heavy.size;
+    for (const [path, { statically }] of modules)
+      if (statically.some((each) => heavy.has(each))) heavy.add(path);
+  }
+  const first = new Set(modules.get(main).statically);
+  const isCommon = (path) => path !== main && !heavy.has(path) && !first.has(path) && !seldom.test(path);
+  return { first, common: new Set([...modules.keys()].filter(isCommon)) };
+}
+
+function readModule(path) {
+  const source = readFileSync(path, "utf8");
+  const lazily = [...source.matchAll(/\bimport\("(\.[^"]+)"\)/g)].map(([, name]) =>
+    join(dirname(path), name),
+  );
+  const names = [...source.matchAll(/^(?:import|export)\s[^;]*?from "([^"]+)";|^import "([^"]+)";/gm)].map(
+    ([, from, bare]) => from ?? bare,
+  );
+  const packages = names.filter((name) => !name.startsWith(".") && !name.startsWith("node:"));
+  return {
+    statically: names.filter((name) => name.startsWith(".")).map((name) => join(dirname(path), name)),
+    lazily,
+    heavy: packages.length > 0,
+  };
+}

@@ -1,0 +1,128 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { mergeLayers } from "../packs/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import type { Adapter } from "./adapter.ts";
+import { type EngineOptions, injectFiles } from "./engine.ts";
+import { injectionStatus } from "./status.ts";
+import { uninstallFiles } from "./uninstall.ts";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "plimsoll-engine-"));
+  mkdirSync(join(root, ".git"));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function adapter(id: string, path: string, more: Partial<Adapter> = {}): Adapter {
+  return {
+    ...{ id, name: id, type: "file-inject", format: "markdown", instructions: "" },
+    targets: [{ scope: "project", path, mode: "replace-section", section: "context" }],
+    ...{ detect: [], limits: [], reads: [], imports: false, mcpConfigs: [] },
+    ...more,
+  };
+}
+
+async function options(
+  adapters: readonly Adapter[],
+  more: Partial<EngineOptions> = {},
+): Promise<EngineOptions> {
+  const empty = { tags: [], overlaps: [], profiles: [], locales: {}, versions: {}, changelog: [] };
+  const lists = { samples: [], knownErrors: [], learning: [] };
+  const source = {
+    ...{ id: "base", name: "Base", description: "", weight: 0, base: true, additive: false },
+    ...{ additivePosition: "after" as const, directory: "", texts: { "context.md": "## Base\n\nText.\n" } },
+    ...empty,
+    ...lists,
+  };
+  const { packs } = mergeLayers([{ layer: "embedded", sources: [source] }], { language: "en" });
+  return {
+    ...{ adapters, packs, content: { title: "T" }, counterChosen: false, verbosityOf: {} },
+    counter: await createCounter("bytes/4"),
+    places: { scope: "project", root, home: root },
+    env: { HOME: root, XDG_STATE_HOME: join(root, "state") },
+    ...{ defaultOnOverflow: "drop", force: false, dryRun: false },
+    ...more,
+  };
+}
+
+const at = (path: string) => join(root, path);
+const put = (path: string, text: string) => {
+  mkdirSync(dirname(at(path)), { recursive: true });
+  writeFileSync(at(path), text);
+};
+
+test("a link to a file that does not exist yet shares that file's block", async () => {
+  symlinkSync("AGENTS.md", at("CLAUDE.md"));
+  const given = await options([
+    adapter("claude", "CLAUDE.md", { verbosity: "minimal" }),
+    adapter("agents", "AGENTS.md"),
+  ]);
+  expect(await injectFiles(given)).toHaveLength(1);
+  expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["current"]);
+});
+
+test("a block from before an import goes, one that a person edited stays", async () => {
+  const claude = adapter("claude", "CLAUDE.md", { imports: true });
+  const given = await options([claude, adapter("agents", "AGENTS.md")]);
+  await injectFiles(given);
+  put("CLAUDE.md", `@AGENTS.md\n\n${readFileSync(at("CLAUDE.md"), "utf8")}`);
+  expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["stale", "current"]);
+  await injectFiles(given);
+  expect(readFileSync(at("CLAUDE.md"), "utf8").trim()).toBe("@AGENTS.md");
+  expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["current", "current"]);
+});
+
+test("nothing is written into .git", async () => {
+  put(".git/config", "[core]\n");
+  const [result] = await injectFiles(await options([adapter("bad", ".git/config")]));
+  expect(result).toMatchObject({ status: "failed", problem: { code: "refused_target" } });
+  expect(readFileSync(at(".git/config"), "utf8")).toBe("[core]\n");
+});
+
+test("uninstalling takes the folders along that were made for a file, and no others", async () => {
+  put(".cursor/mine.md", "mine");
+  const adapters = [adapter("a", ".cursor/rules/deep/p.md"), adapter("b", ".tool/p.md")];
+  const given = await options(adapters);
+  await injectFiles(given);
+  await uninstallFiles(given);
+  expect([".cursor/rules", ".tool", ".cursor/mine.md"].map((path) => existsSync(at(path)))).toEqual([
+    false,
+    false,
+    true,
+  ]);
+});
+
+test("forced, an edit is overwritten and kept beside the file, also when it is uninstalled", async () => {
+  const given = await options([adapter("a", "A.md")], { force: true });
+  await injectFiles(given);
+  const edited = readFileSync(at("A.md"), "utf8").replace("Text.", "Mine.");
+  put("A.md", edited);
+  await injectFiles(given);
+  expect(readFileSync(at("A.md.bak"), "utf8")).toBe(edited);
+  put("A.md", edited.replace("Mine.", "Other."));
+  await uninstallFiles(given);
+  expect(existsSync(at("A.md"))).toBe(false);
+  expect(readFileSync(at("A.md.bak.1"), "utf8")).toContain("Other.");
+});
+
+test("the chain above a file counts toward its limit, what lies below does not", async () => {
+  const limits = [
+    { value: 400, unit: "bytes", kind: "hard", scope: "chain", evidence: "source", checked: "2026-11-15" },
+  ] as const;
+  put("sub/deep/AGENTS.md", "x".repeat(1_000));
+  const given = await options([adapter("agents", "sub/AGENTS.md", { limits })]);
+  expect((await injectFiles(given))[0]!.status).toBe("ok");
+  put("AGENTS.md", "x".repeat(300));
+  expect((await injectFiles(given))[0]!.status).toBe("over budget");
+});
