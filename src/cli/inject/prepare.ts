@@ -10,7 +10,6 @@ import {
 import { ContextError } from "../../errors.ts";
 import type { Verbosity } from "../../text/index.ts";
 import {
-  type Config,
   type ContentProblem,
   detectFacts,
   type Environment,
@@ -42,15 +41,16 @@ export interface Prepared {
   readonly engine: Omit<EngineOptions, "dryRun">;
   /** Everything that could be chosen. */
   readonly adapters: readonly Adapter[];
-  readonly config: Config;
 }
 
 export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> {
   const { cwd, env, options, output } = call;
-  const { values: config } = await loadConfig({ cwd, env });
   const home = homeDirectory(env);
   const scope: Scope = options.global === true || options.scope === "global" ? "global" : "project";
-  const root = projectRoot(cwd, home);
+  // A person's own files are the same wherever they stand: of a project's configuration they know nothing.
+  const place = scope === "global" ? home : cwd;
+  const root = scope === "global" ? home : projectRoot(cwd, home);
+  const { values: config } = await loadConfig({ cwd: place, env });
   const loaded = await loadPacks({
     config,
     scope,
@@ -61,18 +61,23 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
     language: options.lang,
   });
   refuseProblems(loaded.problems, { cwd, output });
-  const places = { scope, root: scope === "global" ? home : root, home };
+  const places = { scope, root, home };
   const chosen = await chooseAdapters(loaded.adapters, {
     tools: options.tool ?? config.tools,
     all: options.all === true,
     places,
     env,
   });
-  const [counter, second] = await chooseCounters(call, "bytes/4");
+  for (const id of options.tool ?? []) {
+    const owner = chosen.find((adapter) => adapter.reads.includes(id));
+    if (owner !== undefined && !chosen.some((adapter) => adapter.id === id)) {
+      output.note(`${id} has no file of its own here: it reads that of ${owner.id}`);
+    }
+  }
+  const [counter, second] = await chooseCounters({ ...call, cwd: place }, "bytes/4");
   if (second !== undefined) throw new ContextError("usage", "inject counts with one counter only");
   return {
     adapters: loaded.adapters,
-    config,
     engine: {
       adapters: chosen,
       packs: loaded.packs,

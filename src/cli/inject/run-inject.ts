@@ -133,8 +133,21 @@ function tellFindings(
     if ("path" in result && result.adapters.length > 1 && result.budget !== undefined) {
       output.note(`${shown(result.path)} is shared by ${ids}: the smallest budget rules`);
     }
+    const gaveWay = result.thinned.length > 0 || result.dropped.some(({ reason }) => reason === "budget");
+    if (result.status === "ok" && result.budget === undefined && gaveWay)
+      tellTightest(result.limits, ids, output);
     for (const use of result.limits) tellLimit(use, ids, output);
   }
+}
+
+/** Without a budget it was the tool's own limit that packs gave way to. */
+function tellTightest(limits: readonly LimitUse[], ids: string, output: InjectCall["output"]): void {
+  const hard = limits.filter(({ limit }) => isEnforced(limit));
+  const tightest = hard.sort((a, b) => b.used / b.limit.value - a.used / a.limit.value)[0]?.limit;
+  if (tightest === undefined) return;
+  output.note(
+    `${ids}: fitted to ${formatNumber(tightest.value)} ${tightest.unit} in a ${tightest.scope}, the tool's own limit`,
+  );
 }
 
 function tellLimit({ limit, used, exceeded }: LimitUse, ids: string, output: InjectCall["output"]): void {

@@ -42,7 +42,7 @@ test("a wrong value says what is allowed and what was there", () => {
     '1: "verbosity.claude-code" must be one of minimal, standard, full, not 3',
   ]);
   expect(problemsOf("tools: claude-code")).toEqual(['1: "tools" must be a list, not "claude-code"']);
-  expect(problemsOf("tools:\n- a\n- {}\n")).toEqual(['3: "tools.1" must be a text, not a mapping']);
+  expect(problemsOf("tools:\n- a\n- {}\n")).toEqual(['3: "tools[1]" must be a text, not a mapping']);
   expect(problemsOf("title:\n")).toEqual(['1: "title" must be a text, not empty']);
   expect(problemsOf('title: ""\n')).toEqual(['1: "title" must be a text that is not empty, not ""']);
   expect(problemsOf("session: 5")).toEqual(['1: "session" must be a mapping of keys, not 5']);

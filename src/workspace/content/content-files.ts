@@ -3,8 +3,8 @@ import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statS
 import { basename, join, relative, sep } from "node:path";
 import type { z } from "zod";
 import { decodeText, reasonOf } from "../files/read-text.ts";
+import { parseYamlDocument, type YamlDocument } from "../yaml/yaml-document.ts";
 import type { ContentProblem, Severity } from "./content-problem.ts";
-import { parseYamlDocument, type YamlDocument } from "./yaml-document.ts";
 
 /** One layer while it is read. */
 export interface ContentScope {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { z } from "zod";
 import { createPackSource, type loadPackSchemas, type PackSource, packTextName } from "../../packs/index.ts";
 import { didYouMean } from "../../text/index.ts";
+import { checkYaml } from "../yaml/yaml-document.ts";
 import { type ContentScope, listContent, readContentText, readContentYaml, report } from "./content-files.ts";
-import { checkYaml } from "./yaml-document.ts";
 
 export type PackSchemas = Awaited<ReturnType<typeof loadPackSchemas>>;
 

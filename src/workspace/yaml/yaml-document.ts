@@ -1,5 +1,5 @@
 /** One YAML file held against a schema: its value and all that is wrong with it, each with its line. Loads yaml. */
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { type ErrorCode, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import type { z } from "zod";
 import { explainIssue } from "./explain-issue.ts";
 import { repairValue } from "./repair-value.ts";
@@ -22,42 +22,66 @@ export interface YamlProblem {
 
 /** Unknown keys are reported and left out: the caller decides how bad that is. An empty file is an empty list or mapping. */
 export function parseYamlDocument<Value>(text: string, schema: z.ZodType<Value>): YamlDocument<Value> {
-  const lineCounter = new LineCounter();
-  const { document, input, problems } = readYaml(text, lineCounter);
-  const lineOf = (path: readonly PropertyKey[]) =>
-    lineCounter.linePos(offsetOf(document?.contents, path)).line || 1;
+  const { contents, input, problems, lineOf } = readYaml(text);
   if (problems.length > 0) return { value: undefined, problems, lineOf };
-  const repaired = repairValue(input, schema, (path) => sourceAt(document?.contents, path));
-  const explained = repaired.issues
-    .flatMap((issue) => explainIssue(issue, schema))
-    .map(({ path, rule, message }) => ({ path, line: lineOf(path), rule, message }));
-  return { value: repaired.value, problems: explained.sort((a, b) => a.line - b.line), lineOf };
+  const repaired = repairValue(input, schema, (path) => sourceAt(contents, path));
+  return { value: repaired.value, problems: explainIssues(repaired.issues, schema, lineOf), lineOf };
 }
 
 /** Whether the text is YAML at all. */
 export function checkYaml(text: string): readonly YamlProblem[] {
-  return readYaml(text, new LineCounter()).problems;
+  return readYaml(text).problems;
 }
 
-interface ReadYaml {
-  readonly document?: Document | undefined;
-  readonly input?: unknown;
+/** What a schema finds wrong, in the order of the lines. */
+export function explainIssues(
+  issues: readonly z.core.$ZodIssue[],
+  schema: z.ZodType,
+  lineOf: (path: readonly PropertyKey[]) => number,
+): YamlProblem[] {
+  const explained = issues.flatMap((issue) => explainIssue(issue, schema));
+  return explained.map((each) => ({ ...each, line: lineOf(each.path) })).sort((a, b) => a.line - b.line);
+}
+
+export interface ReadYaml {
+  readonly contents: unknown;
+  /** Plain data; undefined when there are problems. */
+  readonly input: unknown;
   readonly problems: readonly YamlProblem[];
+  lineOf(path: readonly PropertyKey[]): number;
 }
 
-function readYaml(text: string, lineCounter: LineCounter): ReadYaml {
-  if (isTooDeep(text)) return { problems: [malformed("nested too deeply", 1)] };
+/** Reads YAML without asking what it says. */
+export function readYaml(text: string): ReadYaml {
+  const lineCounter = new LineCounter();
+  if (isTooDeep(text)) return unreadable("nested too deeply");
   try {
-    const document = parseDocument(text, { lineCounter, prettyErrors: false, merge: true });
-    const problems = document.errors.map(({ pos, message }) =>
-      malformed(message, lineCounter.linePos(pos[0]).line || 1),
+    const document = parseDocument(text, {
+      lineCounter,
+      prettyErrors: false,
+      merge: true,
+      logLevel: "error",
+    });
+    const { contents } = document;
+    const lineOf = (path: readonly PropertyKey[]) => lineCounter.linePos(offsetOf(contents, path)).line || 1;
+    const problems = document.errors.map(({ pos, code, message }) =>
+      malformed(ownWords[code] ?? message, lineCounter.linePos(pos[0]).line || 1),
     );
-    return problems.length > 0 ? { document, problems } : { document, input: document.toJS(), problems };
+    return { contents, input: problems.length > 0 ? undefined : document.toJS(), problems, lineOf };
   } catch (error) {
     // An alias that leads nowhere, or that grows without end.
-    return { problems: [malformed((error as Error).message, 1)] };
+    return unreadable((error as Error).message);
   }
 }
+
+function unreadable(message: string): ReadYaml {
+  return { contents: undefined, input: undefined, problems: [malformed(message, 1)], lineOf: () => 1 };
+}
+
+/** Where the library speaks to programmers. */
+const ownWords: Partial<Record<ErrorCode, string>> = {
+  MULTIPLE_DOCS: 'a second document begins with "---": keep one document in a file',
+};
 
 const deepestBrackets = 400;
 
