@@ -26,7 +26,11 @@ const targetSchema = z.strictObject({
     .enum(targetModes)
     .default("replace-section")
     .meta({ description: "A marked block in a file, or a file of its own." }),
-  section: text.default("context").meta({ description: "Name of the marked block." }),
+  // What a marker line can hold and be found again by.
+  section: text
+    .regex(/^(?!.*(?:--|sha256=))\S(?:.{0,98}\S)?$/, "at most 100 characters without -- or sha256=")
+    .default("context")
+    .meta({ description: "Name of the marked block." }),
   preamble: key(text, "Goes before the text of a file of its own: front matter."),
 });
 

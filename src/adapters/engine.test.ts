@@ -77,7 +77,7 @@ test("a block from before an import goes, one that a person edited stays", async
   const given = await options([claude, adapter("agents", "AGENTS.md")]);
   await injectFiles(given);
   put("CLAUDE.md", `@AGENTS.md\n\n${readFileSync(at("CLAUDE.md"), "utf8")}`);
-  expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["stale", "current"]);
+  expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["current", "stale"]);
   await injectFiles(given);
   expect(readFileSync(at("CLAUDE.md"), "utf8").trim()).toBe("@AGENTS.md");
   expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["current", "current"]);
@@ -125,4 +125,39 @@ test("the chain above a file counts toward its limit, what lies below does not",
   expect((await injectFiles(given))[0]!.status).toBe("ok");
   put("AGENTS.md", "x".repeat(300));
   expect((await injectFiles(given))[0]!.status).toBe("over budget");
+});
+
+test("an importing file keeps its block as long as the imported one has none", async () => {
+  const claude = adapter("claude", "CLAUDE.md", { imports: true });
+  await injectFiles(await options([claude]));
+  put("CLAUDE.md", `@AGENTS.md\n\n${readFileSync(at("CLAUDE.md"), "utf8")}`);
+  mkdirSync(at("AGENTS.md"));
+  const results = await injectFiles(await options([claude, adapter("agents", "AGENTS.md")]));
+  expect(results.map(({ status }) => status)).toEqual(["failed", "failed"]);
+  expect(readFileSync(at("CLAUDE.md"), "utf8")).toContain("Text.");
+});
+
+test("the order in which tools are named changes nothing", async () => {
+  mkdirSync(at("sub"));
+  put("AGENTS.md", "x".repeat(300));
+  symlinkSync("AGENTS.md", at("sub/CLAUDE.md"));
+  const limits = [
+    { value: 400, unit: "bytes", kind: "hard", scope: "chain", evidence: "source", checked: "2026-11-15" },
+  ] as const;
+  const both = [adapter("claude", "sub/CLAUDE.md"), adapter("agents", "sub/AGENTS.md", { limits })];
+  const [first] = await injectFiles(await options(both, { dryRun: true }));
+  const [second] = await injectFiles(await options([...both].reverse(), { dryRun: true }));
+  expect(first).toEqual(second);
+  expect(first!.status).toBe("over budget");
+});
+
+test("forced, nothing is copied where nothing of a person's is overwritten", async () => {
+  const whole = adapter("a", "A.md");
+  const targets = [{ ...whole.targets[0]!, mode: "replace-file" as const }];
+  put("A.md", "mine");
+  const given = await options([{ ...whole, targets }], { force: true });
+  await uninstallFiles(given);
+  expect(existsSync(at("A.md.bak"))).toBe(false);
+  await injectFiles(given);
+  expect(readFileSync(at("A.md.bak"), "utf8")).toBe("mine");
 });

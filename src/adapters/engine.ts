@@ -1,6 +1,7 @@
 /** packs → trim → render → adapter → file, one target after the other. A target that fails is reported and never stops the others. */
+import { basename } from "node:path";
 import { ContextError } from "../errors.ts";
-import { changeFile, type Environment, type FileChange } from "../workspace/index.ts";
+import type { Environment, FileChange } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
 import {
   type Draft,
@@ -11,9 +12,9 @@ import {
   settingsOf,
 } from "./fit/draft-file.ts";
 import { restOfChain } from "./targets/chain.ts";
+import { changeTarget, type TargetChange } from "./targets/change-target.ts";
 import { removeFrom, stateOf } from "./targets/file-target.ts";
 import { findImports } from "./targets/imports.ts";
-import { keepCopy } from "./targets/keep-copy.ts";
 import { type FileTarget, fileTargets, type Places } from "./targets/targets.ts";
 
 export interface EngineOptions extends DraftOptions {
@@ -37,32 +38,24 @@ export interface TargetResult extends Settings, Omit<Draft, "file"> {
 export async function injectFiles(options: EngineOptions): Promise<TargetResult[]> {
   const targets = await fileTargets(options.adapters, options.places);
   const imports = await findImports(targets, options.places);
-  const results: TargetResult[] = [];
-  for (const target of targets) results.push(await injectTarget(target, imports.get(target), options));
-  return results;
+  const results = new Map<FileTarget, TargetResult>();
+  for (const target of targets) {
+    if (!imports.has(target)) results.set(target, await injectTarget(target, options));
+  }
+  for (const [target, imported] of imports) {
+    results.set(target, await leaveToImport(target, results.get(imported)!, options));
+  }
+  return targets.map((target) => results.get(target)!);
 }
 
-async function injectTarget(
-  target: FileTarget,
-  importedFrom: string | undefined,
-  options: EngineOptions,
-): Promise<TargetResult> {
+async function injectTarget(target: FileTarget, options: EngineOptions): Promise<TargetResult> {
   const settings = settingsOf(target.adapters, options);
   const about = { ...settings, adapters: target.adapters, path: target.path };
   let draft: Draft = emptyDraft;
-  const writing = { root: options.places.root, env: options.env, dryRun: options.dryRun };
   try {
-    if (importedFrom !== undefined) {
-      const change = await changeFile(target.path, {
-        ...writing,
-        change: (current) => withoutBlock(current, target),
-      });
-      return { ...about, ...emptyDraft, status: "imported", importedFrom, change };
-    }
     const chain = await restOfChain(target);
-    if (options.force && !options.dryRun) await keepCopy(target, writing);
-    const change = await changeFile(target.path, {
-      ...writing,
+    const change = await changeTarget(target, {
+      ...writingOf(options),
       change: (current) => {
         const state = stateOf(current, target.target);
         draft = { ...emptyDraft, state };
@@ -77,9 +70,37 @@ async function injectTarget(
   }
 }
 
-/** A block from before the import would stay as it was for ever; one that a person edited is theirs. */
-function withoutBlock(current: string | undefined, { target }: FileTarget): string | undefined {
-  return current !== undefined && stateOf(current, target) === "injected"
-    ? removeFrom(current, target)
-    : current;
+/** A block from before the import goes, or it would stay as it was for ever; but only once the other file holds one, and not if a
+ *  person edited it. */
+async function leaveToImport(
+  target: FileTarget,
+  imported: TargetResult,
+  options: EngineOptions,
+): Promise<TargetResult> {
+  const { adapters, path } = target;
+  const about = { ...settingsOf(adapters, options), adapters, path, ...emptyDraft };
+  const change = (current: string | undefined) =>
+    current !== undefined && stateOf(current, target.target) === "injected"
+      ? removeFrom(current, target.target)
+      : current;
+  try {
+    if (imported.status !== "ok") {
+      throw new ContextError(
+        "refused_target",
+        `stays as it is: it imports ${basename(imported.path)}, which was not written`,
+        {
+          file: path,
+        },
+      );
+    }
+    const changed = await changeTarget(target, { ...writingOf(options), change });
+    return { ...about, status: "imported", importedFrom: imported.path, change: changed };
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    return { ...about, status: "failed", problem: error };
+  }
+}
+
+function writingOf({ places, env, dryRun, force }: EngineOptions): Omit<TargetChange, "change"> {
+  return { root: places.root, env, dryRun, force };
 }

@@ -6,7 +6,7 @@ export { copyToClipboard } from "./clips/clipboard.ts";
 export { type ClipResult, draftClip } from "./clips/clips.ts";
 export { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
 export { isEnforced, type LimitUse } from "./fit/limits.ts";
-export { type LoadedPacks, loadPacks } from "./load-packs.ts";
+export { type LoadedPacks, type LoadPacksOptions, loadPacks } from "./load-packs.ts";
 export { injectionStatus, type TargetState } from "./status.ts";
 export { uninstallFiles } from "./uninstall.ts";
 

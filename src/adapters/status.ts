@@ -1,8 +1,10 @@
 /** How the targets stand, from a run that writes nothing: right after an inject everything is current, because both decide alike. */
 import type { ContextError } from "../errors.ts";
 import type { Adapter, Scope, ToolLimit } from "./adapter.ts";
+import { draftClip } from "./clips/clips.ts";
 import { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
 import { isEnforced } from "./fit/limits.ts";
+import { exportTarget } from "./targets/targets.ts";
 
 export const injectionStates = [
   "current",
@@ -28,27 +30,55 @@ export interface TargetState extends Pick<TargetResult, "status" | "limits"> {
   readonly problem?: ContextError;
 }
 
-export async function injectionStatus(
-  options: Omit<EngineOptions, "dryRun" | "force">,
-): Promise<TargetState[]> {
+type StatusOptions = Omit<EngineOptions, "dryRun" | "force">;
+
+export async function injectionStatus(options: StatusOptions): Promise<TargetState[]> {
   const results = await injectFiles({ ...options, dryRun: true, force: false });
-  return results.map((result) => {
-    const state = stateOf(result);
-    const hard = result.limits.filter(({ limit }) => isEnforced(limit));
-    const tightest = [...hard].sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
-    return {
-      adapters: result.adapters,
-      scope: options.places.scope,
-      path: result.path,
-      state,
-      bytes: result.bytes,
-      status: result.status,
-      limits: result.limits,
-      limit: tightest?.limit,
-      holds: state === "current" && result.status !== "too small" && result.status !== "over budget",
-      ...(result.problem && { problem: result.problem }),
-    };
-  });
+  return [...results.map((result) => targetState(result, options)), ...(await exportStates(options))];
+}
+
+/** The files that `file-export` adapters keep under HOME. */
+async function exportStates(options: StatusOptions): Promise<TargetState[]> {
+  const states: TargetState[] = [];
+  for (const adapter of options.adapters) {
+    const target = exportTarget(adapter, options.places);
+    if (target === undefined) continue;
+    const { status, limits, bytes, change, problem } = await draftClip(adapter, {
+      ...options,
+      dryRun: true,
+      force: false,
+    });
+    const unchanged = change !== undefined && change.before === change.after;
+    const state = change?.before === undefined ? "not found" : unchanged ? "current" : "stale";
+    states.push({
+      ...{
+        adapters: [adapter],
+        scope: options.places.scope,
+        path: target.path,
+        state,
+        bytes,
+        status,
+        limits,
+      },
+      limit: undefined,
+      holds: state === "current" && status === "ok",
+      ...(problem && { problem }),
+    });
+  }
+  return states;
+}
+
+function targetState(result: TargetResult, { places }: StatusOptions): TargetState {
+  const { adapters, path, bytes, status, limits, problem } = result;
+  const state = stateOf(result);
+  const hard = limits.filter(({ limit }) => isEnforced(limit));
+  const tightest = hard.sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
+  return {
+    ...{ adapters, scope: places.scope, path, state, bytes, status, limits },
+    limit: tightest?.limit,
+    holds: state === "current" && status !== "too small" && status !== "over budget",
+    ...(problem && { problem }),
+  };
 }
 
 /** A file that imports another target is as current as the other, which has a line of its own. */

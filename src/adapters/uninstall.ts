@@ -2,10 +2,10 @@
 import { rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ContextError } from "../errors.ts";
-import { changeFile, type Environment, type FileChange, upward } from "../workspace/index.ts";
+import { type Environment, type FileChange, upward } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
+import { changeTarget } from "./targets/change-target.ts";
 import { refuseTarget, removeFrom, stateOf } from "./targets/file-target.ts";
-import { keepCopy } from "./targets/keep-copy.ts";
 import { exportTarget, type FileTarget, fileTargets, type Places } from "./targets/targets.ts";
 
 export interface UninstallOptions {
@@ -41,7 +41,6 @@ async function uninstallTarget(
   { places, env, force, dryRun }: UninstallOptions,
 ): Promise<UninstallResult> {
   const { path, target, adapters } = whole;
-  const writing = { root: places.root, dryRun, env };
   const change = (current: string | undefined) => {
     const state = stateOf(current, target);
     const ours = state === "injected" || state === "edited" || state === "orphaned";
@@ -50,8 +49,7 @@ async function uninstallTarget(
     return removeFrom(current, target);
   };
   try {
-    if (force && !dryRun) await keepCopy(whole, writing);
-    const changed = await changeFile(path, { ...writing, change });
+    const changed = await changeTarget(whole, { root: places.root, dryRun, env, force, change });
     if (changed.written && changed.after === undefined) await removeEmptyFolders(path, places.root);
     return { adapters, path, change: changed };
   } catch (error) {

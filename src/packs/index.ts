@@ -20,7 +20,7 @@ export {
 export { builtInProfiles, type Profile, type ProfilePack } from "./profile.ts";
 export { createPackSource, createProfile, type PackFile, type PackFolder } from "./read/pack-file.ts";
 export { packTextName, type ReadPack, readPack } from "./read/read-pack.ts";
-export { type Fact, type RenderOptions, renderContext } from "./render/render-context.ts";
+export { type Fact, maxNoteBytes, type RenderOptions, renderContext } from "./render/render-context.ts";
 export { type DroppedPack, type TrimmedPacks, trimPacks } from "./trim-packs.ts";
 
 /** The schemas bring zod along, so they are loaded only where files are read. */

@@ -215,7 +215,7 @@ test.each(fileAdapters.map((adapter) => [adapter.id, adapter] as const))(
       (target, changed, others, current, rest, given) => {
         const owners = [[adapter, changed] as const, ...others].map(([each, more]) => ({ ...each, ...more }));
         const fileTarget: FileTarget = {
-          ...{ path: "/p", realPath: "/p", target, adapters: owners },
+          ...{ path: "/p", names: ["/p"], realPath: "/p", target, adapters: owners },
           limits: owners.flatMap(({ limits }) => limits),
         };
         const place = { target: fileTarget, chain: rest, settings: settingsOf(owners, given) };

@@ -1,6 +1,6 @@
 /** Adapters without a file in the project: a text for the clipboard and, for `file-export`, the whole text in a file beside it. */
 import { ContextError } from "../../errors.ts";
-import { changeFile, type Environment, type FileChange } from "../../workspace/index.ts";
+import type { Environment, FileChange } from "../../workspace/index.ts";
 import type { Adapter } from "../adapter.ts";
 import {
   type Draft,
@@ -11,8 +11,8 @@ import {
   type Settings,
   settingsOf,
 } from "../fit/draft-file.ts";
+import { changeTarget } from "../targets/change-target.ts";
 import { type Placed, placeBody, refuseTarget, stateOf } from "../targets/file-target.ts";
-import { keepCopy } from "../targets/keep-copy.ts";
 import { exportTarget, type FileTarget, type Places } from "../targets/targets.ts";
 
 /** Its `text` is what goes into the clipboard. */
@@ -42,7 +42,7 @@ export async function draftClip(adapter: Adapter, options: ClipOptions): Promise
   );
   const result = { ...settings, ...draft, adapter };
   const whole = exportTarget(adapter, options.places);
-  if (whole === undefined) return result;
+  if (whole === undefined || draft.status !== "ok") return result;
   try {
     return { ...result, change: await writeWhole(whole, options) };
   } catch (error) {
@@ -61,12 +61,10 @@ async function writeWhole(
   whole: FileTarget,
   { packs, content, places, env, force, dryRun }: ClipOptions,
 ): Promise<FileChange> {
-  const { path, target } = whole;
+  const { target } = whole;
   const body = renderFor({ format: "markdown" }, content)(packs, () => "full");
-  const writing = { root: places.root, dryRun, env };
-  if (force && !dryRun) await keepCopy(whole, writing);
-  return changeFile(path, {
-    ...writing,
+  return changeTarget(whole, {
+    ...{ root: places.root, dryRun, env, force },
     change: (current) => {
       refuseTarget(stateOf(current, target), { current, target, force });
       return placeBody(current, body, target).bytes;

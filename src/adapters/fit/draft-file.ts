@@ -46,7 +46,8 @@ export interface Settings {
 /** Of adapters that share a file the smallest budget and the lowest verbosity rule. */
 export function settingsOf(adapters: readonly Adapter[], options: DraftOptions): Settings {
   const levels = adapters.map(
-    (adapter) => options.verbosity ?? options.verbosityOf[adapter.id] ?? adapter.verbosity ?? "full",
+    (adapter) =>
+      options.verbosity ?? ownValue(options.verbosityOf, adapter.id) ?? adapter.verbosity ?? "full",
   );
   const inBytes = (budget: Budget) => budget.value * (budget.unit === "tokens" ? 4 : 1);
   const budgets = adapters
@@ -186,4 +187,9 @@ const rendered = new WeakMap<DraftOptions["content"], Map<string, string>>();
 
 function renderBody(format: Adapter["format"], markdown: string): string {
   return format === "plain-prose" ? toPlainProse(markdown) : markdown;
+}
+
+/** An adapter may be called `constructor`. */
+function ownValue<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
 }

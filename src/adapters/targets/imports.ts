@@ -4,12 +4,12 @@ import { dirname, resolve } from "node:path";
 import { findBlock, fromByteString, scanLines } from "../../text/index.ts";
 import type { FileTarget, Places } from "./targets.ts";
 
-/** The targets that import another one, with the path of that other. Of two that import each other the first keeps its block. */
+/** The targets that import another one, with that other. Of two that import each other the first keeps its block. */
 export async function findImports(
   targets: readonly FileTarget[],
   { home }: Places,
-): Promise<Map<FileTarget, string>> {
-  const imports = new Map<FileTarget, string>();
+): Promise<Map<FileTarget, FileTarget>> {
+  const imports = new Map<FileTarget, FileTarget>();
   for (const target of targets) {
     if (!target.adapters.some((adapter) => adapter.imports)) continue;
     const file = await readFile(target.realPath, "latin1").catch(() => "");
@@ -17,7 +17,7 @@ export async function findImports(
     const imported = targets.find(
       (other) => other !== target && !imports.has(other) && paths.includes(other.realPath),
     );
-    if (imported !== undefined) imports.set(target, imported.path);
+    if (imported !== undefined) imports.set(target, imported);
   }
   return imports;
 }

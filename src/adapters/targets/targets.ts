@@ -15,6 +15,8 @@ export interface Places {
 export interface FileTarget {
   /** As the first adapter names it, absolute. */
   readonly path: string;
+  /** All names that it has: a link's own name is in another chain of files. */
+  readonly names: readonly string[];
   /** With its links resolved. */
   readonly realPath: string;
   readonly target: AdapterTarget;
@@ -25,16 +27,21 @@ export interface FileTarget {
 
 /** Adapters that name the same section of the same file share one target, also where one name is a link to the other. */
 export async function fileTargets(adapters: readonly Adapter[], places: Places): Promise<FileTarget[]> {
-  const byKey = new Map<string, Omit<FileTarget, "limits"> & { adapters: Adapter[] }>();
-  for (const adapter of adapters.filter(({ type }) => type === "file-inject")) {
+  const byKey = new Map<string, Omit<FileTarget, "limits"> & { adapters: Adapter[]; names: string[] }>();
+  const files = adapters.filter(({ type }) => type === "file-inject");
+  // By id, so that the order in which tools were named changes nothing.
+  for (const adapter of files.sort((a, b) => (a.id < b.id ? -1 : 1))) {
     for (const target of adapter.targets.filter(({ scope }) => scope === places.scope)) {
       const path = resolveTargetPath(target.path, places);
       // A circle of links stays itself: writing it is refused later, with the reason.
       const realPath = await followLinks(path).catch(() => path);
       const key = JSON.stringify([realPath, target.mode === "replace-file" ? null : target.section]);
       const known = byKey.get(key);
-      if (known === undefined) byKey.set(key, { path, realPath, target, adapters: [adapter] });
-      else if (!known.adapters.includes(adapter)) known.adapters.push(adapter);
+      if (known === undefined) byKey.set(key, { path, names: [path], realPath, target, adapters: [adapter] });
+      else {
+        known.names.push(path);
+        if (!known.adapters.includes(adapter)) known.adapters.push(adapter);
+      }
     }
   }
   const targets = [...byKey.values()];
@@ -58,7 +65,7 @@ export function exportTarget(adapter: Adapter, places: Places): FileTarget | und
   if (type !== "file-export" || exportPath === undefined || places.scope !== "global") return undefined;
   const path = resolveTargetPath(exportPath, places);
   const target = { scope: "global", path: exportPath, mode: "replace-file", section: "context" } as const;
-  return { path, realPath: path, target, adapters: [adapter], limits: [] };
+  return { path, names: [path], realPath: path, target, adapters: [adapter], limits: [] };
 }
 
 export function resolveTargetPath(path: string, { root, home }: Places): string {

@@ -4,6 +4,8 @@ import {
   type Adapter,
   chooseAdapters,
   type EngineOptions,
+  type LoadedPacks,
+  type LoadPacksOptions,
   loadPacks,
   type Scope,
 } from "../../adapters/index.ts";
@@ -20,7 +22,6 @@ import {
 } from "../../workspace/index.ts";
 import { chooseCounters } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
-import type { Output } from "../output.ts";
 
 export interface InjectFlags {
   readonly scope?: string | undefined;
@@ -35,6 +36,7 @@ export interface InjectFlags {
   readonly "on-overflow"?: string | undefined;
   readonly content?: string | undefined;
   readonly force?: boolean | undefined;
+  readonly uninstall?: boolean | undefined;
 }
 
 export interface Prepared {
@@ -51,7 +53,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   const place = scope === "global" ? home : cwd;
   const root = scope === "global" ? home : projectRoot(cwd, home);
   const { values: config } = await loadConfig({ cwd: place, env });
-  const loaded = await loadPacks({
+  const loaded = await loadFor(call, {
     config,
     scope,
     root,
@@ -60,7 +62,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
     profile: options.profile,
     language: options.lang,
   });
-  refuseProblems(loaded.problems, { cwd, output });
+  tellProblems(loaded.problems, call);
   const places = { scope, root, home };
   const chosen = await chooseAdapters(loaded.adapters, {
     tools: options.tool ?? config.tools,
@@ -101,15 +103,30 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   };
 }
 
-/** Every problem is told; with an error among them nothing may be written anywhere. */
-function refuseProblems(
+/** Whoever takes our blocks away must not need the company's server for it. */
+async function loadFor(
+  { options, output }: Call<InjectFlags>,
+  content: LoadPacksOptions,
+): Promise<LoadedPacks> {
+  try {
+    return await loadPacks(content);
+  } catch (error) {
+    if (options.uninstall !== true || content.config.company === undefined) throw error;
+    output.note(`going on without the company's layer: ${(error as Error).message}`);
+    return loadPacks({ ...content, config: { ...content.config, company: undefined } });
+  }
+}
+
+/** Every problem is told; with an error among them nothing may be written anywhere, only taken away. */
+function tellProblems(
   problems: readonly ContentProblem[],
-  { cwd, output }: { readonly cwd: string; readonly output: Output },
+  { cwd, options, output }: Call<InjectFlags>,
 ): void {
   const line = (problem: ContentProblem) =>
     `${relative(cwd, problem.file)}:${problem.line}: ${problem.message}`;
-  for (const problem of problems) if (problem.severity === "warning") output.note(line(problem));
-  const [first, ...rest] = problems.filter((problem) => problem.severity === "error");
+  const isFatal = ({ severity }: ContentProblem) => severity === "error" && options.uninstall !== true;
+  for (const problem of problems) if (!isFatal(problem)) output.note(line(problem));
+  const [first, ...rest] = problems.filter(isFatal);
   if (first === undefined) return;
   throw new ContextError("invalid_content", [first.message, ...rest.map(line)].join("\n"), {
     file: relative(cwd, first.file),

@@ -22,7 +22,8 @@ export interface Fact {
 }
 
 const newestChangelogLines = 3;
-const maxNoteBytes = 500;
+/** Longer notes would push out the packs. */
+export const maxNoteBytes: number = 500;
 
 /** Packs come out in the order given. Ends with exactly one line break. */
 export function renderContext(packs: readonly Pack[], options: RenderOptions): string {
@@ -130,8 +131,9 @@ function renderPatterns(packs: readonly Pack[]): string[] {
 }
 
 function renderLearning(packs: readonly Pack[]): string[] {
-  const rows = packs
-    .flatMap(({ learning }) => learning)
+  // Two packs may recommend the same course.
+  const courses = new Map(packs.flatMap(({ learning }) => learning).map((course) => [course.slug, course]));
+  const rows = [...courses.values()]
     .filter(({ featured }) => featured)
     .map(({ title, url, level, hours }) => [
       `[${escapeLinkText(title)}](${url})`,
