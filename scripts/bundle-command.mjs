@@ -1,6 +1,6 @@
 /** Joins what the command loads into few files: reading a hundred small modules took longer than the work of most commands.
  *  The modules of dist/ stay as they are, for the library's doors and for tests; dist/cli/main.js then loads dist/cli/bundle/. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { rolldown } from "rolldown";
 
@@ -14,8 +14,8 @@ export async function bundleCommand(dist) {
   const build = await rolldown({
     input: main,
     platform: "node",
-    plugins: [{ name: "direct-builtins", renderChunk: importBuiltinsDirectly }],
-    external: (id) => !id.startsWith(".") && !id.startsWith("/"),
+    plugins: [{ name: "quick-start", renderChunk: importBuiltinsDirectly, load: withoutLanguages }],
+    external: (id) => !isOwn(id) && !bundled.includes(id),
     logLevel: "silent",
   });
   await build.write({
@@ -33,6 +33,25 @@ export async function bundleCommand(dist) {
     },
   });
   await build.close();
+  writeFileSync(join(dist, "cli/bundle/LICENSES.txt"), bundled.map(licenceOf).join("\n\n"));
+}
+
+function isOwn(id) {
+  return id.startsWith(".") || id.startsWith("/");
+}
+
+/** Each is a hundred files or so, and read whenever a project has packs or a configuration of its own. */
+const bundled = ["zod", "yaml", "ignore", "diff"];
+
+function licenceOf(name) {
+  const folder = new URL(`../node_modules/${name}/`, import.meta.url);
+  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+  return `${name}\n\n${readFileSync(new URL(file, folder), "utf8").trim()}`;
+}
+
+/** zod brings its messages in fifty languages; ours are our own. */
+function withoutLanguages(id) {
+  return /\/zod\/v4\/locales\/index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
 }
 
 /** An import of a built-in module makes Node read every one of its exports, lazily loaded ones too, which takes longer than the

@@ -38,6 +38,7 @@ const packs = {
     "layers",
     "loadLint",
     "loadPackSchemas",
+    "maxNoteBytes",
     "mergeLayers",
     "orderPacks",
     "packTextName",

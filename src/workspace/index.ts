@@ -13,6 +13,7 @@ export {
   type FileChange,
 } from "./files/change-file.ts";
 export { listFiles } from "./files/list-files.ts";
+export { readRegularFile } from "./files/read-regular-file.ts";
 export {
   readTextFile,
   readTextStream,

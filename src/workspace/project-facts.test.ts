@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,4 +49,9 @@ it("names every language of a mixed project, in a fixed order", async () => {
     "Package manager": "uv, go",
     "Test command": "uv run pytest, go test ./...",
   });
+});
+
+it("does not wait for the writer of a pipe", { timeout: 5_000 }, async () => {
+  execFileSync("mkfifo", [join(root, "package.json")]);
+  expect(await factsOf({})).toEqual({ Language: "JavaScript", "Package manager": "npm" });
 });

@@ -1,6 +1,7 @@
 /** What a project says about itself: its languages, package managers and test commands, by the files in its root. */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { readRegularFile } from "./files/read-regular-file.ts";
 
 export interface ProjectFact {
   readonly name: string;
@@ -10,8 +11,10 @@ export interface ProjectFact {
 /** The same files give the same facts; a project of several languages has several values. */
 export async function detectFacts(root: string): Promise<ProjectFact[]> {
   const names = new Set(await readdir(root).catch(() => []));
-  const read = (name: string) =>
-    names.has(name) ? readFile(join(root, name), "utf8").catch(() => "") : Promise.resolve("");
+  const read = async (name: string) => {
+    const file = names.has(name) ? await readRegularFile(join(root, name)) : undefined;
+    return Buffer.isBuffer(file) ? file.toString("utf8") : "";
+  };
   const stacks: Stack[] = [];
   for (const detect of detectors) {
     const stack = await detect({ has: (name) => names.has(name), read });
@@ -36,7 +39,7 @@ interface Stack {
 
 interface Root {
   has(name: string): boolean;
-  /** Empty when the file is not there. */
+  /** Empty when the file is not there or cannot be read. */
   read(name: string): Promise<string>;
 }
 

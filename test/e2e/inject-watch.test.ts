@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createProject, type InjectProject } from "./inject-project.ts";
@@ -51,4 +51,66 @@ test("a changed pack is injected again, a mistake is told and mended, and an int
   }
   expect(await exited).toEqual([130, null]);
   expect(await project.run(["inject", "--check", "--tool", "claude-code"])).toMatchObject({ code: 0 });
+});
+
+/** Runs the command until `act` is through, and gives what it said on standard error. */
+async function whileWatching(args: readonly string[], act: (errors: () => string) => Promise<void>) {
+  const child = spawn(process.execPath, [mainFile, "inject", "--watch", ...args], {
+    cwd: project.cwd,
+    env: project.env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const exited = once(child, "exit");
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors += text;
+  });
+  try {
+    await until(() => errors.includes("stop with Ctrl-C") || child.exitCode !== null);
+    await act(() => errors);
+  } finally {
+    child.kill("SIGINT");
+  }
+  expect(await exited).toEqual([130, null]);
+}
+
+function writePack(directory: string, text: string): void {
+  const folder = join(directory, "packs/own");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "pack.yaml"), "id: own\nname: own\ndescription: d\ntags: [t]\nweight: 500\n");
+  writeFileSync(join(folder, "context.md"), `## Own\n\n${text}\n`);
+}
+
+const shows = (path: string, text: string) => () =>
+  existsSync(path) && readFileSync(path, "utf8").includes(text);
+
+test("the user's folder may be made later", { timeout: 60_000 }, async () => {
+  const file = join(project.home, ".claude/CLAUDE.md");
+  await whileWatching(["--global", "--tool", "claude-code"], async (errors) => {
+    await until(shows(file, "plimsoll:start"));
+    writePack(join(project.home, ".config/plimsoll"), "First.");
+    await until(shows(file, "First."));
+    writePack(join(project.home, ".config/plimsoll"), "Second.");
+    await until(shows(file, "Second."));
+    expect(errors()).not.toContain("ENOENT");
+  });
+});
+
+test("a company's directory and what --content names are watched", {
+  timeout: 60_000,
+}, async () => {
+  const beside = (name: string) => join(dirname(project.cwd), name);
+  writePack(beside("company"), "Company one.");
+  writePack(beside("content"), "Content.");
+  project.put(".plimsoll/config.yaml", "company: { source: ../company }\n");
+  const file = join(project.cwd, "CLAUDE.md");
+  await whileWatching(["--tool", "claude-code", "--content", "../content"], async () => {
+    await until(shows(file, "Company one."));
+    writePack(beside("company"), "Company two.");
+    await until(shows(file, "Company two."));
+    mkdirSync(join(beside("content"), "packs/more"));
+    writeFileSync(join(beside("content"), "packs/more/context.md"), "## More\n\nMore text.\n");
+    writeFileSync(join(beside("content"), "packs/more/pack.yaml"), "id: more\nweight: 400\nbase: true\n");
+    await until(shows(file, "More text."));
+  });
 });

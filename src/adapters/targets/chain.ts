@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { exists, upward } from "../../workspace/index.ts";
+import { exists, readRegularFile, upward } from "../../workspace/index.ts";
 import type { FileTarget } from "./targets.ts";
 
 /** Texts of the files of the same name above the target, up to the repository's root: a tool whose limit is on the chain reads them
@@ -22,6 +21,6 @@ async function filesAbove(path: string): Promise<string[]> {
 }
 
 async function readAll(files: readonly string[]): Promise<string[]> {
-  const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
-  return texts.filter((text) => text !== "");
+  const read = await Promise.all(files.map((file) => readRegularFile(file)));
+  return read.flatMap((file) => (Buffer.isBuffer(file) && file.length > 0 ? [file.toString("utf8")] : []));
 }

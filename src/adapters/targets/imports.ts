@@ -1,7 +1,7 @@
 /** A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows the other's block: it gets none of its own. */
-import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { findBlock, fromByteString, scanLines } from "../../text/index.ts";
+import { readRegularFile } from "../../workspace/index.ts";
 import type { FileTarget, Places } from "./targets.ts";
 
 /** The targets that import another one, with that other. Of two that import each other the first keeps its block. */
@@ -12,7 +12,8 @@ export async function findImports(
   const imports = new Map<FileTarget, FileTarget>();
   for (const target of targets) {
     if (!target.adapters.some((adapter) => adapter.imports)) continue;
-    const file = await readFile(target.realPath, "latin1").catch(() => "");
+    const read = await readRegularFile(target.realPath);
+    const file = Buffer.isBuffer(read) ? read.toString("latin1") : "";
     const paths = importedPaths(fromByteString(withoutBlock(file, target)), { file: target.realPath, home });
     const imported = targets.find(
       (other) => other !== target && !imports.has(other) && paths.includes(other.realPath),

@@ -4,17 +4,15 @@ import {
   copyToClipboard,
   draftClip,
   injectFiles,
-  isEnforced,
-  type LimitUse,
   type TargetResult,
 } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
 import { createCounter } from "../../tokens/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { formatNumber } from "../table.ts";
-import { budgetProblem } from "./budget-problem.ts";
 import { type Prepared, shownPath } from "./prepare.ts";
 import { adapterRows, renderChanges, renderStats } from "./report.ts";
+import { tellFindings } from "./tell-findings.ts";
 import { createDiff } from "./unified-diff.ts";
 
 type InjectCall = Call<{
@@ -39,7 +37,7 @@ export async function runInject({ engine }: Prepared, call: InjectCall): Promise
   const shown = (path: string) => shownPath(path, cwd, env);
   const diffOf = dryRun ? await createDiff(shown) : undefined;
   if (options.tool !== undefined) tellAbsent(engine, call);
-  tellFindings([...files, ...clips], { call, shown });
+  for (const result of [...files, ...clips]) tellFindings(result, { output, shown });
   const rows = adapterRows(engine.adapters, [...files, ...clips], {
     shown,
     counter: engine.counter.name,
@@ -117,48 +115,6 @@ function tellAbsent({ adapters, places: { scope } }: Prepared["engine"], { outpu
     if (type !== "file-inject" || targets.some((target) => target.scope === scope)) continue;
     output.problem(`${id} has no file ${scope === "global" ? "under HOME" : "in a project"}`);
   }
-}
-
-/** What could not be done, and limits that a tool only warns or advises about. */
-function tellFindings(
-  results: readonly (TargetResult | ClipResult)[],
-  { call: { output }, shown }: { call: InjectCall; shown: (path: string) => string },
-): void {
-  for (const result of results) {
-    const owners = "adapters" in result ? result.adapters : [result.adapter];
-    const ids = owners.map(({ id }) => id).join(", ");
-    const excess = budgetProblem(result, owners);
-    if (excess !== undefined) output.problem(excess);
-    if (result.problem !== undefined) output.problem(describe(result.problem, shown));
-    if ("path" in result && result.adapters.length > 1 && result.budget !== undefined) {
-      output.note(`${shown(result.path)} is shared by ${ids}: the smallest budget rules`);
-    }
-    const gaveWay = result.thinned.length > 0 || result.dropped.some(({ reason }) => reason === "budget");
-    if (result.status === "ok" && result.budget === undefined && gaveWay)
-      tellTightest(result.limits, ids, output);
-    for (const use of result.limits) tellLimit(use, ids, output);
-  }
-}
-
-/** Without a budget it was the tool's own limit that packs gave way to. */
-function tellTightest(limits: readonly LimitUse[], ids: string, output: InjectCall["output"]): void {
-  const hard = limits.filter(({ limit }) => isEnforced(limit));
-  const tightest = hard.sort((a, b) => b.used / b.limit.value - a.used / a.limit.value)[0]?.limit;
-  if (tightest === undefined) return;
-  output.note(
-    `${ids}: fitted to ${formatNumber(tightest.value)} ${tightest.unit} in a ${tightest.scope}, the tool's own limit`,
-  );
-}
-
-function tellLimit({ limit, used, exceeded }: LimitUse, ids: string, output: InjectCall["output"]): void {
-  if (!exceeded || isEnforced(limit)) return;
-  const what = `${formatNumber(used)} ${limit.unit}, ${formatNumber(limit.value)} is its ${limit.kind} limit`;
-  output.note(`${ids}: ${what} (${limit.evidence}${limit.note === undefined ? "" : `: ${limit.note}`})`);
-}
-
-function describe({ file, line, message, hint }: ContextError, shown: (path: string) => string): string {
-  const place = file === undefined ? "" : `${shown(file)}${line === undefined ? "" : `:${line}`}: `;
-  return `${place}${message}${hint === undefined ? "" : `. ${hint}`}`;
 }
 
 /** The default formula sees less than current models do; people should know before they set a budget. */

@@ -1,7 +1,7 @@
 import { isAbsolute, join, relative } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { configDirectory, type Environment, homeDirectory } from "../directories.ts";
-import { readTextFile } from "../files/read-text.ts";
+import { readRegularText } from "../files/read-regular-file.ts";
 import { exists, upward } from "../files/upward.ts";
 import { type Config, defaultConfig } from "./config.ts";
 import type { ConfigFile, ConfigProblem } from "./config-file.ts";
@@ -70,7 +70,7 @@ function fromHome(home: string, path: string): string {
 }
 
 async function readLayer(place: Place): Promise<Layer> {
-  const read = await readTextFile(place.path);
+  const read = await readRegularText(place.path);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: place.file });
   const { parseConfigFile } = await import("./config-file.ts");
   return { ...place, ...parseConfigFile(read.text) };

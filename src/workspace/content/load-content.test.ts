@@ -357,3 +357,17 @@ test("a directory that is not there is empty, unless the user named it", async (
   });
   expect((await load(content({ a: "" }), { required: true })).problems[0]?.message).toContain("packs/");
 });
+
+test("a file in place of a directory is told, whoever named it", async () => {
+  const file = join(content({ a: "" }), "a");
+  for (const required of [true, false]) {
+    expect((await load(file, { required })).problems).toMatchObject([{ file, message: "is no directory" }]);
+  }
+  expect((await load(join(file, "b"), { required: true })).problems).toMatchObject([
+    { message: "is no directory" },
+  ]);
+  expect((await load(join(file, "b"))).problems).toEqual([]);
+  const circle = content({});
+  symlinkSync("loop", join(circle, "loop"));
+  expect((await load(join(circle, "loop"))).problems[0]?.message).toContain("in a circle");
+});

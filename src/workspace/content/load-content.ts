@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
 import type { Layer, PackLayer, Profile } from "../../packs/index.ts";
+import { reasonOf } from "../files/read-text.ts";
 import type { ContentLayer } from "./content-layer.ts";
 import type { ContentProblem, Severity } from "./content-problem.ts";
 
@@ -58,19 +59,33 @@ export async function loadContent<Adapter extends { readonly id: string }>({
 const contentFolders = ["packs", "profiles", "adapters"];
 
 function hasContent({ directory }: LayerDirectory): boolean {
-  return contentFolders.some((folder) => isDirectory(join(directory, folder)));
+  return contentFolders.some((folder) => lookAt(join(directory, folder)) === "directory");
 }
 
+/** A directory that nobody named may be missing; something else in its place is a mistake in any case. */
 function missingDirectory(layer: LayerDirectory): ContentProblem[] {
-  if (layer.required !== true || hasContent(layer)) return [];
-  const message = isDirectory(layer.directory)
-    ? `holds no content: none of ${contentFolders.map((folder) => `${folder}/`).join(", ")} is in it`
-    : "is no directory";
+  const isRequired = layer.required === true;
+  const found = lookAt(layer.directory);
+  if (found === "directory" ? !isRequired || hasContent(layer) : found === "nothing" && !isRequired)
+    return [];
+  const messages: Readonly<Record<string, string>> = {
+    directory: `holds no content: none of ${contentFolders.map((folder) => `${folder}/`).join(", ")} is in it`,
+    nothing: "is no directory",
+  };
+  const message = messages[found] ?? found;
   return [{ file: layer.directory, line: 1, severity: "error", rule: "no-content", message }];
 }
 
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+/** `directory`, `nothing`, or in a person's words what keeps it from being used. */
+function lookAt(path: string): string {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return "nothing";
+    return stats.isDirectory() ? "directory" : "is no directory";
+  } catch (error) {
+    // Below a file there is nothing.
+    return (error as NodeJS.ErrnoException).code === "ENOTDIR" ? "nothing" : reasonOf(error);
+  }
 }
 
 function lastOfEachId<Entry extends { readonly id: string }>(entries: readonly Entry[]): Entry[] {

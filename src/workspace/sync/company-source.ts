@@ -39,9 +39,9 @@ export function readCompanySource({ source, revision }: Company, { root, env }: 
     : { kind: "directory", path };
 }
 
-/** An address for people: without the password that may be in it. */
+/** An address, or a text with addresses, for people: without the passwords that may be in it, which may hold an `@` themselves. */
 export function shownSource(source: string): string {
-  return source.replace(/^(\w[\w+.-]*:\/\/)[^/@]*@/, "$1");
+  return source.replace(/(\w[\w+.-]*:\/\/)[^/]*@/g, "$1");
 }
 
 function refuseOption(key: string, value: string): void {

@@ -23,7 +23,7 @@ export async function fetchGitTree({ url, revision, directory, env }: TreeReques
   const created = await git("init", "--quiet", "--template=");
   if (!created.ok) return { reason: created.reason };
   const fetched = await fetchRevision(git, url, revision);
-  if (!fetched.ok) return { reason: fetched.reason.replaceAll(url, shownSource(url)) };
+  if (!fetched.ok) return { reason: shownSource(fetched.reason) };
   const wanted = fetched.reference;
   const commit = await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${wanted}^{commit}`);
   if (!commit.ok) return { reason: `has no revision "${revision}"` };

@@ -20,10 +20,19 @@ export function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Explai
 }
 
 function unknownKey(path: readonly PropertyKey[], key: string, schema: z.ZodType): Explained {
-  const allowed = allowedKeys(z.toJSONSchema(schema, { io: "input" }), path);
+  const allowed = allowedKeys(jsonSchemaOf(schema), path);
   const meant = didYouMean(key, allowed) ?? `Allowed are ${allowed.join(", ")}.`;
   const here = [...path, key];
   return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
+}
+
+const jsonSchemas = new WeakMap<z.ZodType, object>();
+
+/** Made once a schema: it takes longer than all the rest. */
+function jsonSchemaOf(schema: z.ZodType): object {
+  const known = jsonSchemas.get(schema) ?? z.toJSONSchema(schema, { io: "input" });
+  jsonSchemas.set(schema, known);
+  return known;
 }
 
 interface Place {

@@ -56,6 +56,7 @@ test("anchors and merge keys work", () => {
 
 test.each([
   ["a key twice", "name: a\nname: b\n"],
+  ["a key twice within brackets of a list", "list: [{id: a, id: b}]\n"],
   ["an alias that leads nowhere", "name: *none\n"],
   ["two documents", "name: a\n---\nname: b\n"],
   [
@@ -81,4 +82,17 @@ test.each([
 
 test("brackets in texts are no nesting", () => {
   expect(parse(`name: "${"[]{}".repeat(1_000)}"`).problems).toEqual([]);
+});
+
+test("of very many problems the first hundred are told, errors before unknown keys, and soon", () => {
+  const keys = Array.from({ length: 20_000 }, (_, index) => `k${index}: 1\n`).join("");
+  const start = performance.now();
+  const { problems } = parseYamlDocument(`${keys}level: x\n`, schema);
+  expect(performance.now() - start).toBeLessThan(3_000);
+  expect(problems).toHaveLength(101);
+  expect(problems.at(-2)).toMatchObject({ rule: "invalid-value", line: 20_001 });
+  expect(problems.at(-1)).toMatchObject({ rule: "unknown-key", message: "… and 19901 more" });
+  const twice = parseYamlDocument("a: 1\n".repeat(300), schema).problems;
+  expect(twice).toHaveLength(101);
+  expect(twice.at(-1)).toMatchObject({ rule: "malformed-yaml", message: "… and 199 more" });
 });

@@ -1,5 +1,17 @@
 /** One YAML file held against a schema: its value and all that is wrong with it, each with its line. Loads yaml. */
-import { type ErrorCode, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+  type YAMLError,
+} from "yaml";
 import type { z } from "zod";
 import { explainIssue } from "./explain-issue.ts";
 import { repairValue } from "./repair-value.ts";
@@ -22,9 +34,9 @@ export interface YamlProblem {
 
 /** Unknown keys are reported and left out: the caller decides how bad that is. An empty file is an empty list or mapping. */
 export function parseYamlDocument<Value>(text: string, schema: z.ZodType<Value>): YamlDocument<Value> {
-  const { contents, input, problems, lineOf } = readYaml(text);
+  const { document, input, problems, lineOf } = readYaml(text);
   if (problems.length > 0) return { value: undefined, problems, lineOf };
-  const repaired = repairValue(input, schema, (path) => sourceAt(contents, path));
+  const repaired = repairValue(input, schema, (path) => sourceAt(document?.contents, path));
   return { value: repaired.value, problems: explainIssues(repaired.issues, schema, lineOf), lineOf };
 }
 
@@ -33,18 +45,44 @@ export function checkYaml(text: string): readonly YamlProblem[] {
   return readYaml(text).problems;
 }
 
-/** What a schema finds wrong, in the order of the lines. */
+/** Nobody reads more of one file, and a list of any length is slow to make. */
+const mostProblems = 100;
+
+/** What a schema finds wrong, in the order of the lines. Where there are too many, unknown keys are left out first: they may be no errors. */
 export function explainIssues(
   issues: readonly z.core.$ZodIssue[],
   schema: z.ZodType,
   lineOf: (path: readonly PropertyKey[]) => number,
 ): YamlProblem[] {
-  const explained = issues.flatMap((issue) => explainIssue(issue, schema));
-  return explained.map((each) => ({ ...each, line: lineOf(each.path) })).sort((a, b) => a.line - b.line);
+  const single = issues.flatMap(oneKeyEach);
+  const ordered =
+    single.length <= mostProblems
+      ? single
+      : [...single.filter((issue) => !isUnknownKey(issue)), ...single.filter(isUnknownKey)];
+  const explained = ordered.slice(0, mostProblems).flatMap((issue) => explainIssue(issue, schema));
+  const problems = explained
+    .map((each) => ({ ...each, line: lineOf(each.path) }))
+    .sort((a, b) => a.line - b.line);
+  const left = ordered.slice(mostProblems);
+  return withRest(problems, left.length, left.every(isUnknownKey) ? "unknown-key" : "invalid-value");
+}
+
+function oneKeyEach(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  return issue.code === "unrecognized_keys" ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
+}
+
+function isUnknownKey({ code }: z.core.$ZodIssue): boolean {
+  return code === "unrecognized_keys";
+}
+
+function withRest(problems: YamlProblem[], count: number, rule: YamlProblem["rule"]): YamlProblem[] {
+  if (count === 0) return problems;
+  return [...problems, { path: [], line: problems.at(-1)!.line, rule, message: `… and ${count} more` }];
 }
 
 export interface ReadYaml {
-  readonly contents: unknown;
+  /** Undefined when it cannot even be parsed. */
+  readonly document: Document | undefined;
   /** Plain data; undefined when there are problems. */
   readonly input: unknown;
   readonly problems: readonly YamlProblem[];
@@ -60,22 +98,48 @@ export function readYaml(text: string): ReadYaml {
       lineCounter,
       prettyErrors: false,
       merge: true,
+      // The library compares every key with every other one.
+      uniqueKeys: false,
       logLevel: "error",
     });
     const { contents } = document;
     const lineOf = (path: readonly PropertyKey[]) => lineCounter.linePos(offsetOf(contents, path)).line || 1;
-    const problems = document.errors.map(({ pos, code, message }) =>
-      malformed(ownWords[code] ?? message, lineCounter.linePos(pos[0]).line || 1),
+    const errors = [...document.errors, ...repeatedKeys(document)].sort(
+      (one, two) => one.pos[0] - two.pos[0],
     );
-    return { contents, input: problems.length > 0 ? undefined : document.toJS(), problems, lineOf };
+    const told = errors
+      .slice(0, mostProblems)
+      .map(({ pos, code, message }) =>
+        malformed(ownWords[code] ?? message, lineCounter.linePos(pos[0]).line || 1),
+      );
+    const problems = withRest(told, errors.length - told.length, "malformed-yaml");
+    return { document, input: problems.length > 0 ? undefined : document.toJS(), problems, lineOf };
   } catch (error) {
     // An alias that leads nowhere, or that grows without end.
     return unreadable((error as Error).message);
   }
 }
 
+function repeatedKeys(document: Document): Pick<YAMLError, "pos" | "code" | "message">[] {
+  const repeated: Pick<YAMLError, "pos" | "code" | "message">[] = [];
+  visit(document, {
+    Map(_, { items }) {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const pos: [number, number] = [key.range?.[0] ?? 0, key.range?.[1] ?? 0];
+        if (known.has(key.value)) {
+          repeated.push({ pos, code: "DUPLICATE_KEY", message: "Map keys must be unique" });
+        }
+        known.add(key.value);
+      }
+    },
+  });
+  return repeated;
+}
+
 function unreadable(message: string): ReadYaml {
-  return { contents: undefined, input: undefined, problems: [malformed(message, 1)], lineOf: () => 1 };
+  return { document: undefined, input: undefined, problems: [malformed(message, 1)], lineOf: () => 1 };
 }
 
 /** Where the library speaks to programmers. */
