@@ -55,12 +55,16 @@ function withoutLanguages(id) {
 }
 
 /** An import of a built-in module makes Node read every one of its exports, lazily loaded ones too, which takes longer than the
- *  whole bundle does. Asked for directly, a module is just there. */
+ *  whole bundle does. Asked for directly, a module is just there. The first 22 releases of Node cannot be asked. */
 function importBuiltinsDirectly(code) {
-  return code.replace(/^import \{([^}]*)\} from "(node:[^"]+)";$/gm, (_, names, module) => {
-    const picked = names.replaceAll(" as ", ": ");
-    return `const {${picked}} = process.getBuiltinModule("${module}");`;
+  let found = false;
+  const direct = code.replace(/^import \{([^}]*)\} from "(node:[^"]+)";$/gm, (_, names, module) => {
+    found = true;
+    return `const {${names.replaceAll(" as ", ": ")}} = builtin("${module}");`;
   });
+  if (!found) return null;
+  const requiring = '(await import("node:module")).createRequire(import.meta.url)';
+  return `const builtin = process.getBuiltinModule ?? ${requiring};\n${direct}`;
 }
 
 /** `first` is what main.js itself needs. `common` is what most commands need and no package is reached from by static imports. */

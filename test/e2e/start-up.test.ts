@@ -1,4 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { mainFile } from "./run-plimsoll.ts";
 
@@ -25,3 +28,14 @@ function timeOf(args: readonly string[]): number {
 function median(times: readonly number[]): number {
   return [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
 }
+
+test("a Node without process.getBuiltinModule runs the command too", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plimsoll-old-node-"));
+  writeFileSync(join(folder, "old.cjs"), "process.getBuiltinModule = undefined;\n");
+  writeFileSync(join(folder, "a.txt"), "one\n");
+  const args = ["-r", join(folder, "old.cjs"), mainFile, "count", "a.txt", "--counter", "bytes/4"];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  rmSync(folder, { recursive: true });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout).toContain("a.txt");
+});
