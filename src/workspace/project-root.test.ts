@@ -16,15 +16,15 @@ function make(path: string): string {
 }
 
 test("the nearest folder with .plimsoll or .git is the root", () => {
-  make("home/work/.git");
-  make("home/work/part/.plimsoll");
-  expect(projectRoot(make("home/work/other/src"), join(root, "home"))).toBe(join(root, "home/work"));
-  expect(projectRoot(make("home/work/part/src"), join(root, "home"))).toBe(join(root, "home/work/part"));
+  make("home/team/.git");
+  make("home/team/part/.plimsoll");
+  expect(projectRoot(make("home/team/other/src"), join(root, "home"))).toBe(join(root, "home/team"));
+  expect(projectRoot(make("home/team/part/src"), join(root, "home"))).toBe(join(root, "home/team/part"));
 });
 
 test("without either the folder itself is the root, and nothing above HOME is looked at", () => {
   make(".git");
-  const cwd = make("home/work");
+  const cwd = make("home/team");
   expect(projectRoot(cwd, join(root, "home"))).toBe(cwd);
   expect(projectRoot(cwd, `${join(root, "home")}/`)).toBe(cwd);
   expect(projectRoot(`${cwd}/`, join(root, "elsewhere"))).toBe(root);

@@ -19,6 +19,7 @@ type InjectCall = Call<{
   readonly "dry-run"?: boolean | undefined;
   readonly stats?: boolean | undefined;
   readonly tool?: readonly string[] | undefined;
+  readonly content?: string | undefined;
 }>;
 
 export async function runInject({ engine }: Prepared, call: InjectCall): Promise<CommandResult> {
@@ -61,14 +62,16 @@ type Clip = ClipResult & { readonly copied: string };
 /** Clipboard and exports belong to a person, not to a project. */
 async function clipsOf(
   { engine, dryRun }: { engine: Prepared["engine"]; dryRun: boolean },
-  { env, output }: InjectCall,
+  { env, options, output }: InjectCall,
 ): Promise<Clip[]> {
   const adapters = engine.adapters.filter(
     ({ type }) => type === "clipboard-export" || type === "file-export",
   );
   if (engine.places.scope === "project") {
     const ids = adapters.map(({ id }) => id).join(",");
-    if (ids !== "") output.note(`not for a project: ${ids}. Run plimsoll inject --global --tool ${ids}`);
+    const content = options.content === undefined ? "" : ` --content ${options.content}`;
+    if (ids !== "")
+      output.note(`not for a project: ${ids}. Run plimsoll inject --global${content} --tool ${ids}`);
     return [];
   }
   const clips: Clip[] = [];
