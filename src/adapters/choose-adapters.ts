@@ -1,8 +1,7 @@
 /** Which AI tools a run is for: those that were asked for, else those that are in use here. */
-import { stat } from "node:fs/promises";
 import { ContextError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
-import type { Environment } from "../workspace/index.ts";
+import { type Environment, exists } from "../workspace/index.ts";
 import type { Adapter, Scope } from "./adapter.ts";
 import { findCommand } from "./clips/clipboard.ts";
 import { type Places, resolveTargetPath } from "./targets/targets.ts";
@@ -69,11 +68,4 @@ async function isInUse(adapter: Adapter, { places, env }: Choice): Promise<boole
       return true;
   }
   return false;
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -14,14 +14,18 @@ export function reportError(error: unknown, output: Output): ExitCode {
   output.settle();
   if (!(error instanceof ContextError)) return reportBug(error, output);
   const { code, message, hint, file, line } = error;
-  output.problem(describe(error));
+  output.problem(describeError(error));
   if (output.json) printJson(output, { code, message, hint: hint ?? null, file, line });
   return usageCodes.includes(code) ? exitCodes.usage : exitCodes.failed;
 }
 
 /** `file:line: message`, then what to do: in the same line where there is only one. */
-function describe({ message, hint, file, line }: ContextError): string {
-  const place = file === undefined ? "" : `${printable(file)}${line === undefined ? "" : `:${line}`}: `;
+export function describeError(
+  { message, hint, file, line }: ContextError,
+  shown: (path: string) => string = (path) => path,
+): string {
+  const place =
+    file === undefined ? "" : `${printable(shown(file))}${line === undefined ? "" : `:${line}`}: `;
   const advice = hint === undefined ? "" : `${message.includes("\n") ? "\n" : ". "}${hint}`;
   return printableLines(`${place}${message}${advice}`);
 }

@@ -8,6 +8,7 @@ import { changeFile, homeDirectory, projectRoot, readEmbeddedContent } from "../
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { shownPath } from "../inject/prepare.ts";
 import { sampleConfig, sampleContext, samplePackFile } from "../packs/sample-files.ts";
+import { describeError } from "../report-error.ts";
 
 export const initCommand: Command = defineCommand({
   options: {},
@@ -96,8 +97,7 @@ async function createFile(
     return { path: shown, state: written ? "created" : "kept" };
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
-    const hint = error.hint === undefined ? "" : `. ${error.hint}`;
-    return { path: shown, state: "failed", problem: printable(`${shown}: ${error.message}${hint}`) };
+    return { path: shown, state: "failed", problem: describeError(error, () => shown) };
   }
 }
 

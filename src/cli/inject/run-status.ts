@@ -1,5 +1,6 @@
 import { injectionStatus } from "../../adapters/index.ts";
 import type { Call, CommandResult } from "../command.ts";
+import { describeError } from "../report-error.ts";
 import { budgetProblem } from "./budget-problem.ts";
 import { type Prepared, shownPath } from "./prepare.ts";
 import { renderStatus, statusRows } from "./status-report.ts";
@@ -12,7 +13,7 @@ export async function reportStatus(
   const states = await injectionStatus(engine);
   const shown = (path: string) => shownPath(path, cwd, env);
   for (const state of states) {
-    if (state.problem !== undefined) output.problem(`${shown(state.path)}: ${state.problem.message}`);
+    if (state.problem !== undefined) output.problem(describeError(state.problem, shown));
     const excess = budgetProblem(state, state.adapters);
     if (excess !== undefined) output.problem(excess);
   }

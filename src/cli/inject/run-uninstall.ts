@@ -1,5 +1,6 @@
 import { uninstallFiles } from "../../adapters/index.ts";
 import type { Call, CommandResult } from "../command.ts";
+import { describeError } from "../report-error.ts";
 import { type Prepared, shownPath } from "./prepare.ts";
 
 /** Without `--tool` every tool's files are looked at: what an earlier choice of tools left behind goes too. */
@@ -22,23 +23,11 @@ export async function runUninstall(
     dryRun,
   });
   const shown = (path: string) => shownPath(path, cwd, env);
-  for (const { problem, path } of results) {
-    if (problem === undefined) continue;
-    output.problem(
-      `${shown(path)}: ${problem.message}${problem.hint === undefined ? "" : `. ${problem.hint}`}`,
-    );
-  }
+  for (const { problem } of results) if (problem !== undefined) output.problem(describeError(problem, shown));
   const removed = results.filter(({ change }) => change !== undefined);
   const lines = removed.map(({ path, change }) => {
-    const verb =
-      change!.after === undefined
-        ? dryRun
-          ? "would delete"
-          : "deleted"
-        : dryRun
-          ? "would restore"
-          : "restored";
-    return `${shown(path)}: ${verb}`;
+    const verb = change!.after === undefined ? "delete" : "restore";
+    return `${shown(path)}: ${dryRun ? `would ${verb}` : `${verb}d`}`;
   });
   return {
     json: results.map(({ adapters: owners, path, change }) => ({

@@ -1,7 +1,7 @@
 /** What could not be done, what gave way, and limits that a tool only warns or advises about. */
 import { type ClipResult, isEnforced, type LimitUse, type TargetResult } from "../../adapters/index.ts";
-import type { ContextError } from "../../errors.ts";
 import type { Output } from "../output.ts";
+import { describeError } from "../report-error.ts";
 import { formatNumber } from "../table.ts";
 import { budgetProblem } from "./budget-problem.ts";
 
@@ -16,18 +16,13 @@ export function tellFindings(result: TargetResult | ClipResult, { output, shown 
   const ids = owners.map(({ id }) => id).join(", ");
   const excess = budgetProblem(result, owners);
   if (excess !== undefined) output.problem(excess);
-  if (result.problem !== undefined) output.problem(describe(result.problem, shown));
+  if (result.problem !== undefined) output.problem(describeError(result.problem, shown));
   if ("path" in result && owners.length > 1 && result.budget !== undefined) {
     output.note(`${shown(result.path)} is shared by ${ids}: the smallest budget rules`);
   }
   const tightest = result.budget === undefined && gaveWay(result) ? tightestLimit(result.limits) : undefined;
   if (tightest !== undefined) output.note(`${ids}: fitted to ${tightest}, the tool's own limit`);
   for (const use of result.limits) tellLimit(use, ids, output);
-}
-
-function describe({ file, line, message, hint }: ContextError, shown: Telling["shown"]): string {
-  const place = file === undefined ? "" : `${shown(file)}${line === undefined ? "" : `:${line}`}: `;
-  return `${place}${message}${hint === undefined ? "" : `. ${hint}`}`;
 }
 
 function gaveWay({ status, thinned, dropped }: TargetResult | ClipResult): boolean {

@@ -1,8 +1,9 @@
 /** Reads files of one layer and notes what is wrong with them. A file that cannot be used never throws: the others are looked at too. */
 import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
-import { basename, join, relative, sep } from "node:path";
+import { basename, join } from "node:path";
 import type { z } from "zod";
 import { decodeText, reasonOf } from "../files/read-text.ts";
+import { isInside } from "../files/resolve-target.ts";
 import { parseYamlDocument, type YamlDocument } from "../yaml/yaml-document.ts";
 import type { ContentProblem, Severity } from "./content-problem.ts";
 
@@ -49,7 +50,7 @@ export function readContentText(scope: ContentScope, file: string): string | und
 /** What is at the path behind links; undefined and reported if nothing usable is. */
 export function statContent(scope: ContentScope, path: string): Stats | undefined {
   try {
-    if (!scope.mayLeave && !isInside(realpathSync(scope.directory), realpathSync(path))) {
+    if (!scope.mayLeave && !isInside(realpathSync(path), realpathSync(scope.directory))) {
       const message = "is a symbolic link that leaves the content directory. Copy what it points to.";
       return report(scope, { file: path, rule: "outside-link", message });
     }
@@ -57,11 +58,6 @@ export function statContent(scope: ContentScope, path: string): Stats | undefine
   } catch (error) {
     return report(scope, { file: path, rule: "unreadable", message: reasonOf(error) });
   }
-}
-
-function isInside(directory: string, path: string): boolean {
-  const below = relative(directory, path);
-  return below !== ".." && !below.startsWith(`..${sep}`);
 }
 
 function decodeContent(scope: ContentScope, file: string): string | undefined {

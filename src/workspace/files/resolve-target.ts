@@ -33,7 +33,7 @@ export async function followLinks(path: string): Promise<string> {
   return isLink ? followLinks(resolve(directory, await readlink(path))) : join(directory, basename(path));
 }
 
-function isInside(path: string, directory: string): boolean {
+export function isInside(path: string, directory: string): boolean {
   const way = relative(directory, path);
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
