@@ -105,6 +105,14 @@ test("one killed while it cleared a dead lock, and claims of killed ones, are no
   expect(readdirSync(directory())).toEqual([]);
 });
 
+test("one killed right after it cleared a dead lock leaves nothing behind either", async () => {
+  const { file } = await heldLock();
+  const dead = `${deadPid()} - word ${hostname()}`;
+  for (const name of [`${file}.clear`, `${file}.clear.clear`]) writeFileSync(name, dead);
+  expect(await lock(async () => "mine", 0)).toBe("mine");
+  expect(readdirSync(directory())).toEqual([]);
+});
+
 test("the lock of another machine counts until it is old", async () => {
   const file = await leave(([pid, started, word]) => `${pid} ${started} ${word} elsewhere`);
   await expect(lock(async () => {}, 30)).rejects.toMatchObject({

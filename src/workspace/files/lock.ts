@@ -5,7 +5,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { link, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
@@ -26,7 +26,7 @@ export async function withLock<T>(name: string, options: LockOptions, action: ()
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await acquire(file, { claim, deadline });
-    await sweep(directory, file);
+    await sweep(file, { claim, deadline });
   } catch (error) {
     throw lockError(error, directory);
   }
@@ -116,13 +116,23 @@ async function release(file: string, claim: string): Promise<void> {
   if (holder?.claim === claim) await rm(file, { force: true });
 }
 
-/** Removes the claims of processes that were killed while they waited. */
-async function sweep(directory: string, file: string): Promise<void> {
+/** Removes what processes left that were killed while they waited, or while they cleared a lock. */
+async function sweep(file: string, attempt: Attempt): Promise<void> {
+  const directory = dirname(file);
   for (const entry of await readdir(directory)) {
     const path = join(directory, entry);
-    const pid = path.startsWith(`${file}.`) ? /\.(\d+)\.[^.]+$/.exec(entry)?.[1] : undefined;
-    if (pid !== undefined && !isAlive({ pid: Number(pid) })) await rm(path, { force: true });
+    if (path.startsWith(`${file}.`)) await removeLeftover(path, attempt);
   }
+}
+
+async function removeLeftover(path: string, attempt: Attempt): Promise<void> {
+  if (path.endsWith(".clear")) {
+    const holder = await readHolder(path);
+    if (holder?.isDead) await clear(path, holder, attempt);
+    return;
+  }
+  const pid = /\.(\d+)\.[^.]+$/.exec(path)?.[1];
+  if (pid !== undefined && !isAlive({ pid: Number(pid) })) await rm(path, { force: true });
 }
 
 function heldError({ pid, host }: Holder): ContextError {
