@@ -1,10 +1,11 @@
 import { ContextError } from "../errors.ts";
 import type { Counter } from "../tokens/index.ts";
-import { cacheOf } from "./count-cache.ts";
-import { type CountOptions, chooseFormat } from "./count-messages.ts";
+import { cacheOf } from "./cache/count-cache.ts";
+import { isUnchanged, takeSnapshot } from "./cache/snapshot.ts";
+import type { CountOptions } from "./count-parts.ts";
 import { fail, fieldsAt, nameOf } from "./fields.ts";
+import { chooseFormat } from "./formats/index.ts";
 import { type MessageFormat, type ToolChoice, toolChoices } from "./message-format.ts";
-import { isUnchanged, takeSnapshot } from "./snapshot.ts";
 
 export interface CountToolsOptions extends CountOptions {
   /** The `type` of the request's tool_choice. Absent: `auto`. */

@@ -28,9 +28,9 @@ export function jsonAt(value: unknown, path: string): string {
   }
 }
 
-export function roleAt(message: Fields, roles: readonly string[], path: string): string {
+export function roleAt<Role extends string>(message: Fields, roles: readonly Role[], path: string): Role {
   const role = stringAt(message, "role", path);
-  if (roles.includes(role)) return role;
+  if ((roles as readonly string[]).includes(role)) return role as Role;
   return fail(`${path}.role`, `"${role}" is no role of this format; roles are ${roles.join(", ")}`);
 }
 

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countMessage, countMessages } from "../count-messages.ts";
+import type { Fields } from "../fields.ts";
+import type { PartEdit } from "../message-format.ts";
 import { anthropicFormat } from "./anthropic.ts";
 import { characterCounter, testMessageFormat } from "./message-format.contract.ts";
 
@@ -129,6 +131,59 @@ describe("Anthropic blocks", () => {
   });
 });
 
+describe("edited Anthropic messages", () => {
+  const edit = (message: object, ...edits: [number, PartEdit][]) =>
+    anthropicFormat.edit(message as Fields, new Map(edits));
+  const replace = (text: string): PartEdit => ({ action: "replace", text });
+  const marker = { cache_control: { type: "ephemeral" } };
+
+  it("keep a plain string a string", () => {
+    expect(edit({ role: "user", content: "long", id: 1 }, [0, replace("[trimmed]")])).toEqual({
+      role: "user",
+      content: "[trimmed]",
+      id: 1,
+    });
+  });
+
+  it("have a result's images replaced with its text, its error and markers kept", () => {
+    const image = { type: "image", source: { type: "url", url: "u" } };
+    const result = { type: "tool_result", tool_use_id: "t", is_error: true, ...marker };
+    const message = {
+      role: "user",
+      content: [
+        { ...result, content: [image] },
+        { type: "text", text: "hi" },
+      ],
+    };
+    expect(edit(message, [0, replace("[trimmed]")])).toEqual({
+      role: "user",
+      content: [{ ...result, content: "[trimmed]" }, message.content[1]],
+    });
+    expect(edit(message, [1, { action: "drop" }])?.content).toEqual([message.content[0]]);
+  });
+
+  it("leave a call an object, with its id and name, and its neighbours as they are", () => {
+    const thinking = { type: "thinking", thinking: "hm", signature: "s" };
+    const call = { type: "tool_use", id: "t", name: "write", input: { text: "long" }, caller: "direct" };
+    const message = { role: "assistant", content: [thinking, call] };
+    const edited = edit(message, [1, replace("[trimmed]")]) as { content: object[] };
+    expect(edited.content).toEqual([thinking, { ...call, input: { trimmed: "[trimmed]" } }]);
+    expect(edited.content[0]).toBe(thinking);
+  });
+
+  it("know every kind of block", () => {
+    const types = "text thinking redacted_thinking tool_use tool_result image document server_tool_use";
+    const more =
+      "mcp_tool_use mcp_tool_result web_search_tool_result web_fetch_tool_result compaction search_result";
+    const fields = { text: "", thinking: "", data: "", name: "n", source: { type: "url" } };
+    const content = `${types} ${more}`.split(" ").map((type) => ({ type, ...fields }));
+    const { parts } = anthropicFormat.read({ role: "user", content }, "message");
+    expect(parts.map(({ kind }) => kind).join(" ")).toBe(
+      `text thinking thinking tool_call tool_result media media ${"other ".repeat(7).trim()}`,
+    );
+  });
+});
+
 it("refuses another provider's calls and tools, which it would not count", async () => {
   const { countMessages, countTools } = await import("../index.ts");
   const counter = { name: "characters", count: (text: string) => text.length };
@@ -137,7 +192,7 @@ it("refuses another provider's calls and tools, which it would not count", async
     content: "",
     tool_calls: [{ id: "1", function: { name: "f", arguments: "{}" } }],
   };
-  expect(() => countMessages([call], counter)).toThrow("messages[0].tool_calls");
+  expect(() => countMessages([call], counter, { format: "anthropic" })).toThrow("messages[0].tool_calls");
   expect(() => countTools([{ type: "function", function: { name: "f" } }], counter)).toThrow(
     "tools[0].function",
   );

@@ -1,20 +1,54 @@
+import { ContextError } from "../../errors.ts";
+import type { Fields } from "../fields.ts";
 import type { FormatName, MessageFormat } from "../message-format.ts";
+import { aiSdkFormat } from "./ai-sdk.ts";
 import { anthropicFormat } from "./anthropic.ts";
+import { openAiFormat } from "./openai.ts";
+import { responsesFormat } from "./responses.ts";
 import { rfcFormat } from "./rfc.ts";
 
-/** Every message format. The first one also stands for messages that no format claims. */
-export const formats: readonly [MessageFormat, ...MessageFormat[]] = [anthropicFormat, rfcFormat];
+/** Every message format. The first one also stands for messages that no format claims. The RFC's comes last: a message of role
+ *  `tool` is taken for one of its own where no other format knows it. */
+export const formats: readonly [MessageFormat, ...MessageFormat[]] = [
+  anthropicFormat,
+  openAiFormat,
+  responsesFormat,
+  aiSdkFormat,
+  rfcFormat,
+];
 
-export function formatNamed(name: FormatName): MessageFormat | undefined {
-  return formats.find((format) => format.name === name);
+/** The format that was asked for, or the one the messages show. */
+export function chooseFormat(messages: readonly unknown[], name: FormatName | undefined): MessageFormat {
+  if (name === undefined) return formatOf(messages);
+  const format = formats.find((each) => each.name === name);
+  if (format !== undefined) return format;
+  throw new ContextError("invalid_argument", `unknown message format "${name}"`, {
+    hint: `Formats are ${formats.map((each) => each.name).join(", ")}.`,
+  });
 }
 
-/** The format of a conversation: that of the first message which can only be of one. */
-export function formatOf(messages: readonly unknown[]): MessageFormat {
+/** The format of a conversation: that of the first message which can only be of one. Plain text with a `developer` is of one of
+ *  OpenAI's, which read and edit it alike. */
+function formatOf(messages: readonly unknown[]): MessageFormat {
   for (const message of messages) {
-    if (typeof message !== "object" || message === null) continue;
-    const format = formats.find((each) => each.claims(message as Readonly<Record<string, unknown>>));
+    if (typeof message !== "object" || message === null || isPlain(message as Fields)) continue;
+    const format = formats.find((each) => each.claims(message as Fields));
     if (format !== undefined) return format;
   }
-  return formats[0];
+  const hasDeveloper = messages.some((message) => Object(message).role === "developer");
+  return hasDeveloper ? openAiFormat : formats[0];
+}
+
+// Text in a role that all have is claimed by none. A long chat has nothing else: asking every format took longer than counting.
+function isPlain(message: Fields): boolean {
+  const { role, content } = message;
+  if (role !== "user" && role !== "assistant" && role !== "system") return false;
+  for (const name in message) if (name !== "role" && name !== "content") return false;
+  return typeof content === "string" || (Array.isArray(content) && content.every(isPlainText));
+}
+
+function isPlainText(block: unknown): boolean {
+  if (typeof block !== "object" || block === null || (block as Fields).type !== "text") return false;
+  for (const name in block) if (name !== "type" && name !== "text") return false;
+  return true;
 }

@@ -3,7 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Counter } from "../../tokens/index.ts";
 import { countMessage, countMessages } from "../count-messages.ts";
+import type { Fields } from "../fields.ts";
+import { createMessageLens } from "../lens.ts";
 import type { MessageFormat } from "../message-format.ts";
+import { testFormatEdits } from "./format-edits.contract.ts";
 
 const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 200;
 
@@ -13,6 +16,10 @@ export interface FormatContract {
   readonly message: fc.Arbitrary<object>;
   /** A message that can be of no other format. */
   readonly sample: object;
+  /** Malformed messages, each with the beginning of what is said of it at `messages[1]`. Absent: those of a list of blocks in `content`. */
+  readonly malformed?: readonly (readonly [unknown, string])[] | undefined;
+  /** A message whose one part is of a type that nobody knows, and what of that is billed. Absent: a block of a user's `content`. */
+  readonly unknown?: { readonly message: object; readonly part: object } | undefined;
 }
 
 /** One token a character: every expected number can be counted by eye. A fresh one has an empty cache. */
@@ -32,7 +39,8 @@ export function callCounter(): Counter & { calls: number } {
   };
 }
 
-export function testMessageFormat({ format, message, sample }: FormatContract): void {
+export function testMessageFormat({ format, message, sample, ...given }: FormatContract): void {
+  const { malformed = malformedBlocks, unknown = unknownBlock } = given;
   const options = { format: format.name };
   const list = fc.array(message, { minLength: 1, maxLength: 6 });
 
@@ -50,13 +58,17 @@ export function testMessageFormat({ format, message, sample }: FormatContract): 
       fc.assert(fc.property(list, list, check), { numRuns: runs });
     });
 
-    it("counts more for every part that is added", () => {
+    it("counts a message as the sum of its parts and its frame, and no call, result or media as nothing", () => {
       const check = (each: object) => {
-        const { role, content } = each as { role: string; content: unknown };
-        const parts = Array.isArray(content) ? content : [];
-        const count = (list: unknown[]) => countMessage({ role, content: list }, characterCounter(), options);
-        expect(count(parts)).toBeGreaterThanOrEqual(format.overheads.message);
-        expect(count([...parts, { type: "hologram" }])).toBeGreaterThan(count(parts));
+        const counter = characterCounter();
+        const { tokens, parts } = createMessageLens([each], { counter, ...options }).read(each, 0);
+        const { separators } = format.read(each as Fields, "message");
+        const frame = format.overheads.message + format.overheads.part * separators;
+        expect(tokens).toBe(parts.reduce((sum, part) => sum + part.tokens, frame));
+        expect(tokens).toBe(countMessage(each, counter, options));
+        for (const part of parts) {
+          if (part.kind !== "text" && part.kind !== "thinking") expect(part.tokens).toBeGreaterThan(0);
+        }
       };
       fc.assert(fc.property(message, check), { numRuns: runs });
     });
@@ -73,34 +85,41 @@ export function testMessageFormat({ format, message, sample }: FormatContract): 
     });
 
     it("names the path of what is malformed", () => {
-      const bad: [unknown, string][] = [
-        [null, "messages[1] must be an object, not null"],
-        ["hello", "messages[1] must be an object, not a string"],
-        [{ role: "nobody", content: "x" }, 'messages[1].role "nobody" is no role'],
-        [{ content: "x" }, "messages[1].role must be a string, not undefined"],
-        [{ role: "user" }, "messages[1].content must be a string or an array, not undefined"],
-        [{ role: "user", content: [7] }, "messages[1].content[0] must be an object, not a number"],
-        [{ role: "user", content: [{}] }, "messages[1].content[0].type must be a string"],
-        [
-          { role: "user", content: [{ type: "text", text: 7 }] },
-          "messages[1].content[0].text must be a string",
-        ],
-      ];
-      for (const [value, problem] of bad) {
+      for (const [value, problem] of [...noMessages, ...malformed]) {
         const count = () => countMessages([sample, value as object], characterCounter(), options);
         expect(count).toThrow(expect.objectContaining({ code: "invalid_message" }));
         expect(count).toThrow(problem);
       }
     });
 
-    it("counts an unknown part by its JSON", () => {
-      const part = { type: "hologram", beam: "blue" };
+    it("counts an unknown part by its JSON, as a part that is never edited", () => {
+      const { separators, parts } = format.read(unknown.message as Fields, "message");
+      expect(parts).toMatchObject([{ kind: "other", callId: undefined }]);
       const { message: frame, part: separator } = format.overheads;
-      const counted = countMessage({ role: "user", content: [part] }, characterCounter(), options);
-      expect(counted).toBe(frame + separator + JSON.stringify(part).length);
+      const counted = countMessage(unknown.message, characterCounter(), options);
+      expect(counted).toBe(frame + separator * separators + JSON.stringify(unknown.part).length);
     });
+
+    testFormatEdits(format, message);
   });
 }
+
+const noMessages: readonly (readonly [unknown, string])[] = [
+  [null, "messages[1] must be an object, not null"],
+  ["hello", "messages[1] must be an object, not a string"],
+];
+
+const malformedBlocks: readonly (readonly [unknown, string])[] = [
+  [{ role: "nobody", content: "x" }, 'messages[1].role "nobody" is no role'],
+  [{ content: "x" }, "messages[1].role must be a string, not undefined"],
+  [{ role: "user" }, "messages[1].content must be a string or an array, not undefined"],
+  [{ role: "user", content: [7] }, "messages[1].content[0] must be an object, not a number"],
+  [{ role: "user", content: [{}] }, "messages[1].content[0].type must be a string"],
+  [{ role: "user", content: [{ type: "text", text: 7 }] }, "messages[1].content[0].text must be a string"],
+];
+
+const hologram = { type: "hologram", beam: "blue" };
+const unknownBlock = { message: { role: "user", content: [hologram] }, part: hologram };
 
 /** A session like those of coding agents, in Anthropic's shape: thinking, a call, its result; the same for the same seed. */
 export function generateSession(turns: number, seed = 1): object[] {

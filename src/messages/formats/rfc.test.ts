@@ -45,4 +45,24 @@ describe("RFC messages", () => {
     const content = [{ type: "tool_call", id: "c1", name: "ls", args: {} }];
     expect(countMessage({ role: "assistant", content }, characterCounter())).toBe(8 + 3 + 9 + 2 + 2);
   });
+
+  it("keep the name under which a call has its arguments", () => {
+    const edits = new Map([[0, { action: "replace", text: "[trimmed]" } as const]]);
+    const edit = (call: object) => {
+      const content = [{ type: "tool_use", id: "c1", name: "ls", ...call }];
+      return rfcFormat.edit({ role: "assistant", content }, edits)?.content;
+    };
+    const trimmed = { trimmed: "[trimmed]" };
+    expect(edit({ args: { a: 1 } })).toMatchObject([{ id: "c1", name: "ls", args: trimmed }]);
+    expect(edit({ input: { a: 1 } })).toEqual([{ type: "tool_use", id: "c1", name: "ls", input: trimmed }]);
+  });
+
+  it("merge results of one turn into one message, and no two roles", () => {
+    const tool = (id: string) => rfcFormat.toolResult({ callId: id, toolName: undefined }, "x");
+    expect(rfcFormat.merge(tool("a"), tool("b"))).toEqual({
+      role: "tool",
+      content: ["a", "b"].map((id) => ({ type: "tool_result", tool_use_id: id, content: "x" })),
+    });
+    expect(rfcFormat.merge(tool("a"), { role: "user", content: "x" })).toBe(undefined);
+  });
 });

@@ -1,6 +1,7 @@
 /** The shape of the context-engineering RFC: roles system, user, assistant, tool; text, tool calls with `args`, tool results, images. */
 import { type Fields, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
-import type { MessageFormat, Overheads, Piece } from "../message-format.ts";
+import type { MessageFormat, Overheads, Part, PartKind, Piece } from "../message-format.ts";
+import { editContent, joinContent, refuseReplace, trimmedInput, withField } from "./edit-content.ts";
 
 // Section 7.1 of the RFC, in tokens: its 30 bytes are ceil(30 / 3.5). Its 5 % of safety is the business of its policy, not of a count.
 const overheads: Overheads = {
@@ -21,12 +22,22 @@ export const rfcFormat: MessageFormat = {
     return Array.isArray(message.content) && message.content.some(isOwnPart);
   },
   read(message, path) {
-    roleAt(message, ["system", "user", "assistant", "tool"], path);
+    const role = roleAt(message, roles, path);
     const content = textOrListAt(message.content, `${path}.content`);
-    if (typeof content === "string") return { pieces: [{ kind: "text", text: content }], parts: 0 };
-    const pieces = content.map((part, index) => readPart(part, `${path}.content[${index}]`));
-    return { pieces, parts: pieces.length };
+    if (typeof content === "string") {
+      const text: Piece = { kind: "text", text: content };
+      return { role, parts: [{ kind: "text", pieces: [text], value: content }], separators: 0 };
+    }
+    const parts = content.map((part, index) => readPart(part, `${path}.content[${index}]`));
+    return { role, parts, separators: parts.length };
   },
+  edit: (message, edits) => editContent(message, edits, replacePart),
+  merge: (first, second) => (first.role === second.role ? joinContent(first, second) : undefined),
+  assistantText: (text) => ({ role: "assistant", content: text }),
+  toolResult: ({ callId }, text) => ({
+    role: "tool",
+    content: [{ type: "tool_result", tool_use_id: callId, content: text }],
+  }),
   readTool(tool, path) {
     const description = typeof tool.description === "string" ? tool.description : "";
     const schema = jsonAt(tool.input_schema, `${path}.input_schema`);
@@ -35,29 +46,65 @@ export const rfcFormat: MessageFormat = {
   toolPromptTokens: () => 0,
 };
 
+const roles = ["system", "user", "assistant", "tool"] as const;
+
 function isOwnPart(part: unknown): boolean {
   const { type, args } = Object(part) as Fields;
   return type === "tool_call" || (type === "tool_use" && args !== undefined);
 }
 
-// The RFC names the part ToolCall; on the wire it is `tool_use` with `args`.
-function readPart(value: unknown, path: string): Piece {
+function readPart(value: unknown, path: string): Part {
   const part = fieldsAt(value, path);
-  switch (stringAt(part, "type", path)) {
+  const kind = kinds.get(stringAt(part, "type", path)) ?? "other";
+  const id = kind === "tool_call" ? part.id : kind === "tool_result" ? part.tool_use_id : undefined;
+  return {
+    kind,
+    pieces: [readPiece(part, kind, path)],
+    value: part,
+    callId: typeof id === "string" ? id : undefined,
+    toolName: kind === "tool_call" ? stringAt(part, "name", path) : undefined,
+  };
+}
+
+// The RFC names the part ToolCall; on the wire it is `tool_use` with `args`.
+const kinds: ReadonlyMap<string, PartKind> = new Map<string, PartKind>([
+  ["text", "text"],
+  ["tool_use", "tool_call"],
+  ["tool_call", "tool_call"],
+  ["tool_result", "tool_result"],
+  ["image", "media"],
+]);
+
+function readPiece(part: Fields, kind: PartKind, path: string): Piece {
+  switch (kind) {
     case "text":
-      return { kind: "text", text: stringAt(part, "text", path) };
-    case "tool_use":
+      return { kind, text: stringAt(part, "text", path) };
     case "tool_call": {
       const name = stringAt(part, "name", path);
-      return { kind: "tool_call", name, args: part.args ?? part.input ?? {}, path: `${path}.args` };
+      return { kind, name, args: part.args ?? part.input ?? {}, path: `${path}.args` };
     }
     case "tool_result":
-      return { kind: "tool_result", text: stringAt(part, "content", path) };
-    case "image": {
+      return { kind, text: stringAt(part, "content", path) };
+    case "media": {
       const { data } = fieldsAt(part.source, `${path}.source`);
       return { kind: "image", data: typeof data === "string" ? data : undefined };
     }
     default:
       return { kind: "text", text: jsonAt(part, path) };
+  }
+}
+
+function replacePart(part: Fields, text: string): Fields {
+  switch (kinds.get(String(part.type))) {
+    case "text":
+      return withField(part, "text", text);
+    case "tool_result":
+      return withField(part, "content", text);
+    case "tool_call": {
+      const name = part.args === undefined && part.input !== undefined ? "input" : "args";
+      return withField(part, name, trimmedInput(part[name], text));
+    }
+    default:
+      return refuseReplace(part.type);
   }
 }

@@ -1,10 +1,10 @@
 /** What counting remembers for one counter: objects already counted, and texts, for messages that were parsed anew. */
-import { ContextError } from "../errors.ts";
-import type { Counter } from "../tokens/index.ts";
+import { ContextError } from "../../errors.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { jsonAt } from "../fields.ts";
+import type { ImageTier } from "../media/media-tokens.ts";
+import type { MessageFormat } from "../message-format.ts";
 import { createContentCache } from "./content-cache.ts";
-import { jsonAt } from "./fields.ts";
-import type { ImageTier } from "./media-tokens.ts";
-import type { MessageFormat } from "./message-format.ts";
 import { isSameJson, type Snapshot } from "./snapshot.ts";
 
 export interface CountCache {

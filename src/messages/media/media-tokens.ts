@@ -1,5 +1,5 @@
 /** Tokens of what is no text: images, PDF pages, sealed thinking. Each rule carries its source; what cannot be read costs a stated constant. */
-import { familyOfModel } from "../tokens/index.ts";
+import { familyOfModel } from "../../tokens/index.ts";
 import { type ImageSize, imageSize } from "./image-size.ts";
 
 export type ImageTier = "standard" | "high";

@@ -30,6 +30,17 @@ describe("a snapshot", () => {
     expect(isUnchanged(changed, takeSnapshot({ a: { b: ["x"] } }))).toBe(false);
   });
 
+  it("knows bytes by their identity", () => {
+    const image = new Uint8Array(4_000_000);
+    const message = { role: "user", content: [{ type: "image", image }] };
+    const snapshot = takeSnapshot(message);
+    expect(snapshot.length).toBeLessThan(20);
+    expect(isUnchanged(message, snapshot)).toBe(true);
+    expect(isUnchanged({ role: "user", content: [{ type: "image", image: image.slice() }] }, snapshot)).toBe(
+      false,
+    );
+  });
+
   it("knows what lies very deep by its identity, and ends at cycles", () => {
     const cyclic: Record<string, unknown> = {};
     cyclic.self = cyclic;

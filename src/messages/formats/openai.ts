@@ -1,0 +1,194 @@
+/** OpenAI's chat completions shape: calls beside the content, arguments as a JSON text, each result a message of its own. */
+import { type Fields, fail, fieldsAt, jsonAt, nameOf, roleAt, stringAt, textOrListAt } from "../fields.ts";
+import type { MessageFormat, Part, PartEdits, Reading, Role } from "../message-format.ts";
+import { editBlocks, joinContent, refuseReplace, withField } from "./edit-content.ts";
+import {
+  openAiPart,
+  readOpenAiParts,
+  readOpenAiResult,
+  replaceOpenAiPart,
+  trimmedArguments,
+} from "./openai-parts.ts";
+import { openAiOverheads, openAiToolPromptTokens, readChatTool } from "./openai-tools.ts";
+
+export const openAiFormat: MessageFormat = {
+  name: "openai",
+  overheads: openAiOverheads,
+  claims(message) {
+    if (message.type !== undefined) return false;
+    const { role, content } = message;
+    if (role === "tool") return message.tool_call_id !== undefined;
+    if (role === "function") return true;
+    if (Array.isArray(content) && content.some(isOwnPart)) return true;
+    return role === "assistant" && (content === null || assistantFields.some((field) => field in message));
+  },
+  read(message, path) {
+    const role = roleAt(message, roles, path);
+    if (role === "tool" || role === "function") return readResult(message, path);
+    return readFields(message, role === "developer" ? "system" : role, path);
+  },
+  edit(message, edits) {
+    if (edits.size === 0) return message;
+    return isResult(message) ? editResult(message, edits) : editFields(message, edits);
+  },
+  merge: mergeMessages,
+  assistantText: (text) => ({ role: "assistant", content: text }),
+  toolResult: ({ callId }, text) => ({ role: "tool", tool_call_id: callId, content: text }),
+  readTool: readChatTool,
+  toolPromptTokens: () => openAiToolPromptTokens,
+};
+
+const roles = ["system", "developer", "user", "assistant", "tool", "function"] as const;
+const assistantFields = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
+// In the order in which they are read. `reasoning_content` comes from DeepSeek, Kimi and other servers that speak this shape.
+const partFields = ["reasoning_content", "content", "refusal", "audio", "function_call", "tool_calls"];
+// Of these a message has one at most, so that two messages of which one has it stay two.
+const apart = ["name", "reasoning_content", "refusal", "audio", "function_call"];
+
+const ownTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "refusal"]);
+
+function isOwnPart(part: unknown): boolean {
+  const { type, file } = Object(part) as Fields;
+  return ownTypes.has(type) || (type === "file" && file !== undefined);
+}
+
+function isResult({ role }: Fields): boolean {
+  return role === "tool" || role === "function";
+}
+
+function readResult(message: Fields, path: string): Reading {
+  const { role, tool_call_id: id, name } = message;
+  const content = textOrListAt(message.content ?? "", `${path}.content`);
+  const part: Part = {
+    kind: role === "tool" ? "tool_result" : "other",
+    pieces: readOpenAiResult(content, `${path}.content`),
+    value: message,
+    callId: role === "tool" && typeof id === "string" ? id : undefined,
+    toolName: role === "tool" && typeof name === "string" ? name : undefined,
+    isBound: undefined,
+  };
+  return { role: "tool", parts: [part], separators: 0 };
+}
+
+function readFields(message: Fields, role: Role, path: string): Reading {
+  const parts: Part[] = [];
+  for (const field of partFields) {
+    if (countParts(message, field) > 0) parts.push(...readField(message, field, `${path}.${field}`));
+  }
+  if (role !== "assistant") textOrListAt(message.content, `${path}.content`);
+  const { content, name } = message;
+  const [first] = parts;
+  // A speaker's name is billed with one token more (cookbook); no part of its own, since it cannot be taken away alone.
+  if (typeof name === "string" && first !== undefined) {
+    parts[0] = { ...first, pieces: [{ kind: "text", text: `${name}\n` }, ...first.pieces] };
+  }
+  return { role, parts, separators: Array.isArray(content) ? content.length : 0 };
+}
+
+/** How many parts a field holds. */
+function countParts(message: Fields, field: string): number {
+  const value = message[field];
+  if (value === undefined || value === null) return 0;
+  return Array.isArray(value) ? value.length : 1;
+}
+
+function readField(message: Fields, field: string, path: string): Part[] {
+  const value = message[field];
+  if (field === "content") {
+    const content = textOrListAt(value, path);
+    if (typeof content !== "string") return readOpenAiParts(content, path);
+    return [openAiPart("text", content, [{ kind: "text", text: content }])];
+  }
+  if (field === "tool_calls") {
+    if (!Array.isArray(value)) return fail(path, `must be an array, not ${nameOf(value)}`);
+    return value.map((call: unknown, index) => readCall(call, `${path}[${index}]`));
+  }
+  const text = typeof value === "string" ? value : jsonAt(value, path);
+  return [openAiPart(field === "reasoning_content" ? "thinking" : "other", value, [{ kind: "text", text }])];
+}
+
+function readCall(value: unknown, path: string): Part {
+  const call = fieldsAt(value, path);
+  const [key, field] = callKeys(call);
+  const called = fieldsAt(call[key], `${path}.${key}`);
+  const name = stringAt(called, "name", `${path}.${key}`);
+  const args = stringAt(called, field, `${path}.${key}`);
+  return {
+    kind: "tool_call",
+    pieces: [{ kind: "tool_call", name, args, path: `${path}.${key}.${field}` }],
+    value: call,
+    callId: typeof call.id === "string" ? call.id : undefined,
+    toolName: name,
+    isBound: undefined,
+  };
+}
+
+function callKeys(call: Fields): readonly [string, string] {
+  return call.type === "custom" ? ["custom", "input"] : ["function", "arguments"];
+}
+
+function editResult(message: Fields, edits: PartEdits): Fields | undefined {
+  const edit = edits.get(0);
+  if (edit === undefined) return message;
+  if (edit.action === "drop") return undefined;
+  return message.role === "tool" ? withField(message, "content", edit.text) : refuseReplace("function");
+}
+
+function editFields(message: Fields, edits: PartEdits): Fields | undefined {
+  let edited = message;
+  let left = 0;
+  let at = 0;
+  for (const field of partFields) {
+    const count = countParts(message, field);
+    const value = count === 0 ? message[field] : editField(message, field, editsFrom(edits, at, count));
+    left += Array.isArray(value) ? value.length : Number(count > 0 && value !== undefined);
+    if (value !== message[field]) edited = withOrWithout(edited, field, value);
+    at += count;
+  }
+  return edited !== message && left === 0 ? undefined : edited;
+}
+
+/** The field after its edits; undefined or an empty list when nothing of it is left. */
+function editField(message: Fields, field: string, edits: PartEdits): unknown {
+  const value = message[field];
+  if (Array.isArray(value))
+    return editBlocks(value, edits, field === "tool_calls" ? replaceCall : replaceOpenAiPart);
+  const edit = edits.get(0);
+  if (edit === undefined) return value;
+  if (edit.action === "drop") return undefined;
+  return field === "content" ? edit.text : refuseReplace(field);
+}
+
+function editsFrom(edits: PartEdits, at: number, count: number): PartEdits {
+  const own = new Map([...edits].map(([index, edit]) => [index - at, edit]));
+  for (const index of own.keys()) if (index < 0 || index >= count) own.delete(index);
+  return own;
+}
+
+// The API refuses an empty list of calls, and wants `content` to be null where there is none.
+function withOrWithout(message: Fields, field: string, value: unknown): Fields {
+  const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0);
+  if (!isEmpty) return { ...message, [field]: value };
+  if (field === "content") return { ...message, content: null };
+  const { [field]: _gone, ...rest } = message;
+  return rest;
+}
+
+function replaceCall(call: Fields, text: string): Fields {
+  const [key, field] = callKeys(call);
+  return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(text)));
+}
+
+// Tool messages answer one call each.
+function mergeMessages(first: Fields, second: Fields): Fields | undefined {
+  if (first.role !== second.role || isResult(first)) return undefined;
+  const messages = [first, second];
+  if (messages.some((message) => apart.some((field) => countParts(message, field) > 0))) return undefined;
+  const texts = messages.filter((message) => countParts(message, "content") > 0);
+  // The second one's text would come to stand before the first one's calls.
+  if (texts.includes(second) && countParts(first, "tool_calls") > 0) return undefined;
+  const content = texts.length === 2 ? joinContent(first, second).content : (texts[0] ?? first).content;
+  const calls = messages.flatMap((message) => message.tool_calls ?? []);
+  const merged = { ...second, ...first, content };
+  return calls.length === 0 ? merged : { ...merged, tool_calls: calls };
+}

@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isSameJson } from "./cache/snapshot.ts";
+import { generateSession } from "./formats/message-format.contract.ts";
+import { hashMessage } from "./hash-message.ts";
+
+const runs = process.env.PLIMSOLL_DEEP === "1" ? 5000 : 200;
+const user = (content: unknown) => ({ role: "user", content });
+
+describe("the hash of a message", () => {
+  it("is the same for a copy of any content, and for what JSON leaves out", () => {
+    const check = (message: object) => {
+      expect(hashMessage(JSON.parse(JSON.stringify(message)))).toBe(hashMessage(message));
+    };
+    fc.assert(fc.property(fc.object({ maxDepth: 3, withUnicodeString: true }), check), { numRuns: runs });
+    expect(hashMessage({ a: undefined, b: [undefined, Number.NaN, -0] })).toBe(
+      hashMessage({ b: [null, null, 0] }),
+    );
+    expect(hashMessage({ at: new Date(0), link: new URL("https://example.org/") })).toBe(
+      hashMessage({ at: "1970-01-01T00:00:00.000Z", link: "https://example.org/" }),
+    );
+  });
+
+  it("tells contents apart that JSON writes differently", () => {
+    const json = fc.object({
+      maxDepth: 2,
+      key: fc.constantFrom("a", "b", "ab"),
+      values: [fc.constantFrom("", "a", "1", 1, null, true)],
+    });
+    const check = (first: object, second: object) => {
+      const isSame = JSON.stringify(first) === JSON.stringify(second);
+      expect(hashMessage(first) === hashMessage(second)).toBe(isSame);
+    };
+    fc.assert(fc.property(json, json, check), { numRuns: 5 * runs });
+  });
+
+  it("tells apart what looks alike: kinds of values, borders of strings, lone surrogates", () => {
+    const alike: unknown[] = [
+      ...["1", 1, [1], ["1"], { 0: 1 }, "[1]", true, "true", null, "null", "", [], {}, [[]], [{}]],
+      ...[["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], { ab: "c" }, { a: "bc" }, { abc: "" }],
+      ...["\ud800", "\ud801", "\udc00", "\ufffd", "\ud800\udc00", "\udc00\ud800"],
+      ...[new Uint8Array([1, 2]), new Uint8Array([1, 3]), new Uint8Array([1, 2, 0])],
+    ];
+    const padded = ["\ud800", "\ufffd", "\udc00", "x", "\u0078\u0000", "ÿ", "Ā"].map(
+      (end) => "y".repeat(60) + end,
+    );
+    const hashes = [...alike, ...padded].map((content) => hashMessage(user(content)));
+    expect(new Set(hashes).size).toBe(hashes.length);
+  });
+
+  it("changes with any one character, wherever it stands and however long the text is", () => {
+    for (const length of [1, 16, 47, 48, 49, 63, 64, 1000, 16_384, 16_385, 40_000]) {
+      const text = "é".repeat(length);
+      const base = hashMessage(user(text));
+      for (const at of new Set([0, 1, 15, 16, length >> 1, 16_383, 16_384, length - 2, length - 1])) {
+        if (at < 0 || at >= length) continue;
+        for (const other of ["e", "—", "\0"]) {
+          expect(hashMessage(user(text.slice(0, at) + other + text.slice(at + 1)))).not.toBe(base);
+        }
+      }
+      expect(hashMessage(user(`${text}\0`))).not.toBe(base);
+    }
+  });
+
+  it("does not look at cache markers, wherever they stand", () => {
+    const plain = user([{ type: "text", text: "hi", input: { path: "a" } }]);
+    const marker = { type: "ephemeral" };
+    const marked = [
+      { ...plain, cache_control: marker },
+      user([{ type: "text", cache_control: marker, text: "hi", input: { path: "a" } }]),
+      { ...plain, providerOptions: { anthropic: { cacheControl: marker } } },
+    ];
+    for (const message of marked) expect(hashMessage(message)).toBe(hashMessage(plain));
+    const options = { openai: { itemId: "1" }, anthropic: { cacheControl: marker } };
+    expect(hashMessage({ ...plain, providerOptions: options })).not.toBe(hashMessage(plain));
+  });
+
+  it("takes a plain text and a list of that one text for the same", () => {
+    const block = { type: "text", text: "hi", cache_control: { type: "ephemeral" } };
+    const plain = hashMessage({ role: "user", content: "hi" });
+    expect(hashMessage({ role: "user", content: [block] })).toBe(plain);
+    expect(hashMessage({ role: "user", content: [block, block] })).not.toBe(plain);
+    expect(hashMessage({ role: "user", content: ["hi"] })).not.toBe(plain);
+  });
+
+  it("is the one that earlier versions wrote into their checkpoints", () => {
+    const messages = [{}, user("hello"), user("é".repeat(50)), user("—".repeat(50))];
+    expect(messages.map(hashMessage)).toEqual([
+      "g_fUCfNrp65qTnX1",
+      "a7QeFcgn-LzJsm4N",
+      "Jtaw8GNjmiuma96X",
+      "2mWlgy50nEKzHx5X",
+    ]);
+  });
+
+  it("has few equal bits among messages that differ in one number", () => {
+    const hashes = Array.from({ length: 20_000 }, (_, index) =>
+      hashMessage(user(`result ${index} ${"ok ".repeat(20)}`)),
+    );
+    // 32 of the 96 bits: the whole hash would hide a weakness.
+    for (const start of [0, 5, 10]) {
+      const parts = new Set(hashes.map((hash) => hash.slice(start, start + 5)));
+      expect(parts.size).toBeGreaterThan(19_000);
+    }
+  });
+
+  it("refuses what is nested without end", () => {
+    const cyclic: { content: unknown } = { content: "" };
+    cyclic.content = [cyclic];
+    expect(() => hashMessage(cyclic)).toThrow(expect.objectContaining({ code: "invalid_message" }));
+  });
+
+  it("takes less time than parsing the message, and comparing it less than half of that", () => {
+    const json = JSON.stringify(generateSession(200));
+    let [parsing, hashing, comparing] = [
+      Number.POSITIVE_INFINITY,
+      Number.POSITIVE_INFINITY,
+      Number.POSITIVE_INFINITY,
+    ];
+    let last: object[] = JSON.parse(json);
+    for (let run = 0; run < 60; run++) {
+      const started = performance.now();
+      const messages: object[] = JSON.parse(json);
+      const parsed = performance.now();
+      for (const message of messages) hashMessage(message);
+      const hashed = performance.now();
+      for (const [index, message] of messages.entries()) if (!isSameJson(last[index], message)) throw index;
+      parsing = Math.min(parsing, parsed - started);
+      hashing = Math.min(hashing, hashed - parsed);
+      comparing = Math.min(comparing, performance.now() - hashed);
+      last = messages;
+    }
+    expect(hashing / parsing).toBeLessThan(0.8);
+    expect(comparing / parsing).toBeLessThan(0.4);
+  });
+});

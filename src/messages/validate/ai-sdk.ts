@@ -1,0 +1,92 @@
+/** What the AI SDK refuses before it asks a model (its own checks and message schema, 6.0, 2026-11). */
+import { type CallReference, checkIds, checkPairing, findReusedIds, type Pairing } from "./pairing.ts";
+import {
+  type BlockRule,
+  blockPath,
+  blocksOf,
+  type CheckedRequest,
+  eachBlock,
+  type Problem,
+  problem,
+  type RuleSet,
+  type Turn,
+} from "./rule-set.ts";
+
+const pairing: Pairing = {
+  callsOf: (turn) => (turn.role === "assistant" ? references(turn, "tool-call") : []),
+  resultsOf: (turn) => (turn.role === "tool" ? references(turn, "tool-result") : []),
+  // A message of approvals alone.
+  keepsCallsOpen: ({ role }) => role === "tool",
+  lack: "no tool-result before the next message",
+};
+
+/** Types that are not listed may be new ones. */
+const partRole: BlockRule = ({ type }, place) => {
+  const { role } = place.turn;
+  const roles = partRoles.get(type);
+  if (roles === undefined || role === undefined || roles.includes(role)) return undefined;
+  return problem(
+    "block-role",
+    `${blockPath(place)}.type`,
+    `${type} has no place in a message of role ${role}`,
+  );
+};
+
+export const aiSdkRules: RuleSet = {
+  always: [(request) => checkIds(request, pairing), checkCalls, checkApprovals, eachBlock([partRole])],
+  strict: [(request) => findReusedIds(request, pairing)],
+};
+
+/** What the provider runs itself is answered in the assistant's own message, if at all. */
+function references(turn: Turn, type: string): CallReference[] {
+  const found: CallReference[] = [];
+  for (const [index, part] of blocksOf(turn).entries()) {
+    if (part.type !== type || part.providerExecuted === true) continue;
+    found.push({ id: part.toolCallId, path: `${turn.path}.content[${index}].toolCallId` });
+  }
+  return found;
+}
+
+/** A call that somebody was asked about is run, or answered with the denial, by the SDK itself. */
+function* checkCalls(request: CheckedRequest): Generator<Problem> {
+  const asked = new Set(partsOf(request, "tool-approval-request").map(({ part }) => part.toolCallId));
+  const callOf = new Map(request.turns.flatMap(pairing.callsOf).map(({ id, path }) => [path, id] as const));
+  for (const found of checkPairing(request, pairing)) {
+    if (found.rule === "unanswered-call" && asked.has(callOf.get(found.path))) continue;
+    yield found;
+  }
+}
+
+/** Rule `orphan-approval`. */
+function* checkApprovals(request: CheckedRequest): Generator<Problem> {
+  const calls = new Set(partsOf(request, "tool-call").map(({ part }) => part.toolCallId));
+  const asked = new Set<unknown>();
+  for (const { part, path } of partsOf(request, "tool-approval-request")) {
+    asked.add(part.approvalId);
+    if (calls.has(part.toolCallId)) continue;
+    yield problem("orphan-approval", `${path}.toolCallId`, "asks for approval of a call that is not there");
+  }
+  for (const { part, path } of partsOf(request, "tool-approval-response")) {
+    if (asked.has(part.approvalId)) continue;
+    yield problem("orphan-approval", `${path}.approvalId`, "answers no request for approval");
+  }
+}
+
+function partsOf({ turns }: CheckedRequest, type: string) {
+  return turns.flatMap((turn) =>
+    blocksOf(turn).flatMap((part, index) =>
+      part.type === type ? [{ part, path: `${turn.path}.content[${index}]` }] : [],
+    ),
+  );
+}
+
+const partRoles: ReadonlyMap<unknown, readonly string[]> = new Map<unknown, readonly string[]>([
+  ["text", ["user", "assistant"]],
+  ["image", ["user"]],
+  ["file", ["user", "assistant"]],
+  ["reasoning", ["assistant"]],
+  ["tool-call", ["assistant"]],
+  ["tool-result", ["assistant", "tool"]],
+  ["tool-approval-request", ["assistant"]],
+  ["tool-approval-response", ["tool"]],
+]);

@@ -1,0 +1,92 @@
+/** What OpenAI's chat completions refuse, from the errors that they answer with (quoted in issues) and the SDK's types (6.49, 2026-11). */
+import { type CallReference, checkPairing, findReusedIds, type Pairing } from "./pairing.ts";
+import {
+  type BlockRule,
+  blockPath,
+  type CheckedRequest,
+  eachBlock,
+  type Problem,
+  problem,
+  type RuleSet,
+  type Turn,
+} from "./rule-set.ts";
+import { checkArguments, checkIdLength } from "./tool-fields.ts";
+
+const longestId = 40; // "string too long. Expected a string with maximum length 40"
+
+/** Roles may repeat, and ids may come back in a later turn: calls are paired with the tool messages right behind them. */
+const pairing: Pairing = {
+  callsOf: (turn) => callsOf(turn).map(({ id, path }) => ({ id, path: `${path}.id` })),
+  resultsOf: ({ role, message, path }) =>
+    role === "tool" && message.role === "tool"
+      ? [{ id: message.tool_call_id, path: `${path}.tool_call_id` }]
+      : [],
+  lack: "no tool message right behind its message",
+};
+
+const mediaRole: BlockRule = ({ type }, place) => {
+  const { role } = place.turn;
+  if (role === "user" || !mediaTypes.has(type)) return undefined;
+  return problem(
+    "block-role",
+    `${blockPath(place)}.type`,
+    `${type} is only taken from the user, not from ${role}`,
+  );
+};
+
+const mediaTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "file"]);
+
+export const openAiRules: RuleSet = {
+  always: [
+    (request) => checkPairing(request, pairing),
+    checkToolCalls,
+    checkEmptyMessages,
+    eachBlock([mediaRole]),
+  ],
+  strict: [(request) => findReusedIds(request, pairing)],
+};
+
+interface ToolCall extends CallReference {
+  readonly name: unknown;
+  readonly call: Readonly<Record<string, unknown>>;
+}
+
+function callsOf({ role, message, path }: Turn): ToolCall[] {
+  if (role !== "assistant" || !Array.isArray(message.tool_calls)) return [];
+  return message.tool_calls.map((call, index) => ({
+    id: call.id,
+    name: call.function?.name,
+    call,
+    path: `${path}.tool_calls[${index}]`,
+  }));
+}
+
+/** Rules `empty-tool-calls`, `tool-id` and `call-arguments`. */
+function* checkToolCalls({ turns }: CheckedRequest): Generator<Problem> {
+  for (const turn of turns) {
+    for (const result of pairing.resultsOf(turn)) yield* checkIdLength(result, longestId);
+    const { tool_calls } = turn.message;
+    if (Array.isArray(tool_calls) && tool_calls.length === 0) {
+      yield problem("empty-tool-calls", `${turn.path}.tool_calls`, "is an empty list; leave it out");
+    }
+    for (const { id, path, call } of callsOf(turn)) {
+      yield* checkIdLength({ id, path: `${path}.id` }, longestId);
+      if (typeof call.function !== "object" || call.function === null) continue;
+      const { arguments: text } = call.function as { readonly arguments?: unknown };
+      yield* checkArguments(text, `${path}.function.arguments`);
+    }
+  }
+}
+
+/** A message of the assistant has content, unless it calls, refuses or speaks. */
+function* checkEmptyMessages({ turns }: CheckedRequest): Generator<Problem> {
+  for (const { role, message, path } of turns) {
+    if (Array.isArray(message.content) && message.content.length === 0) {
+      yield problem("empty-message", `${path}.content`, "is an empty list; a message needs content");
+    }
+    if (role !== "assistant" || (message.content !== null && message.content !== undefined)) continue;
+    const others = [message.tool_calls, message.function_call, message.refusal, message.audio];
+    if (others.some((other) => other !== undefined && other !== null)) continue;
+    yield problem("empty-message", `${path}.content`, "is missing, and there are no tool_calls");
+  }
+}

@@ -1,0 +1,167 @@
+/** What OpenAI's responses API refuses among its items, from the errors that it answers with (quoted in issues) and the SDK's types
+ *  (6.49, 2026-11). A result may come any time after its call. */
+import type { CallReference } from "./pairing.ts";
+import { type CheckedRequest, type Problem, problem, type RuleSet, type Turn } from "./rule-set.ts";
+import { checkArguments, checkIdLength } from "./tool-fields.ts";
+
+const longestId = 64; // "string too long. Expected a string with maximum length 64", of call_id
+
+export const responsesRules: RuleSet = {
+  always: [checkCalls, checkReasoning, checkItemIds, checkFunctionCalls, checkApprovals],
+  strict: [checkReasoningWithoutId],
+};
+
+/** Calls by their id, with what answers them: `function_call` and `function_call_output`, and so on. */
+function callOf({ message, path }: Turn): CallReference | undefined {
+  return callTypes.has(message.type) ? { id: message.call_id, path: `${path}.call_id` } : undefined;
+}
+
+function resultOf({ message, path }: Turn): CallReference | undefined {
+  const { type } = message;
+  if (typeof type !== "string" || !type.endsWith("_output") || !callTypes.has(type.slice(0, -7)))
+    return undefined;
+  // The output of a local shell names its call in `id`.
+  const key = type === "local_shell_call_output" && message.call_id === undefined ? "id" : "call_id";
+  return { id: message[key], path: `${path}.${key}` };
+}
+
+/** Every output of a tool is somebody else's, also where the format files it under `assistant` because it cannot be edited. */
+function isOfModel(turn: Turn): boolean {
+  return (
+    turn.role === "assistant" && resultOf(turn) === undefined && turn.message.type !== "mcp_approval_response"
+  );
+}
+
+const callTypes: ReadonlySet<unknown> = new Set([
+  "function_call",
+  "custom_tool_call",
+  "computer_call",
+  "local_shell_call",
+  "shell_call",
+  "apply_patch_call",
+]);
+
+/** Rules `orphan-result`, `duplicate-result`, `duplicate-call-id` and `unanswered-call`. */
+function* checkCalls({ turns, fields }: CheckedRequest): Generator<Problem> {
+  const calls: Calls = new Map();
+  // What the provider holds of the conversation may have the call, and so may an item that could not be read.
+  let isBlind = hasStoredItems(fields);
+  for (const [index, turn] of turns.entries()) {
+    isBlind ||= turn.isMalformed || turn.message.type === "item_reference";
+    const [call, result] = [callOf(turn), resultOf(turn)];
+    if (call !== undefined) yield* addCall({ ...call, index }, calls);
+    if (result === undefined || (isBlind && !calls.has(result.id))) continue;
+    yield* answerCall(result, calls);
+  }
+  if (turns.some(({ isMalformed }) => isMalformed)) return;
+  // In a bare list the model's last items may still wait for their results.
+  const end = fields === undefined ? turns.findLastIndex((turn) => !isOfModel(turn)) : turns.length;
+  for (const [id, { path, index, isAnswered }] of calls) {
+    if (isAnswered || index > end) continue;
+    yield problem("unanswered-call", path, `${shown(id)} has no output behind it`);
+  }
+}
+
+interface Call {
+  readonly path: string;
+  readonly index: number;
+  isAnswered: boolean;
+}
+type Calls = Map<unknown, Call>;
+
+function* addCall({ id, path, index }: CallReference & { index: number }, calls: Calls): Generator<Problem> {
+  const known = calls.get(id);
+  if (known?.isAnswered === false) {
+    yield problem("duplicate-call-id", path, `${shown(id)} is taken: see ${known.path}`);
+  }
+  calls.set(id, { path, index, isAnswered: false });
+}
+
+function* answerCall({ id, path }: CallReference, calls: Calls): Generator<Problem> {
+  const call = calls.get(id);
+  if (call === undefined)
+    yield problem("orphan-result", path, `answers no call: ${shown(id)} is none before it`);
+  else if (call.isAnswered) yield problem("duplicate-result", path, `is a second result for ${shown(id)}`);
+  else call.isAnswered = true;
+}
+
+function hasStoredItems(fields: CheckedRequest["fields"]): boolean {
+  const { previous_response_id, conversation } = fields ?? {};
+  return (previous_response_id ?? conversation ?? undefined) !== undefined;
+}
+
+function shown(id: unknown): string {
+  return JSON.stringify(id) ?? "undefined";
+}
+
+/** Rule `reasoning-alone`: "reasoning was provided without its required following item". */
+function* checkReasoning({ turns }: CheckedRequest): Generator<Problem> {
+  yield* reasoningAlone(turns, ({ message }) => typeof message.id === "string");
+}
+
+/** Without an id the provider has nothing to look the pair up by, so that it may pass. */
+function* checkReasoningWithoutId({ turns }: CheckedRequest): Generator<Problem> {
+  yield* reasoningAlone(turns, ({ message }) => typeof message.id !== "string");
+}
+
+function* reasoningAlone(turns: readonly Turn[], isMeant: (turn: Turn) => boolean): Generator<Problem> {
+  let isFollowed = false;
+  for (const turn of turns.toReversed()) {
+    if (turn.message.type !== "reasoning") isFollowed = isOfModel(turn) || turn.isMalformed;
+    else if (!isFollowed && isMeant(turn)) {
+      yield problem("reasoning-alone", turn.path, "is reasoning without the item that it led to");
+    }
+  }
+}
+
+/** Rules `item-id` (the API tells items apart by how their ids begin) and `duplicate-item-id`. */
+function* checkItemIds({ turns }: CheckedRequest): Generator<Problem> {
+  const seen = new Map<unknown, string>();
+  for (const { message, path } of turns) {
+    const { id, type } = message;
+    if (typeof id !== "string" || type === "local_shell_call_output") continue;
+    const known = seen.get(id);
+    if (known !== undefined)
+      yield problem("duplicate-item-id", `${path}.id`, `"${id}" is taken: see ${known}`);
+    else seen.set(id, path);
+    const prefix = idPrefixes.get(type);
+    if (prefix !== undefined && !id.startsWith(prefix)) {
+      yield problem(
+        "item-id",
+        `${path}.id`,
+        `"${id}" must begin with "${prefix}"; without an id it is taken too`,
+      );
+    }
+  }
+}
+
+const idPrefixes: ReadonlyMap<unknown, string> = new Map([
+  ["function_call", "fc"],
+  ["reasoning", "rs"],
+]);
+
+/** Rules `tool-id` and `call-arguments`. */
+function* checkFunctionCalls({ turns }: CheckedRequest): Generator<Problem> {
+  for (const turn of turns) {
+    const call = callOf(turn);
+    if (call !== undefined) yield* checkIdLength(call, longestId);
+    if (turn.message.type === "function_call") {
+      yield* checkArguments(turn.message.arguments, `${turn.path}.arguments`);
+    }
+  }
+}
+
+/** Rule `orphan-approval`. */
+function* checkApprovals({ turns, fields }: CheckedRequest): Generator<Problem> {
+  if (hasStoredItems(fields)) return;
+  const requests = new Set<unknown>();
+  for (const { message, path } of turns) {
+    if (message.type === "mcp_approval_request") requests.add(message.id);
+    if (message.type !== "mcp_approval_response" || requests.has(message.approval_request_id)) continue;
+    yield problem(
+      "orphan-approval",
+      `${path}.approval_request_id`,
+      "answers no request for approval before it",
+    );
+  }
+}
