@@ -1,0 +1,114 @@
+/** Messages from a file or standard input: JSON (a list, or a request that holds one) or JSON Lines with one message a line. */
+import { relative, resolve } from "node:path";
+import { ContextError } from "../errors.ts";
+import { readTextFile, readTextStream } from "../workspace/index.ts";
+import type { Call } from "./command.ts";
+import { parseJson } from "./parse-json.ts";
+
+export interface MessagesInput {
+  /** Undefined where the request has something else in their place. */
+  readonly messages: readonly object[] | undefined;
+  /** What was around the messages; undefined for a bare list. */
+  readonly request?: Readonly<Record<string, unknown>> | undefined;
+  /** Where the request holds its messages. */
+  readonly key?: MessagesKey | undefined;
+  /** What all of that was read from. */
+  readonly source: MessagesSource;
+}
+
+export interface MessagesSource {
+  /** As it is shown. */
+  readonly file: string;
+  /** Without a byte order mark. */
+  readonly text: string;
+  /** One message a line, perhaps behind a line about the transcript, instead of one value. */
+  readonly isLines: boolean;
+}
+
+export type MessagesKey = "messages" | "input";
+
+type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;
+
+/** Without a name: what is piped in. What cannot be read, or is no JSON, is an error that names file and line. */
+export async function readMessagesInput(name: string | undefined, call: InputCall): Promise<MessagesInput> {
+  if (name === undefined && call.stdinKind !== "piped") {
+    throw new ContextError("usage", "FILE is missing", { hint: 'Name a file, or pipe messages in ("-").' });
+  }
+  const path = name === undefined || name === "-" ? "-" : resolve(call.cwd, name);
+  const file = path === "-" ? "-" : relative(call.cwd, path);
+  return parseMessages(await readText(path, { file, call }), file);
+}
+
+async function readText(path: string, { file, call }: { file: string; call: InputCall }): Promise<string> {
+  if (path === "-" && call.stdinKind === "directory") {
+    throw new ContextError("unreadable_input", "is a directory", { file });
+  }
+  const read = await (path === "-" ? readTextStream(call.stdin) : readTextFile(path));
+  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
+  const text = read.text.startsWith("\uFEFF") ? read.text.slice(1) : read.text;
+  if (text.trim() !== "") return text;
+  throw new ContextError("unreadable_input", "is empty", { file, hint: "It should hold messages as JSON." });
+}
+
+/** A text of several values is known by its first line, which is one. */
+function parseMessages(text: string, file: string): MessagesInput {
+  try {
+    return openInput(parseJson(text, { file }), { file, text });
+  } catch (error) {
+    if (!(error instanceof ContextError && error.cause instanceof SyntaxError)) throw error;
+    const lines = text.split("\n");
+    const first = lines.findIndex((line) => line.trim() !== "");
+    if (!isObjectLine(lines[first]!)) throw error;
+    return { messages: parseLines(lines, { first, file }), source: { file, text, isLines: true } };
+  }
+}
+
+function isObjectLine(line: string): boolean {
+  try {
+    return isRecord(JSON.parse(line));
+  } catch {
+    return false;
+  }
+}
+
+/** A transcript starts with a line about itself. */
+function parseLines(lines: readonly string[], { first, file }: { first: number; file: string }): object[] {
+  const values: object[] = [];
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === "") continue;
+    const value = parseJson(line, { file, line: index + 1 });
+    // What is no object either is the reader's to refuse, by its index.
+    if (index !== first || !isMeta(value)) values.push(value as object);
+  }
+  return values;
+}
+
+function isMeta(value: unknown): boolean {
+  return isRecord(value) && value.meta !== undefined && value.role === undefined && value.type === undefined;
+}
+
+function openInput(value: unknown, { file, text }: { file: string; text: string }): MessagesInput {
+  const source = { file, text, isLines: false };
+  if (Array.isArray(value)) return { messages: value, source };
+  if (!isRecord(value)) {
+    const what = value === null ? "null" : `a ${typeof value}`;
+    throw new ContextError("unreadable_input", `holds ${what}, not messages`, { file, hint: expected });
+  }
+  const key = (["messages", "input"] as const).find((each) => value[each] !== undefined);
+  if (key !== undefined) {
+    const messages = value[key];
+    return { messages: Array.isArray(messages) ? messages : undefined, request: value, key, source };
+  }
+  const isMessage = typeof value.role === "string" || typeof value.type === "string";
+  if (isMeta(value) || isMessage) {
+    return { messages: isMessage ? [value] : [], source: { ...source, isLines: true } };
+  }
+  throw new ContextError("unreadable_input", "holds an object without messages", { file, hint: expected });
+}
+
+const expected =
+  "It should be a list of messages, a request with messages or input, or JSON Lines of messages.";
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,174 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSandbox, mainFile, runProcess, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+beforeEach(() => {
+  sandbox = createSandbox();
+});
+afterEach(() => sandbox.remove());
+
+const user = { role: "user", content: "list" };
+const call = { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "ls", input: {} }] };
+const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "a.ts" }] };
+const stray = { role: "user", content: [{ type: "tool_result", tool_use_id: "t9", content: "b.ts" }] };
+
+test("the help is as pinned", async () => {
+  const help = await sandbox.run(["validate", "--help"]);
+  await expect(help.stdout).toMatchFileSnapshot("golden/help-validate.txt");
+});
+
+test("what is valid gives a note and nothing else", async () => {
+  sandbox.write("h.json", JSON.stringify([user, call, result]));
+  expect(await sandbox.run(["validate", "h.json"])).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "plimsoll: valid: 3 messages, anthropic\n",
+  });
+  expect(await sandbox.run(["validate", "h.json", "--quiet"])).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect((await sandbox.run(["validate", "h.json", "--json"])).stdout).toBe("[]\n");
+});
+
+test("each problem is a line with path, rule and message, and the exit code is 1", async () => {
+  sandbox.write("h.json", JSON.stringify([user, call, stray]));
+  expect(await sandbox.run(["validate", "h.json"])).toEqual({
+    code: 1,
+    stdout: `path                                rule             message
+messages[1].content[0].id           unanswered-call  "t1" has no tool_result in the next message
+messages[2].content[0].tool_use_id  orphan-result    answers no call of the turn before it: "t9" is no call of this conversation
+`,
+    stderr: "plimsoll: 2 problems in 3 messages, anthropic\n",
+  });
+});
+
+test("JSON is an array of problems", async () => {
+  sandbox.write("h.json", JSON.stringify({ messages: [user, { role: "assistant" }], tools: 7 }));
+  const { code, stdout } = await sandbox.run(["validate", "h.json", "--json"]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toEqual([
+    { path: "tools", rule: "shape", message: "must be an array, not a number", severity: "error" },
+    {
+      path: "messages[1].content",
+      rule: "shape",
+      message: "must be a string or an array, not undefined",
+      severity: "error",
+    },
+  ]);
+});
+
+test("JSON Lines and requests are read from a file and from standard input", async () => {
+  const lines = [{ meta: { model: "x" } }, user, call, result].map((each) => JSON.stringify(each)).join("\n");
+  sandbox.write("session.jsonl", lines);
+  const note = "plimsoll: valid: 3 messages, anthropic\n";
+  expect((await sandbox.run(["validate", "session.jsonl"])).stderr).toBe(note);
+  expect((await sandbox.run(["validate", "-"], { input: lines })).stderr).toBe(note);
+  expect((await sandbox.run(["validate"], { input: lines })).stderr).toBe(note);
+  const request = JSON.stringify({ model: "gpt-5", input: "hi" });
+  expect((await sandbox.run(["validate"], { input: request })).stderr).toBe(
+    "plimsoll: valid: 0 messages, responses\n",
+  );
+});
+
+test("every format can be asked for, and auto recognises them", async () => {
+  const tool_calls = [{ id: "c1", type: "function", function: { name: "ls", arguments: "{}" } }];
+  const openai = [user, { role: "assistant", content: null, tool_calls }, user];
+  const responses = [user, { type: "function_call", call_id: "c1", name: "ls", arguments: "{}" }, user];
+  const part = { type: "tool-call", toolCallId: "c1", toolName: "ls", input: {} };
+  const sdk = [user, { role: "assistant", content: [part] }, user];
+  const rfc = [
+    user,
+    { role: "assistant", content: [{ type: "tool_use", id: "c1", name: "ls", args: {} }] },
+    user,
+  ];
+  const paths = {
+    openai: "messages[1].tool_calls[0].id",
+    responses: "messages[1].call_id",
+    "ai-sdk": "messages[1].content[0].toolCallId",
+    rfc: "messages[1].content[0].id",
+  };
+  const inputs = { openai, responses, "ai-sdk": sdk, rfc };
+  for (const [format, path] of Object.entries(paths)) {
+    const input = JSON.stringify(inputs[format as keyof typeof inputs]);
+    for (const asked of [format, "auto"]) {
+      const { code, stdout, stderr } = await sandbox.run(["validate", "--format", asked, "--json"], {
+        input,
+      });
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout)).toMatchObject([{ path, rule: "unanswered-call" }]);
+      expect(stderr).toBe(`plimsoll: 1 problem in 3 messages, ${format}\n`);
+    }
+  }
+});
+
+test("strict mode also tells what sources disagree about", async () => {
+  sandbox.write("h.json", JSON.stringify([user, user]));
+  expect((await sandbox.run(["validate", "h.json"])).code).toBe(0);
+  const strict = await sandbox.run(["validate", "h.json", "--strict"]);
+  expect(strict.code).toBe(1);
+  expect(strict.stdout).toContain('messages[1].role  alternation  is "user" like that of messages[0]\n');
+});
+
+test.each([
+  ["", "in: is empty. It should hold messages as JSON."],
+  ["null", "in: holds null, not messages. It should be a list of messages, a request with messages or input"],
+  ["7", "in: holds a number, not messages."],
+  ['[\n{"role": "user",\n', "in:2: is no JSON: expected double-quoted property name"],
+  [Buffer.from([0xff, 0, 1]), "in: binary file"],
+  [Buffer.from("[\n\xfc]", "latin1"), "in: invalid UTF-8 in line 2: convert it first"],
+])("what holds no messages is an error with the file: %j", async (content, message) => {
+  sandbox.write("in", content);
+  const { code, stdout, stderr } = await sandbox.run(["validate", "in"]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain(`plimsoll: ${message}`);
+  const json = JSON.parse((await sandbox.run(["validate", "in", "--json"])).stdout);
+  expect(json.error).toMatchObject({ code: "unreadable_input", file: "in" });
+});
+
+test.each([
+  [["validate", "none.json"], 1, "none.json: no such file or directory"],
+  [["validate", "."], 1, "is a directory"],
+  [["validate"], 2, 'FILE is missing. Name a file, or pipe messages in ("-").'],
+  [["validate", "a", "b"], 2, 'unexpected argument "b"'],
+  [["validate", "--format", "xml"], 2, "unknown format"],
+  [["validate", "--stirct"], 2, 'Did you mean "--strict"?'],
+])("%j fails in its own words", async (args, expected, message) => {
+  const { code, stdout, stderr } = await sandbox.run(args);
+  expect({ code, stdout }).toEqual({ code: expected, stdout: "" });
+  expect(stderr).toContain(message);
+});
+
+test("ids cannot break the table or steer the terminal", async () => {
+  const odd = {
+    role: "user",
+    content: [{ type: "tool_result", tool_use_id: "a\n\u001b[31m\u202e", content: "" }],
+  };
+  sandbox.write("h.json", JSON.stringify([odd]));
+  const { stdout } = await sandbox.run(["validate", "h.json"]);
+  expect(stdout.split("\n")).toHaveLength(4);
+  expect(stdout).not.toContain("\u001b");
+});
+
+test("a large session is read whole, from a file and through a pipe", async () => {
+  const megabytes = process.env.PLIMSOLL_DEEP === "1" ? 60 : 6;
+  const turns = Array.from({ length: megabytes * 10 }, (_, index) => [
+    { role: "assistant", content: [{ type: "tool_use", id: `t${index}`, name: "read", input: {} }] },
+    {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: `t${index}`, content: "x".repeat(104_000) }],
+    },
+  ]);
+  sandbox.write("large.json", JSON.stringify([user, ...turns.flat()]));
+  const note = `plimsoll: valid: ${(megabytes * 20 + 1).toLocaleString("en")} messages, anthropic\n`;
+  expect(await sandbox.run(["validate", "large.json"])).toEqual({ code: 0, stdout: "", stderr: note });
+  const script = `cat large.json | "${process.execPath}" "${mainFile}" validate`;
+  const piped = await runProcess(["bash", "-c", script], { cwd: sandbox.cwd, env: sandbox.env });
+  expect(piped).toEqual({ code: 0, stdout: "", stderr: note });
+});
+
+test("paths are relative to here", async () => {
+  sandbox.write("d/h.json", "nonsense");
+  const { stderr } = await sandbox.run(["validate", join(sandbox.cwd, "d/h.json")], {
+    cwd: join(sandbox.cwd, "d"),
+  });
+  expect(stderr).toBe("plimsoll: h.json: is no JSON: unexpected token 'o'\n");
+});
