@@ -1,0 +1,54 @@
+import { expect, it } from "vitest";
+import { breakEvenCalls, economicBatch } from "./break-even.ts";
+
+it("tells after how many calls a trim has paid", () => {
+  const calls = (read: number, write: number) =>
+    breakEvenCalls({ read, write, cleared: 30_000, rewritten: 60_000 });
+  expect(calls(0.1, 1.25)).toBeCloseTo(11.5 * 2);
+  expect(calls(0.1, 1)).toBeCloseTo(9 * 2);
+  expect(calls(0.05, 1.25)).toBeCloseTo(24 * 2);
+  expect(calls(0.025, 1.25)).toBeCloseTo(49 * 2);
+});
+
+it("is what carrying on and trimming cost when added up call by call", () => {
+  const [read, write, cleared, rewritten] = [0.1, 1.25, 20_000, 8_000];
+  let [kept, trimmed] = [read * (cleared + rewritten), write * rewritten];
+  let calls = 0;
+  for (; trimmed > kept; calls++) {
+    kept += read * (cleared + rewritten);
+    trimmed += read * rewritten;
+  }
+  // The call that trims is the first one that saves.
+  expect(calls + 1).toBe(Math.ceil(breakEvenCalls({ read, write, cleared, rewritten })));
+});
+
+it("pays at once with nothing to rewrite, and never with nothing to clear", () => {
+  expect(breakEvenCalls({ read: 0.1, write: 1.25, cleared: 10, rewritten: 0 })).toBe(0);
+  expect(breakEvenCalls({ read: 1, write: 1, cleared: 10, rewritten: 10 })).toBe(0);
+  expect(breakEvenCalls({ read: 0.1, write: 1.25, cleared: 0, rewritten: 10 })).toBe(Infinity);
+});
+
+it("finds the batch that costs least", () => {
+  const growth = { protectedTokens: 40_000, tokensPerCall: 6_400 };
+  const batch = (read: number, write: number, coldShare: number) =>
+    Math.round(economicBatch({ read, write, coldShare, ...growth }) / 1000);
+  expect([0, 0.05, 0.2].map((cold) => batch(0.1, 1.25, cold))).toEqual([77, 60, 38]);
+  expect([0, 0.05, 0.2].map((cold) => batch(0.1, 2, cold))).toEqual([99, 69, 40]);
+  expect([0, 0.05, 0.2].map((cold) => batch(0.025, 1.25, cold))).toEqual([158, 83, 43]);
+  expect(economicBatch({ read: 0.1, write: 1.25, coldShare: 1, ...growth })).toBe(0);
+});
+
+it("has no cheaper neighbour", () => {
+  const [read, write, carried, grown] = [0.1, 1.25, 40_000, 6_400];
+  // A call carries the protected tokens and half a batch; every batch/grown calls the protected tokens are written again.
+  const cost = (batch: number) => read * (carried + batch / 2) + ((write - read) * carried * grown) / batch;
+  const best = economicBatch({ read, write, protectedTokens: carried, tokensPerCall: grown });
+  for (const other of [0.5, 0.9, 0.99, 1.01, 1.1, 2]) expect(cost(best)).toBeLessThan(cost(best * other));
+});
+
+it("refuses what is no price and no share", () => {
+  const growth = { protectedTokens: 1, tokensPerCall: 1 };
+  expect(() => breakEvenCalls({ read: 0, write: 1, cleared: 1, rewritten: 1 })).toThrow("no prices");
+  expect(() => economicBatch({ read: 0.1, write: Number.NaN, ...growth })).toThrow("no prices");
+  expect(() => economicBatch({ read: 0.1, write: 1, coldShare: 2, ...growth })).toThrow("not from 0 to 1");
+});
