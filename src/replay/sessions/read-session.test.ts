@@ -1,0 +1,161 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readSession } from "./read-session.ts";
+
+const file = "session.jsonl";
+const user = { role: "user", content: [{ type: "text", text: "Where is the limit read?" }] };
+const assistant = { role: "assistant", content: [{ type: "text", text: "In limits.ts." }] };
+
+const read = (text: string) => readSession(text, { file });
+const lines = (...values: unknown[]) => `${values.map((value) => JSON.stringify(value)).join("\n")}\n`;
+
+describe("a transcript", () => {
+  it("is its messages as they stand, and the first model of its meta line", () => {
+    const session = read(lines({ meta: { model: "claude-opus-4-5, gpt-5" } }, user, assistant));
+    expect(session).toEqual({
+      file,
+      source: "transcript",
+      format: "anthropic",
+      model: "claude-opus-4-5",
+      messages: [user, assistant],
+      notes: [],
+    });
+  });
+
+  it("needs no model", () => {
+    expect(read(lines({ meta: { model: null } }, user)).model).toBeUndefined();
+  });
+
+  it("may lack the meta line: then the messages tell their format", () => {
+    expect(read(lines(user, assistant))).toEqual({
+      file,
+      source: "messages",
+      messages: [user, assistant],
+      notes: [],
+    });
+  });
+
+  it("reads a byte order mark, CRLF and blank lines as nothing", () => {
+    const text = `\uFEFF${JSON.stringify({ meta: {} })}\r\n\r\n${JSON.stringify(user)}\r\n\r\n`;
+    expect(read(text).messages).toEqual([user]);
+  });
+
+  it("names the line of what is no message", () => {
+    expect(() => read(lines({ meta: {} }, user, { text: "lost" }))).toThrow(
+      expect.objectContaining({ code: "invalid_message", file, line: 3 }),
+    );
+  });
+});
+
+describe("a line that was cut off", () => {
+  const whole = lines({ meta: {} }, user, assistant);
+
+  it("is left out at the end of the file, and a note says so", () => {
+    const session = read(whole.slice(0, -20));
+    expect(session.messages).toEqual([user]);
+    expect(session.notes).toEqual(["line 3 is cut off and was left out"]);
+  });
+
+  it("is an error with its line anywhere else", () => {
+    const broken = whole.replace(JSON.stringify(user), JSON.stringify(user).slice(0, 30));
+    expect(() => read(broken)).toThrow(
+      expect.objectContaining({
+        code: "unreadable_input",
+        file,
+        line: 2,
+        message: expect.stringMatching(/no JSON/),
+      }),
+    );
+  });
+});
+
+describe("a request", () => {
+  it("of Anthropic or OpenAI chat gives its messages, system prompt, tools and model", () => {
+    const tools = [{ name: "read_file", input_schema: { type: "object" } }];
+    const request = {
+      model: "claude-opus-4-5",
+      max_tokens: 100,
+      system: "Be brief.",
+      tools,
+      messages: [user],
+    };
+    const expected = {
+      file,
+      source: "request",
+      messages: [user],
+      system: "Be brief.",
+      tools,
+      model: "claude-opus-4-5",
+      notes: [],
+    };
+    expect(read(JSON.stringify(request))).toEqual(expected);
+    expect(read(JSON.stringify(request, null, 2))).toEqual(expected);
+  });
+
+  it("of OpenAI responses gives its input", () => {
+    const input = [{ type: "message", role: "user", content: [{ type: "input_text", text: "hello" }] }];
+    const session = read(JSON.stringify({ model: "gpt-5", instructions: "Be brief.", input }));
+    expect(session).toMatchObject({
+      source: "request",
+      format: "responses",
+      system: "Be brief.",
+      messages: input,
+    });
+    const plain = read(JSON.stringify({ input: "hello" }));
+    expect(plain).toMatchObject({ format: "responses", messages: [{ role: "user", content: "hello" }] });
+  });
+
+  it("may be the bare list of its messages", () => {
+    expect(read(JSON.stringify([user, assistant], null, 1)).messages).toEqual([user, assistant]);
+    expect(read("[]").messages).toEqual([]);
+  });
+
+  it("names the message that is no object", () => {
+    expect(() => read(JSON.stringify([user, 7]))).toThrow(
+      expect.objectContaining({ code: "invalid_message", file, message: "messages[1] must be an object" }),
+    );
+  });
+
+  it("names the line at which its JSON breaks", () => {
+    const text = JSON.stringify({ messages: [user, assistant] }, null, 2).replace(
+      '"role": "assistant"',
+      '"role" "assistant"',
+    );
+    const line = text.split("\n").findIndex((each) => each.includes('"role" "assistant"')) + 1;
+    expect(() => read(text)).toThrow(expect.objectContaining({ code: "unreadable_input", file, line }));
+  });
+});
+
+describe("what is no session", () => {
+  it.each([
+    ["nothing", ""],
+    ["blank lines", "\n \n"],
+    ["null", "null"],
+    ["a number", "42"],
+    ["another object", '{"name":"plimsoll"}'],
+    ["lines of other objects", '{"a":1}\n{"b":2}\n'],
+    ["binary", "\u0000\u0001PNG\n\u0002"],
+    ["a list that is cut off", '[{"role":"user",'],
+  ])("is refused with the file's name: %s", (_name, text) => {
+    expect(() => read(text)).toThrow(expect.objectContaining({ code: "unreadable_input", file }));
+  });
+});
+
+// The recordings are large and not part of the repository.
+const folder = process.env.PLIMSOLL_TRANSCRIPTS;
+const reason = folder === undefined ? " (skipped: PLIMSOLL_TRANSCRIPTS names no folder)" : "";
+
+describe.skipIf(folder === undefined)(`recorded transcripts${reason}`, () => {
+  const names = folder === undefined ? [] : readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+
+  it("are there", () => expect(names.length).toBeGreaterThan(0));
+
+  it.each(names)("%s loads whole", (name) => {
+    const text = readFileSync(join(folder ?? "", name), "utf8");
+    const session = readSession(text, { file: name });
+    expect(session.notes).toEqual([]);
+    expect(session.messages.length).toBe(text.trimEnd().split("\n").length - 1);
+    expect(session.messages.some((message) => (message as { role: string }).role === "assistant")).toBe(true);
+  });
+});
