@@ -8,6 +8,7 @@ export {
   type CountToolsOptions,
   countMessage,
   countMessages,
+  countSystem,
   countTools,
   createMessageLens,
   type FormatName,

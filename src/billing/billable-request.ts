@@ -13,7 +13,7 @@ import type { Counter } from "../tokens/index.ts";
 import type { BillableBlock } from "./cache/prefix-chain.ts";
 import type { BillableRequest } from "./cache-simulator.ts";
 import { providerOfModel } from "./prices.ts";
-import { anthropicBreakpoints, openaiBreakpoints, withoutMarkers } from "./request-breakpoints.ts";
+import { anthropicBreakpoints, openaiBreakpoints } from "./request-breakpoints.ts";
 
 export interface BillableRequestOptions {
   readonly counter: Counter;
@@ -106,9 +106,9 @@ function createBlockList(requestTokens: number): BlockList {
   return list;
 }
 
-/** What is hashed: a plain text like the block that clients make of it to put a marker on, and no marker. */
+/** What is hashed: a plain text like the block that clients make of it to put a marker on. */
 function contentOf(value: unknown): unknown {
-  return typeof value === "string" ? { type: "text", text: value } : withoutMarkers(value);
+  return typeof value === "string" ? { type: "text", text: value } : value;
 }
 
 /** The provider's own prompt for tools comes with the first one. */

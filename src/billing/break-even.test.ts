@@ -52,3 +52,19 @@ it("refuses what is no price and no share", () => {
   expect(() => economicBatch({ read: 0.1, write: Number.NaN, ...growth })).toThrow("no prices");
   expect(() => economicBatch({ read: 0.1, write: 1, coldShare: 2, ...growth })).toThrow("not from 0 to 1");
 });
+
+it("refuses a name that it does not know, and one that is missing", () => {
+  const trim = { read: 0.1, write: 1.25, cleared: 10, rewritten: 10 };
+  const refused = (changes: object, message: string, hint: string) =>
+    expect(() => breakEvenCalls({ ...trim, ...changes })).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message, hint: expect.stringContaining(hint) }),
+    );
+  refused({ clear: 5 }, 'unknown field "clear"', 'Did you mean "cleared"?');
+  refused({ xyzzy: 5 }, 'unknown field "xyzzy"', "Pass read, write, cleared, rewritten.");
+  refused({ cleared: undefined }, "cleared must be a number of tokens from 0, got undefined", "Pass read");
+  refused({ rewritten: Number.NaN }, "rewritten must be a number of tokens from 0, got NaN", "Pass read");
+  refused({ rewritten: -1 }, "rewritten must be a number of tokens from 0, got -1", "Pass read");
+  const growth = { read: 0.1, write: 1.25, tokensPerCall: 1 } as Parameters<typeof economicBatch>[0];
+  expect(() => economicBatch(growth)).toThrow("protectedTokens must be a number of tokens");
+  expect(() => breakEvenCalls(undefined as never)).toThrow("cleared must be a number of tokens");
+});

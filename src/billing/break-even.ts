@@ -1,5 +1,6 @@
 /** When a trim pays. All numbers are multiples of the input price, and tokens. */
 import { ContextError } from "../errors.ts";
+import { didYouMean } from "../text/index.ts";
 
 export interface Trim {
   /** What a token costs that is read from the cache, and one that is written: `read` and `write5m` of a price. */
@@ -13,7 +14,9 @@ export interface Trim {
 
 /** After how many calls a trim of a warm cache has paid: it costs (write − read) · rewritten once and saves read · cleared on every
  *  call from then on. In a cold cache everything is written anyway and a trim pays at once. */
-export function breakEvenCalls({ read, write, cleared, rewritten }: Trim): number {
+export function breakEvenCalls(trim: Trim): number {
+  checkFields(trim, ["cleared", "rewritten"]);
+  const { read, write, cleared, rewritten } = trim;
   requirePrices(read, write);
   if (rewritten === 0 || write <= read) return 0;
   return ((write - read) * rewritten) / (read * cleared);
@@ -34,6 +37,7 @@ export interface Growth {
  *  that is carried along, and b = (write − read)·(1 − λ), what one costs that has to be written again; P protected, G grown per call,
  *  λ cold. The economic order quantity: holding costs against the cost of a rewrite. */
 export function economicBatch(growth: Growth): number {
+  checkFields(growth, ["protectedTokens", "tokensPerCall"], ["coldShare"]);
   const { read, write, protectedTokens, tokensPerCall, coldShare = 0 } = growth;
   requirePrices(read, write);
   if (!(coldShare >= 0 && coldShare <= 1)) {
@@ -42,6 +46,24 @@ export function economicBatch(growth: Growth): number {
   const carried = read * (1 - coldShare) + write * coldShare;
   const rewritten = Math.max(0, write - read) * (1 - coldShare);
   return Math.sqrt((2 * rewritten * protectedTokens * tokensPerCall) / carried);
+}
+
+/** A name that is not known is most often another word for one that is, and without it the answer would be no number. */
+function checkFields(values: object, tokens: readonly string[], more: readonly string[] = []): void {
+  const known = ["read", "write", ...tokens, ...more];
+  const hint = `Pass ${known.join(", ")}.`;
+  const unknown = Object.keys(Object(values)).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    const meant = didYouMean(unknown, known);
+    throw new ContextError("invalid_argument", `unknown field "${unknown}"`, { hint: meant ?? hint });
+  }
+  for (const key of tokens) {
+    const value: unknown = Object(values)[key];
+    if (typeof value === "number" && Number.isFinite(value) && value >= 0) continue;
+    throw new ContextError("invalid_argument", `${key} must be a number of tokens from 0, got ${value}`, {
+      hint,
+    });
+  }
 }
 
 function requirePrices(read: number, write: number): void {

@@ -26,15 +26,6 @@ export function openaiBreakpoints(request: Fields, values: readonly unknown[]): 
   return values.length === 0 ? [] : [...marked.slice(-3), { after: values.length - 1, ttl }];
 }
 
-/** A block without OpenAI's markers; Anthropic's are left out by `hashMessage`. The same object where there is none. */
-export function withoutMarkers(value: unknown): unknown {
-  const key = innerKeys.find((name) => Array.isArray(fieldsOf(value)[name]));
-  const inner = innerBlocks(value).some(hasOpenaiMarker);
-  if (!hasOpenaiMarker(value) && !inner) return value;
-  const { prompt_cache_breakpoint: _marker, ...content } = fieldsOf(value);
-  return inner && key !== undefined ? { ...content, [key]: innerBlocks(value).map(withoutMarkers) } : content;
-}
-
 type Fields = Readonly<Record<string, unknown>>;
 
 function fieldsOf(value: unknown): Fields {

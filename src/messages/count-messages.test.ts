@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { countMessage, countMessages } from "./count-messages.ts";
+import { countMessage, countMessages, countSystem } from "./count-messages.ts";
 import { callCounter, characterCounter, generateSession } from "./formats/message-format.contract.ts";
 
 describe("countMessages", () => {
@@ -165,5 +165,15 @@ describe("countMessages", () => {
       countMessages(messages as object[], characterCounter(), { format: format as "rfc" });
     expect(count({})).toThrow("messages must be an array, not an object");
     expect(count([{ role: "user", content: "x" }], "smoke")).toThrow('unknown message format "smoke"');
+  });
+});
+
+describe("countSystem", () => {
+  it("counts a text like a list of that one block, with the frame of a message, and 0 for none", () => {
+    const count = (system: unknown) => countSystem(system, characterCounter());
+    expect(count("Be brief.")).toBe(4 + "Be brief.".length);
+    expect(count([{ type: "text", text: "Be brief." }])).toBe(count("Be brief."));
+    expect([undefined, null, ""].map(count)).toEqual([0, 0, 0]);
+    expect(() => count(7)).toThrow("system must be a string or an array, not a number");
   });
 });

@@ -7,7 +7,7 @@ import {
   createCountContext,
   frameTokens,
 } from "./count-parts.ts";
-import { fail, fieldsAt, nameOf } from "./fields.ts";
+import { failAt, fieldsAt, textOrListAt, typeName } from "./fields.ts";
 
 /** Tokens of a conversation as the provider bills it, with roles and wrappers; 0 only for no messages. A system prompt
  *  outside the list counts as a message of role `system`. Costs what is new: a message is counted once, also
@@ -17,7 +17,7 @@ export function countMessages(
   counter: Counter,
   options: CountOptions = {},
 ): number {
-  if (!Array.isArray(messages)) return fail("messages", `must be an array, not ${nameOf(messages)}`);
+  if (!Array.isArray(messages)) return failAt("messages", `must be an array, not ${typeName(messages)}`);
   if (messages.length === 0) return 0;
   const context = createCountContext(messages, counter, options);
   context.cache.texts.restart();
@@ -30,6 +30,13 @@ export function countMessages(
 /** Tokens of one message without the frame of the request: `countMessages` is the sum of these and that frame. */
 export function countMessage(message: object, counter: Counter, options: CountOptions = {}): number {
   return countOne(message, undefined, createCountContext([message], counter, options));
+}
+
+/** Tokens of a system prompt beside the messages, a text or a list of blocks; 0 where there is none. */
+export function countSystem(system: unknown, counter: Counter): number {
+  if (system === undefined || system === null || system === "") return 0;
+  textOrListAt(system, "system");
+  return countMessage({ role: "system", content: system }, counter, { format: "anthropic" });
 }
 
 function countOne(message: unknown, index: number | undefined, context: CountContext): number {

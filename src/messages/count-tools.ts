@@ -3,7 +3,7 @@ import type { Counter } from "../tokens/index.ts";
 import { cacheOf } from "./cache/count-cache.ts";
 import { isUnchanged, takeSnapshot } from "./cache/snapshot.ts";
 import type { CountOptions } from "./count-parts.ts";
-import { fail, fieldsAt, nameOf } from "./fields.ts";
+import { failAt, fieldsAt, typeName } from "./fields.ts";
 import { chooseFormat } from "./formats/index.ts";
 import { type MessageFormat, type ToolChoice, toolChoices } from "./message-format.ts";
 
@@ -19,7 +19,7 @@ export function countTools(
   counter: Counter,
   options: CountToolsOptions = {},
 ): number {
-  if (!Array.isArray(tools)) return fail("tools", `must be an array, not ${nameOf(tools)}`);
+  if (!Array.isArray(tools)) return failAt("tools", `must be an array, not ${typeName(tools)}`);
   if (tools.length === 0) return 0;
   const format = chooseFormat([], options.format);
   let tokens = format.toolPromptTokens(options.model, checkToolChoice(options.toolChoice ?? "auto"));

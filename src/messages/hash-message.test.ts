@@ -69,6 +69,10 @@ describe("the hash of a message", () => {
       { ...plain, cache_control: marker },
       user([{ type: "text", cache_control: marker, text: "hi", input: { path: "a" } }]),
       { ...plain, providerOptions: { anthropic: { cacheControl: marker } } },
+      { ...plain, providerOptions: { bedrock: { cachePoint: { type: "default" } } } },
+      user([
+        { type: "text", text: "hi", input: { path: "a" }, prompt_cache_breakpoint: { mode: "explicit" } },
+      ]),
     ];
     for (const message of marked) expect(hashMessage(message)).toBe(hashMessage(plain));
     const options = { openai: { itemId: "1" }, anthropic: { cacheControl: marker } };
@@ -81,6 +85,15 @@ describe("the hash of a message", () => {
     expect(hashMessage({ role: "user", content: [block] })).toBe(plain);
     expect(hashMessage({ role: "user", content: [block, block] })).not.toBe(plain);
     expect(hashMessage({ role: "user", content: ["hi"] })).not.toBe(plain);
+  });
+
+  it("takes them for the same in a result, too, and nowhere else", () => {
+    const list = [{ type: "text", text: "hi" }];
+    const holding = (type: string, content: unknown) =>
+      hashMessage(user([{ type, tool_use_id: "1", content }]));
+    expect(holding("tool_result", "hi")).toBe(holding("tool_result", list));
+    expect(holding("tool_result", "hi")).not.toBe(holding("tool_result", "ho"));
+    expect(holding("note", "hi")).not.toBe(holding("note", list));
   });
 
   it("is the one that earlier versions wrote into their checkpoints", () => {

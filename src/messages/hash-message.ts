@@ -1,8 +1,9 @@
 /** A hash of what a message says, for histories that come back as new objects: 96 bits, not cryptographic, the same in every process. */
 import { ContextError } from "../errors.ts";
+import { isCacheMarker } from "./cache-markers.ts";
 
 /** Equal for messages that JSON writes alike, save for cache markers, which move from call to call and are no content, and for a
- *  plain text in place of a list of that one text: clients write the same message now one way, now the other. */
+ *  plain text in place of a list of that one text, in a message or a result: clients write the same now one way, now the other. */
 export function hashMessage(message: object): string {
   state[0] = 1;
   state[1] = 2;
@@ -52,10 +53,14 @@ function addObject(value: object, depth: number): void {
     const field = (value as Readonly<Record<string, unknown>>)[name];
     if (isNoContent(name, field)) continue;
     addChars(name);
-    const isPlain = depth === 1 && name === "content" && typeof field === "string";
+    const isPlain = typeof field === "string" && name === "content" && (depth === 1 || isResult(value));
     addValue(isPlain ? [{ type: "text", text: field }] : field, depth);
   }
   addWord(kinds.end);
+}
+
+function isResult(value: object): boolean {
+  return (value as { type?: unknown }).type === "tool_result";
 }
 
 // Bytes and URLs, as the AI SDK has them.
@@ -68,18 +73,14 @@ function addOther(value: object, depth: number): boolean {
 }
 
 function isNoContent(name: string, field: unknown): boolean {
-  if (field === undefined || isMarker(name)) return true;
+  if (field === undefined || isCacheMarker(name)) return true;
   return name === "providerOptions" && hasOnlyMarkers(field);
-}
-
-function isMarker(name: string): boolean {
-  return name === "cache_control" || name === "cacheControl";
 }
 
 // The AI SDK keeps its markers inside options of a provider, which are only there for them.
 function hasOnlyMarkers(value: unknown): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.entries(value).every(([name, field]) => isMarker(name) || hasOnlyMarkers(field));
+  return Object.entries(value).every(([name, field]) => isCacheMarker(name) || hasOnlyMarkers(field));
 }
 
 function addText(text: string): void {

@@ -1,7 +1,8 @@
 export { isSameJson } from "./cache/snapshot.ts";
-export { countMessage, countMessages } from "./count-messages.ts";
+export { countMessage, countMessages, countSystem } from "./count-messages.ts";
 export type { CountOptions, SealedCounting } from "./count-parts.ts";
 export { type CountToolsOptions, countTools } from "./count-tools.ts";
+export { failAt, fieldsAt, jsonAt, stringAt, typeName } from "./fields.ts";
 export { hashMessage } from "./hash-message.ts";
 export {
   type CountedMessage,

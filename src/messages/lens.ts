@@ -8,7 +8,7 @@ import {
   frameTokens,
   type SealedCounting,
 } from "./count-parts.ts";
-import { type Fields, fail, fieldsAt, nameOf } from "./fields.ts";
+import { type Fields, failAt, fieldsAt, typeName } from "./fields.ts";
 import type { CallName, FormatName, Part, PartEdits, Role } from "./message-format.ts";
 
 export interface MessageLens {
@@ -45,7 +45,7 @@ export interface LensOptions extends CountOptions {
 
 /** A lens for messages of one format: the one asked for, or the one that `messages` show. */
 export function createMessageLens(messages: readonly object[], options: LensOptions): MessageLens {
-  if (!Array.isArray(messages)) return fail("messages", `must be an array, not ${nameOf(messages)}`);
+  if (!Array.isArray(messages)) return failAt("messages", `must be an array, not ${typeName(messages)}`);
   checkSealed(options.sealed);
   const context = createCountContext(messages, options.counter, options);
   const { format, cache } = context;
@@ -95,6 +95,7 @@ function withTokens(part: Part, tokens: number): CountedPart {
     callId: part.callId,
     toolName: part.toolName,
     isBound: part.isBound,
+    exchangeRole: part.exchangeRole,
     tokens,
   };
 }

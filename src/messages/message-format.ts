@@ -45,8 +45,11 @@ export interface Part {
   /** Pairs a call with its result. */
   readonly callId?: string | undefined;
   readonly toolName?: string | undefined;
-  /** Set on thinking that the provider ties to its neighbours: it goes with them or stays. */
+  /** Set on thinking that the provider ties to its neighbours, which goes with them or stays; and on a call that it may tie to the
+   *  thinking before it. */
   readonly isBound?: boolean | undefined;
+  /** On `other`: what it is of an exchange that can go as a whole, though no text can be put there; `both` is a call with its result. */
+  readonly exchangeRole?: "call" | "result" | "both" | undefined;
 }
 export type PartKind = "text" | "thinking" | "tool_call" | "tool_result" | "media" | "other";
 
@@ -57,6 +60,8 @@ export type PartEdit = { readonly action: "drop" } | { readonly action: "replace
 export interface CallName {
   readonly callId: string;
   readonly toolName: string | undefined;
+  /** The type of the call's own block or item: some formats answer each type in a shape of its own. */
+  readonly type?: unknown;
 }
 
 /** One thing the provider bills. A tool call carries its arguments, which are billed as JSON, and their path. */

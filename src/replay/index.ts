@@ -5,5 +5,5 @@ export { type Reducer, type ReplayPolicy, replayPolicies, type Sent } from "./po
 export { type PreparedSession, prepareSession } from "./prepare-session.ts";
 export { replayReducer, replaySession, type SessionReplay } from "./replay-session.ts";
 export { addTotals, type CallReplay, type ReplayTotals } from "./replay-totals.ts";
-export { readSession } from "./sessions/read-session.ts";
+export { kindOfLines, readSession } from "./sessions/read-session.ts";
 export type { RecordedSession } from "./sessions/recorded-session.ts";

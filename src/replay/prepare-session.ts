@@ -1,7 +1,7 @@
 /** A recorded session made ready: mended where no provider would take it, counted once, cut into calls. Every policy and window
  *  replays the same one. */
 import {
-  countMessage,
+  countSystem,
   countTools,
   createMessageLens,
   type FormatName,
@@ -93,8 +93,7 @@ function countPrefix(
   { system, tools = [] }: RecordedSession,
   { counter, model, format }: PrepareOptions & { format: FormatName },
 ): number {
-  const isEmpty = system === undefined || system === null || system === "";
-  const systemMessage = { role: "system", content: system };
-  const systemTokens = isEmpty ? 0 : countMessage(systemMessage, counter, { format: "anthropic" });
-  return systemTokens + (tools.length === 0 ? 0 : countTools(tools, counter, { format, model }));
+  return (
+    countSystem(system, counter) + (tools.length === 0 ? 0 : countTools(tools, counter, { format, model }))
+  );
 }

@@ -17,8 +17,8 @@ export interface ReplayOptions extends Pick<PolicyReducerOptions, "window" | "re
   readonly isCold?: ((call: number) => boolean) | undefined;
   /** A clock in ms. Without it turns take no time. */
   readonly now?: (() => number) | undefined;
-  /** Called after each call, and waited for: a long session need not keep its process from all else. */
-  readonly pause?: (() => Promise<void> | undefined) | undefined;
+  /** Called after each call with the number of calls so far, and waited for: a long session need not keep its process from all else. */
+  readonly pause?: ((done: number) => Promise<void> | undefined) | undefined;
 }
 
 /** Replays a session with one of our policies. */
@@ -46,7 +46,7 @@ export async function replayReducer(
     const sent = reduced instanceof Promise ? await reduced : reduced;
     elapsedMs += now() - started;
     meter.add(sent, call.isCold);
-    const paused = options.pause?.();
+    const paused = options.pause?.(index + 1);
     if (paused !== undefined) await paused;
   }
   const calls = meter.finish();

@@ -83,7 +83,22 @@ describe("a hook registry", () => {
     expect(trace.ran.slice(1)).toEqual(["first before_inference", "late before_inference"]);
   });
 
-  it("refuses an unknown event, what is no function, and no answer", async () => {
+  it("goes on behind a hook that says nothing", async () => {
+    const registry = createHookRegistry<Trace>();
+    registry.register("before_tool", ({ ran }) => {
+      ran.push("quiet");
+    });
+    registry.register("before_tool", async ({ ran }) => {
+      await Promise.resolve();
+      ran.push("quiet later");
+    });
+    registry.register("before_tool", named("last", "stop"));
+    const trace: Trace = { ran: [] };
+    expect(await registry.run("before_tool", trace)).toBe("stop");
+    expect(trace.ran).toEqual(["quiet", "quiet later", "last before_tool"]);
+  });
+
+  it("refuses an unknown event, what is no function, and an answer that it does not know", async () => {
     const registry = createHookRegistry<Trace>();
     const unknown = "before_lunch" as LifecycleEvent;
     expect(() => registry.register(unknown, named("a"))).toThrow('unknown lifecycle event "before_lunch"');
@@ -91,9 +106,9 @@ describe("a hook registry", () => {
     expect(() => registry.register("before_tool", {} as Hook<Trace>)).toThrow(
       "a hook must be a function, not a object",
     );
-    registry.register("before_tool", (() => undefined) as unknown as Hook<Trace>);
+    registry.register("before_tool", (() => false) as unknown as Hook<Trace>);
     await expect(registry.run("before_tool", { ran: [] })).rejects.toThrow(
-      "a hook for before_tool returned undefined",
+      "a hook for before_tool returned false",
     );
   });
 });

@@ -8,11 +8,14 @@ export interface HookRegistry<Context extends object = HookContext> {
   run(event: LifecycleEvent, context: Context): Promise<HookOutcome>;
 }
 
-/** A hook works on the context itself, and says whether the agent may go on. */
+/** A hook works on the context itself, and says whether the agent may go on. One that says nothing lets it. */
 export type Hook<Context extends object = HookContext> = (
   context: Context,
   event: LifecycleEvent,
-) => HookOutcome | Promise<HookOutcome>;
+) => HookAnswer | Promise<HookAnswer>;
+
+// biome-ignore lint/suspicious/noConfusingVoidType: what a function without a return has
+type HookAnswer = HookOutcome | void;
 
 export type HookOutcome = "continue" | "stop";
 
@@ -40,7 +43,7 @@ export function createHookRegistry<Context extends object = HookContext>(): Hook
     async run(event, context) {
       checkEvent(event);
       for (const hook of hooks.get(event) ?? []) {
-        if (checkOutcome(await hook(context, event), event) === "stop") return "stop";
+        if (outcomeOf(await hook(context, event), event) === "stop") return "stop";
       }
       return "continue";
     },
@@ -54,10 +57,10 @@ function checkEvent(event: LifecycleEvent): void {
   });
 }
 
-/** A forgotten `return` must not pass for an answer. */
-function checkOutcome(outcome: HookOutcome, event: LifecycleEvent): HookOutcome {
-  if (outcome === "continue" || outcome === "stop") return outcome;
-  throw new ContextError("invalid_argument", `a hook for ${event} returned ${JSON.stringify(outcome)}`, {
-    hint: 'Return "continue" or "stop".',
+function outcomeOf(answer: unknown, event: LifecycleEvent): HookOutcome {
+  if (answer === undefined || answer === "continue") return "continue";
+  if (answer === "stop") return "stop";
+  throw new ContextError("invalid_argument", `a hook for ${event} returned ${JSON.stringify(answer)}`, {
+    hint: 'Return "continue", "stop" or nothing, which is "continue".',
   });
 }

@@ -117,9 +117,13 @@ describe("AI SDK messages", () => {
       { type: "custom", kind: "openai.compaction" },
       { type: "reasoning-file", mediaType: "image/png", data: "AAAA" },
     ];
-    expect(read("assistant", ...others).map((part) => [part.kind, part.callId])).toEqual(
-      others.map(() => ["other", undefined]),
-    );
+    const parts = read("assistant", ...others);
+    expect(parts.map(({ kind }) => kind)).toEqual(others.map(() => "other"));
+    expect(parts.map(({ callId, exchangeRole }) => [callId, exchangeRole])).toEqual([
+      ["1", "call"],
+      ["1", "result"],
+      ...others.slice(2).map(() => [undefined, undefined]),
+    ]);
     expect(() => edit("assistant", done, trim)).toThrow("cannot be replaced");
     expect(edit("tool", done, trim)).toEqual({ ...done, output: { type: "text", value: "[trimmed]" } });
   });
@@ -156,6 +160,17 @@ describe("AI SDK messages", () => {
     };
     expect(edit("assistant", said, trim)).toEqual(replaced);
     expect(edit("assistant", said, { action: "replace", text: "a" })).toBe(said);
+  });
+
+  it("lose the item id of a call whose input is replaced, wherever the id stands", () => {
+    const input = { trimmed: "[trimmed]" };
+    for (const field of ["providerOptions", "providerMetadata"]) {
+      const called = { ...toolCall, [field]: { openai: { itemId: "fc_1", x: 1 }, other: null } };
+      const trimmed = { ...toolCall, input, [field]: { openai: { x: 1 }, other: null } };
+      expect(edit("assistant", called, trim)).toEqual(trimmed);
+      const trimmedBefore = { ...called, input };
+      expect(edit("assistant", trimmedBefore, trim)).toBe(trimmedBefore);
+    }
   });
 
   it("merge where nothing is told to the provider about one of them alone, and never the system's", () => {

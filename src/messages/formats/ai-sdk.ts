@@ -12,7 +12,8 @@ import type {
 } from "../message-format.ts";
 import { providerOptionsOf, readFile, readOutput, readReasoning, unknownPiece } from "./ai-sdk-pieces.ts";
 import { anthropicToolPromptTokens } from "./anthropic-tools.ts";
-import { editContent, joinContent, refuseReplace, trimmedInput, withField } from "./edit-content.ts";
+import { nameIn, textPart } from "./create-part.ts";
+import { editContent, joinContent, refuseReplace, trimmedInput } from "./edit-content.ts";
 import { hostedToolTokens, openAiToolPromptTokens } from "./openai-tools.ts";
 
 // The provider behind is not known: the dearer of Anthropic and OpenAI.
@@ -66,17 +67,6 @@ function isOwnPart(part: unknown): boolean {
   return (type === "image" && image !== undefined) || (type === "file" && mediaType !== undefined);
 }
 
-function textPart(text: string): Part {
-  return {
-    kind: "text",
-    pieces: [{ kind: "text", text }],
-    value: text,
-    callId: undefined,
-    toolName: undefined,
-    isBound: undefined,
-  };
-}
-
 function readParts(content: readonly unknown[], role: Role, path: string): Part[] {
   const parts: Part[] = [];
   for (let index = 0; index < content.length; index++) {
@@ -84,14 +74,16 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
     const part = fieldsAt(content[index], partPath);
     const type = stringAt(part, "type", partPath);
     const kind = kindOf(part, role);
-    const isPaired = kind === "tool_call" || kind === "tool_result";
+    const exchangeRole = kind === "other" ? exchangeRoles.get(type) : undefined;
+    const isPaired = kind === "tool_call" || kind === "tool_result" || exchangeRole !== undefined;
     parts.push({
       kind,
       pieces: readPieces(part, type, partPath),
       value: part,
-      callId: isPaired && typeof part.toolCallId === "string" ? part.toolCallId : undefined,
-      toolName: isPaired && typeof part.toolName === "string" ? part.toolName : undefined,
+      callId: isPaired ? nameIn(part.toolCallId) : undefined,
+      toolName: isPaired ? nameIn(part.toolName) : undefined,
       isBound: kind === "thinking" && isBound(part) ? true : undefined,
+      exchangeRole,
     });
   }
   return parts;
@@ -110,6 +102,11 @@ const kinds: ReadonlyMap<unknown, PartKind> = new Map<string, PartKind>([
   ["tool-result", "tool_result"],
   ["image", "media"],
   ["file", "media"],
+]);
+
+const exchangeRoles: ReadonlyMap<string, "call" | "result"> = new Map([
+  ["tool-call", "call"],
+  ["tool-result", "result"],
 ]);
 
 function readPieces(part: Fields, type: string, path: string): readonly Piece[] {
@@ -145,7 +142,7 @@ function replacePart(part: Fields, text: string, role: unknown): Fields {
     case "text":
       return part.text === text ? part : withoutItemId({ ...part, text });
     case "tool_call":
-      return withField(part, "input", trimmedInput(part.input, text));
+      return replaceInput(part, trimmedInput(part.input, text));
     case "tool_result":
       return isText(part.output, text) ? part : { ...part, output: { type: "text", value: text } };
     default:
@@ -158,12 +155,25 @@ function isText(output: unknown, text: string): boolean {
   return type === "text" && value === text && Object.keys(rest).length === 0;
 }
 
-// The SDK sends a text that has an item id as a reference to what OpenAI stored, so that another text would never be sent.
+function replaceInput(part: Fields, input: unknown): Fields {
+  return part.input === input ? part : withoutItemId({ ...part, input });
+}
+
+// The SDK sends a text or a call that has an item id as a reference to what OpenAI stored, so that another one would never be sent.
 function withoutItemId(part: Fields): Fields {
   if (!providerOptionsOf(part).some((options) => "itemId" in options)) return part;
-  const entries = Object.entries(Object(part.providerOptions) as Record<string, Fields>);
-  const kept = entries.map(([provider, { itemId: _stored, ...rest }]) => [provider, rest] as const);
-  return { ...part, providerOptions: Object.fromEntries(kept) };
+  const cleaned = ["providerOptions", "providerMetadata"].flatMap((name) => {
+    if (part[name] === undefined) return [];
+    const entries = Object.entries(Object(part[name]) as Record<string, unknown>);
+    return [[name, Object.fromEntries(entries.map(([provider, options]) => [provider, unstored(options)]))]];
+  });
+  return { ...part, ...Object.fromEntries(cleaned) };
+}
+
+function unstored(options: unknown): unknown {
+  if (typeof options !== "object" || options === null) return options;
+  const { itemId: _stored, ...rest } = options as Fields;
+  return rest;
 }
 
 // The SDK wants a system message to be one string; and what providers are told about a message must hold for both.

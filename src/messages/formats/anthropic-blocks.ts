@@ -1,6 +1,7 @@
 /** The block types of the Anthropic shape: what kind of part each is, and what it is billed for. A freshly parsed session is counted on
  *  each turn, so paths are only put together where something is malformed. */
-import { type Fields, fail, fieldsAt, jsonAt, nameOf, stringAt } from "../fields.ts";
+import { withoutCacheMarkers } from "../cache-markers.ts";
+import { type Fields, failAt, fieldsAt, jsonAt, stringAt, typeName } from "../fields.ts";
 import type { PartKind, Piece } from "../message-format.ts";
 
 export interface BlockType {
@@ -75,8 +76,8 @@ function readToolResult(block: Fields, list: string, index: number, depth: numbe
 const maxDepth = 8;
 
 function addContent(pieces: Piece[], content: unknown, path: string, depth: number): Piece[] {
-  if (!Array.isArray(content)) return fail(path, `must be a string or an array, not ${nameOf(content)}`);
-  if (depth > maxDepth) return fail(path, `is nested more than ${maxDepth} levels deep`);
+  if (!Array.isArray(content)) return failAt(path, `must be a string or an array, not ${typeName(content)}`);
+  if (depth > maxDepth) return failAt(path, `is nested more than ${maxDepth} levels deep`);
   for (let index = 0; index < content.length; index++) {
     const block = content[index];
     const found = blockTypeOf(block, path, index).read(block, path, index, depth + 1);
@@ -130,6 +131,5 @@ function base64Of(source: Fields): string | undefined {
 
 // The API grows new block types; counting their JSON is too much rather than nothing.
 function readUnknown(block: Fields, list: string, index: number): Piece {
-  const { cache_control: _unbilled, ...rest } = block;
-  return { kind: "text", text: jsonAt(rest, `${list}[${index}]`) };
+  return { kind: "text", text: jsonAt(withoutCacheMarkers(block), `${list}[${index}]`) };
 }

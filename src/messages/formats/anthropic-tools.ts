@@ -1,11 +1,12 @@
 /** What Anthropic bills for tools: the definitions, a system prompt of its own, fixed sizes for the tools it defines itself. */
-import { type Fields, fail, jsonAt, stringAt } from "../fields.ts";
+import { withoutCacheMarkers } from "../cache-markers.ts";
+import { type Fields, failAt, jsonAt, stringAt } from "../fields.ts";
 import type { ToolChoice, ToolReading } from "../message-format.ts";
 
 /** `defer_loading`, `cache_control` and the like are not part of what the model reads. */
 export function readAnthropicTool(tool: Fields, path: string): ToolReading {
   const type = tool.type;
-  if (tool.function !== undefined) fail(`${path}.function`, "is no field of this format");
+  if (tool.function !== undefined) failAt(`${path}.function`, "is no field of this format");
   if (typeof type === "string" && type !== "custom") return readProviderTool(tool, type, path);
   const { description, input_schema, input_examples } = tool;
   const name = stringAt(tool, "name", path);
@@ -44,7 +45,7 @@ const providerTools: readonly (readonly [string, number])[] = [
 const unlistedProviderToolTokens = 700; // own choice: no figure is published for search, fetch, code execution, memory
 
 function readProviderTool(tool: Fields, type: string, path: string): ToolReading {
-  const { cache_control: _unbilled, ...rest } = tool;
+  const rest = withoutCacheMarkers(tool);
   const fixed = providerTools.find(([prefix]) => type.startsWith(prefix))?.[1];
   return { text: jsonAt(rest, path), fixedTokens: fixed ?? unlistedProviderToolTokens };
 }

@@ -182,6 +182,20 @@ describe("edited Anthropic messages", () => {
       `text thinking thinking tool_call tool_result media media ${"other ".repeat(7).trim()}`,
     );
   });
+
+  it("pair what the provider's own tools were asked and gave", () => {
+    const content = [
+      { type: "server_tool_use", id: "s1", name: "bash_code_execution", input: {} },
+      { type: "bash_code_execution_tool_result", tool_use_id: "s1", content: {} },
+      { type: "container_upload", file_id: "f" },
+    ];
+    const { parts } = anthropicFormat.read({ role: "assistant", content }, "message");
+    expect(parts.map(({ exchangeRole, callId, toolName }) => [exchangeRole, callId, toolName])).toEqual([
+      ["call", "s1", "bash_code_execution"],
+      ["result", "s1", undefined],
+      [undefined, undefined, undefined],
+    ]);
+  });
 });
 
 it("refuses another provider's calls and tools, which it would not count", async () => {

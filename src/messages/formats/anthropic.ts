@@ -1,8 +1,9 @@
 /** The Anthropic Messages shape: tool results live in user messages, block types are open-ended. */
-import { type Fields, fail, roleAt, textOrListAt } from "../fields.ts";
+import { type Fields, failAt, roleAt, textOrListAt } from "../fields.ts";
 import type { MessageFormat, Overheads, Part, PartKind } from "../message-format.ts";
 import { blockTypeOf } from "./anthropic-blocks.ts";
 import { anthropicToolPromptTokens, readAnthropicTool } from "./anthropic-tools.ts";
+import { nameIn, textPart } from "./create-part.ts";
 import { editContent, joinContent, refuseReplace, trimmedInput, withField } from "./edit-content.ts";
 
 const overheads: Overheads = {
@@ -25,7 +26,7 @@ export const anthropicFormat: MessageFormat = {
   read(message, path) {
     const role = roleAt(message, roles, path);
     // Another provider's calls would be billed and not counted.
-    if (message.tool_calls !== undefined) fail(`${path}.tool_calls`, "is no field of this format");
+    if (message.tool_calls !== undefined) failAt(`${path}.tool_calls`, "is no field of this format");
     const content = textOrListAt(message.content, `${path}.content`);
     if (typeof content === "string") return { role, parts: [textPart(content)], separators: 0 };
     return { role, parts: readParts(content, `${path}.content`), separators: content.length };
@@ -49,17 +50,6 @@ function isOwnBlock(block: unknown): boolean {
   return ownTypes.has(type) || (type === "tool_use" && input !== undefined);
 }
 
-function textPart(text: string): Part {
-  return {
-    kind: "text",
-    pieces: [{ kind: "text", text }],
-    value: text,
-    callId: undefined,
-    toolName: undefined,
-    isBound: undefined,
-  };
-}
-
 // A plain loop, and every part with the same fields in the same order: a freshly parsed session is counted on each turn.
 function readParts(blocks: readonly unknown[], path: string): readonly Part[] {
   const parts: Part[] = [];
@@ -67,22 +57,29 @@ function readParts(blocks: readonly unknown[], path: string): readonly Part[] {
     const block = blocks[index] as Fields;
     const { kind, read } = blockTypeOf(block, path, index);
     const found = read(block, path, index, 1);
+    const exchangeRole = kind === "other" ? exchangeRoleOf(block) : undefined;
     parts.push({
       kind,
       pieces: Array.isArray(found) ? found : [found],
       value: block,
-      callId: callIdOf(block, kind),
-      toolName: kind === "tool_call" ? (block.name as string) : undefined,
+      callId: callIdOf(block, exchangeRole ?? kind),
+      toolName: kind === "tool_call" || exchangeRole === "call" ? (block.name as string) : undefined,
       isBound: undefined,
+      exchangeRole,
     });
   }
   return parts;
 }
 
-function callIdOf(block: Fields, kind: PartKind): string | undefined {
-  if (kind !== "tool_call" && kind !== "tool_result") return undefined;
-  const id = kind === "tool_call" ? block.id : block.tool_use_id;
-  return typeof id === "string" ? id : undefined;
+/** What the provider's own tools did comes as calls and results within the assistant's message. */
+function exchangeRoleOf({ type }: Fields): "call" | "result" | undefined {
+  if (type === "server_tool_use" || type === "mcp_tool_use") return "call";
+  return String(type).endsWith("_tool_result") ? "result" : undefined;
+}
+
+function callIdOf(block: Fields, kind: PartKind | Part["exchangeRole"]): string | undefined {
+  if (kind === "tool_call" || kind === "call") return nameIn(block.id);
+  return kind === "tool_result" || kind === "result" ? nameIn(block.tool_use_id) : undefined;
 }
 
 function replaceBlock(block: Fields, text: string): Fields {

@@ -1,6 +1,8 @@
 /** The parts of a content list in both of OpenAI's shapes, chat completions and responses, which differ in the names of the types. */
+import { withoutCacheMarkers } from "../cache-markers.ts";
 import { type Fields, fieldsAt, jsonAt, stringAt } from "../fields.ts";
 import type { Part, PartKind, Piece } from "../message-format.ts";
+import { createPart } from "./create-part.ts";
 import { refuseReplace, withField } from "./edit-content.ts";
 
 export function readOpenAiParts(content: readonly unknown[], path: string): Part[] {
@@ -9,7 +11,8 @@ export function readOpenAiParts(content: readonly unknown[], path: string): Part
     const partPath = `${path}[${index}]`;
     const part = fieldsAt(content[index], partPath);
     const type = stringAt(part, "type", partPath);
-    parts.push(openAiPart(kinds.get(type) ?? "other", part, [readPiece(part, type, partPath)]));
+    const pieces = [readPiece(part, type, partPath)];
+    parts.push(createPart({ kind: kinds.get(type) ?? "other", pieces, value: part }));
   }
   return parts;
 }
@@ -25,11 +28,6 @@ export function replaceOpenAiPart(part: Fields, text: string): Fields {
   return kinds.get(String(part.type)) === "text" ? withField(part, "text", text) : refuseReplace(part.type);
 }
 
-/** Every part has the same fields in the same order, which keeps reading fast. */
-export function openAiPart(kind: PartKind, value: unknown, pieces: readonly Piece[]): Part {
-  return { kind, pieces, value, callId: undefined, toolName: undefined, isBound: undefined };
-}
-
 /** The arguments of a call that was trimmed: a JSON text, as the API wants it. */
 export function trimmedArguments(text: string): string {
   return JSON.stringify({ trimmed: text });
@@ -37,8 +35,7 @@ export function trimmedArguments(text: string): string {
 
 /** What is not known, by its JSON: too much rather than nothing. */
 export function unknownPiece(value: Fields, path: string): Piece {
-  const { prompt_cache_breakpoint: _breakpoint, cache_control: _marker, ...rest } = value;
-  return { kind: "text", text: jsonAt(rest, path) };
+  return { kind: "text", text: jsonAt(withoutCacheMarkers(value), path) };
 }
 
 /** The data of a `data:` URL, or of base64 without one; undefined for a link. */

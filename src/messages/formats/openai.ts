@@ -1,14 +1,18 @@
 /** OpenAI's chat completions shape: calls beside the content, arguments as a JSON text, each result a message of its own. */
-import { type Fields, fail, fieldsAt, jsonAt, nameOf, roleAt, stringAt, textOrListAt } from "../fields.ts";
-import type { MessageFormat, Part, PartEdits, Reading, Role } from "../message-format.ts";
-import { editBlocks, joinContent, refuseReplace, withField } from "./edit-content.ts";
 import {
-  openAiPart,
-  readOpenAiParts,
-  readOpenAiResult,
-  replaceOpenAiPart,
-  trimmedArguments,
-} from "./openai-parts.ts";
+  type Fields,
+  failAt,
+  fieldsAt,
+  jsonAt,
+  roleAt,
+  stringAt,
+  textOrListAt,
+  typeName,
+} from "../fields.ts";
+import type { MessageFormat, Part, PartEdits, Reading, Role } from "../message-format.ts";
+import { createPart, nameIn, textPart } from "./create-part.ts";
+import { editBlocks, joinContent, refuseReplace, withField } from "./edit-content.ts";
+import { readOpenAiParts, readOpenAiResult, replaceOpenAiPart, trimmedArguments } from "./openai-parts.ts";
 import { openAiOverheads, openAiToolPromptTokens, readChatTool } from "./openai-tools.ts";
 
 export const openAiFormat: MessageFormat = {
@@ -59,14 +63,13 @@ function isResult({ role }: Fields): boolean {
 function readResult(message: Fields, path: string): Reading {
   const { role, tool_call_id: id, name } = message;
   const content = textOrListAt(message.content ?? "", `${path}.content`);
-  const part: Part = {
+  const part = createPart({
     kind: role === "tool" ? "tool_result" : "other",
     pieces: readOpenAiResult(content, `${path}.content`),
     value: message,
-    callId: role === "tool" && typeof id === "string" ? id : undefined,
-    toolName: role === "tool" && typeof name === "string" ? name : undefined,
-    isBound: undefined,
-  };
+    callId: role === "tool" ? nameIn(id) : undefined,
+    toolName: role === "tool" ? nameIn(name) : undefined,
+  });
   return { role: "tool", parts: [part], separators: 0 };
 }
 
@@ -97,14 +100,15 @@ function readField(message: Fields, field: string, path: string): Part[] {
   if (field === "content") {
     const content = textOrListAt(value, path);
     if (typeof content !== "string") return readOpenAiParts(content, path);
-    return [openAiPart("text", content, [{ kind: "text", text: content }])];
+    return [textPart(content)];
   }
   if (field === "tool_calls") {
-    if (!Array.isArray(value)) return fail(path, `must be an array, not ${nameOf(value)}`);
+    if (!Array.isArray(value)) return failAt(path, `must be an array, not ${typeName(value)}`);
     return value.map((call: unknown, index) => readCall(call, `${path}[${index}]`));
   }
   const text = typeof value === "string" ? value : jsonAt(value, path);
-  return [openAiPart(field === "reasoning_content" ? "thinking" : "other", value, [{ kind: "text", text }])];
+  const kind = field === "reasoning_content" ? "thinking" : "other";
+  return [createPart({ kind, pieces: [{ kind: "text", text }], value })];
 }
 
 function readCall(value: unknown, path: string): Part {
@@ -113,14 +117,13 @@ function readCall(value: unknown, path: string): Part {
   const called = fieldsAt(call[key], `${path}.${key}`);
   const name = stringAt(called, "name", `${path}.${key}`);
   const args = stringAt(called, field, `${path}.${key}`);
-  return {
+  return createPart({
     kind: "tool_call",
     pieces: [{ kind: "tool_call", name, args, path: `${path}.${key}.${field}` }],
     value: call,
-    callId: typeof call.id === "string" ? call.id : undefined,
+    callId: nameIn(call.id),
     toolName: name,
-    isBound: undefined,
-  };
+  });
 }
 
 function callKeys(call: Fields): readonly [string, string] {

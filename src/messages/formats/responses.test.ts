@@ -4,6 +4,7 @@ import { countMessage, countMessages } from "../count-messages.ts";
 import type { Fields } from "../fields.ts";
 import { characterCounter, testMessageFormat } from "./message-format.contract.ts";
 import { responsesFormat } from "./responses.ts";
+import { builtInItem } from "./responses-items.contract.ts";
 
 const anyText = fc.string({ unit: "binary" });
 const constant = <T extends string>(...types: T[]) => fc.constantFrom(...types);
@@ -66,7 +67,8 @@ const item = fc.oneof(
     output: fc.record({ type: constant("computer_screenshot"), image_url: dataUrl }),
   }),
   fc.record({ type: constant("item_reference"), id: fc.string() }),
-  fc.record({ type: constant("web_search_call", "local_shell_call", "mcp_call"), id: fc.string() }),
+  fc.record({ type: constant("web_search_call", "mcp_list_tools", "mcp_call"), id: fc.string() }),
+  builtInItem,
 );
 
 const hologram = { type: "hologram", beam: "blue" };
@@ -110,7 +112,7 @@ describe("OpenAI responses items", () => {
       { type: "function_call", id: "fc_1", call_id: "c1", name: "ls", arguments: "{}" },
       { type: "function_call_output", call_id: "c1", output: "x" },
       { type: "web_search_call", id: "ws_1", status: "completed" },
-      { type: "shell_call_output", call_id: "c2", output: [] },
+      { type: "tool_search_output", call_id: "c2", tools: [] },
       { id: "msg_1" },
     ];
     const seen = items.map(read).map(({ role, parts: [part] }) => [role, part?.kind, part?.callId]);

@@ -1,17 +1,11 @@
 /** OpenAI's responses shape: a list of items, each of which is one message here. */
 import { type Fields, fieldsAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
 import type { MessageFormat, Part, PartEdits, Piece, Reading, Role } from "../message-format.ts";
-import { editContent, refuseReplace, withField } from "./edit-content.ts";
-import {
-  base64OfUrl,
-  openAiPart,
-  readOpenAiParts,
-  readOpenAiResult,
-  replaceOpenAiPart,
-  trimmedArguments,
-  unknownPiece,
-} from "./openai-parts.ts";
+import { createPart, nameIn, textPart } from "./create-part.ts";
+import { editContent, refuseReplace } from "./edit-content.ts";
+import { base64OfUrl, readOpenAiParts, replaceOpenAiPart, unknownPiece } from "./openai-parts.ts";
 import { openAiOverheads, openAiToolPromptTokens, readResponsesTool } from "./openai-tools.ts";
+import { answerItem, callIdOf, callItems, resultItems } from "./responses-calls.ts";
 
 export const responsesFormat: MessageFormat = {
   name: "responses",
@@ -21,10 +15,7 @@ export const responsesFormat: MessageFormat = {
     return role !== "tool" && Array.isArray(content) && content.some(isOwnPart);
   },
   read(item, path) {
-    if (isMessage(item)) return readMessage(item, path);
-    // A reference may leave its type out.
-    const type = (item.type ?? undefined) === undefined ? "item_reference" : stringAt(item, "type", path);
-    return (readers.get(type) ?? readOther)(item, path);
+    return isMessage(item) ? readMessage(item, path) : readItem(item, path);
   },
   edit(item, edits) {
     return isMessage(item) ? editContent(item, edits, replaceOpenAiPart) : editItem(item, edits);
@@ -32,7 +23,7 @@ export const responsesFormat: MessageFormat = {
   // The API takes any number of items of one role in a row.
   merge: () => undefined,
   assistantText: (text) => ({ type: "message", role: "assistant", content: text }),
-  toolResult: ({ callId }, text) => ({ type: "function_call_output", call_id: callId, output: text }),
+  toolResult: answerItem,
   readTool: readResponsesTool,
   toolPromptTokens: () => openAiToolPromptTokens,
 };
@@ -60,38 +51,41 @@ function readMessage(message: Fields, path: string): Reading {
   if (typeof content !== "string") {
     return { role, parts: readOpenAiParts(content, `${path}.content`), separators: content.length };
   }
-  return { role, parts: [openAiPart("text", content, [{ kind: "text", text: content }])], separators: 0 };
+  return { role, parts: [textPart(content)], separators: 0 };
+}
+
+function readItem(item: Fields, path: string): Reading {
+  // A reference may leave its type out.
+  const type = (item.type ?? undefined) === undefined ? "item_reference" : stringAt(item, "type", path);
+  const call = callItems.get(type);
+  if (call !== undefined) return readCall(item, call.read(item, path));
+  const result = resultItems.get(type);
+  if (result !== undefined) {
+    const pieces = result.read(item, path);
+    return reading("tool", { kind: "tool_result", pieces, value: item, callId: callIdOf(item) });
+  }
+  return (readers.get(type) ?? readOther)(item, path);
+}
+
+function reading(role: Role, part: Part): Reading {
+  return { role, parts: [createPart(part)], separators: 0 };
+}
+
+// A call that the API gave an id is looked up there: "provided without its required 'reasoning' item".
+function readCall(item: Fields, { name, pieces }: { name: string; pieces: readonly Piece[] }): Reading {
+  const isBound = typeof item.id === "string" ? true : undefined;
+  const callId = callIdOf(item);
+  return reading("assistant", { kind: "tool_call", pieces, value: item, callId, toolName: name, isBound });
 }
 
 type ItemReader = (item: Fields, path: string) => Reading;
 
 const readers: ReadonlyMap<string, ItemReader> = new Map<string, ItemReader>([
-  ["function_call", (item, path) => readCall(item, "arguments", path)],
-  ["custom_tool_call", (item, path) => readCall(item, "input", path)],
-  ["function_call_output", readResult],
-  ["custom_tool_call_output", readResult],
   ["reasoning", readReasoning],
-  ["image_generation_call", (item) => other(item, { kind: "image", data: base64OfUrl(item.result) })],
+  ["image_generation_call", readImage],
+  ["computer_call", readComputerCall],
   ["computer_call_output", readScreenshot],
 ]);
-
-function readCall(item: Fields, field: string, path: string): Reading {
-  const name = stringAt(item, "name", path);
-  const args = stringAt(item, field, path);
-  const piece: Piece = { kind: "tool_call", name, args, path: `${path}.${field}` };
-  const part: Part = { ...openAiPart("tool_call", item, [piece]), callId: callIdOf(item), toolName: name };
-  return { role: "assistant", parts: [part], separators: 0 };
-}
-
-function readResult(item: Fields, path: string): Reading {
-  const output = textOrListAt(item.output, `${path}.output`);
-  const part = openAiPart("tool_result", item, readOpenAiResult(output, `${path}.output`));
-  return { role: "tool", parts: [{ ...part, callId: callIdOf(item) }], separators: 0 };
-}
-
-function callIdOf(item: Fields): string | undefined {
-  return typeof item.call_id === "string" ? item.call_id : undefined;
-}
 
 // The API wants a reasoning item together with the item that follows it: "provided without its required following item".
 function readReasoning(item: Fields, path: string): Reading {
@@ -100,8 +94,8 @@ function readReasoning(item: Fields, path: string): Reading {
   const field = Array.isArray(item.content) && item.content.length > 0 ? "content" : "summary";
   const texts = textOrListAt(item[field] ?? [], `${path}.${field}`);
   const text = typeof texts === "string" ? texts : readOpenAiTexts(texts, `${path}.${field}`);
-  const part: Part = { ...openAiPart("thinking", item, [{ kind: "sealed", text, sealed }]), isBound: true };
-  return { role: "assistant", parts: [part], separators: 0 };
+  const pieces: Piece[] = [{ kind: "sealed", text, sealed }];
+  return reading("assistant", { kind: "thinking", pieces, value: item, isBound: true });
 }
 
 function readOpenAiTexts(texts: readonly unknown[], path: string): string {
@@ -110,38 +104,58 @@ function readOpenAiTexts(texts: readonly unknown[], path: string): string {
     .join("\n");
 }
 
+function readImage(item: Fields): Reading {
+  const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(item.result) }];
+  return reading("assistant", { kind: "other", pieces, value: item, exchangeRole: "both" });
+}
+
+// The API takes a picture and nothing else as its result, so that neither of the two can become a text.
+function readComputerCall(item: Fields, path: string): Reading {
+  return reading("assistant", {
+    kind: "other",
+    pieces: [unknownPiece(item, path)],
+    value: item,
+    callId: callIdOf(item),
+    toolName: "computer",
+    exchangeRole: "call",
+  });
+}
+
 function readScreenshot(item: Fields, path: string): Reading {
   const screenshot = fieldsAt(item.output, `${path}.output`);
-  return other(item, { kind: "image", data: base64OfUrl(screenshot.image_url) });
+  const pieces: Piece[] = [{ kind: "image", data: base64OfUrl(screenshot.image_url) }];
+  return reading("tool", {
+    kind: "other",
+    pieces,
+    value: item,
+    callId: callIdOf(item),
+    exchangeRole: "result",
+  });
 }
 
 // Calls that the provider runs itself, items that stand for stored ones, and what the API grows.
 function readOther(item: Fields, path: string): Reading {
   const { encrypted_content: sealed, ...rest } = item;
-  const shown = unknownPiece(rest, path);
-  return typeof sealed === "string"
-    ? other(item, shown, { kind: "sealed", text: "", sealed })
-    : other(item, shown);
+  const pieces = [unknownPiece(rest, path)];
+  if (typeof sealed === "string") pieces.push({ kind: "sealed", text: "", sealed });
+  const role: Role = String(item.type).endsWith("_output") ? "tool" : "assistant";
+  const exchangeRole = hostedCalls.has(item.type) ? "both" : undefined;
+  const toolName = exchangeRole === undefined ? undefined : nameIn(item.name);
+  return reading(role, { kind: "other", pieces, value: item, toolName, exchangeRole });
 }
 
-function other(item: Fields, ...pieces: Piece[]): Reading {
-  const role: Role = String(item.type).endsWith("_output") ? "tool" : "assistant";
-  return { role, parts: [openAiPart("other", item, pieces)], separators: 0 };
-}
+/** Each holds what it brought. Items that list tools are none of these: what comes later needs them. */
+const hostedCalls: ReadonlySet<unknown> = new Set([
+  "web_search_call",
+  "file_search_call",
+  "code_interpreter_call",
+  "mcp_call",
+]);
 
 function editItem(item: Fields, edits: PartEdits): Fields | undefined {
   const edit = edits.get(0);
   if (edit === undefined) return item;
   if (edit.action === "drop") return undefined;
-  switch (item.type) {
-    case "function_call":
-      return withField(item, "arguments", trimmedArguments(edit.text));
-    case "custom_tool_call":
-      return withField(item, "input", trimmedArguments(edit.text));
-    case "function_call_output":
-    case "custom_tool_call_output":
-      return withField(item, "output", edit.text);
-    default:
-      return refuseReplace(item.type);
-  }
+  const known = callItems.get(String(item.type)) ?? resultItems.get(String(item.type));
+  return known === undefined ? refuseReplace(item.type) : known.replace(item, edit.text);
 }

@@ -1,6 +1,7 @@
 /** The shape of the context-engineering RFC: roles system, user, assistant, tool; text, tool calls with `args`, tool results, images. */
 import { type Fields, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
 import type { MessageFormat, Overheads, Part, PartKind, Piece } from "../message-format.ts";
+import { createPart, nameIn, textPart } from "./create-part.ts";
 import { editContent, joinContent, refuseReplace, trimmedInput, withField } from "./edit-content.ts";
 
 // Section 7.1 of the RFC, in tokens: its 30 bytes are ceil(30 / 3.5). Its 5 % of safety is the business of its policy, not of a count.
@@ -24,10 +25,7 @@ export const rfcFormat: MessageFormat = {
   read(message, path) {
     const role = roleAt(message, roles, path);
     const content = textOrListAt(message.content, `${path}.content`);
-    if (typeof content === "string") {
-      const text: Piece = { kind: "text", text: content };
-      return { role, parts: [{ kind: "text", pieces: [text], value: content }], separators: 0 };
-    }
+    if (typeof content === "string") return { role, parts: [textPart(content)], separators: 0 };
     const parts = content.map((part, index) => readPart(part, `${path}.content[${index}]`));
     return { role, parts, separators: parts.length };
   },
@@ -57,13 +55,14 @@ function readPart(value: unknown, path: string): Part {
   const part = fieldsAt(value, path);
   const kind = kinds.get(stringAt(part, "type", path)) ?? "other";
   const id = kind === "tool_call" ? part.id : kind === "tool_result" ? part.tool_use_id : undefined;
-  return {
+  const toolName = kind === "tool_call" ? stringAt(part, "name", path) : undefined;
+  return createPart({
     kind,
     pieces: [readPiece(part, kind, path)],
     value: part,
-    callId: typeof id === "string" ? id : undefined,
-    toolName: kind === "tool_call" ? stringAt(part, "name", path) : undefined,
-  };
+    callId: nameIn(id),
+    toolName,
+  });
 }
 
 // The RFC names the part ToolCall; on the wire it is `tool_use` with `args`.

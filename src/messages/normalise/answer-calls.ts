@@ -22,7 +22,7 @@ export function answerCalls(messages: readonly Fields[], options: AnswerOptions)
   const kept = messages.flatMap((message, index) =>
     keepAnswers({ message, parts: parts[index] as readonly Part[] }, answers, format),
   );
-  const results = missing.map((call) => emptyResult(call, format));
+  const results = missing.map((call) => format.toolResult(call, "[no result]"));
   return mergeNeighbours(orderParts([...results, ...kept], { format, isLeading }), format);
 }
 
@@ -47,12 +47,6 @@ function matchResults(parts: readonly Part[], calls: readonly NamedCall[]): Answ
     answers.set(part, callId);
   }
   return answers;
-}
-
-function emptyResult(call: NamedCall, format: MessageFormat): Fields {
-  const result = format.toolResult(call, "[no result]");
-  // OpenAI's custom tools are answered by an item of a type of their own.
-  return call.type === "custom_tool_call" ? { ...result, type: "custom_tool_call_output" } : result;
 }
 
 interface ReadMessage {

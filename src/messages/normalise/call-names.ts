@@ -1,14 +1,10 @@
 /** Ids of calls, each used once in a history: agents that number the calls of a turn use the same ids in the next one. */
 import type { Fields } from "../fields.ts";
-import type { MessageFormat, Part } from "../message-format.ts";
+import type { CallName, MessageFormat, Part } from "../message-format.ts";
 
-export interface NamedCall {
+export interface NamedCall extends CallName {
   /** As recorded: the results carry it. */
   readonly recordedId: string;
-  readonly callId: string;
-  readonly toolName: string | undefined;
-  /** The type of its block or item. */
-  readonly type: unknown;
 }
 
 export interface CallNames {

@@ -126,6 +126,16 @@ describe("normaliseMessages", () => {
     ]);
   });
 
+  it("answers a shell of OpenAI's likewise, and leaves a result alone that it got", () => {
+    const call = { type: "shell_call", call_id: "c", action: { commands: ["ls"] } };
+    const messages = [{ type: "message", role: "user", content: "go" }, call];
+    const [, , answer] = normaliseMessages(messages) as { type: string; output: object[] }[];
+    expect(answer).toMatchObject({ type: "shell_call_output", call_id: "c" });
+    expect(answer?.output).toMatchObject([{ stdout: "[no result]" }]);
+    const answered = [...messages, { type: "shell_call_output", call_id: "c", output: [] }];
+    expect(normaliseMessages(answered)).toBe(answered);
+  });
+
   it("lets a compaction of the provider stand first", () => {
     const messages = [{ role: "assistant", content: [{ type: "compaction", content: "so far" }] }];
     expect(normaliseMessages(messages, { format: "anthropic" })).toBe(messages);

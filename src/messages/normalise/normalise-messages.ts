@@ -1,6 +1,6 @@
 /** A recorded history as one that providers accept. What is decided about a message depends on nothing behind the next assistant turn:
  *  the history up to any turn is normalised alike, however it goes on. */
-import { type Fields, fail, fieldsAt, nameOf } from "../fields.ts";
+import { type Fields, failAt, fieldsAt, typeName } from "../fields.ts";
 import { chooseFormat } from "../formats/index.ts";
 import type { FormatName, MessageFormat, Role } from "../message-format.ts";
 import { answerCalls } from "./answer-calls.ts";
@@ -19,7 +19,7 @@ export function normaliseMessages(
   messages: readonly object[],
   options: NormaliseOptions = {},
 ): readonly object[] {
-  if (!Array.isArray(messages)) return fail("messages", `must be an array, not ${nameOf(messages)}`);
+  if (!Array.isArray(messages)) return failAt("messages", `must be an array, not ${typeName(messages)}`);
   const format = chooseFormat(messages, options.format);
   const names = createCallNames(format);
   const normalised: Fields[] = [];

@@ -1,7 +1,7 @@
 /** From what a caller has, a request or a bare list, to what the rules read. */
 import { ContextError } from "../../errors.ts";
 import { familyOfModel } from "../../tokens/index.ts";
-import { type Fields, fieldsAt, nameOf } from "../fields.ts";
+import { type Fields, fieldsAt, typeName } from "../fields.ts";
 import { chooseFormat, formats } from "../formats/index.ts";
 import type { FormatName, MessageFormat } from "../message-format.ts";
 import { type CheckedRequest, type Problem, problem, type Turn } from "./rule-set.ts";
@@ -52,7 +52,7 @@ function messagesOf(request: object, format: FormatName | undefined) {
   if (typeof request !== "object" || request === null) {
     throw new ContextError(
       "invalid_argument",
-      `request must be an array or an object, not ${nameOf(request)}`,
+      `request must be an array or an object, not ${typeName(request)}`,
     );
   }
   const fields = request as Fields;
@@ -110,7 +110,7 @@ function isOpenAiModel(model: string | undefined): boolean {
 function listProblems(messages: unknown, key: MessagesKey): Problem[] {
   // The responses API takes a plain text too.
   if (key === "input" && typeof messages === "string") return [];
-  if (!Array.isArray(messages)) return [problem("shape", key, `must be an array, not ${nameOf(messages)}`)];
+  if (!Array.isArray(messages)) return [problem("shape", key, `must be an array, not ${typeName(messages)}`)];
   return messages.length > 0 ? [] : [problem("no-messages", key, "is empty; a request needs a message")];
 }
 
@@ -131,7 +131,7 @@ function readTurn(
 function toolProblems(tools: unknown, format: MessageFormat): Problem[] {
   // The AI SDK takes an object of tools by name.
   if (tools === undefined || tools === null || format.name === "ai-sdk") return [];
-  if (!Array.isArray(tools)) return [problem("shape", "tools", `must be an array, not ${nameOf(tools)}`)];
+  if (!Array.isArray(tools)) return [problem("shape", "tools", `must be an array, not ${typeName(tools)}`)];
   return tools.flatMap((tool, index) => {
     const path = `tools[${index}]`;
     try {

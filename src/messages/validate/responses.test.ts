@@ -57,7 +57,8 @@ describe("calls among response items", () => {
     const custom = { type: "custom_tool_call", call_id: "c", name: "sh", input: "ls" };
     expect(find([user, custom, { type: "custom_tool_call_output", call_id: "c", output: "x" }])).toEqual([]);
     expect(find([user, custom, user])).toEqual(["messages[1].call_id unanswered-call"]);
-    const shell = { type: "local_shell_call", id: "lsh_1", call_id: "s", action: {}, status: "completed" };
+    const action = { type: "exec", command: ["ls"], env: {} };
+    const shell = { type: "local_shell_call", id: "lsh_1", call_id: "s", action, status: "completed" };
     expect(find([user, shell, { type: "local_shell_call_output", id: "s", output: "x" }, user])).toEqual([]);
   });
 

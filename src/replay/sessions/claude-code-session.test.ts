@@ -59,7 +59,7 @@ describe("a Claude Code session", () => {
       { role: "assistant", content: [{ type: "text", text: "done" }] },
     ]);
     expect(session).toMatchObject({ source: "claude-code", format: "anthropic", model: "claude-opus-4-5" });
-    expect(session.notes).toEqual(["left out: 1 file-history-snapshot lines"]);
+    expect(session.notes).toEqual(["left out: 1 file-history-snapshot line"]);
   });
 
   it("joins an answer whose first result came before its last call", () => {
@@ -127,7 +127,7 @@ describe("a Claude Code session", () => {
     );
     expect(session.messages.length).toBe(2);
     expect(session.notes).toEqual([
-      "left out: 1 API errors, 1 lines of sub-agents, 2 progress lines, 1 repeated lines, 1 summary lines, 1 system lines",
+      "left out: 1 API error, 1 line of sub-agents, 2 progress lines, 1 repeated line, 1 summary line, 1 system line",
     ]);
   });
 
@@ -144,7 +144,7 @@ describe("a Claude Code session", () => {
       { role: "assistant", content: [call("a")] },
       { role: "user", content: [result("a"), result("a", "another text")] },
     ]);
-    expect(session.notes).toEqual(["left out: 1 repeated calls, 1 repeated results"]);
+    expect(session.notes).toEqual(["left out: 1 repeated call, 1 repeated result"]);
   });
 
   it("keeps what a compaction summed up, and injected user text", () => {

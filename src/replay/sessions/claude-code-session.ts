@@ -3,7 +3,14 @@
 import { ContextError } from "../../errors.ts";
 import { joinRequestLines, type RequestLine } from "./join-request-lines.ts";
 import type { JsonLine } from "./json-lines.ts";
-import { createSessionDraft, type RecordedSession, type SessionDraft, timeOf } from "./recorded-session.ts";
+import {
+  createSessionDraft,
+  type LeftOut,
+  lineOfType,
+  type RecordedSession,
+  type SessionDraft,
+  timeOf,
+} from "./recorded-session.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -32,9 +39,10 @@ function readLines(lines: readonly JsonLine[], file: string, draft: SessionDraft
   let compactions = 0;
   for (const { value, line } of lines) {
     const fields = Object(value) as Fields;
-    const reason = reasonToLeaveOut(fields, isOwn) ?? (seen.has(fields.uuid) ? "repeated lines" : undefined);
-    if (reason !== undefined) {
-      draft.leaveOut(reason);
+    const what =
+      whatToLeaveOut(fields, isOwn) ?? (seen.has(fields.uuid) ? (["repeated line"] as const) : undefined);
+    if (what !== undefined) {
+      draft.leaveOut(...what);
       continue;
     }
     if (fields.uuid !== undefined) seen.add(fields.uuid);
@@ -54,13 +62,12 @@ function isSubAgentFile(lines: readonly JsonLine[]): boolean {
   });
 }
 
-function reasonToLeaveOut(fields: Fields, isOwnFile: boolean): string | undefined {
+function whatToLeaveOut(fields: Fields, isOwnFile: boolean): LeftOut | undefined {
   const { type } = fields;
-  if (type !== "user" && type !== "assistant")
-    return typeof type === "string" ? `${type} lines` : "lines without a type";
-  if (fields.isSidechain === true && !isOwnFile) return "lines of sub-agents";
+  if (type !== "user" && type !== "assistant") return lineOfType(type);
+  if (fields.isSidechain === true && !isOwnFile) return ["line", "of sub-agents"];
   // Written in the model's place; the program takes them out before it asks again.
-  return fields.isApiErrorMessage === true ? "API errors" : undefined;
+  return fields.isApiErrorMessage === true ? ["API error"] : undefined;
 }
 
 function readLine(fields: Fields, place: { file: string; line: number }): RequestLine {

@@ -78,7 +78,7 @@ describe("a Codex session", () => {
       item({ type: "ghost_snapshot", ghost_commit: {} }),
     );
     expect(session.messages).toEqual([patch, patched, search]);
-    expect(session.notes).toEqual(["left out: 1 ghost_snapshot items"]);
+    expect(session.notes).toEqual(["left out: 1 ghost_snapshot item"]);
   });
 
   it("follows a compaction by what is new in the history that it leaves", () => {

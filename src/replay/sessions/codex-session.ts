@@ -2,7 +2,13 @@
  *  envelope `{ timestamp, type, payload }`, before that bare after a head line. */
 import { ContextError } from "../../errors.ts";
 import type { JsonLine } from "./json-lines.ts";
-import { createSessionDraft, type RecordedSession, type SessionDraft, timeOf } from "./recorded-session.ts";
+import {
+  createSessionDraft,
+  lineOfType,
+  type RecordedSession,
+  type SessionDraft,
+  timeOf,
+} from "./recorded-session.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,10 +43,10 @@ export function readCodexSession(lines: readonly JsonLine[], file: string): Reco
   return draft.finish({ file, source: "codex", format: "responses", ...facts });
 }
 
+/** Bare items alone are no sign of Codex: any program may write those. */
 export function isCodexLine(value: unknown): boolean {
   const fields = Object(value) as Fields;
-  if (typeof fields.payload === "object" && envelopes.has(fields.type)) return true;
-  return isBareHead(fields) || isBareItem(fields);
+  return (typeof fields.payload === "object" && envelopes.has(fields.type)) || isBareHead(fields);
 }
 
 const envelopes: ReadonlySet<unknown> = new Set([
@@ -71,8 +77,7 @@ function readLine(fields: Fields, reading: CodexReading, place: { file: string; 
   else if (fields.type === "compacted") addCompaction(payload, reading, time);
   else if (fields.type === "session_meta") reading.system ??= textOf(payload.base_instructions);
   else if (fields.type === "turn_context") reading.model ??= stringOf(payload.model);
-  else
-    reading.draft.leaveOut(typeof fields.type === "string" ? `${fields.type} lines` : "lines without a type");
+  else reading.draft.leaveOut(...lineOfType(fields.type));
 }
 
 function checkItem(item: Fields, place: { file: string; line: number }): Fields {
@@ -83,7 +88,7 @@ function checkItem(item: Fields, place: { file: string; line: number }): Fields 
 function addItem(item: Fields, reading: CodexReading, time: number | undefined): void {
   // The program's own backup of the working tree; no request ever held it.
   if (item.type === "ghost_snapshot") {
-    reading.draft.leaveOut("ghost_snapshot items");
+    reading.draft.leaveOut("ghost_snapshot item");
     return;
   }
   reading.keys.add(keyOf(item));

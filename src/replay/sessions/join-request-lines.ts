@@ -48,7 +48,7 @@ function withoutRepeatedResults(
     const text = JSON.stringify(block.content);
     const isCopy = answered.get(block.tool_use_id) === text;
     answered.set(block.tool_use_id, text);
-    if (isCopy) draft.leaveOut("repeated results");
+    if (isCopy) draft.leaveOut("repeated result");
     return !isCopy;
   });
   if (content.length === line.content.length) return line;
@@ -73,7 +73,7 @@ function join(target: JoinedMessage, line: RequestLine, draft: SessionDraft): vo
   const ids = new Set<unknown>(blocks.filter(isCall).map((block) => block.id));
   const added = blocksOf(line.content).filter((block) => {
     const isCopy = isCall(block) && ids.has(block.id);
-    if (isCopy) draft.leaveOut("repeated calls");
+    if (isCopy) draft.leaveOut("repeated call");
     return !isCopy;
   });
   target.content = [...blocks, ...added];

@@ -36,6 +36,20 @@ describe("a transcript", () => {
     });
   });
 
+  it("may be items of OpenAI's responses, of which some have a role and some a type", () => {
+    const items = [
+      { type: "message", role: "user", content: "Where?" },
+      { role: "user", content: "And why?" },
+      { type: "reasoning", summary: [] },
+      { type: "web_search_call", id: "w", status: "completed" },
+      { type: "function_call", call_id: "a", name: "grep", arguments: "{}" },
+      { type: "function_call_output", call_id: "a", output: "limits.ts" },
+    ];
+    const expected = { file, source: "messages", messages: items, notes: [] };
+    expect(read(lines(...items))).toEqual(expected);
+    expect(read(lines(...items.toReversed()))).toEqual({ ...expected, messages: items.toReversed() });
+  });
+
   it("reads a byte order mark, CRLF and blank lines as nothing", () => {
     const text = `\uFEFF${JSON.stringify({ meta: {} })}\r\n\r\n${JSON.stringify(user)}\r\n\r\n`;
     expect(read(text).messages).toEqual([user]);
@@ -135,6 +149,7 @@ describe("what is no session", () => {
     ["a number", "42"],
     ["another object", '{"name":"plimsoll"}'],
     ["lines of other objects", '{"a":1}\n{"b":2}\n'],
+    ["several requests", '{"messages":[]}\n{"input":"hi"}\n'],
     ["binary", "\u0000\u0001PNG\n\u0002"],
     ["a list that is cut off", '[{"role":"user",'],
   ])("is refused with the file's name: %s", (_name, text) => {

@@ -12,6 +12,9 @@ export interface ReadSessionOptions {
   readonly file: string;
 }
 
+/** What the lines of a file are. */
+export type LineKind = "claude-code" | "codex" | "messages" | "requests";
+
 /** A recorded session, of whichever program: transcript JSON Lines, Claude Code, Codex, a request, or a list of messages.
  *  What is left out is told in `notes`; what cannot be read throws with its line. */
 export function readSession(text: string, { file }: ReadSessionOptions): RecordedSession {
@@ -22,6 +25,15 @@ export function readSession(text: string, { file }: ReadSessionOptions): Recorde
   const { lines, notes } = parseJsonLines(content, file);
   const session = readerOf(lines, file)(lines, file);
   return notes.length === 0 ? session : { ...session, notes: [...notes, ...session.notes] };
+}
+
+/** Told by what only one program writes; undefined where no line is of a known kind. */
+export function kindOfLines(values: readonly unknown[]): LineKind | undefined {
+  const first = values.find((value) => isClaudeCodeLine(value) || isCodexLine(value) || isMessageLine(value));
+  if (isClaudeCodeLine(first)) return "claude-code";
+  if (values.some(isCodexLine)) return "codex";
+  if (first !== undefined) return "messages";
+  return values.some(isRequest) ? "requests" : undefined;
 }
 
 /** The file as one JSON value; undefined where its first line is a value of its own: then it is JSON Lines. */
@@ -43,12 +55,11 @@ function readerOf(
   file: string,
 ): (lines: readonly JsonLine[], file: string) => RecordedSession {
   if (isTranscriptHead(lines[0]?.value)) return readTranscriptSession;
-  for (const { value } of lines) {
-    if (isCodexLine(value)) return readCodexSession;
-    if (isClaudeCodeLine(value)) return readClaudeCodeSession;
-    if (isMessageLine(value)) return readTranscriptSession;
-  }
-  throw unreadable("no known kind of recorded session", file);
+  const kind = kindOfLines(lines.map(({ value }) => value));
+  if (kind === "codex") return readCodexSession;
+  if (kind === "claude-code") return readClaudeCodeSession;
+  if (kind === "messages") return readTranscriptSession;
+  throw kind === "requests" ? severalRequests(file) : unreadable("no known kind of recorded session", file);
 }
 
 function firstLine(content: string): string {
@@ -76,9 +87,16 @@ function parseOrThrow(content: string, file: string): unknown {
   }
 }
 
+function severalRequests(file: string): ContextError {
+  return new ContextError("unreadable_input", "holds requests, one a line", {
+    file,
+    hint: "Write the last one of a session, which holds all of it, to a file of its own.",
+  });
+}
+
 function unreadable(problem: string, file: string): ContextError {
   return new ContextError("unreadable_input", problem, {
     file,
-    hint: "Known are transcripts with a meta line, Claude Code and Codex sessions (JSON Lines), requests and lists of messages (JSON).",
+    hint: "Known are messages one a line, Claude Code and Codex sessions (JSON Lines), requests and lists of messages (JSON).",
   });
 }

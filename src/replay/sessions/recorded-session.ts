@@ -24,30 +24,34 @@ export type SessionSource = (typeof sessionSources)[number];
 /** Collects messages with their times, and counts what is left out so that a note can tell of it. */
 export interface SessionDraft {
   add(message: object, time: number | undefined): void;
-  leaveOut(what: string): void;
+  leaveOut(...what: LeftOut): void;
   note(sentence: string): void;
   finish(facts: Omit<RecordedSession, "messages" | "times" | "notes">): RecordedSession;
 }
 
+/** A noun in the singular, and what follows it whatever the number. */
+export type LeftOut = readonly [noun: string, rest?: string];
+
 export function createSessionDraft(): SessionDraft {
   const messages: object[] = [];
   const times: (number | undefined)[] = [];
-  const leftOut = new Map<string, number>();
+  const leftOut = new Map<string, { readonly what: LeftOut; readonly count: number }>();
   const notes: string[] = [];
   return {
     add(message, time) {
       messages.push(message);
       times.push(time);
     },
-    leaveOut(what) {
-      leftOut.set(what, (leftOut.get(what) ?? 0) + 1);
+    leaveOut(...what) {
+      const key = what.join(" ");
+      leftOut.set(key, { what, count: (leftOut.get(key)?.count ?? 0) + 1 });
     },
     note(sentence) {
       notes.push(sentence);
     },
     finish(facts) {
       const hasTimes = times.some((time) => time !== undefined);
-      const all = leftOut.size > 0 ? [...notes, describeLeftOut(leftOut)] : notes;
+      const all = leftOut.size > 0 ? [...notes, describeLeftOut([...leftOut.values()])] : notes;
       return { ...facts, messages, ...(hasTimes && { times }), notes: all };
     },
   };
@@ -59,7 +63,16 @@ export function timeOf(value: unknown): number | undefined {
   return typeof time === "number" && Number.isFinite(time) ? time : undefined;
 }
 
-function describeLeftOut(leftOut: ReadonlyMap<string, number>): string {
-  const kinds = [...leftOut].sort(([left], [right]) => (left < right ? -1 : 1));
-  return `left out: ${kinds.map(([what, count]) => `${count} ${what}`).join(", ")}`;
+/** A line of the program's own, by its type. */
+export function lineOfType(type: unknown): LeftOut {
+  return typeof type === "string" ? [`${type} line`] : ["line", "without a type"];
+}
+
+function describeLeftOut(all: readonly { readonly what: LeftOut; readonly count: number }[]): string {
+  const sorted = all.toSorted((left, right) => (left.what.join(" ") < right.what.join(" ") ? -1 : 1));
+  const kinds = sorted.map(({ what: [noun, rest], count }) => {
+    const named = `${count} ${noun}${count === 1 ? "" : "s"}`;
+    return rest === undefined ? named : `${named} ${rest}`;
+  });
+  return `left out: ${kinds.join(", ")}`;
 }

@@ -1,5 +1,6 @@
 /** One message a line, after an optional first line `{"meta": …}` that names the model. */
 import { ContextError } from "../../errors.ts";
+import { formatOfRequest } from "../../messages/index.ts";
 import type { JsonLine } from "./json-lines.ts";
 import { createSessionDraft, type RecordedSession } from "./recorded-session.ts";
 
@@ -12,10 +13,14 @@ export function readTranscriptSession(lines: readonly JsonLine[], file: string):
   const hasMeta = isTranscriptHead(head);
   for (const { value, line } of hasMeta ? lines.slice(1) : lines) {
     if (!isMessageLine(value)) {
-      throw new ContextError("invalid_message", "no message: an object with a role is needed", {
-        file,
-        line,
-      });
+      throw new ContextError(
+        "invalid_message",
+        "no message: an object with a role, or an item of OpenAI's responses, is needed",
+        {
+          file,
+          line,
+        },
+      );
     }
     draft.add(value, undefined);
   }
@@ -28,8 +33,10 @@ export function isTranscriptHead(value: unknown): value is { readonly meta: Fiel
   return typeof meta === "object" && meta !== null && role === undefined;
 }
 
+/** In OpenAI's responses calls, results and reasoning are items without a role. */
 export function isMessageLine(value: unknown): value is Fields {
-  return typeof (Object(value) as Fields).role === "string";
+  if (typeof value !== "object" || value === null) return false;
+  return typeof (value as Fields).role === "string" || formatOfRequest([value]) === "responses";
 }
 
 /** A session that changed its model names several, in the order of their use. */

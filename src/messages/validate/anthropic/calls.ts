@@ -1,5 +1,5 @@
 /** Tool calls: their fields, their results, their order. */
-import { type Fields, nameOf } from "../../fields.ts";
+import { type Fields, typeName } from "../../fields.ts";
 import { type CallReference, checkPairing, type Pairing } from "../pairing.ts";
 import {
   type BlockRule,
@@ -70,7 +70,7 @@ export const toolId: BlockRule = (block, place) => {
 export const callInput: BlockRule = ({ type, input }, place) => {
   if (idKeys.get(type) !== "id") return undefined;
   if (typeof input === "object" && input !== null && !Array.isArray(input)) return undefined;
-  return problem("call-input", `${blockPath(place)}.input`, `must be an object, not ${nameOf(input)}`);
+  return problem("call-input", `${blockPath(place)}.input`, `must be an object, not ${typeName(input)}`);
 };
 
 const idKeys: ReadonlyMap<unknown, "id" | "tool_use_id"> = new Map<unknown, "id" | "tool_use_id">([

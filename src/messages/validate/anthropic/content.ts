@@ -1,5 +1,5 @@
 /** Messages and texts that say nothing. */
-import { type Fields, nameOf } from "../../fields.ts";
+import { type Fields, typeName } from "../../fields.ts";
 import {
   type BlockRule,
   blockPath,
@@ -49,7 +49,7 @@ export function* checkSystemPrompt({ fields }: CheckedRequest): Generator<Proble
   const system = fields?.system ?? "";
   if (typeof system === "string") return;
   if (!Array.isArray(system)) {
-    yield problem("shape", "system", `must be a string or an array, not ${nameOf(system)}`);
+    yield problem("shape", "system", `must be a string or an array, not ${typeName(system)}`);
     return;
   }
   for (const [index, block] of system.entries()) {
