@@ -31,6 +31,7 @@ export const errorCodes = [
   "invalid_config",
   "invalid_content",
   "invalid_message",
+  "context_overflow",
   "unreadable_input",
   "refused_target",
   "write_failed",

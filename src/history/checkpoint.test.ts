@@ -1,0 +1,198 @@
+import { describe, expect, it } from "vitest";
+import { validateRequest } from "../messages/index.ts";
+import { createMemoryStore } from "../store/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import { exchange, exchanges, user } from "./exchanges.contract.ts";
+import { createTrimmer } from "./trimmer.ts";
+import type { TrimmerOptions } from "./trimmer-options.ts";
+
+const counter = await createCounter("bytes/4");
+const create = (options: Partial<TrimmerOptions> = {}) =>
+  createTrimmer({ contextWindow: 10_000, reserve: 0, counter, format: "anthropic", ...options });
+const messages = [user("go"), ...exchanges(60, { thinking: 100, said: "mind the tests" })];
+const reparse = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
+
+describe("a checkpoint", () => {
+  it("is plain JSON, and stays as it was while the session goes on", async () => {
+    const trimmer = await create();
+    trimmer.reduce({ messages });
+    const checkpoint = await trimmer.checkpoint();
+    const text = JSON.stringify(checkpoint);
+    expect(reparse(checkpoint)).toEqual(checkpoint);
+    trimmer.reduce({ messages: [...messages, ...exchanges(60, {}, 60)] });
+    expect(JSON.stringify(checkpoint)).toBe(text);
+    expect((await trimmer.checkpoint()).ledger.epochs.length).toBeGreaterThan(
+      checkpoint.ledger.epochs.length,
+    );
+  });
+
+  it("of a session that was never trimmed is as good as none", async () => {
+    const trimmer = await create();
+    trimmer.reduce({ messages: messages.slice(0, 9) });
+    const resumed = await create({ checkpoint: reparse(await trimmer.checkpoint()) });
+    expect(resumed.reduce({ messages })).toEqual((await create()).reduce({ messages }));
+  });
+
+  it("of another conversation changes nothing in this one", async () => {
+    const other = await create();
+    other.reduce({ messages: [user("something else"), ...exchanges(60)] });
+    const resumed = await create({ checkpoint: reparse(await other.checkpoint()) });
+    const [fresh, reduction] = [(await create()).reduce({ messages }), resumed.reduce({ messages })];
+    expect(reduction.messages).toEqual(fresh.messages);
+    expect(reduction.stats.boundary).toBe(fresh.stats.boundary);
+  });
+
+  it("keeps what was learnt about the counter", async () => {
+    const trimmer = await create();
+    const { stats } = trimmer.reduce({ messages: messages.slice(0, 21) });
+    trimmer.observe({ input_tokens: Math.round(stats.after * 1.3) });
+    const next = trimmer.reduce({ messages: messages.slice(0, 23) }).stats.budget;
+    const resumed = await create({ checkpoint: reparse(await trimmer.checkpoint()) });
+    expect(resumed.reduce({ messages: messages.slice(0, 23) }).stats.budget).toBe(next);
+    expect(next).toBeLessThan(10_000);
+  });
+
+  it("keeps the ids going: no two entries share one", async () => {
+    let trimmer = await create();
+    const all = [...messages];
+    for (let index = 60; index < 160; index += 20) {
+      all.push(...exchanges(20, {}, index));
+      trimmer.reduce({ messages: all });
+      trimmer = await create({ checkpoint: reparse(await trimmer.checkpoint()) });
+    }
+    const { epochs } = (await trimmer.checkpoint()).ledger;
+    const ids = epochs.flatMap(({ entries }) => entries.map(({ id }) => id));
+    expect(epochs.length).toBeGreaterThan(2);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+describe("a checkpoint that cannot be read", () => {
+  const broken = (change: (checkpoint: Loose) => void): unknown => {
+    const checkpoint = reparse(good) as unknown as Loose;
+    change(checkpoint);
+    return checkpoint;
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: the cases damage it in every way.
+  type Loose = any;
+  let good: Checkpoint;
+
+  it.each<[string, (checkpoint: Loose) => void]>([
+    ["checkpoint.version is 2", (checkpoint) => Object.assign(checkpoint, { version: 2 })],
+    ["checkpoint.ledger must be an object", (checkpoint) => Object.assign(checkpoint, { ledger: [] })],
+    [
+      "checkpoint.ledger.epochs must be an array",
+      (checkpoint) => Object.assign(checkpoint.ledger, { epochs: {} }),
+    ],
+    ["checkpoint.ledger.epochs[0] must", ({ ledger }) => ledger.epochs.splice(0, 1, null)],
+    [
+      "checkpoint.ledger.epochs[0].boundary must",
+      ({ ledger }) => Object.assign(ledger.epochs[0], { boundary: -1 }),
+    ],
+    ["checkpoint.ledger.epochs[0].chain must", ({ ledger }) => Object.assign(ledger.epochs[0], { chain: 7 })],
+    [
+      "epochs[0].entries[1].id is no recall id",
+      ({ ledger }) => Object.assign(ledger.epochs[0].entries[1], { id: "x" }),
+    ],
+    [
+      "epochs[0].entries[0].message must",
+      ({ ledger }) => Object.assign(ledger.epochs[0].entries[0], { message: "1" }),
+    ],
+    [
+      "epochs[0].entries[0].part must",
+      ({ ledger }) => Object.assign(ledger.epochs[0].entries[0], { part: -2 }),
+    ],
+    [
+      "entries[0].decision.action is no",
+      ({ ledger }) => Object.assign(ledger.epochs[0].entries[0].decision, { action: "burn" }),
+    ],
+    [
+      "entries[0].decision must be an object",
+      ({ ledger }) => Object.assign(ledger.epochs[0].entries[0], { decision: null }),
+    ],
+    ["checkpoint.state must be an object", (checkpoint) => Object.assign(checkpoint, { state: 7 })],
+    [
+      "checkpoint.state.boundary must",
+      (checkpoint) => Object.assign(checkpoint, { state: { boundary: -1 } }),
+    ],
+  ])("is refused with the place: %s", async (message, change) => {
+    const trimmer = await create();
+    trimmer.reduce({ messages });
+    good = await trimmer.checkpoint();
+    const checkpoint = broken(change) as Checkpoint;
+    await expect(create({ checkpoint })).rejects.toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
+    );
+  });
+
+  it.each([7, "text", [], {}])("is refused: %j", async (value) => {
+    await expect(create({ checkpoint: value as unknown as Checkpoint })).rejects.toThrow(
+      expect.objectContaining({ code: "invalid_argument" }),
+    );
+  });
+});
+
+describe("a checkpoint that contradicts itself", () => {
+  // biome-ignore lint/suspicious/noExplicitAny: the cases damage it in every way.
+  type Loose = any;
+
+  it.each<[string, (entry: Loose, epoch: Loose) => void]>([
+    ["a message beyond the end", (entry) => Object.assign(entry, { message: 999 })],
+    ["another message", (entry) => Object.assign(entry, { message: entry.message + 1 })],
+    ["the hash of another message", (entry, { chain }) => Object.assign(entry, { chain })],
+    ["a part that is not there", (entry) => Object.assign(entry, { part: 7 })],
+    [
+      "an end that is not there",
+      (entry) => Object.assign(entry, { until: { message: 999, chain: entry.chain } }),
+    ],
+    ["a boundary beyond the end", (_entry, epoch) => Object.assign(epoch, { boundary: 999, collapsed: 999 })],
+    [
+      "a gone part behind the boundary",
+      (_entry, epoch) => Object.assign(epoch, { collapsed: epoch.boundary + 9 }),
+    ],
+  ])("is no reason to fail: %s", async (_name, damage) => {
+    for (const policy of ["economic", "rfc"] as const) {
+      const trimmer = await create({ policy });
+      trimmer.reduce({ messages });
+      const checkpoint = reparse(await trimmer.checkpoint());
+      const { epochs } = checkpoint.ledger as Loose;
+      for (const entry of epochs[0].entries.slice(0, 3)) damage(entry, epochs[0]);
+      const resumed = await create({ policy, checkpoint });
+      const grown = [...messages, ...exchanges(40, {}, 60)];
+      for (const each of [messages, messages.slice(0, 31), grown]) {
+        const { messages: sent, overflow } = resumed.reduce({ messages: each });
+        expect(overflow).toBeUndefined();
+        expect(validateRequest(sent)).toEqual([]);
+      }
+    }
+  });
+});
+
+describe("a store", () => {
+  it("brings a session back by its id, and keeps sessions apart", async () => {
+    const store = createMemoryStore();
+    const trimmer = await create({ store, sessionId: "a" });
+    trimmer.reduce({ messages });
+    await trimmer.checkpoint();
+    const grown = [...messages, ...exchange(60)];
+    const resumed = await create({ store, sessionId: "a" });
+    expect(resumed.reduce({ messages: grown })).toEqual(trimmer.reduce({ messages: grown }));
+    expect((await (await create({ store, sessionId: "b" })).checkpoint()).ledger.epochs).toEqual([]);
+  });
+
+  it("gives way to a checkpoint that is given", async () => {
+    const store = createMemoryStore();
+    const stored = await create({ store });
+    stored.reduce({ messages });
+    await stored.checkpoint();
+    const checkpoint = await (await create()).checkpoint();
+    expect((await (await create({ store, checkpoint })).checkpoint()).ledger.epochs).toEqual([]);
+  });
+
+  it("that holds something else is an error that says so", async () => {
+    const store = createMemoryStore();
+    await store.put("history/checkpoints", "default", '{"version":9}');
+    await expect(create({ store })).rejects.toThrow(expect.objectContaining({ code: "invalid_argument" }));
+  });
+});

@@ -1,0 +1,81 @@
+import { expect, it } from "vitest";
+import type { FormatName } from "../messages/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import { createTrimmer } from "./trimmer.ts";
+
+const counter = await createCounter("bytes/4");
+const reparse = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
+const text = (characters: number) => "x".repeat(characters);
+
+async function overflowOf(messages: readonly object[], format: FormatName, excludeTools = ["read"]) {
+  const trimmer = await createTrimmer({ contextWindow: 3_000, reserve: 0, counter, format, excludeTools });
+  const first = trimmer.reduce({ messages });
+  // The same places when the messages come as other objects.
+  expect(trimmer.reduce({ messages: reparse(messages) }).overflow).toEqual(first.overflow);
+  return first.overflow;
+}
+
+it("an overflow names the parts that are largest, where they stand in their messages", async () => {
+  const overflow = await overflowOf(
+    [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: text(400) },
+          { type: "text", text: text(4_000) },
+        ],
+      },
+      { role: "assistant", content: [{ type: "tool_use", id: "a", name: "read", input: {} }] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "a", content: text(16_000) },
+          { type: "text", text: "go on" },
+        ],
+      },
+      { role: "assistant", content: "Done." },
+      { role: "user", content: text(8_000) },
+    ],
+    "anthropic",
+  );
+  expect(overflow?.largest).toEqual([
+    { path: "messages[2].content[0]", role: "user", kind: "tool_result", tokens: 4_009 },
+    { path: "messages[4]", role: "user", kind: "text", tokens: 2_000 },
+    { path: "messages[0].content[1]", role: "user", kind: "text", tokens: 1_000 },
+  ]);
+  expect(overflow?.limit).toBe(3_000);
+  expect(overflow?.tokens).toBeGreaterThan(7_000);
+});
+
+it("an overflow speaks of a part in the terms of its format", async () => {
+  const args = JSON.stringify({ path: text(16_000) });
+  const chat = await overflowOf(
+    [
+      { role: "user", content: "go" },
+      {
+        role: "assistant",
+        content: "Reading.",
+        tool_calls: [{ id: "a", type: "function", function: { name: "read", arguments: args } }],
+      },
+      { role: "tool", tool_call_id: "a", content: text(12_000) },
+    ],
+    "openai",
+  );
+  expect(chat?.largest.slice(0, 2).map(({ path }) => path)).toEqual([
+    "messages[1].tool_calls[0]",
+    "messages[2]",
+  ]);
+  const items = await overflowOf(
+    [
+      { role: "user", content: [{ type: "input_text", text: text(8_000) }] },
+      { type: "function_call", call_id: "a", name: "read", arguments: args },
+      { type: "function_call_output", call_id: "a", output: text(12_000) },
+    ],
+    "responses",
+  );
+  expect(items?.largest.map(({ path }) => path)).toEqual([
+    "messages[1]",
+    "messages[2]",
+    "messages[0].content[0]",
+  ]);
+});

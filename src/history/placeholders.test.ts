@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { validateRequest } from "../messages/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import { exchange, exchanges, fill, user } from "./exchanges.contract.ts";
+import { createTrimmer } from "./trimmer.ts";
+import type { TrimmerOptions } from "./trimmer-options.ts";
+
+const counter = await createCounter("bytes/4");
+const create = (options: Partial<TrimmerOptions> = {}) =>
+  createTrimmer({
+    contextWindow: 10_000,
+    reserve: 0,
+    counter,
+    placeholders: "descriptive",
+    policy: "gentle",
+    ...options,
+  });
+
+/** Placeholders of the messages that one epoch trims, in order. */
+async function placeholdersOf(messages: readonly object[]): Promise<string[]> {
+  const { messages: sent } = (await create()).reduce({ messages });
+  return JSON.stringify(sent).match(/\[trimmed:[^\]]*\]/g) ?? [];
+}
+
+/** A call with this input, and enough behind it that it is trimmed; its placeholder. */
+async function describedAs(input: object, result = fill("a line\n", 2_100)): Promise<string> {
+  const call = { type: "tool_use", id: "a", name: "run", input };
+  const first = [
+    { role: "assistant", content: [call] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: result }] },
+  ];
+  const isPinned = (message: object) => message === first[0];
+  const messages = [user("go"), ...first, ...exchanges(60)];
+  const { messages: sent } = (await create({ isPinned })).reduce({ messages });
+  return (sent[2] as { content: { content: string }[] }).content[0]!.content;
+}
+
+describe("descriptive placeholders", () => {
+  it("name the tool, what it was about, the lines and the id to recall it by", async () => {
+    expect(await describedAs({ path: "src/a.ts" })).toMatch(
+      /^\[trimmed: run src\/a\.ts, 300 lines; recall id r\d+\]$/,
+    );
+    expect(await describedAs({ command: "npm test" }, fill("x", 2_000))).toMatch(
+      /^\[trimmed: run npm test; recall id r\d+\]$/,
+    );
+    expect(await describedAs({ flags: [1] })).toMatch(/^\[trimmed: run, 300 lines; recall id r\d+\]$/);
+  });
+
+  it.each([
+    ["brackets", { path: "a]b[c" }],
+    ["line breaks", { path: "a\nb" }],
+    ["control characters", { path: "a\u0007" }],
+    ["letters that are not ASCII", { path: "caf\u00e9" }],
+    ["nothing", { path: "" }],
+    ["numbers", { path: 7 }],
+  ])("leave a subject out that has %s", async (_name, input) => {
+    expect(await describedAs(input)).toMatch(/^\[trimmed: run, 300 lines; recall id r\d+\]$/);
+  });
+
+  it("cut a long subject", async () => {
+    const placeholder = await describedAs({ command: fill("echo ", 5_000) });
+    expect(placeholder.length).toBeLessThan(140);
+  });
+
+  it("stay as they are in later epochs and after a restart, and are never trimmed again", async () => {
+    const messages = [user("go"), ...exchanges(40, { input: 1_000 })];
+    const trimmer = await create();
+    const before = await placeholdersOf(messages);
+    trimmer.reduce({ messages });
+    messages.push(...exchanges(40, { input: 1_000 }, 40));
+    const after = JSON.stringify(trimmer.reduce({ messages }).messages).match(/\[trimmed:[^\]]*\]/g) ?? [];
+    const idOf = (placeholder: string) => /r\d+/.exec(placeholder)![0];
+    const known = new Map(before.map((placeholder) => [idOf(placeholder), placeholder]));
+    for (const placeholder of after) expect(known.get(idOf(placeholder)) ?? placeholder).toBe(placeholder);
+    expect(before.length).toBeGreaterThan(5);
+  });
+
+  it("in an input stay an object", async () => {
+    const messages = [user("go"), ...exchange(0, { input: 3_000 }), ...exchanges(60)];
+    const { messages: sent } = (await create({ isPinned: (_message, index) => index === 2 })).reduce({
+      messages,
+    });
+    const call = (sent[1] as { content: object[] }).content[0];
+    expect(call).toMatchObject({
+      input: {
+        trimmed: expect.stringMatching(/^\[trimmed: read_file src\/file-0\.ts, input; recall id r\d+\]$/),
+      },
+    });
+    expect(validateRequest(sent, { strict: true })).toEqual([]);
+  });
+});
+
+it("a plain placeholder is the same everywhere", async () => {
+  const messages = [user("go"), ...exchanges(60, { input: 1_000 })];
+  const { messages: sent } = (await create({ placeholders: "plain" })).reduce({ messages });
+  const found = new Set(JSON.stringify(sent).match(/\[trimmed[^\]]*\]/g));
+  expect([...found]).toEqual(["[trimmed]"]);
+});

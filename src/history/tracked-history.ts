@@ -1,0 +1,212 @@
+/** A history as it comes in, call by call, and as it is sent: history + ledger, replayed. Work per call grows with what is new:
+ *  a message that is the same object is not looked at again, one with the same content is not counted again. */
+import { type CountedMessage, isSameJson, type MessageLens } from "../messages/index.ts";
+import { applyDecisions, type Decisions } from "./apply-decisions.ts";
+import { addMessage, subtractMessage, type Totals } from "./history-totals.ts";
+import type { Boundary, LedgerEntry, LedgerIndex } from "./ledger.ts";
+import { hashAt, isPlain, readMessage } from "./read-message.ts";
+import { createSentView, type SentView } from "./sent-view.ts";
+
+export interface TrackedMessage {
+  /** The caller's latest object of this content. */
+  readonly source: object;
+  readonly hash: string;
+  /** Hash of this message and all before it. */
+  readonly chain: string;
+  /** Whether the content is a plain text: the same text as a block has the same hash, and may count otherwise. */
+  readonly isPlain: boolean;
+  readonly original: CountedMessage;
+  /** Decision by part index. */
+  readonly decisions: Decisions;
+  /** What goes out in its place; undefined when it is dropped. */
+  readonly sent: object | undefined;
+  readonly tokens: number;
+  /** Those of the original's tokens that can still be read. */
+  readonly kept: number;
+}
+
+export interface TrackedHistory extends Omit<SentView, "reset"> {
+  readonly messages: readonly TrackedMessage[];
+  readonly boundary: number;
+  readonly collapsed: number;
+  readonly totals: Readonly<Totals>;
+  /** Takes the history of a call. What differs from the last one, and all behind it, is read anew. Gives the number of messages
+   *  that are as they were. `equals` has, by index, objects of the last call that are known to have the same content. */
+  follow(messages: readonly object[], equals?: Equals): number;
+  /** Puts entries into force that were just decided. */
+  apply(entries: readonly LedgerEntry[]): void;
+  moveBoundary(to: Boundary): void;
+}
+
+type Equals = readonly (object | undefined)[];
+
+const start: Boundary = { boundary: 0, collapsed: 0 };
+
+// Clients do edit their newest messages in place (a streamed answer, one more result): those that were the newest on the call before
+// are hashed again.
+const rehashed = 8;
+
+export function createTrackedHistory(lens: MessageLens, ledger: LedgerIndex): TrackedHistory {
+  const tracked: TrackedMessage[] = [];
+  const state: State = {
+    lens,
+    ledger,
+    tracked,
+    sources: [],
+    view: createSentView(tracked),
+    totals: { original: 0, tokens: 0, kept: 0 },
+    followed: 0,
+    at: start,
+  };
+  const { totals, view } = state;
+  return {
+    messages: tracked,
+    totals,
+    get boundary() {
+      return state.at.boundary;
+    },
+    get collapsed() {
+      return state.at.collapsed;
+    },
+    follow(messages, equals = []) {
+      rewind(state, countUnchanged(state, messages, equals));
+      const unchanged = Math.min(state.followed, tracked.length);
+      for (let index = tracked.length; index < messages.length; index++)
+        append(state, messages[index] as object);
+      state.followed = tracked.length;
+      return unchanged;
+    },
+    apply: (entries) => apply(state, entries),
+    moveBoundary(to) {
+      state.at = further(state.at, to);
+    },
+    sent: view.sent,
+    sentBefore: view.sentBefore,
+    trimmed: view.trimmed,
+  };
+}
+
+interface State {
+  readonly lens: MessageLens;
+  readonly ledger: LedgerIndex;
+  readonly tracked: TrackedMessage[];
+  /** Of each tracked message; a list of its own, since it is run through on every call. */
+  readonly sources: object[];
+  readonly view: SentView;
+  readonly totals: Totals;
+  /** How many messages are as they were on the last call that could be read to its end. */
+  followed: number;
+  at: Boundary;
+}
+
+/** How many messages from the beginning are as they were, be it as other objects, which are then the ones to send. */
+function countUnchanged(state: State, messages: readonly object[], equals: Equals): number {
+  const { sources } = state;
+  const common = Math.min(messages.length, sources.length);
+  const settled = common - rehashed;
+  let index = 0;
+  while (index < settled && sources[index] === messages[index]) index++;
+  for (; index < common; index++) {
+    const source = messages[index] as object;
+    // The newest may have been edited in place, also inside of an object that is new: of these only the hash is what it was.
+    const isSame = index < settled && isSameAs(sources[index] as object, source, equals[index]);
+    if (isSame) replaceSource(state, index, source);
+    else if (!hasSameHash(state, index, source)) return index;
+  }
+  return common;
+}
+
+function isSameAs(known: object, source: object, equal: object | undefined): boolean {
+  return known === source || known === equal || isSameJson(known, source);
+}
+
+function hasSameHash(state: State, index: number, source: object): boolean {
+  const known = state.tracked[index] as TrackedMessage;
+  if (isPlain(source) !== known.isPlain || hashAt(source, index) !== known.hash) return false;
+  if (known.source !== source) render(state, index, { ...known, source });
+  return true;
+}
+
+/** The same content as another object. In place: a history that is parsed anew on every call has thousands of these. */
+function replaceSource({ tracked, sources, view }: State, index: number, source: object): void {
+  const known = tracked[index] as Writable<TrackedMessage>;
+  if (known.source === source) return;
+  known.source = source;
+  sources[index] = source;
+  if (known.decisions.size > 0) return;
+  known.sent = source;
+  view.reset();
+}
+
+type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
+
+function append(state: State, source: object): void {
+  const { tracked, lens, ledger } = state;
+  const index = tracked.length;
+  put(state, index, readMessage(source, { index, lens, chain: tracked[index - 1]?.chain ?? "" }));
+  const { chain } = tracked[index] as TrackedMessage;
+  apply(
+    state,
+    ledger.entriesAt(chain).filter((entry) => isAbout(entry, tracked)),
+  );
+  state.at = further(state.at, boundaryAt(state, index));
+}
+
+/** A checkpoint that was damaged or put together by hand may name messages that it does not mean. */
+function isAbout({ message, chain }: LedgerEntry, tracked: readonly TrackedMessage[]): boolean {
+  return tracked[message]?.chain === chain;
+}
+
+function boundaryAt({ tracked, ledger }: State, index: number): Boundary | undefined {
+  const at = ledger.boundaryAt((tracked[index] as TrackedMessage).chain);
+  return at?.boundary === index + 1 && at.collapsed <= at.boundary ? at : undefined;
+}
+
+function rewind(state: State, length: number): void {
+  const { tracked, totals } = state;
+  if (length === tracked.length) return;
+  // An exchange whose end is no longer there is read anew, with the decisions that were in force before it went as a whole.
+  const cut = tracked.findIndex(({ decisions }) => isCut(decisions, length));
+  const kept = cut < 0 ? length : Math.min(cut, length);
+  for (const message of tracked.splice(kept)) subtractMessage(totals, message);
+  state.followed = Math.min(state.followed, kept);
+  state.sources.length = kept;
+  state.view.reset();
+  state.at = start;
+  for (const index of tracked.keys()) state.at = further(state.at, boundaryAt(state, index));
+}
+
+function isCut(decisions: Decisions, length: number): boolean {
+  for (const { until } of decisions.values()) if (until !== undefined && until.message >= length) return true;
+  return false;
+}
+
+function apply(state: State, entries: readonly LedgerEntry[]): void {
+  const changed = new Map<number, Map<number, LedgerEntry>>();
+  for (const entry of entries) {
+    const decisions = changed.get(entry.message) ?? new Map(state.tracked[entry.message]?.decisions);
+    changed.set(entry.message, decisions.set(entry.part, entry));
+  }
+  for (const [index, decisions] of changed) {
+    render(state, index, { ...(state.tracked[index] as TrackedMessage), decisions });
+  }
+}
+
+function render(state: State, index: number, message: TrackedMessage): void {
+  state.view.reset();
+  put(state, index, { ...message, ...applyDecisions(message, state.lens, index) });
+}
+
+function put({ tracked, sources, totals }: State, index: number, message: TrackedMessage): void {
+  const before = tracked[index];
+  if (before !== undefined) subtractMessage(totals, before);
+  tracked[index] = message;
+  sources[index] = message.source;
+  addMessage(totals, message);
+}
+
+function further(at: Boundary, to: Boundary | undefined): Boundary {
+  if (to === undefined) return at;
+  const { boundary, collapsed } = to;
+  return { boundary: Math.max(at.boundary, boundary), collapsed: Math.max(at.collapsed, collapsed) };
+}
