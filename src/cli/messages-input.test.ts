@@ -61,6 +61,12 @@ describe("messages are read from", () => {
     expect(await read(`${line}\n{"meta":{}}\n`)).toEqual({ messages: [user, { meta: {} }] });
   });
 
+  test("items of OpenAI's responses, with roles among them and without", async () => {
+    const items = [{ type: "function_call", call_id: "a", name: "ls", arguments: "{}" }, user];
+    expect(await read(items.map((item) => JSON.stringify(item)).join("\n"))).toEqual({ messages: items });
+    expect(await read(JSON.stringify(items.slice(0, 1)))).toEqual({ messages: items.slice(0, 1) });
+  });
+
   test("JSON Lines of one line", async () => {
     expect(await read(`${line}\n`)).toEqual({ messages: [user] });
     expect(await read('{"type":"reasoning"}')).toEqual({ messages: [{ type: "reasoning" }] });
@@ -124,6 +130,19 @@ describe("an error with the file", () => {
     [`${line}\n{"role":\n`, "is no JSON: unexpected end of JSON input", 2],
     [`${line}\n\nhello`, "is no JSON: unexpected token 'h'", 3],
     ["hello", "is no JSON: unexpected token 'h'", undefined],
+    ['{"type":"session_meta","payload":{}}', "this is a Codex session, not a list of messages", undefined],
+    [
+      `{"id":"s","timestamp":"2025-01-01T00:00:00Z"}\n{"type":"message",${line.slice(1)}`,
+      "this is a Codex session, not a list of messages",
+      undefined,
+    ],
+    [
+      `{"type":"summary","leafUuid":"u"}\n{"type":"user","message":${line}}`,
+      "this is a Claude Code session, not a list of messages",
+      undefined,
+    ],
+    [`[{"messages":[${line}]}]`, "holds 1 request, and one is read at a time", undefined],
+    ['{"a":1}\n{"b":2}', "holds 2 lines and no message", undefined],
   ])("tells what is wrong with %j", async (content, message, at) => {
     expect(await errorOf(content)).toEqual({ code: "unreadable_input", message, file: "in.json", line: at });
   });

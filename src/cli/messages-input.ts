@@ -1,8 +1,9 @@
 /** Messages from a file or standard input: JSON (a list, or a request that holds one) or JSON Lines with one message a line. */
 import { relative, resolve } from "node:path";
 import { ContextError } from "../errors.ts";
-import { readTextFile, readTextStream } from "../workspace/index.ts";
+import { readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
 import type { Call } from "./command.ts";
+import { countNoun } from "./count-noun.ts";
 import { parseJson } from "./parse-json.ts";
 
 export interface MessagesInput {
@@ -27,6 +28,12 @@ export interface MessagesSource {
 
 export type MessagesKey = "messages" | "input";
 
+/** No context window comes near this size. */
+export const messagesLimit: TextLimit = {
+  maxBytes: 100 * 1024 * 1024,
+  reason: "a history above 100 MB is not read: take its oldest messages out first",
+};
+
 type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;
 
 /** Without a name: what is piped in. What cannot be read, or is no JSON, is an error that names file and line. */
@@ -36,14 +43,18 @@ export async function readMessagesInput(name: string | undefined, call: InputCal
   }
   const path = name === undefined || name === "-" ? "-" : resolve(call.cwd, name);
   const file = path === "-" ? "-" : relative(call.cwd, path);
-  return parseMessages(await readText(path, { file, call }), file);
+  const input = parseMessages(await readText(path, { file, call }), file);
+  if (input.request === undefined) await refuseOthers(input);
+  return input;
 }
 
 async function readText(path: string, { file, call }: { file: string; call: InputCall }): Promise<string> {
   if (path === "-" && call.stdinKind === "directory") {
     throw new ContextError("unreadable_input", "is a directory", { file });
   }
-  const read = await (path === "-" ? readTextStream(call.stdin) : readTextFile(path));
+  const read = await (path === "-"
+    ? readTextStream(call.stdin, messagesLimit)
+    : readTextFile(path, messagesLimit));
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
   const text = read.text.startsWith("\uFEFF") ? read.text.slice(1) : read.text;
   if (text.trim() !== "") return text;
@@ -108,6 +119,43 @@ function openInput(value: unknown, { file, text }: { file: string; text: string 
 
 const expected =
   "It should be a list of messages, a request with messages or input, or JSON Lines of messages.";
+
+/** Recordings and lists of requests are told as a whole, not by a problem for each of their lines. */
+async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
+  if (messages.length === 0 || arePlain(messages)) return;
+  const { kindOfLines } = await import("../replay/index.ts");
+  const kind = kindOfLines(messages);
+  // In a list, too, what is no message is the reader's to refuse.
+  if (kind === "messages" || (kind === undefined && !source.isLines)) return;
+  const { length } = messages;
+  const { file } = source;
+  if (kind === "requests") {
+    throw new ContextError(
+      "unreadable_input",
+      `holds ${countNoun(length, "request")}, and one is read at a time`,
+      {
+        file,
+        hint: "Write the one that is meant to a file of its own.",
+      },
+    );
+  }
+  if (kind === undefined) {
+    const message = `holds ${countNoun(length, "line")} and no message`;
+    throw new ContextError("unreadable_input", message, { file, hint: expected });
+  }
+  const program = kind === "codex" ? "Codex" : "Claude Code";
+  throw new ContextError("unreadable_input", `this is a ${program} session, not a list of messages`, {
+    file,
+    hint: "Use plimsoll replay, which reads those.",
+  });
+}
+
+/** Sure without a look at what programs record: roles, and items of OpenAI's responses between them. */
+function arePlain(messages: readonly object[]): boolean {
+  const has = (message: object, key: "role" | "type"): boolean => typeof Object(message)[key] === "string";
+  const hasRole = messages.some((message) => has(message, "role"));
+  return hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
+}
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -125,6 +125,30 @@ test.each([
 });
 
 test.each([
+  [
+    { timestamp: "2026-01-01T00:00:00Z", type: "response_item", payload: { type: "message", role: "user" } },
+    "this is a Codex session, not a list of messages. Use plimsoll replay, which reads those.",
+  ],
+  [
+    { type: "user", uuid: "u", sessionId: "s", message: user },
+    "this is a Claude Code session, not a list of messages. Use plimsoll replay, which reads those.",
+  ],
+  [
+    { model: "gpt-5", messages: [user] },
+    "holds 300 requests, and one is read at a time. Write the one that is meant to a file of its own.",
+  ],
+  [{ level: "info" }, "holds 300 lines and no message. It should be a list of messages"],
+])("lines of something else are told in one line: %j", async (line, message) => {
+  sandbox.write("in.jsonl", `${JSON.stringify(line)}\n`.repeat(300));
+  for (const command of [["validate"], ["trim", "--window", "100000"]]) {
+    const { code, stdout, stderr } = await sandbox.run([...command, "in.jsonl"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr.startsWith(`plimsoll: in.jsonl: ${message}`)).toBe(true);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  }
+});
+
+test.each([
   [["validate", "none.json"], 1, "none.json: no such file or directory"],
   [["validate", "."], 1, "is a directory"],
   [["validate"], 2, 'FILE is missing. Name a file, or pipe messages in ("-").'],

@@ -7,9 +7,10 @@ import {
 } from "../../messages/index.ts";
 import { printable } from "../../text/index.ts";
 import { type Command, defineCommand } from "../command.ts";
+import { countNoun } from "../count-noun.ts";
 import { readMessagesInput } from "../messages-input.ts";
 import type { Output } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 
 export const validateCommand: Command = defineCommand({
   arguments: [
@@ -38,9 +39,9 @@ with the assistant. The format is recognised unless --format tells it. The exit 
     const options = { format: name === "auto" ? undefined : (name as FormatName), strict };
     const value = request ?? messages ?? [];
     const problems = validateRequest(value, options);
-    const subject = `${count(messages?.length ?? 0, "message")}, ${formatOfRequest(value, options)}`;
+    const subject = `${countNoun(messages?.length ?? 0, "message")}, ${formatOfRequest(value, options)}`;
     call.output.note(
-      problems.length === 0 ? `valid: ${subject}` : `${count(problems.length, "problem")} in ${subject}`,
+      problems.length === 0 ? `valid: ${subject}` : `${countNoun(problems.length, "problem")} in ${subject}`,
     );
     return {
       json: problems,
@@ -57,8 +58,4 @@ function renderProblems(problems: readonly Problem[], { style }: Output): string
   const rows = problems.map(({ path, rule, message }) => [path, rule, printable(message)]);
   const [head, ...lines] = renderTable([["path", "rule", "message"], ...rows], ["left", "left", "left"]);
   return [style.dim(head!), ...lines].join("\n");
-}
-
-function count(value: number, noun: string): string {
-  return `${formatNumber(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
