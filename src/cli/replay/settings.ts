@@ -1,0 +1,90 @@
+/** From the command line and the configuration to what a replay is run with. */
+import { type Prices, priceOf, providerOfModel } from "../../billing/index.ts";
+import { ContextError } from "../../errors.ts";
+import type { ReplayPolicy } from "../../replay/index.ts";
+import { printable } from "../../text/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
+import { checkWindow } from "../check-window.ts";
+import { chooseCounters } from "../choose-counters.ts";
+import type { Call } from "../command.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+export interface ReplaySettings {
+  readonly windows: readonly number[];
+  /** Those that were asked for, in that order. */
+  readonly policies: readonly ReplayPolicy[];
+  readonly reserve: number;
+  /** Absent: `defaultPrefixTokens`, or 0 for a session that has its own. */
+  readonly prefixTokens: number | undefined;
+  readonly keep: number;
+  /** Of the rfc policies. */
+  readonly threshold: number;
+  readonly counter: Counter;
+  readonly model: string | undefined;
+  /** Whose prices and cache rules. */
+  readonly billedAs: string;
+  readonly prices: Prices;
+}
+
+export interface ReplayFlags {
+  readonly window?: readonly string[] | undefined;
+  readonly policy?: readonly string[] | undefined;
+  readonly reserve?: string | undefined;
+  readonly "prefix-tokens"?: string | undefined;
+  readonly keep?: string | undefined;
+  readonly counter?: readonly string[] | undefined;
+  readonly model?: string | undefined;
+  readonly html?: string | undefined;
+}
+
+/** Tools and system text of a coding agent; recordings leave them out. */
+export const defaultPrefixTokens = 20_000;
+
+const defaultPolicies = ["none", "rfc", "economic"];
+
+export async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySettings> {
+  const { options, cwd, env } = call;
+  const { values: config } = await loadConfig({ cwd, env });
+  const { history } = config;
+  const wholeOf = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
+    const value = options[name];
+    return value === undefined ? undefined : wholeNumber(value, name, 0);
+  };
+  const settings = {
+    windows: [...new Set((options.window ?? ["200000"]).map((value) => wholeNumber(value, "window", 1)))],
+    // Checked against the choices already.
+    policies: [...new Set(options.policy ?? defaultPolicies)] as ReplayPolicy[],
+    reserve: wholeOf("reserve") ?? history.reserve,
+    prefixTokens: wholeOf("prefix-tokens"),
+    keep: wholeOf("keep") ?? history.keep,
+    threshold: history.threshold,
+    counter: await chooseCounter(call),
+    model: options.model,
+    billedAs: whoBills(call, config.prices),
+    prices: config.prices,
+  };
+  const { reserve, prefixTokens = 0 } = settings;
+  for (const window of settings.windows) checkWindow(window, { reserve, prefixTokens });
+  return settings;
+}
+
+function whoBills({ options: { model }, output }: Call<ReplayFlags>, prices: Prices): string {
+  if (model === undefined) return "anthropic's default";
+  const provider = providerOfModel(model) ?? "anthropic";
+  if (!priceOf({ provider, model, prices }).isDefault) return model;
+  output.note(`no prices are known for "${printable(model)}": billed as ${provider}'s default`);
+  return `${provider}'s default`;
+}
+
+/** A model also means prices, so that beside --counter it is not without effect. */
+async function chooseCounter(call: Call<ReplayFlags>): Promise<Counter> {
+  const { counter, model } = call.options;
+  const isChosen = counter !== undefined && !counter.includes("auto");
+  const options = { counter, model: isChosen ? undefined : model };
+  const [chosen, second] = await chooseCounters({ ...call, options }, "exact:o200k");
+  if (chosen === undefined || second !== undefined) {
+    throw new ContextError("usage", "replay counts with one counter only");
+  }
+  return chosen;
+}

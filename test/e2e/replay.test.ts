@@ -1,0 +1,317 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { generateRequest, generateSession } from "../../src/replay/index.ts";
+import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+beforeEach(() => {
+  sandbox = createSandbox();
+});
+afterEach(() => sandbox.remove());
+
+function transcript(seed: number, turns: number): string {
+  const { messages } = generateSession({ seed, turns });
+  return [{ meta: { agent: "none" } }, ...messages].map((line) => JSON.stringify(line)).join("\n");
+}
+
+async function replayJson(...args: string[]) {
+  const { code, stdout, stderr } = await sandbox.run(["replay", ...args, "--json"]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return JSON.parse(stdout) as {
+    results: Record<string, number | string>[];
+    sessions: Record<string, number | string>[];
+  };
+}
+
+test("the help is as pinned", async () => {
+  const { code, stdout } = await sandbox.run(["replay", "--help"]);
+  expect(code).toBe(0);
+  await expect(stdout).toMatchFileSnapshot("golden/help-replay.txt");
+});
+
+describe("what is told", () => {
+  test("a table with a row for each window and policy, and what it was made with", async () => {
+    sandbox.write("runs/a.jsonl", transcript(1, 60));
+    sandbox.write("runs/deep/b.jsonl", transcript(2, 40));
+    sandbox.write("runs/notes.txt", "no session");
+    const { code, stdout, stderr } = await sandbox.run(["replay", "runs", "--window", "48000,200000"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const lines = stdout.split("\n");
+    expect(lines[0]?.split(/ {2,}/)).toEqual([
+      " window",
+      "policy",
+      "cost",
+      "x none",
+      "breaks",
+      "over",
+      "invalid",
+      "kept",
+      "ms/turn",
+    ]);
+    expect(lines.slice(1, 7).map((line) => line.trim().split(/\s+/).slice(0, 2))).toEqual([
+      ["48,000", "none"],
+      ["48,000", "rfc"],
+      ["48,000", "economic"],
+      ["200,000", "none"],
+      ["200,000", "rfc"],
+      ["200,000", "economic"],
+    ]);
+    expect(lines.at(-2)).toBe(
+      "2 sessions · 100 calls · exact:o200k · billed as anthropic's default · prefix 20,000 · reserve 16,000 · keep 10",
+    );
+  });
+
+  test("with --json the specified fields, over all sessions and for each", async () => {
+    sandbox.write("a.jsonl", transcript(1, 60));
+    sandbox.write("b.jsonl", transcript(2, 40));
+    const args = ["a.jsonl", "b.jsonl", "--window", "48000", "--reserve", "4000"];
+    const { results, sessions } = await replayJson(...args);
+    expect(results.map((row) => Object.keys(row).join(" "))).toEqual(
+      Array.from({ length: 3 }, () =>
+        [
+          ...[
+            "window",
+            "policy",
+            "sessions",
+            "calls",
+            "cost",
+            "ratioToNone",
+            "breaks",
+            "overWindow",
+            "invalid",
+          ],
+          ...["visibleShare", "msPerTurn"],
+        ].join(" "),
+      ),
+    );
+    expect(Object.keys(sessions[0] ?? {})).toEqual([
+      ...["file", "window", "policy", "calls", "cost", "breaks", "overWindow", "invalid", "visibleShare"],
+    ]);
+    expect(sessions.map(({ file, policy }) => `${file} ${policy}`)).toEqual([
+      ...["a.jsonl none", "a.jsonl rfc", "a.jsonl economic"],
+      ...["b.jsonl none", "b.jsonl rfc", "b.jsonl economic"],
+    ]);
+    const [none, , economic] = results;
+    expect(none).toMatchObject({ sessions: 2, calls: 100, ratioToNone: 1, visibleShare: 1, invalid: 0 });
+    expect(none?.overWindow).toBeGreaterThan(0);
+    expect(economic).toMatchObject({ overWindow: 0, invalid: 0 });
+    expect(economic?.ratioToNone).toBeCloseTo(Number(economic?.cost) / Number(none?.cost), 5);
+    const sum = (field: string, policy: string): number =>
+      sessions.filter((row) => row.policy === policy).reduce((total, row) => total + Number(row[field]), 0);
+    for (const field of ["calls", "cost", "breaks", "overWindow"]) {
+      expect(sum(field, "economic")).toBeCloseTo(Number(economic?.[field]), 0);
+    }
+  });
+
+  test("costs are told beside none, also where it was not asked for", async () => {
+    sandbox.write("a.jsonl", transcript(1, 60));
+    const { results } = await replayJson("a.jsonl", "--window", "48000", "--policy", "frugal,gentle");
+    expect(results.map(({ policy }) => policy)).toEqual(["frugal", "gentle"]);
+    for (const { ratioToNone } of results) expect(ratioToNone).not.toBe(1);
+  });
+
+  test("the same sessions give the same numbers", async () => {
+    sandbox.write("a.jsonl", transcript(5, 80));
+    const run = async () => {
+      const { results, sessions } = await replayJson("a.jsonl", "--window", "48000");
+      return { sessions, results: results.map(({ msPerTurn: _, ...row }) => row) };
+    };
+    expect(await run()).toEqual(await run());
+  });
+
+  test("reserve, keep and prices are the configuration's, and the command line overrides them", async () => {
+    sandbox.write("a.jsonl", transcript(1, 60));
+    const defaults = (await replayJson("a.jsonl", "--window", "48000")).results;
+    sandbox.write(
+      ".plimsoll/config.yaml",
+      "history: { reserve: 20000, keep: 2 }\nprices: { anthropic: { input: 2, cache_read: 2 } }\n",
+    );
+    const configured = (await replayJson("a.jsonl", "--window", "48000")).results;
+    expect(configured[0]?.cost).toBeGreaterThan(2 * Number(defaults[0]?.cost));
+    expect(configured[0]?.overWindow).toBeGreaterThan(Number(defaults[0]?.overWindow));
+    expect(configured[1]?.visibleShare).toBeLessThan(Number(defaults[1]?.visibleShare));
+    const given = ["--reserve", "16000", "--keep", "10"];
+    const overridden = (await replayJson("a.jsonl", "--window", "48000", ...given)).results;
+    expect(overridden.map((row) => row.visibleShare)).toEqual(defaults.map((row) => row.visibleShare));
+  });
+
+  test("a model chooses counter, cache rules and prices", async () => {
+    sandbox.write("a.jsonl", transcript(1, 30));
+    const options = ["--policy", "none", "--counter", "bytes/4"];
+    const anthropic = (await replayJson("a.jsonl", ...options)).results[0];
+    const openai = (await replayJson("a.jsonl", ...options, "--model", "gpt-5")).results[0];
+    // No surcharge for writing there.
+    expect(Number(openai?.cost) / Number(anthropic?.cost)).toBeLessThan(0.95);
+    const unknown = await sandbox.run(["replay", "a.jsonl", ...options, "--model", "claude-next-99"]);
+    expect(unknown.stderr).toBe(
+      `plimsoll: no prices are known for "claude-next-99": billed as anthropic's default\n`,
+    );
+    expect(unknown.stdout).toContain(" · billed as anthropic's default · ");
+    const known = await sandbox.run(["replay", "a.jsonl", ...options, "--model", "gpt-5"]);
+    expect(known.stdout).toContain(" · billed as gpt-5 · ");
+  });
+});
+
+describe("sessions of any kind", () => {
+  test("requests of every provider's format, with their own system text and tools as the prefix", async () => {
+    for (const format of ["anthropic", "openai", "responses"] as const) {
+      const { request } = generateRequest(format, { seed: 3, turns: 20 });
+      sandbox.write(`${format}.json`, JSON.stringify(request));
+    }
+    const { code, stdout, stderr } = await sandbox.run(["replay", "."]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/3 sessions · \d+ calls · .* prefix \d[\d,]* to \d[\d,]* · /);
+    const added = await sandbox.run(["replay", "openai.json", "--prefix-tokens", "100000"]);
+    expect(added.stdout).toMatch(/ prefix 10\d,\d{3} · /);
+  });
+
+  test("a Claude Code session: what was left out is a note, which --quiet hides", async () => {
+    const line = (type: string, content: unknown, more: object = {}) =>
+      JSON.stringify({
+        ...{ type, uuid: crypto.randomUUID(), sessionId: "s", timestamp: "2026-01-01T00:00:00Z", ...more },
+        message: { role: type, content, ...(type === "assistant" && { id: crypto.randomUUID() }) },
+      });
+    const lines = [
+      line("user", "Fix the bug"),
+      line("assistant", [{ type: "text", text: "Done" }]),
+      line("user", "a question of a sub-agent", { isSidechain: true }),
+      line("user", "Thanks"),
+      line("assistant", [{ type: "text", text: "Welcome" }]),
+    ];
+    sandbox.write("s.jsonl", lines.join("\n"));
+    const { code, stdout, stderr } = await sandbox.run(["replay", "s.jsonl"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("1 session · 2 calls");
+    expect(stderr).toMatch(/^plimsoll: s\.jsonl: left out: 1 /);
+    expect((await sandbox.run(["replay", "s.jsonl", "-q"])).stderr).toBe("");
+  });
+
+  test("what providers would refuse in a recording is mended, so that none is valid", async () => {
+    const quirks = ["unanswered-calls", "reused-ids", "consecutive-users", "late-results"] as const;
+    const { messages } = generateSession({ seed: 4, turns: 40, quirks });
+    sandbox.write("q.jsonl", messages.map((message) => JSON.stringify(message)).join("\n"));
+    const { results } = await replayJson("q.jsonl", "--window", "48000");
+    expect(results.map(({ invalid }) => invalid)).toEqual([0, 0, 0]);
+  });
+
+  test("items of OpenAI's responses, one a line, are what they are as a request", async () => {
+    const { request } = generateRequest("responses", { seed: 3, turns: 20 });
+    const { input } = request as { input: readonly object[] };
+    const items = [{ role: "user", content: "Begin." }, ...input];
+    sandbox.write("items.jsonl", items.map((item) => JSON.stringify(item)).join("\n"));
+    sandbox.write("request.json", JSON.stringify({ input: items }));
+    const { sessions } = await replayJson("items.jsonl", "request.json", "--policy", "economic");
+    const [lines, whole] = sessions.map(({ file: _, ...row }) => row);
+    expect(lines).toEqual(whole);
+    expect(lines?.calls).toBeGreaterThan(10);
+  });
+
+  test("a session without an assistant turn is told and left out, and is a failure where nothing else is left", async () => {
+    sandbox.write("a.json", JSON.stringify([{ role: "user", content: "anyone?" }]));
+    sandbox.write("b.jsonl", transcript(1, 10));
+    const told = "plimsoll: a.json: has no assistant turn to replay and is left out\n";
+    const both = await sandbox.run(["replay", "a.json", "b.jsonl"]);
+    expect(both).toMatchObject({ code: 0, stderr: told });
+    expect(both.stdout).toContain("1 session · 10 calls");
+    const alone = await sandbox.run(["replay", "a.json"]);
+    expect(alone).toMatchObject({ code: 1, stdout: "" });
+    expect(alone.stderr.startsWith(`${told}plimsoll: no session has an assistant turn`)).toBe(true);
+  });
+});
+
+describe("what cannot be read", () => {
+  test("is named on stderr and left out, and the exit code is 1", async () => {
+    sandbox.write("runs/a.jsonl", transcript(1, 10));
+    const greeting = '{"role":"user","content":"hi"}\n{"role":"assistant","content":"hello"}';
+    sandbox.write("runs/b.jsonl", `${greeting}\n{"role":"us`);
+    sandbox.write("runs/bad.json", '{"messages": [');
+    sandbox.write("runs/other.json", '{"name": "package"}');
+    sandbox.write("runs/shape.json", '[{"role":"user","content":"hi"},{"role":"assistant","content":7}]');
+    sandbox.write("runs/zero.jsonl", Buffer.from([0, 1, 2]));
+    sandbox.write("runs/requests.jsonl", '{"messages":[]}\n{"messages":[]}\n');
+    const { code, stdout, stderr } = await sandbox.run(["replay", "runs", "missing.jsonl"]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("2 sessions");
+    const named = stderr.split("\n").map((line) => /^plimsoll: ([^:]+)/.exec(line)?.[1]);
+    expect(named).toEqual(
+      expect.arrayContaining([
+        ...["runs/bad.json", "runs/other.json", "runs/shape.json", "runs/zero.jsonl", "missing.jsonl"],
+      ]),
+    );
+    expect(stderr).toContain("messages[1].content");
+    expect(stderr).toContain("runs/requests.jsonl: holds requests, one a line. Write the last one");
+    expect(stderr).not.toContain("runs/a.jsonl");
+    const json = await sandbox.run(["replay", "runs", "--json"]);
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.stdout).results).toHaveLength(3);
+  });
+
+  test("where nothing can be read there is no table", async () => {
+    sandbox.write("empty/readme.txt", "");
+    const { code, stdout, stderr } = await sandbox.run(["replay", "empty"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("no session could be read");
+    const json = await sandbox.run(["replay", "empty", "--json"]);
+    expect(JSON.parse(json.stdout).error).toMatchObject({ code: "unreadable_input" });
+  });
+
+  test.each([
+    [["replay"], "PATH is missing"],
+    [["replay", ".", "--window", "0"], '--window is "0"'],
+    [["replay", ".", "--window", "64k"], '--window is "64k"'],
+    [["replay", ".", "--reserve", "-1"], '--reserve is "-1"'],
+    [["replay", ".", "--policy", "economical"], 'unknown policy "economical". Did you mean "economic"?'],
+    [["replay", ".", "--counter", "bytes/4,exact:o200k"], "replay counts with one counter only"],
+    [["replay", ".", "--html", "."], ".: is a directory, not a file"],
+    [["replay", ".", "--window", "200000,16000"], "the reserve of 16,000 takes the whole window of 16,000."],
+    [
+      ["replay", ".", "--window", "30000", "--prefix-tokens", "14000"],
+      "the reserve of 16,000 and the prefix of 14,000 take the whole window of 30,000. Lower --reserve or",
+    ],
+  ])("%j is refused before any work", async (args, message) => {
+    const { code, stdout, stderr } = await sandbox.run(args);
+    expect(stdout).toBe("");
+    expect(stderr).toContain(message);
+    expect(code).toBe(message.includes("directory") ? 1 : 2);
+  });
+});
+
+test("the prefix that is assumed needs its room, too, and a file's own does not", async () => {
+  sandbox.write("a.jsonl", transcript(1, 10));
+  const window = ["--window", "36000"];
+  const run = await sandbox.run(["replay", "a.jsonl", ...window]);
+  expect(run).toMatchObject({ code: 2, stdout: "" });
+  expect(run.stderr).toBe(
+    "plimsoll: the reserve of 16,000 and the prefix of 20,000 take the whole window of 36,000. Lower --reserve or --prefix-tokens.\n",
+  );
+  const { request } = generateRequest("anthropic", { seed: 3, turns: 5 });
+  sandbox.write("request.json", JSON.stringify(request));
+  expect(await sandbox.run(["replay", "request.json", ...window])).toMatchObject({ code: 0, stderr: "" });
+});
+
+describe("the page", () => {
+  test("is written whole, replaces an older one, and is told", async () => {
+    sandbox.write("a.jsonl", transcript(1, 10));
+    sandbox.write("out.html", "an older page");
+    const { code, stdout, stderr } = await sandbox.run(["replay", "a.jsonl", "--html", "out.html"]);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^plimsoll: wrote out\.html: 1 session, \d+ KB\n$/);
+    expect(stdout).toContain("economic");
+    const page = readFileSync(join(sandbox.cwd, "out.html"), "utf8");
+    expect(page).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
+    expect(page).not.toMatch(/https?:\/\/(?!www\.w3\.org\/2000\/svg")/);
+    expect(readdirSync(sandbox.cwd).sort()).toEqual(["a.jsonl", "out.html"]);
+  });
+
+  test("never replaces a session, nor is anything written when nothing could be read", async () => {
+    const text = transcript(1, 10);
+    sandbox.write("a.jsonl", text);
+    const { code, stderr } = await sandbox.run(["replay", ".", "--html", "./a.jsonl"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("would overwrite a session");
+    expect(readFileSync(join(sandbox.cwd, "a.jsonl"), "utf8")).toBe(text);
+    await sandbox.run(["replay", "missing", "--html", "new.html"]);
+    expect(existsSync(join(sandbox.cwd, "new.html"))).toBe(false);
+  });
+});
