@@ -1,0 +1,297 @@
+import {
+  generateText,
+  jsonSchema,
+  type ModelMessage,
+  stepCountIs,
+  streamText,
+  type ToolSet,
+  tool,
+  wrapLanguageModel,
+} from "ai";
+import { convertArrayToReadableStream, MockLanguageModelV3 } from "ai/test";
+import { describe, expect, it } from "vitest";
+import { countMessages, countTools, hashMessage, validateRequest } from "../messages/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import {
+  contextBudgetMiddleware,
+  contextBudgetPrepareStep,
+  type MiddlewareOptions,
+  type TrimEvent,
+} from "./ai-sdk.ts";
+import { testIntegration } from "./integration.contract.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+type Sent = MockLanguageModelV3["doGenerateCalls"][number];
+type Stream = Awaited<ReturnType<MockLanguageModelV3["doStream"]>>["stream"];
+type StreamPart = Stream extends ReadableStream<infer Part> ? Part : never;
+type Content = Awaited<ReturnType<MockLanguageModelV3["doGenerate"]>>["content"];
+
+testIntegration({
+  name: "plimsoll/ai-sdk",
+  format: "ai-sdk",
+  async open({ options, billed }) {
+    const inner = scriptedModel(
+      () => [{ type: "text", text: "Done." }],
+      ({ prompt, tools }) => billed({ messages: prompt, tools }),
+    );
+    const model = wrapLanguageModel({
+      model: inner,
+      middleware: contextBudgetMiddleware(options as MiddlewareOptions),
+    });
+    return {
+      async ask({ messages, tools = [] }, how) {
+        const call = {
+          model,
+          messages: messages as ModelMessage[],
+          tools: toolSet(tools as Fields[]),
+          maxRetries: 0,
+        };
+        if (how === "whole") await generateText(call);
+        else await streamText({ ...call, onError: () => undefined }).consumeStream();
+        const { prompt, tools: sent } = sentTo(inner).at(-1) as Sent;
+        return { messages: prompt, tools: sent };
+      },
+      count: () => sentTo(inner).length,
+      close: async () => undefined,
+    };
+  },
+});
+
+/** Answers each request with what `answer` says, and reports what `billed` says. */
+function scriptedModel(
+  answer: (call: number) => Content,
+  billed: (sent: Sent) => number,
+): MockLanguageModelV3 {
+  let calls = 0;
+  const reply = (sent: Sent) => {
+    const content = answer(calls++);
+    const isCall = content.some(({ type }) => type === "tool-call");
+    const unified: "tool-calls" | "stop" = isCall ? "tool-calls" : "stop";
+    return { content, finishReason: { unified, raw: unified }, usage: usageOf(billed(sent)), warnings: [] };
+  };
+  return new MockLanguageModelV3({
+    modelId: "claude-sonnet-5",
+    doGenerate: async (sent) => reply(sent),
+    doStream: async (sent) => {
+      const { content, finishReason, usage } = reply(sent);
+      const parts = content.flatMap((part): StreamPart[] => {
+        if (part.type === "tool-call") return [part];
+        if (part.type !== "text") return [];
+        const [id, { text: delta }] = ["1", part];
+        return [
+          { type: "text-start", id },
+          { type: "text-delta", id, delta },
+          { type: "text-end", id },
+        ];
+      });
+      return { stream: convertArrayToReadableStream([...parts, { type: "finish", finishReason, usage }]) };
+    },
+  });
+}
+
+function usageOf(total: number) {
+  return {
+    inputTokens: { total, noCache: total, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: 1, text: 1, reasoning: undefined },
+  };
+}
+
+function sentTo({ doGenerateCalls, doStreamCalls }: MockLanguageModelV3): Sent[] {
+  return [...doGenerateCalls, ...doStreamCalls];
+}
+
+/** Tools that nobody runs. */
+function toolSet(tools: readonly Fields[]): ToolSet {
+  return Object.fromEntries(
+    tools.map(({ name, description, inputSchema }) => [
+      name,
+      tool({ description: String(description), inputSchema: jsonSchema(inputSchema as object) }),
+    ]),
+  );
+}
+
+const contextWindow = 30_000;
+const limit = contextWindow / 2;
+const steps = 60;
+const counter = await createCounter("auto", { model: "claude-sonnet-5" });
+
+/** A loop of 60 steps that each read a file of about 700 tokens. */
+function loop(billed: (size: number) => number) {
+  const model = scriptedModel(
+    (call) =>
+      call < steps
+        ? [
+            {
+              type: "tool-call",
+              toolCallId: `c${call}`,
+              toolName: "read",
+              input: `{"path":"src/${call}.ts"}`,
+            },
+          ]
+        : [{ type: "text", text: "Done." }],
+    (sent) => billed(sizeOf(sent)),
+  );
+  const read = tool({
+    description: "Reads a file.",
+    inputSchema: jsonSchema<{ path: string }>({ type: "object", properties: { path: { type: "string" } } }),
+    execute: async ({ path }) => `${path}\n${"let x = 1;\n".repeat(100)}`,
+  });
+  const stopWhen = stepCountIs(steps + 1);
+  return {
+    model,
+    call: { system: "Be brief.", prompt: "Where is the bug?", tools: { read }, stopWhen, maxRetries: 0 },
+  };
+}
+
+function sizeOf({ prompt, tools = [] }: Sent): number {
+  const options = { format: "ai-sdk", model: "claude-sonnet-5" } as const;
+  return countMessages(prompt, counter, options) + countTools(tools, counter, options);
+}
+
+function checkLoop(sent: readonly Sent[], epochs: number, factor = 1): void {
+  expect(sent).toHaveLength(steps + 1);
+  let breaks = 0;
+  for (const [index, each] of sent.entries()) {
+    expect(sizeOf(each) * factor).toBeLessThanOrEqual(limit);
+    expect(validateRequest(each.prompt, { format: "ai-sdk" })).toEqual([]);
+    const before = sent[index - 1]?.prompt.map(hashMessage) ?? [];
+    const same = before.every((hash, at) => hash === hashMessage(each.prompt[at] ?? {}));
+    if (!same) breaks++;
+  }
+  expect(breaks).toBe(epochs);
+  expect(epochs).toBeGreaterThan(1);
+  expect(epochs).toBeLessThan(10);
+}
+
+describe("a loop of 60 steps", () => {
+  it.each(["generateText", "streamText"] as const)("stays within the window: %s", async (name) => {
+    const { model: inner, call } = loop((size) => size);
+    const events: TrimEvent[] = [];
+    const middleware = contextBudgetMiddleware({ contextWindow, onTrim: (event) => events.push(event) });
+    const model = wrapLanguageModel({ model: inner, middleware });
+    if (name === "generateText") expect((await generateText({ ...call, model })).text).toBe("Done.");
+    else expect(await streamText({ ...call, model }).text).toBe("Done.");
+    checkLoop(sentTo(inner), events.length);
+  });
+
+  it.each(["generateText", "streamText"] as const)("is held by prepareStep as well: %s", async (name) => {
+    // Usage also tells of system text and tools, which a step does not show.
+    const { model, call } = loop((size) => size);
+    const events: TrimEvent[] = [];
+    const prepareStep = contextBudgetPrepareStep({ contextWindow, onTrim: (event) => events.push(event) });
+    if (name === "generateText")
+      expect((await generateText({ ...call, model, prepareStep })).text).toBe("Done.");
+    else expect(await streamText({ ...call, model, prepareStep }).text).toBe("Done.");
+    checkLoop(sentTo(model), events.length);
+  });
+
+  it("is held by prepareStep where the provider counts more", async () => {
+    const { model, call } = loop((size) => Math.round(size * 1.2));
+    const events: TrimEvent[] = [];
+    const prepareStep = contextBudgetPrepareStep({ contextWindow, onTrim: (event) => events.push(event) });
+    await generateText({ ...call, model, prepareStep });
+    checkLoop(sentTo(model), events.length, 1.2);
+  });
+});
+
+describe("a call", () => {
+  const prompt = "Where is the bug?";
+  const open = (inner: MockLanguageModelV3, options: MiddlewareOptions = { contextWindow }) =>
+    wrapLanguageModel({ model: inner, middleware: contextBudgetMiddleware(options) });
+
+  it("that fits keeps the very objects of its prompt", async () => {
+    const inner = scriptedModel(
+      () => [{ type: "text", text: "Done." }],
+      () => 10,
+    );
+    const params = {
+      prompt: [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }],
+    };
+    await open(inner).doGenerate(params);
+    expect(inner.doGenerateCalls[0]).toBe(params);
+  });
+
+  it("streams part by part", async () => {
+    let sent = 0;
+    const inner = new MockLanguageModelV3({
+      modelId: "claude-sonnet-5",
+      doStream: async () => ({
+        stream: new ReadableStream(
+          {
+            pull(controller) {
+              if (sent === 3) controller.close();
+              else controller.enqueue({ type: "text-delta", id: "1", delta: String(sent++) });
+            },
+          },
+          { highWaterMark: 0 },
+        ),
+      }),
+    });
+    const { stream } = await open(inner).doStream({ prompt: [] });
+    const reader = stream.getReader();
+    for (let index = 0; index < 3; index++) {
+      expect((await reader.read()).value).toMatchObject({ delta: String(index) });
+      // One part may wait in the pipe, no more.
+      expect(sent).toBeLessThanOrEqual(index + 2);
+    }
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  it("hands on errors and abort signals", async () => {
+    const failing = new MockLanguageModelV3({
+      modelId: "claude-sonnet-5",
+      doGenerate: async ({ abortSignal }) => {
+        abortSignal?.throwIfAborted();
+        throw new RangeError("overloaded");
+      },
+    });
+    const call = { model: open(failing), prompt, maxRetries: 0 };
+    await expect(generateText(call)).rejects.toThrow(RangeError);
+    const abortSignal = AbortSignal.abort(new TypeError("stopped"));
+    await expect(generateText({ ...call, abortSignal })).rejects.toThrow(TypeError);
+  });
+
+  it("may tell no usage at all", async () => {
+    const inner = scriptedModel(
+      () => [{ type: "text", text: "Done." }],
+      () => 10,
+    );
+    const silent = {
+      ...inner,
+      modelId: "claude-sonnet-5",
+      doGenerate: async () => ({ ...answer, usage: undefined }),
+    };
+    const answer = await inner.doGenerate({ prompt: [] });
+    const model = open(silent as unknown as MockLanguageModelV3);
+    expect(await model.doGenerate({ prompt: [] })).toMatchObject({ content: answer.content });
+  });
+
+  it("of a model that is not known asks for its window, at the latest when it is made", async () => {
+    const inner = new MockLanguageModelV3({ modelId: "mine" });
+    const asked = generateText({ model: open(inner, {}), prompt, maxRetries: 0 });
+    await expect(asked).rejects.toThrow('the context window of model "mine" is not known');
+    expect(() => contextBudgetMiddleware({ contextWindow: 0 })).toThrow("contextWindow is 0");
+    expect(() => contextBudgetPrepareStep({ contextWindow: 0 })).toThrow("contextWindow is 0");
+  });
+
+  it("names its session from what the SDK passes on", async () => {
+    const inner = scriptedModel(
+      () => [{ type: "text", text: "Done." }],
+      () => 10,
+    );
+    const events: TrimEvent[] = [];
+    const model = open(inner, {
+      contextWindow: 20_000,
+      onOverflow: "pass",
+      onTrim: (event) => events.push(event),
+      sessionIdOf: ({ providerOptions }) => providerOptions?.app?.user as string | undefined,
+    });
+    const messages: ModelMessage[] = [
+      { role: "user", content: prompt },
+      { role: "assistant", content: "All is well. ".repeat(3_000) },
+      { role: "user", content: "Really?" },
+    ];
+    await generateText({ model, messages, providerOptions: { app: { user: "ada" } } });
+    expect(events.map(({ sessionId }) => sessionId)).toEqual(["ada"]);
+  });
+});

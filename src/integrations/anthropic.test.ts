@@ -1,0 +1,269 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { afterEach, describe, expect, it } from "vitest";
+import { validateRequest } from "../messages/index.ts";
+import { type AnthropicOptions, withContextBudget } from "./anthropic.ts";
+import type { TrimEvent } from "./budget/context-budget.ts";
+import { anthropicEvents, anthropicMessage } from "./client/anthropic-answers.contract.ts";
+import { markersOf } from "./client/markers.ts";
+import {
+  type Received,
+  type Reply,
+  type ScriptedServer,
+  startServer,
+} from "./client/scripted-server.contract.ts";
+import { testIntegration } from "./integration.contract.ts";
+
+type Params = Anthropic.MessageCreateParamsNonStreaming;
+
+testIntegration({
+  name: "plimsoll/anthropic",
+  format: "anthropic",
+  async open({ options, billed }) {
+    const server = await startServer(({ body }) => answer(body.stream === true, billed(body)));
+    const client = withContextBudget(clientOf(server), options as AnthropicOptions);
+    return {
+      async ask(request, how) {
+        const params = request as unknown as Params;
+        if (how === "whole") await client.messages.create(params);
+        else for await (const _ of await client.messages.create({ ...params, stream: true }));
+        return server.received.at(-1)?.body ?? {};
+      },
+      count: () => server.received.length,
+      close: server.close,
+    };
+  },
+});
+
+function answer(isStreamed: boolean, input_tokens: number): Reply {
+  const usage = { input_tokens, output_tokens: 5 };
+  return isStreamed ? { events: anthropicEvents(usage) } : { json: anthropicMessage(usage) };
+}
+
+function clientOf({ url }: ScriptedServer): Anthropic {
+  return new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0 });
+}
+
+const servers: ScriptedServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+const contextWindow = 30_000;
+
+async function open(options: AnthropicOptions = {}, reply?: (received: Received) => Reply) {
+  const events: TrimEvent[] = [];
+  const server = await startServer(reply ?? (({ body }) => answer(body.stream === true, 13_800)));
+  servers.push(server);
+  const budget = { contextWindow, onTrim: (event: TrimEvent) => events.push(event), ...options };
+  const client = withContextBudget(clientOf(server), budget);
+  return { client, events, sent: () => server.received.at(-1)?.body ?? {}, server };
+}
+
+/** About 750 tokens a turn. */
+function paramsOf(turns: number, more: Partial<Params> = {}): Params {
+  const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Where is the bug?" }];
+  for (let turn = 0; turn < turns; turn++) {
+    const id = `toolu_${turn}`;
+    messages.push(
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id, name: "read", input: { path: `src/${turn}.ts` } }],
+      },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: id, content: "let x = 1;\n".repeat(100) }],
+      },
+    );
+  }
+  return { model: "claude-sonnet-5", max_tokens: 1_000, messages, ...more };
+}
+
+describe("every way to ask", () => {
+  const ways: Record<string, (client: Anthropic, params: Params) => Promise<unknown>> = {
+    "messages.create": (client, params) => client.messages.create(params),
+    "messages.create, streamed": async (client, params) => {
+      for await (const _ of await client.messages.create({ ...params, stream: true }));
+    },
+    "messages.stream": (client, params) => client.messages.stream(params).finalMessage(),
+    "messages.parse": (client, params) => client.messages.parse(params),
+    "messages.create, with its response": (client, params) => client.messages.create(params).withResponse(),
+    "beta.messages.create": (client, params) => client.beta.messages.create(params),
+    "beta.messages.stream": (client, params) => client.beta.messages.stream(params).finalMessage(),
+    "beta.messages.toolRunner": (client, params) =>
+      client.beta.messages.toolRunner({ ...params, tools: [], thread: false }).runUntilDone(),
+    "a client with other options": (client, params) =>
+      client.withOptions({ timeout: 9_000 }).messages.create(params),
+  };
+
+  it.each(Object.entries(ways))("is observed and trimmed: %s", async (_name, ask) => {
+    const { client, events, sent } = await open({ sessionId: "s" });
+    await ask(client, paramsOf(10));
+    expect(events).toEqual([]);
+    expect(sent().messages).toHaveLength(21);
+    await ask(client, paramsOf(11));
+    expect(events).toHaveLength(1);
+    expect(JSON.stringify(sent().messages)).toContain("[trimmed]");
+  });
+
+  it("gives what the SDK gives", async () => {
+    const { client } = await open();
+    const { data, response, request_id } = await client.messages.create(paramsOf(1)).withResponse();
+    expect(data.content).toEqual([{ type: "text", text: "Done." }]);
+    expect(Reflect.get(data, "_request_id")).toBe("req_1");
+    expect([response.status, request_id]).toEqual([200, "req_1"]);
+    const raw = await client.messages.create(paramsOf(1)).asResponse();
+    expect(await raw.json()).toMatchObject({ id: "msg_1" });
+    const texts: string[] = [];
+    const message = await client.messages
+      .stream(paramsOf(1))
+      .on("text", (text) => texts.push(text))
+      .finalMessage();
+    expect(texts).toEqual(["Do", "ne."]);
+    expect(message.content).toMatchObject([{ text: "Done." }]);
+  });
+
+  it("leaves what is no question to the model alone", async () => {
+    const { client, sent, server } = await open({}, () => ({ json: { input_tokens: 7, data: [] } }));
+    expect(client).toBeInstanceOf(Anthropic);
+    const { max_tokens: _none, ...params } = paramsOf(60);
+    expect(await client.messages.countTokens(params)).toMatchObject({ input_tokens: 7 });
+    expect(sent().messages).toEqual(params.messages);
+    await client.models.list();
+    expect(server.received.at(-1)?.path).toBe("/v1/models");
+  });
+
+  it("leaves a conversation that the API holds alone", async () => {
+    const { client, sent } = await open();
+    const thread = { type: "continue", previous_message_id: "msg_1" };
+    await client.beta.messages.create({ ...paramsOf(60), thread } as unknown as Params);
+    expect(sent().messages).toEqual(paramsOf(60).messages);
+  });
+});
+
+describe("a stream", () => {
+  it("passes event by event", async () => {
+    const gates = anthropicEvents({ input_tokens: 5 }).map(gate);
+    async function* events() {
+      for (const [index, event] of anthropicEvents({ input_tokens: 5 }).entries()) {
+        yield event;
+        await gates[index]?.promise;
+      }
+    }
+    const { client } = await open({}, () => ({ events: events() }));
+    let index = 0;
+    // The server sends the next event only after this one has come through.
+    for await (const _ of await client.messages.create({ ...paramsOf(1), stream: true })) {
+      gates[index++]?.resolve(undefined);
+    }
+    expect(index).toBe(gates.length);
+  });
+
+  it("ends when it is aborted, and when the caller stops reading", async () => {
+    async function* endless() {
+      yield* anthropicEvents({ input_tokens: 5 }).slice(0, 3);
+      await new Promise(() => undefined);
+    }
+    const { client } = await open({}, () => ({ events: endless() }));
+    const controller = new AbortController();
+    const stream = await client.messages.create(
+      { ...paramsOf(1), stream: true },
+      { signal: controller.signal },
+    );
+    const seen: string[] = [];
+    for await (const { type } of stream) {
+      seen.push(type);
+      if (type === "content_block_delta") controller.abort();
+    }
+    expect(seen.at(-1)).toBe("content_block_delta");
+    const second = await client.messages.create({ ...paramsOf(1), stream: true });
+    for await (const _ of second) break;
+    expect(second.controller.signal.aborted).toBe(true);
+  });
+});
+
+function gate() {
+  let resolve: (value: unknown) => void = () => undefined;
+  const promise = new Promise((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+describe("errors", () => {
+  it("of the API are the SDK's own", async () => {
+    const error = { type: "error", error: { type: "invalid_request_error", message: "no" } };
+    const { client } = await open({}, () => ({ status: 400, json: error }));
+    await expect(client.messages.create(paramsOf(1))).rejects.toBeInstanceOf(Anthropic.BadRequestError);
+    await expect(client.messages.stream(paramsOf(1)).finalMessage()).rejects.toBeInstanceOf(
+      Anthropic.BadRequestError,
+    );
+  });
+
+  it("of an abort are the SDK's own", async () => {
+    const { client, server } = await open();
+    const aborted = client.messages.create(paramsOf(1), { signal: AbortSignal.abort() });
+    await expect(aborted).rejects.toBeInstanceOf(Anthropic.APIUserAbortError);
+    expect(server.received).toEqual([]);
+  });
+
+  it("of a request that is malformed or too large reach the caller before anything is sent", async () => {
+    const { client, server } = await open();
+    const malformed = paramsOf(1, { messages: [{ role: "user", content: 7 as never }] });
+    await expect(client.messages.create(malformed)).rejects.toMatchObject({ code: "invalid_message" });
+    const huge = paramsOf(1, { system: "Be brief. ".repeat(20_000) });
+    await expect(client.messages.create(huge)).rejects.toMatchObject({ code: "context_overflow" });
+    const streamed = client.messages.stream(huge).finalMessage();
+    await expect(streamed).rejects.toMatchObject({ cause: { code: "context_overflow" } });
+    expect(server.received).toEqual([]);
+  });
+
+  it("of wrong options come at once", () => {
+    const client = new Anthropic({ apiKey: "none" });
+    const options = { breakpoints: "all" } as unknown as AnthropicOptions;
+    expect(() => withContextBudget(client, options)).toThrow('unknown breakpoints "all"');
+    expect(() => withContextBudget(client, { contextWindow: -1 })).toThrow("contextWindow is -1");
+    const misspelt = { breakpoint: "auto" } as AnthropicOptions;
+    expect(() => withContextBudget(client, misspelt)).toThrow(
+      expect.objectContaining({ hint: 'Did you mean "breakpoints"?' }),
+    );
+  });
+});
+
+describe("the provider's cache", () => {
+  const short = { type: "ephemeral" } as const;
+  const system = [{ type: "text" as const, text: "Be brief.", cache_control: short }];
+
+  // Usage of 0 is none: the counter's own sizes count here.
+  const silent = () => answer(false, 0);
+
+  it("gets markers at the end and where the history was cut, on requests that use it", async () => {
+    const { client, events, sent } = await open({}, silent);
+    const marked = () => (sent().messages as object[]).map((each) => markersOf(each).length);
+    for (let turns = 1; events.length === 0; turns++) {
+      await client.messages.create(paramsOf(turns, { system }));
+      expect(validateRequest(sent(), { provider: "anthropic" })).toEqual([]);
+      expect(marked().at(-1)).toBe(1);
+      expect(marked().filter((count) => count > 0)).toHaveLength(1 + events.length);
+    }
+    await client.messages.create(paramsOf(1));
+    expect(markersOf([sent().system, sent().messages])).toEqual([]);
+  });
+
+  it("is cold after its own lifetime, which the markers tell", async () => {
+    let now = 1_000_000;
+    for (const [marker, minutes] of [
+      [short, 6],
+      [{ ...short, ttl: "1h" as const }, 61],
+    ] as const) {
+      const { client, events } = await open({ now: () => now }, silent);
+      const params = (turns: number) => paramsOf(turns, { cache_control: marker });
+      for (let turns = 1; turns <= 12; turns++) await client.messages.create(params(turns));
+      now += (minutes - 2) * 60_000;
+      await client.messages.create(params(13));
+      expect(events).toHaveLength(0);
+      now += minutes * 60_000;
+      await client.messages.create(params(14));
+      expect(events).toHaveLength(1);
+    }
+  });
+});

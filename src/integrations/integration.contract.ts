@@ -1,0 +1,260 @@
+/** What holds for every door: whatever SDK stands behind it, a long session stays within the window, valid and friendly to caches. */
+import { afterEach, describe, expect, it } from "vitest";
+import { ContextError } from "../errors.ts";
+import { countMessages, countTools, type FormatName, validateRequest } from "../messages/index.ts";
+import { generateRequest } from "../replay/index.ts";
+import { createMemoryStore } from "../store/index.ts";
+import { type Counter, createCounter } from "../tokens/index.ts";
+import type { ContextBudgetOptions, TrimEvent } from "./budget/context-budget.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export interface IntegrationDriver {
+  readonly name: string;
+  readonly format: FormatName;
+  open(options: DriverOptions): Promise<OpenDriver>;
+}
+
+export interface DriverOptions {
+  readonly options: ContextBudgetOptions<never>;
+  /** Input tokens that the answer to a request reports. */
+  readonly billed: (sent: Fields) => number;
+}
+
+export interface OpenDriver {
+  /** Sends a request through the door and gives what arrived. */
+  ask(request: Fields, how: "whole" | "streamed"): Promise<Fields>;
+  /** Requests that arrived. */
+  readonly count: () => number;
+  close(): Promise<void>;
+}
+
+const isDeep = process.env.PLIMSOLL_DEEP === "1";
+const contextWindow = 36_000;
+const reserve = 6_000;
+const limit = contextWindow - reserve;
+const model = "claude-sonnet-5";
+
+export function testIntegration(driver: IntegrationDriver): void {
+  const { name, format } = driver;
+  const counter = createCounter("auto", { model });
+  const opened: OpenDriver[] = [];
+  const open = async (more: Partial<ContextBudgetOptions<never>> = {}, factor = 1) => {
+    const events: TrimEvent[] = [];
+    const count = sizeWith(await counter, format);
+    const options = { contextWindow, reserve, onTrim: (event: TrimEvent) => events.push(event), ...more };
+    const door = await driver.open({ options, billed: (sent) => Math.round(count(sent) * factor) });
+    opened.push(door);
+    return { ...door, events, count: door.count, size: count };
+  };
+  afterEach(async () => {
+    for (const door of opened.splice(0)) await door.close();
+  });
+
+  describe(`${name}: a long session`, () => {
+    for (const how of ["whole", "streamed"] as const) {
+      it.each(isDeep ? [1, 2, 3, 4] : [1, 2])(
+        `fits, stays valid, and changes its beginning at epochs alone, ${how} (%i)`,
+        async (seed) => {
+          const { ask, events, size } = await open();
+          const calls = callsOf(format, seed);
+          let before: readonly string[] = [];
+          for (const request of calls) {
+            const epochs = events.length;
+            const sent = await ask(request, how);
+            expect(size(sent)).toBeLessThanOrEqual(limit);
+            expect(problemsOf(sent, format)).toEqual([]);
+            expect(userTexts(sent)).toEqual(userTexts(request));
+            const messages = bare(sent);
+            if (events.length === epochs) expect(messages.slice(0, before.length)).toEqual(before);
+            before = messages;
+          }
+          expect(events.length).toBeGreaterThan(0);
+          expect(events.length).toBeLessThan(calls.length / 4);
+        },
+      );
+
+      it(`fits by the provider's count, which the usage tells, ${how}`, async () => {
+        const factor = 1.25;
+        const { ask, size, events } = await open({}, factor);
+        for (const request of callsOf(format, 3)) {
+          const sent = await ask(request, how);
+          expect(size(sent) * factor).toBeLessThanOrEqual(contextWindow);
+        }
+        expect(events.length).toBeGreaterThan(0);
+      });
+    }
+  });
+
+  describe(`${name}: one request`, () => {
+    it("passes as it is when it fits", async () => {
+      const { ask, events } = await open();
+      const [request] = callsOf(format, 1) as [Fields];
+      const sent = await ask(request, "whole");
+      const trimmed = await open({ contextWindow: 10_000_000 });
+      expect(bare(sent)).toEqual(bare(await trimmed.ask(request, "whole")));
+      expect(events).toEqual([]);
+    });
+
+    it("is refused when it cannot fit, and nothing is sent", async () => {
+      const { ask, count } = await open();
+      const refused = ask(hugeQuestion(format), "whole");
+      await expect(refused).rejects.toThrow(/the smallest request has \d+ tokens of messages, and \d+ fit/);
+      const error = contextErrorIn(await refused.catch((thrown: unknown) => thrown));
+      expect(error?.code).toBe("context_overflow");
+      expect(error?.message).toMatch(/Largest: messages\[\d\](?:\.content\[0\])? \(user text, \d+ tokens\)/);
+      expect(count()).toBe(0);
+    });
+
+    it("is counted with its tools", async () => {
+      const { ask, count } = await open();
+      const refused = ask(withHugeTool(callsOf(format, 1)[0] as Fields, format), "whole");
+      await expect(refused).rejects.toThrow(/and 0 fit/);
+      expect(count()).toBe(0);
+    });
+
+    it("passes all the same when the caller says so", async () => {
+      const { ask } = await open({ onOverflow: "pass" });
+      const request = hugeQuestion(format);
+      expect(userTexts(await ask(request, "whole"))).toEqual(userTexts(request));
+    });
+  });
+
+  describe(`${name}: a session`, () => {
+    it("keeps its decisions over side questions, with and without an id", async () => {
+      for (const sessionId of [undefined, "agent-7"]) {
+        const { ask, events } = await open({ sessionId });
+        const calls = callsOf(format, 1);
+        const at = await askUntilEpoch(calls, ask, events);
+        const before = bare(await ask(calls[at] as Fields, "whole"));
+        const title = question(format, "Give this conversation a title.");
+        await ask(title, "whole");
+        expect(bare(await ask(calls[at] as Fields, "whole"))).toEqual(before);
+        expect(events).toHaveLength(1);
+      }
+    });
+
+    it("comes back from its store with the same bytes", async () => {
+      const store = createMemoryStore();
+      const first = await open({ store, sessionId: "s" });
+      const calls = callsOf(format, 2);
+      const at = await askUntilEpoch(calls, first.ask, first.events);
+      const here = bare(await first.ask(calls[at] as Fields, "whole"));
+      const again = await open({ store, sessionId: "s" });
+      expect(bare(await again.ask(calls[at] as Fields, "whole"))).toEqual(here);
+      expect(again.events).toEqual([]);
+    });
+
+    it("takes many requests at once", async () => {
+      const { ask, size } = await open();
+      const calls = callsOf(format, 1).slice(-8);
+      const sent = await Promise.all(calls.map((request) => ask(request, "whole")));
+      for (const each of sent) expect(size(each)).toBeLessThanOrEqual(limit);
+    });
+  });
+}
+
+/** The requests of a generated session, one for each turn of the assistant, frozen: a door changes nothing of the caller's. */
+function callsOf(format: FormatName, seed: number): Fields[] {
+  const { request, messages } = generateRequest(format, { seed, turns: isDeep ? 100 : 45 });
+  const key = format === "responses" ? "input" : "messages";
+  const calls: Fields[] = [];
+  for (let end = 1; end <= messages.length; end++) {
+    const [last, next] = [messages[end - 1], messages[end]];
+    if (isAssistant(last) || (next !== undefined && !isAssistant(next))) continue;
+    calls.push(deepFreeze({ ...request, model, [key]: messages.slice(0, end) }));
+  }
+  return calls;
+}
+
+function isAssistant(message: unknown): boolean {
+  const { role, type } = Object(message) as Fields;
+  return role === "assistant" || (role === undefined && !String(type).endsWith("_output"));
+}
+
+async function askUntilEpoch(
+  calls: readonly Fields[],
+  ask: OpenDriver["ask"],
+  events: readonly TrimEvent[],
+): Promise<number> {
+  for (const [index, request] of calls.entries()) {
+    await ask(request, "whole");
+    if (events.length > 0) return index;
+  }
+  throw new Error("the session never filled its window");
+}
+
+function question(format: FormatName, text: string): Fields {
+  const messages = [{ role: "user", content: text }];
+  return format === "responses"
+    ? { model, input: messages }
+    : { model, messages, ...(format === "anthropic" && { max_tokens: 100 }) };
+}
+
+function hugeQuestion(format: FormatName): Fields {
+  return question(format, "All work and no play makes for a long question. ".repeat(8_000));
+}
+
+function withHugeTool(request: Fields, format: FormatName): Fields {
+  const description = "Reads every file there is. ".repeat(8_000);
+  const [tool, ...rest] = request.tools as [Fields, ...Fields[]];
+  const huge =
+    format === "openai"
+      ? { ...tool, function: { ...Object(tool.function), description } }
+      : { ...tool, description };
+  return { ...request, tools: [huge, ...rest] };
+}
+
+/** Tokens of a request as a provider with this counter would bill them. */
+function sizeWith(counter: Counter, format: FormatName): (sent: Fields) => number {
+  return (sent) => {
+    const messages = messagesOf(sent);
+    const { system, tools = [] } = sent;
+    const systemTokens =
+      system === undefined
+        ? 0
+        : countMessages([{ role: "system", content: system }], counter, { format: "anthropic" });
+    const toolTokens = countTools(tools as object[], counter, { format, model });
+    return countMessages(messages, counter, { format, model }) + systemTokens + toolTokens;
+  };
+}
+
+function messagesOf(request: Fields): readonly object[] {
+  return (request.messages ?? request.input) as readonly object[];
+}
+
+/** Messages as text, without cache markers; a plain text and one block of it are the same to a provider. */
+function bare(request: Fields): readonly string[] {
+  return messagesOf(request).map((message) =>
+    JSON.stringify(message, (key, value: unknown) => {
+      if (key === "cache_control") return undefined;
+      return key === "content" && typeof value === "string" ? [{ type: "text", text: value }] : value;
+    }),
+  );
+}
+
+function problemsOf(sent: Fields, format: FormatName): unknown[] {
+  const problems = validateRequest(format === "ai-sdk" ? [...messagesOf(sent)] : sent, { format });
+  return problems.filter(({ severity }) => severity === "error");
+}
+
+function userTexts(request: Fields): string[] {
+  return messagesOf(request).flatMap((message) => {
+    const { role, content } = message as Fields;
+    if (role !== "user" && role !== "system") return [];
+    if (typeof content === "string") return [content];
+    return (content as Fields[]).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
+  });
+}
+
+/** SDKs wrap what a stream helper throws. */
+function contextErrorIn(error: unknown): ContextError | undefined {
+  if (error instanceof ContextError) return error;
+  return error instanceof Error ? contextErrorIn(error.cause) : undefined;
+}
+
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const each of Object.values(value)) deepFreeze(each);
+  return Object.freeze(value);
+}

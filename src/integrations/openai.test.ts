@@ -1,0 +1,256 @@
+import OpenAI, { AzureOpenAI } from "openai";
+import { afterEach, describe, expect, it } from "vitest";
+import type { TrimEvent } from "./budget/context-budget.ts";
+import {
+  type Received,
+  type Reply,
+  type ScriptedServer,
+  startServer,
+} from "./client/scripted-server.contract.ts";
+import { testIntegration } from "./integration.contract.ts";
+import { type OpenAiOptions, withContextBudget } from "./openai.ts";
+
+testIntegration({
+  name: "plimsoll/openai, chat completions",
+  format: "openai",
+  async open({ options, billed }) {
+    const server = await startServer(({ body }) => {
+      const usage = { prompt_tokens: billed(body), completion_tokens: 1 };
+      return body.stream === true ? streamedChat(usage) : { json: chat(usage) };
+    });
+    const client = withContextBudget(clientOf(server), options as OpenAiOptions);
+    return {
+      async ask(request, how) {
+        const params = request as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming;
+        if (how === "whole") await client.chat.completions.create(params);
+        else for await (const _ of await client.chat.completions.create({ ...params, stream: true }));
+        return server.received.at(-1)?.body ?? {};
+      },
+      count: () => server.received.length,
+      close: server.close,
+    };
+  },
+});
+
+testIntegration({
+  name: "plimsoll/openai, responses",
+  format: "responses",
+  async open({ options, billed }) {
+    const server = await startServer(({ body }) => {
+      const usage = { input_tokens: billed(body), output_tokens: 1 };
+      return body.stream === true ? streamedResponse(usage) : { json: response(usage) };
+    });
+    const client = withContextBudget(clientOf(server), options as OpenAiOptions);
+    return {
+      async ask(request, how) {
+        const params = request as unknown as OpenAI.Responses.ResponseCreateParamsNonStreaming;
+        if (how === "whole") await client.responses.create(params);
+        else for await (const _ of await client.responses.create({ ...params, stream: true }));
+        return server.received.at(-1)?.body ?? {};
+      },
+      count: () => server.received.length,
+      close: server.close,
+    };
+  },
+});
+
+function clientOf({ url }: ScriptedServer): OpenAI {
+  return new OpenAI({ apiKey: "none", baseURL: url, maxRetries: 0 });
+}
+
+const servers: ScriptedServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+type Open = (server: ScriptedServer) => OpenAI;
+
+async function open(options: OpenAiOptions = {}, openClient: Open = clientOf, reply = filledAnswer) {
+  const events: TrimEvent[] = [];
+  const server = await startServer(reply);
+  servers.push(server);
+  const onTrim = (event: TrimEvent) => events.push(event);
+  const client = withContextBudget(openClient(server), { contextWindow: 30_000, onTrim, ...options });
+  return { client, events, server, sent: () => server.received.at(-1)?.body ?? {} };
+}
+
+/** As if the request almost filled the window. */
+function filledAnswer({ path, body }: Received): Reply {
+  if (path.includes("/responses")) {
+    const usage = { input_tokens: 14_800, output_tokens: 1 };
+    return body.stream === true ? streamedResponse(usage) : { json: response(usage) };
+  }
+  const usage = { prompt_tokens: 14_800, completion_tokens: 1 };
+  return body.stream === true ? streamedChat(usage) : { json: chat(usage) };
+}
+
+const file = "let x = 1;\n".repeat(100);
+const question = { role: "user" as const, content: "Where is the bug?" };
+
+function chatParams(turns: number): OpenAI.ChatCompletionCreateParamsNonStreaming {
+  const messages: OpenAI.ChatCompletionMessageParam[] = [question];
+  for (let turn = 0; turn < turns; turn++) {
+    const call = { name: "read", arguments: JSON.stringify({ path: `src/${turn}.ts` }) };
+    messages.push(
+      { role: "assistant", tool_calls: [{ id: `c${turn}`, type: "function", function: call }] },
+      { role: "tool", tool_call_id: `c${turn}`, content: file },
+    );
+  }
+  return { model: "gpt-5", messages };
+}
+
+function responseParams(turns: number): OpenAI.Responses.ResponseCreateParamsNonStreaming {
+  const input: OpenAI.Responses.ResponseInputItem[] = [question];
+  for (let turn = 0; turn < turns; turn++) {
+    const call = { name: "read", arguments: JSON.stringify({ path: `src/${turn}.ts` }) };
+    input.push(
+      { type: "function_call", call_id: `c${turn}`, ...call },
+      { type: "function_call_output", call_id: `c${turn}`, output: file },
+    );
+  }
+  return { model: "gpt-5", input };
+}
+
+describe("every way to ask", () => {
+  const streamed = { stream: true, stream_options: { include_usage: true } } as const;
+  const ways: Record<string, (client: OpenAI, turns: number) => Promise<unknown>> = {
+    "chat.completions.create": (client, turns) => client.chat.completions.create(chatParams(turns)),
+    "chat.completions.create, streamed": async (client, turns) => {
+      for await (const _ of await client.chat.completions.create({ ...chatParams(turns), ...streamed }));
+    },
+    "chat.completions.stream": (client, turns) =>
+      client.chat.completions.stream({ ...chatParams(turns), ...streamed }).finalChatCompletion(),
+    "chat.completions.parse": (client, turns) => client.chat.completions.parse(chatParams(turns)),
+    "chat.completions.runTools": (client, turns) =>
+      client.chat.completions.runTools({ ...chatParams(turns), tools: [] }).done(),
+    "chat.completions.create, with its response": (client, turns) =>
+      client.chat.completions.create(chatParams(turns)).withResponse(),
+    "responses.create": (client, turns) => client.responses.create(responseParams(turns)),
+    "responses.create, streamed": async (client, turns) => {
+      for await (const _ of await client.responses.create({ ...responseParams(turns), stream: true }));
+    },
+    "responses.stream": (client, turns) =>
+      client.responses.stream({ ...responseParams(turns), stream: true }).finalResponse(),
+    "responses.parse": (client, turns) => client.responses.parse(responseParams(turns)),
+    "a client with other options": (client, turns) =>
+      client.withOptions({ timeout: 9_000 }).responses.create(responseParams(turns)),
+  };
+
+  it.each(Object.entries(ways))("is observed and trimmed: %s", async (_name, ask) => {
+    const { client, events, sent } = await open({ sessionId: "s" });
+    await ask(client, 10);
+    expect(events).toEqual([]);
+    expect(sent().messages ?? sent().input).toHaveLength(21);
+    await ask(client, 11);
+    expect(events).toHaveLength(1);
+    expect(JSON.stringify(sent())).toContain("[trimmed]");
+  });
+
+  it("is there for Azure's client, too", async () => {
+    const { client, events, server } = await open(
+      {},
+      ({ url }) =>
+        new AzureOpenAI({ endpoint: url, apiKey: "none", apiVersion: "2026-01-01", maxRetries: 0 }),
+    );
+    await client.chat.completions.create(chatParams(10));
+    await client.chat.completions.create(chatParams(11));
+    expect(server.received.at(-1)?.path).toMatch(/^\/openai\/deployments\/gpt-5\/chat\/completions/);
+    expect(events).toHaveLength(1);
+  });
+
+  it("gives what the SDK gives", async () => {
+    const { client } = await open();
+    const { data, request_id } = await client.chat.completions.create(chatParams(1)).withResponse();
+    expect([data.choices[0]?.message.content, request_id]).toEqual(["Done.", "req_1"]);
+    expect((await client.responses.create(responseParams(1))).output_text).toBe("Done.");
+    const stream = client.chat.completions.stream({ ...chatParams(1), stream: true });
+    const texts: string[] = [];
+    stream.on("content", (text) => texts.push(text));
+    expect((await stream.finalMessage()).content).toBe("Done.");
+    expect(texts).toEqual(["Do", "ne."]);
+  });
+});
+
+describe("what is not trimmed", () => {
+  it("is a text alone, which may still be too large", async () => {
+    const { client, sent, server } = await open();
+    await client.responses.create({ model: "gpt-5", input: "Where is the bug?", instructions: "Be brief." });
+    expect(sent()).toEqual({ model: "gpt-5", input: "Where is the bug?", instructions: "Be brief." });
+    const huge = client.responses.create({ model: "gpt-5", input: "Where is it? ".repeat(10_000) });
+    await expect(huge).rejects.toMatchObject({ code: "context_overflow" });
+    const instructions = "Be brief. ".repeat(10_000);
+    const crowded = client.responses.create({ model: "gpt-5", input: "Where is the bug?", instructions });
+    await expect(crowded).rejects.toMatchObject({ code: "context_overflow" });
+    expect(server.received).toHaveLength(1);
+  });
+
+  it("is a conversation that the API holds, and what is no question to a model", async () => {
+    const { client, sent } = await open();
+    const { input } = responseParams(40);
+    await client.responses.create({ model: "gpt-5", input: input as never, previous_response_id: "r1" });
+    expect(sent().input).toEqual(input);
+    await client.responses.create({ model: "gpt-5", input: input as never, conversation: "c1" });
+    expect(sent().input).toEqual(input);
+    await client.embeddings.create({ model: "e", input: "text", encoding_format: "float" });
+    expect(sent().input).toBe("text");
+    expect(client).toBeInstanceOf(OpenAI);
+  });
+});
+
+describe("errors and aborts", () => {
+  it("are the SDK's own", async () => {
+    const { client } = await open({}, clientOf, () => ({ status: 400, json: { error: { message: "no" } } }));
+    await expect(client.responses.create(responseParams(1))).rejects.toBeInstanceOf(OpenAI.BadRequestError);
+    await expect(
+      client.chat.completions.stream({ ...chatParams(1), stream: true }).done(),
+    ).rejects.toBeInstanceOf(OpenAI.BadRequestError);
+    const aborted = client.chat.completions.create(chatParams(1), { signal: AbortSignal.abort() });
+    await expect(aborted).rejects.toBeInstanceOf(OpenAI.APIUserAbortError);
+  });
+
+  it("end a stream in the middle", async () => {
+    async function* endless() {
+      yield* (streamedChat({}) as { events: string[] }).events.slice(0, 1);
+      await new Promise(() => undefined);
+    }
+    const { client } = await open({}, clientOf, () => ({ events: endless() }));
+    const controller = new AbortController();
+    const { signal } = controller;
+    const stream = await client.chat.completions.create({ ...chatParams(1), stream: true }, { signal });
+    let chunks = 0;
+    for await (const _ of stream) {
+      chunks++;
+      controller.abort();
+    }
+    expect(chunks).toBe(1);
+  });
+});
+
+function chat(usage: object): object {
+  const choice = { index: 0, finish_reason: "stop", message: { role: "assistant", content: "Done." } };
+  return { id: "c1", object: "chat.completion", created: 1, model: "m", choices: [choice], usage };
+}
+
+function streamedChat(usage: object): Reply {
+  const chunk = { id: "c1", object: "chat.completion.chunk", created: 1, model: "m" };
+  const chunks = [
+    { ...chunk, choices: [{ index: 0, delta: { role: "assistant", content: "Do" }, finish_reason: null }] },
+    { ...chunk, choices: [{ index: 0, delta: { content: "ne." }, finish_reason: "stop" }] },
+    { ...chunk, choices: [], usage },
+  ];
+  return { events: [...chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`), "data: [DONE]\n\n"] };
+}
+
+function response(usage: object | null): object {
+  const content = [{ type: "output_text", text: "Done.", annotations: [] }];
+  const output = [{ id: "m1", type: "message", role: "assistant", status: "completed", content }];
+  return { id: "r1", object: "response", created_at: 1, status: "completed", model: "m", output, usage };
+}
+
+function streamedResponse(usage: object): Reply {
+  const events = [
+    { type: "response.created", sequence_number: 0, response: response(null) },
+    { type: "response.completed", sequence_number: 1, response: response(usage) },
+  ];
+  return { events: events.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`) };
+}

@@ -1,0 +1,35 @@
+/** The examples run as their README says, with the built package and without a network. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const attemptLine = /^(with.*): (\d+) calls, largest (\d+) of (\d+) tokens\. (.*)$/;
+
+async function run(example: string): Promise<string[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [`examples/${example}/agent.mjs`], {
+    cwd: root,
+  });
+  return stdout.trimEnd().split("\n");
+}
+
+describe.each(["ai-sdk", "anthropic", "openai"])("the example %s", (example) => {
+  test("fails without a budget and comes to its end with one", async () => {
+    const lines = await run(example);
+    const attempts = lines.flatMap((line) => {
+      const [, name, calls, largest, window, outcome] = attemptLine.exec(line) ?? [];
+      return name === undefined
+        ? []
+        : [{ name, calls, isWithin: Number(largest) <= Number(window), outcome }];
+    });
+    const [first, ...rest] = attempts;
+    expect(first?.name).toBe("without a budget");
+    expect(first?.outcome).toMatch(/too long|exceed/);
+    expect(rest.length).toBeGreaterThan(0);
+    for (const attempt of rest) {
+      expect(attempt).toMatchObject({ calls: "41", isWithin: true, outcome: "The bug is in src/file-7.ts." });
+    }
+    expect(lines.filter((line) => line.startsWith("  trimmed: ")).length).toBeGreaterThanOrEqual(rest.length);
+  });
+});
