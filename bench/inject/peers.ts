@@ -1,7 +1,8 @@
 /** The other tools, installed into a temporary folder. What cannot be had is left out with a word. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { installPackages, installProblem } from "../install-packages.ts";
 
 export interface Peer {
   readonly name: "ruler" | "rulesync";
@@ -19,7 +20,6 @@ export interface Peers {
 /** Looked up 2026-11-15. rulesync needs Node 22. */
 const versions = { ruler: "0.3.44", rulesync: "17.0.0", node: "24" } as const;
 const RULESYNC_NODE = 22;
-const INSTALL_TIMEOUT_MS = 240_000;
 
 export function installPeers(folder: string): Peers {
   const peers: Peer[] = [];
@@ -31,7 +31,7 @@ export function installPeers(folder: string): Peers {
       execFileSync(peer.node, [peer.script, "--version"], { stdio: "ignore" });
       peers.push(peer);
     } catch (error) {
-      notes.push(`${name} is left out: ${reasonOf(error)}`);
+      notes.push(`${name} is left out: ${installProblem(error)}`);
     }
   }
   return { peers, notes };
@@ -55,26 +55,4 @@ function installRulesync(folder: string): Peer {
 function scriptOf(home: string): string {
   const { bin } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   return join(home, Object.values<string>(bin)[0]!);
-}
-
-/** The folder's node_modules. */
-function installPackages(folder: string, packages: readonly string[]): string {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
-  const options = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"];
-  execFileSync("npm", ["install", ...options, ...packages], {
-    cwd: folder,
-    stdio: ["ignore", "ignore", "pipe"],
-    timeout: INSTALL_TIMEOUT_MS,
-    encoding: "utf8",
-  });
-  return join(folder, "node_modules");
-}
-
-/** npm's code alone: its messages name the machine's registry. */
-function reasonOf(error: unknown): string {
-  const stderr = String((error as { stderr?: unknown }).stderr ?? "");
-  const code = /^npm (?:error|ERR!) code (\w+)/m.exec(stderr)?.[1];
-  if (code !== undefined) return `npm could not install it (${code})`;
-  return `it could not be installed and started (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`;
 }

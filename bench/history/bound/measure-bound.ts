@@ -1,0 +1,60 @@
+/** What the best oldest-first trimming of many sessions costs, from cost alone to keeping all that the window allows. */
+import { priceOf } from "../../../src/billing/index.ts";
+import { type BenchSession, messageBudget, PREFIX_TOKENS } from "../bench-session.ts";
+import type { Point } from "./frontier.ts";
+import { type BoundResult, offlineBound } from "./offline-bound.ts";
+import { clearings, type TrimmedMessage, trimmedMessages } from "./trimmed-messages.ts";
+
+export interface BoundMeasureOptions {
+  readonly window: number;
+  /** Fewer points. */
+  readonly isQuick: boolean;
+}
+
+/** What a call is worth on which everything can be read, in tokens of uncached input. */
+const worths = [0, 3, 6, 8, 10, 12, 14, 16, 20, 25, 30, 40, 60, 100, 200, 500].map((each) => each * 1_000);
+
+/** A point for each way of clearing and each worth, with the sessions' costs added up. */
+export function measureBound(
+  sessions: readonly BenchSession[],
+  { window, isQuick }: BoundMeasureOptions,
+): Point[] {
+  const chosen = worths.filter((_, index) => !isQuick || index % 3 === 0);
+  return clearings.flatMap((clearing) => {
+    const trimmed = sessions.map((session) => ({
+      session,
+      messages: trimmedMessages(session.prepared, clearing),
+    }));
+    return chosen.map((worth) => {
+      const results = trimmed.map(({ session, messages }) => boundOf(session, { messages, window, worth }));
+      return pointOf(results);
+    });
+  });
+}
+
+function boundOf(
+  session: BenchSession,
+  { messages, window, worth }: { messages: readonly TrimmedMessage[]; window: number; worth: number },
+): BoundResult {
+  const { calls, prefixTokens, frameTokens } = session.prepared;
+  const { read, write5m } = priceOf({ provider: "anthropic" });
+  return offlineBound(
+    { messages, calls },
+    {
+      budget: messageBudget(session, window),
+      prefixTokens: PREFIX_TOKENS + prefixTokens + frameTokens,
+      price: { read, write: write5m },
+      worth,
+    },
+  );
+}
+
+function pointOf(results: readonly BoundResult[]): Point {
+  let [cost, keptShares, calls] = [0, 0, 0];
+  for (const result of results) {
+    cost += result.cost;
+    keptShares += result.keptShares;
+    calls += result.boundaries.length;
+  }
+  return { cost, kept: keptShares / calls };
+}

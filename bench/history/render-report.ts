@@ -1,0 +1,104 @@
+/** The measurements as tables, and the goals that they are held against. */
+import { formatNumber, renderTable } from "../../src/cli/table.ts";
+import { PREFIX_TOKENS, RESERVE } from "./bench-session.ts";
+import type { Goal } from "./goals.ts";
+import type { TurnsReport } from "./measure-turns.ts";
+import type { Row, WindowReport } from "./measure-window.ts";
+
+export interface Report {
+  readonly node: string;
+  readonly counter: string;
+  readonly sessions: {
+    readonly source: "transcripts" | "generated";
+    readonly count: number;
+    readonly calls: number;
+    readonly tokens: number;
+  };
+  readonly windows: readonly WindowReport[];
+  readonly turns: TurnsReport;
+  readonly goals: readonly Goal[];
+  /** What was left out, and why. */
+  readonly notes: readonly string[];
+}
+
+export function renderReport(report: Report): string {
+  const sections = [
+    introduction(report),
+    ...report.windows.map(windowSection),
+    turnsSection(report.turns),
+    ["Goals", ...goalTable(report.goals)],
+    ...(report.notes.length === 0 ? [] : [report.notes]),
+  ];
+  return sections.map((lines) => `${lines.join("\n")}\n`).join("\n");
+}
+
+function introduction({ node, counter, sessions: { source, count, calls, tokens } }: Report): string[] {
+  return [
+    `${count} ${source === "transcripts" ? "recorded" : "generated"} sessions, ${formatNumber(calls)} calls, ${formatNumber(tokens)} tokens (${counter}), Node ${node}`,
+    `prefix ${formatNumber(PREFIX_TOKENS)}, reserve ${formatNumber(RESERVE)}; cost is billed input, reads 0.1, writes 1.25`,
+    "kept: mean share of the history that can still be read; ÷ line, ÷ bound: cost beside economic's own line and",
+    "beside the best that oldest-first trimming could have done with full knowledge, both at the same kept share",
+  ];
+}
+
+function windowSection({ window, needing, fitting, calls, rows }: WindowReport): string[] {
+  const header = [
+    ...["", "cost ÷ none", "÷ none, fitting", "kept %", "÷ line", "÷ bound"],
+    ...["over", "invalid", "breaks/100", "ms/turn"],
+  ];
+  return [
+    `Window ${formatNumber(window)}: ${needing} sessions need trimming (${formatNumber(calls)} calls), ${fitting} fit`,
+    ...renderTable([header, ...rows.map(cellsOf)], ["left", ...header.slice(1).map(() => "right" as const)]),
+  ];
+}
+
+function cellsOf(row: Row): string[] {
+  return [
+    row.name,
+    cell(row.needing, 3),
+    cell(row.fitting, 3),
+    cell(100 * row.kept, 1),
+    cell(row.toLine, 2),
+    cell(row.toBound, 2),
+    formatNumber(row.overWindow),
+    formatNumber(row.invalid),
+    cell(row.breaksPer100, 2),
+    cell(row.msPerTurn, 3),
+  ];
+}
+
+function cell(value: number | undefined, digits: number): string {
+  return value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits);
+}
+
+function turnsSection({ peers, scaling, reparsed }: TurnsReport): string[] {
+  const header = [
+    `ms a turn at ${peers.messages} messages`,
+    "tokens known",
+    "× ours",
+    "same counter",
+    "× ours",
+  ];
+  const rows = peers.peers.map(({ name, known, counted }) => [
+    name,
+    cell(known, 3),
+    cell(known / peers.known, 1),
+    cell(counted, 0),
+    cell(counted === undefined ? undefined : counted / peers.counted, 0),
+  ]);
+  const ours = ["economic", cell(peers.known, 3), "", cell(peers.counted, 3), ""];
+  const { short, long, ratio } = scaling;
+  return [
+    ...renderTable([header, ours, ...rows], ["left", "right", "right", "right", "right"]),
+    `the same message objects: ${cell(short.milliseconds, 3)} ms a turn at ${short.messages} messages, ${cell(long.milliseconds, 3)} ms at ${formatNumber(long.messages)} (× ${cell(ratio, 1)})`,
+    ...reparsed.map(({ messages, jsonBytes, parseMs, reduceMs, ratio: share }) => {
+      const size = `${formatNumber(messages)} messages, ${cell(jsonBytes / 1e6, 1)} MB of JSON`;
+      return `parsed anew, ${size}: JSON.parse ${cell(parseMs, 2)} ms, reduction ${cell(reduceMs, 2)} ms (× ${cell(share, 2)})`;
+    }),
+  ];
+}
+
+function goalTable(goals: readonly Goal[]): string[] {
+  const lines = goals.map(({ goal, measured, met }) => [met ? "met" : "MISSED", cell(measured, 2), goal]);
+  return renderTable(lines, ["left", "right", "left"]);
+}
