@@ -1,0 +1,85 @@
+/** What every compressor promises: the text of its samples, one line, the same each time, its input untouched, and an entry of the
+ *  work log whatever it is given. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { compressResult } from "./compress-result.ts";
+import type { CompressInput, Compressor } from "./compressor.ts";
+
+export interface CompressorSample {
+  readonly args: CompressInput["args"];
+  /** Of a delivered envelope. */
+  readonly data: CompressInput["data"];
+  /** What the work log says of it. */
+  readonly text: string;
+}
+
+const mostCharacters = 500;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 2_000 : 100;
+
+export function testCompressor(compressor: Compressor, samples: readonly CompressorSample[]): void {
+  const inputs = samples.map(({ args, data }) => ({ tool: compressor.tool, args, data }));
+  const enter = (input: CompressInput): string => compressResult(compressor, input, mostCharacters);
+
+  describe(`the compressor of ${compressor.tool}`, () => {
+    it.each(samples.map((sample, index) => [sample.text, index] as const))("says: %s", (text, index) => {
+      expect(enter(inputs[index]!)).toBe(text);
+    });
+
+    it("says the same each time, and leaves its input as it is", () => {
+      for (const input of inputs) {
+        const copy = JSON.stringify(input);
+        freeze(input);
+        expect(compressor.compress(input)).toBe(compressor.compress(input));
+        expect(JSON.stringify(input)).toBe(copy);
+      }
+    });
+
+    it("keeps to an entry when there is a thousand times as much, and when every text is long", () => {
+      for (const input of inputs) {
+        for (const grow of [manyItems, longTexts]) {
+          const text = enter({ ...input, data: grow(input.data) as CompressInput["data"] });
+          expect(text.length).toBeLessThanOrEqual(mostCharacters);
+          expect(text).not.toContain("[no summary");
+        }
+      }
+    });
+
+    it("keeps to an entry whatever the data is", () => {
+      const changed = fc.record({
+        input: fc.constantFrom(...inputs),
+        changes: fc.dictionary(fc.constantFrom(...inputs.flatMap(keysOf)), fc.jsonValue()),
+      });
+      const check = ({ input, changes }: { input: CompressInput; changes: Record<string, unknown> }) => {
+        const text = enter({ ...input, data: { ...input.data, ...changes } });
+        expect(text).toMatch(/^\S.*$/u);
+        expect(text.length).toBeLessThanOrEqual(mostCharacters);
+      };
+      fc.assert(fc.property(changed, check), { numRuns });
+    });
+  });
+}
+
+function keysOf({ data }: CompressInput): string[] {
+  return Object.keys(data);
+}
+
+function freeze(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  Object.freeze(value);
+  for (const child of Object.values(value)) freeze(child);
+}
+
+function manyItems(data: CompressInput["data"]): unknown {
+  const entries = Object.entries(data).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? Array.from({ length: 1_000 }, () => value).flat() : value,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function longTexts(value: unknown): unknown {
+  if (typeof value === "string") return value.repeat(1_000);
+  if (Array.isArray(value)) return value.map(longTexts);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, longTexts(child)]));
+}

@@ -1,0 +1,68 @@
+import { fitPart } from "./fit-part.ts";
+import { details, following, measureDraft, type PageDraft, settlePage } from "./page-draft.ts";
+import type { Page, PageOptions, PageSource } from "./page-source.ts";
+import { type ReadItems, readItems } from "./read-items.ts";
+import { createRenderer, type Detail, type PageContent } from "./render-page.ts";
+
+/** The largest page of whole items whose text, envelope included, is within its allocation. Where not even one item fits, a part of
+ *  it. What the source throws before its first item is thrown on. */
+export async function fitPage(source: PageSource, options: PageOptions): Promise<Page> {
+  const draft = await createDraft(source, options);
+  if (draft.read.items.length === 0) {
+    if (draft.read.failure !== undefined) throw draft.read.failure;
+    return fitEmpty(draft);
+  }
+  if (source.start !== undefined) return fitPart(draft);
+  for (const detail of details) {
+    const page = fitItems(draft, detail);
+    if (page !== undefined) return page;
+  }
+  return fitPart(draft);
+}
+
+async function createDraft(source: PageSource, options: PageOptions): Promise<PageDraft> {
+  const { allocation, measure } = options;
+  const none: ReadItems = { items: [], tokens: [], ended: true };
+  const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
+  // Facts that are known only after reading are asked then: this one is to tell how much room there is.
+  const frame = createRenderer({ ...source, total: 0, warnings: [] }, none, options)(empty, "bare", 0);
+  const read = await readItems(source.items, { room: allocation - measure(frame.text), measure });
+  return { source, read, options, render: createRenderer(source, read, options) };
+}
+
+/** Past the end, or nothing found: an answer as well. */
+function fitEmpty(draft: PageDraft): Page {
+  const content = contentOf(draft, 0);
+  const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= draft.options.allocation;
+  return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
+}
+
+function fitItems(draft: PageDraft, detail: Detail): Page | undefined {
+  const { options } = draft;
+  let count = likelyCount(draft);
+  while (count > 0) {
+    const content = contentOf(draft, count);
+    const size = measureDraft(draft, content, detail);
+    if (size <= options.allocation) return settlePage(draft, content, { detail, covered: count });
+    // By the share that is too much, at least by one: a page is soon small enough, and rarely much too small.
+    count -= Math.max(1, Math.ceil(count * (1 - options.allocation / size)));
+  }
+  return undefined;
+}
+
+/** Counted one by one items come to a little more than together, never to half as much again: the rest need not be rendered. */
+function likelyCount({ read, options }: PageDraft): number {
+  let tokens = 0;
+  const tooMany = read.tokens.findIndex((each) => {
+    tokens += each;
+    return tokens > options.allocation * 1.5;
+  });
+  const most = read.ended ? read.items.length : read.items.length - 1;
+  return tooMany === -1 ? most : Math.min(most, tooMany);
+}
+
+function contentOf(draft: PageDraft, count: number): PageContent {
+  const { items, tokens } = draft.read;
+  const itemTokens = tokens.slice(0, count).reduce((sum, each) => sum + each, 0);
+  return { items: items.slice(0, count), itemTokens, ...following(draft, count) };
+}

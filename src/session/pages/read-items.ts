@@ -1,0 +1,81 @@
+/** Reads items only as far as they may fit: a tool that walks 100,000 files is left after the first page. */
+export interface ReadItems {
+  readonly items: readonly unknown[];
+  /** Of each item's JSON, counted by itself. */
+  readonly tokens: readonly number[];
+  /** Nothing follows; else the last item is the one that was too much. */
+  readonly ended: boolean;
+  /** Why the reading stopped before its end. */
+  readonly failure?: unknown;
+}
+
+export interface ReadOptions {
+  /** Tokens for the items together. */
+  readonly room: number;
+  measure(text: string): number;
+}
+
+export async function readItems(
+  source: AsyncIterable<unknown> | Iterable<unknown>,
+  { room, measure }: ReadOptions,
+): Promise<ReadItems> {
+  const items: unknown[] = [];
+  const tokens: number[] = [];
+  const tally = createTally(room, measure);
+  try {
+    for await (const value of source) {
+      const { item, json } = plainItem(value);
+      items.push(item);
+      tokens.push(tally.add(json));
+      if (tally.isFull()) return { items, tokens, ended: false };
+    }
+  } catch (failure) {
+    return { items, tokens, ended: true, failure };
+  }
+  return { items, tokens, ended: true };
+}
+
+interface Tally {
+  add(json: string): number;
+  isFull(): boolean;
+}
+
+/** Enough to come within a few per cent of the room; each costs one count of what was read. */
+const mostRecounts = 6;
+
+/** Whatever the counter: what is longer does not fit, and a text of 10 MB need not be counted to say so. */
+const mostCharactersPerToken = 100;
+
+/** Many short texts counted one by one come to more than the text they make together, so the sum is corrected before it ends a page. */
+function createTally(room: number, measure: (text: string) => number): Tally {
+  const texts: string[] = [];
+  let [sum, recounts] = [0, 0];
+  return {
+    add(json) {
+      texts.push(json);
+      const tokens = json.length > room * mostCharactersPerToken ? json.length : measure(`${json},`);
+      sum += tokens;
+      return tokens;
+    },
+    isFull() {
+      if (sum <= room) return false;
+      // Whether anything follows a first item that is too large is known only with the next one.
+      if (texts.length === 1) return false;
+      if (recounts === mostRecounts) return true;
+      recounts += 1;
+      sum = measure(texts.join(","));
+      return sum > room;
+    },
+  };
+}
+
+/** What JSON cannot say comes out as null or as a note in its place, never as a throw in the middle of a page. */
+export function plainItem(value: unknown): { item: unknown; json: string } {
+  try {
+    const json = JSON.stringify(value);
+    return json === undefined ? { item: null, json: "null" } : { item: value, json };
+  } catch (error) {
+    const item = `[unreadable item: ${error instanceof Error ? error.message : String(error)}]`;
+    return { item, json: JSON.stringify(item) };
+  }
+}

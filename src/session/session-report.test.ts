@@ -1,0 +1,60 @@
+import { expect, it } from "vitest";
+import { createMemoryStore } from "../store/index.ts";
+import { listTool, openSession } from "./sample-tool.contract.ts";
+import { listSessions, readSession } from "./session-report.ts";
+
+const lines = Array.from({ length: 900 }, (_, index) => `line ${index}`);
+
+it("shows a session that another process runs: account, work log, what was evicted, the largest results", async () => {
+  const store = createMemoryStore();
+  const session = await openSession({
+    id: "s",
+    store,
+    tools: [listTool(lines)],
+    budget: { historyMax: 200 },
+  });
+  for (const budget of [600, 2_000, 700, 800]) await session.call("list", { budget });
+  await session.beginTurn();
+  const report = await readSession(store, "s");
+  expect(report).toMatchObject({ ...session.status(), calls: 4, counter: "bytes/4", total: 100_000 });
+  expect(report!.ledger.history.limit).toBe(200);
+  expect(report!.largest.map(({ id }) => id)).toEqual(["r2", "r4", "r3", "r1"]);
+  expect(report!.evicted.count).toBeGreaterThan(0);
+  expect([...report!.evicted.entries, ...report!.workLog].map(({ id }) => id)).toEqual([
+    "r1",
+    "r2",
+    "r3",
+    "r4",
+  ]);
+  expect(await readSession(store, "t")).toBeUndefined();
+});
+
+it("keeps the ten largest results, and the latest of what was evicted", async () => {
+  const store = createMemoryStore();
+  const session = await openSession({
+    id: "s",
+    store,
+    tools: [listTool(lines)],
+    budget: { historyMax: 100 },
+  });
+  for (let call = 0; call < 40; call += 1) await session.call("list", { budget: 600 + call });
+  await session.beginTurn();
+  const report = await readSession(store, "s");
+  expect(report!.largest).toHaveLength(10);
+  expect(report!.evicted.entries).toHaveLength(20);
+  expect(report!.evicted.entries.at(-1)!.id).toBe(`r${report!.evicted.count}`);
+});
+
+it("lists sessions, latest first", async () => {
+  const store = createMemoryStore();
+  expect(await listSessions(store)).toEqual([]);
+  const at = (day: number) => () => new Date(Date.UTC(2026, 10, day));
+  await openSession({ id: "b", store, now: at(1) });
+  const session = await openSession({ id: "a", store, now: at(2), tools: [listTool(lines)] });
+  await session.record("system", 8_000);
+  const { tokens } = await session.call("list", { budget: 600 });
+  expect(await listSessions(store)).toEqual([
+    { id: "a", started: "2026-11-02T00:00:00.000Z", calls: 1, remaining: 92_000 - tokens },
+    { id: "b", started: "2026-11-01T00:00:00.000Z", calls: 0, remaining: 100_000 },
+  ]);
+});

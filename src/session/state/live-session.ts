@@ -1,0 +1,130 @@
+import { createLedger, type LedgerOptions } from "../../budget/index.ts";
+import { ContextError } from "../../errors.ts";
+import type { Store } from "../../store/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import type { BudgetedTool } from "../budgeted-tool.ts";
+import { createHints, type HintMode } from "../hints.ts";
+import type { PageLimit, SessionParts } from "../results.ts";
+import { type SessionStatus, statusOf } from "../session-report.ts";
+import { openWorkLog } from "../work-log/work-log.ts";
+import { createSeenVersions, type SeenVersions } from "./seen-versions.ts";
+import {
+  claimSession,
+  type LargeResult,
+  loadRecord,
+  type SessionRecord,
+  saveRecord,
+} from "./session-record.ts";
+import { createStoredResults } from "./stored-results.ts";
+
+export interface SessionOptions {
+  /** A session of that id goes on where it was; without one a new session begins. */
+  readonly id?: string | undefined;
+  readonly counter: Counter;
+  readonly store: Store;
+  readonly now: () => Date;
+  readonly budget?: LedgerOptions | undefined;
+  readonly tools?: readonly BudgetedTool[] | undefined;
+  /** `note` unless told. */
+  readonly hints?: HintMode | undefined;
+  /** Asked for each page: what is known of the client may come later. */
+  readonly pageLimit?: (() => PageLimit) | undefined;
+}
+
+/** A session's parts, and the record that brings them back. */
+export interface LiveSession {
+  readonly id: string;
+  readonly parts: SessionParts;
+  readonly versions: SeenVersions;
+  status(): SessionStatus;
+  save(): Promise<void>;
+}
+
+export async function openLiveSession(options: SessionOptions): Promise<LiveSession> {
+  const { store } = options;
+  const { id, record } = await findRecord(options);
+  const parts = await openParts(options, id, record);
+  const versions = createSeenVersions(record.versions);
+  let { calls, largest } = record;
+  const current = (): SessionRecord => ({
+    ...record,
+    counter: options.counter.name,
+    calls,
+    limits: parts.ledger.limits,
+    ledger: parts.ledger.snapshot(),
+    evictedThrough: parts.log.evictedThrough(),
+    largest,
+    measured: parts.hints.measured(),
+    versions: versions.list(),
+  });
+  const save = (): Promise<void> => saveRecord(store, id, current());
+  const countIn = (delivered: LargeResult): Promise<void> => {
+    calls += 1;
+    largest = [...largest, delivered].sort((left, right) => right.tokens - left.tokens).slice(0, mostLarge);
+    return save();
+  };
+  const status = (): SessionStatus => statusOf(id, current(), parts.ledger);
+  return { id, parts: { ...parts, record: countIn }, versions, status, save };
+}
+
+const mostLarge = 10;
+
+async function findRecord(options: SessionOptions): Promise<{ id: string; record: SessionRecord }> {
+  const { id, store } = options;
+  if (id !== undefined && !/^[\w.@:-]{1,200}$/.test(id)) {
+    throw new ContextError("invalid_argument", `the session id ${JSON.stringify(id)} cannot be used`, {
+      hint: "Use 1 to 200 letters, digits and . _ - @ :",
+    });
+  }
+  const before = id === undefined ? undefined : await loadRecord(store, id);
+  if (id !== undefined && before !== undefined) return { id, record: before };
+  const record = newRecord(options);
+  if (id === undefined) return { id: await claimNewId(store, record), record };
+  await claimSession(store, id, record);
+  return { id, record };
+}
+
+function newRecord({ budget, counter, now }: SessionOptions): SessionRecord {
+  const ledger = createLedger(budget);
+  return {
+    version: 1,
+    started: now().toISOString(),
+    counter: counter.name,
+    calls: 0,
+    limits: ledger.limits,
+    ledger: ledger.snapshot(),
+    evictedThrough: 0,
+    largest: [],
+    measured: {},
+    versions: [],
+  };
+}
+
+/** Named after its start; two that start in the same millisecond get a number. */
+async function claimNewId(store: Store, record: SessionRecord): Promise<string> {
+  const base = `s-${record.started.replace(/[-:.]/g, "")}`;
+  for (let number = 1; ; number += 1) {
+    const id = number === 1 ? base : `${base}-${number}`;
+    if (await claimSession(store, id, record)) return id;
+  }
+}
+
+async function openParts(
+  { budget, counter, hints: mode = "note", now, pageLimit = () => ({}), store, tools = [] }: SessionOptions,
+  id: string,
+  record: SessionRecord,
+): Promise<Omit<SessionParts, "record">> {
+  const ledger = createLedger(budget, record.ledger);
+  const expected = (tool: string): number =>
+    Math.min(ledger.expected(tool), pageLimit().tokens ?? Number.POSITIVE_INFINITY);
+  return {
+    counter,
+    tools: new Map(tools.map((tool) => [tool.name, tool])),
+    ledger,
+    log: await openWorkLog(store, id, record.evictedThrough),
+    hints: createHints({ mode, ledger, expected, measured: record.measured }),
+    results: createStoredResults(store, id),
+    now,
+    pageLimit,
+  };
+}

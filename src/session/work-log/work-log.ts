@@ -1,0 +1,62 @@
+import type { Store } from "../../store/index.ts";
+import type { LogEntry } from "./log-entry.ts";
+
+/** The compressed history of a session, oldest first. The store keeps all of it; here is what was not evicted. */
+export interface WorkLog {
+  add(entry: LogEntry): Promise<void>;
+  entries(): readonly LogEntry[];
+  /** Of the entries whose results are no longer current: those still stand in the conversation whole. */
+  tokens(isCurrent: (id: string) => boolean): number;
+  /** Gives up the oldest entry, never the newest one, nor one whose result is current. Gives what became of it. */
+  evictOldest(isCurrent: (id: string) => boolean): LogEntry | undefined;
+  clear(): void;
+  evictedThrough(): number;
+  /** Steps so far, evicted ones included. */
+  steps(): number;
+}
+
+export async function openWorkLog(store: Store, sessionId: string, evicted = 0): Promise<WorkLog> {
+  const stream = logStream(sessionId);
+  const kept = (await readLog(store, sessionId, { after: evicted })) as SequencedEntry[];
+  let evictedThrough = evicted;
+  let steps = kept.at(-1)?.sequence ?? evicted;
+  return {
+    async add(entry) {
+      const sequence = await store.append(stream, [JSON.stringify(entry)]);
+      kept.push({ ...entry, sequence });
+      steps = Math.max(steps, sequence);
+    },
+    entries: () => kept.map(({ sequence, ...entry }) => entry),
+    tokens: (isCurrent) => kept.reduce((sum, { id, tokens }) => sum + (isCurrent(id) ? 0 : tokens), 0),
+    evictOldest(isCurrent) {
+      const oldest = kept[0];
+      if (oldest === undefined || kept.length === 1 || isCurrent(oldest.id)) return undefined;
+      kept.shift();
+      evictedThrough = oldest.sequence;
+      return oldest;
+    },
+    clear() {
+      kept.length = 0;
+      evictedThrough = steps;
+    },
+    evictedThrough: () => evictedThrough,
+    steps: () => steps,
+  };
+}
+
+export interface SequencedEntry extends LogEntry {
+  readonly sequence: number;
+}
+
+export async function readLog(
+  store: Store,
+  sessionId: string,
+  range: { after?: number; limit?: number } = {},
+): Promise<readonly SequencedEntry[]> {
+  const stored = await store.read(logStream(sessionId), range);
+  return stored.map(({ sequence, value }) => ({ ...(JSON.parse(value) as LogEntry), sequence }));
+}
+
+function logStream(sessionId: string): string {
+  return `session/${sessionId}/log`;
+}
