@@ -1,0 +1,60 @@
+import type { Hash } from "node:crypto";
+import { isFailure } from "../frame/failure.ts";
+import type { Run } from "../frame/run.ts";
+import { decodeBytes, hashed, splitRecords } from "../frame/start-process.ts";
+import { startGit } from "../vcs/git.ts";
+
+export interface GitPaths {
+  /** Sorted by bytes. A nested repository that git does not know ends with a slash. */
+  readonly batches: AsyncIterable<string[]>;
+  /** Asked after the batches were read. */
+  succeeded(): Promise<boolean>;
+}
+
+/** What git tracks below `path`, and what it would track: one list, each path once. Undefined without git. */
+export async function gitPaths(run: Run, path: string, hash: Hash): Promise<GitPaths | undefined> {
+  const git = await startGit(run, [...listing, "--", path]);
+  if (isFailure(git)) return undefined;
+  return {
+    batches: mergeKinds(splitRecords(hashed(git.output, hash), "\0")),
+    succeeded: async () => (await git.end).code === 0,
+  };
+}
+
+/** The letters of `-t` tell the kinds apart: `?` is not tracked, `S` is not checked out. A person's global excludes are not read. */
+const listing = [
+  "-c",
+  "core.excludesFile=",
+  "ls-files",
+  "-z",
+  "-t",
+  "--cached",
+  "--others",
+  "--exclude-standard",
+];
+
+/** git lists what is not tracked first, then what is. The first list, mostly short, is kept and goes where it belongs. */
+async function* mergeKinds(records: AsyncIterable<string[]>): AsyncGenerator<string[]> {
+  const others: string[] = [];
+  let next = 0;
+  let last: string | undefined;
+  for await (const batch of records) {
+    const merged: string[] = [];
+    for (const record of batch) {
+      const path = record.slice(2);
+      if (record.startsWith("?")) {
+        others.push(path);
+        continue;
+      }
+      // A file in conflict is listed once for each of its versions.
+      if (record.startsWith("S") || path === last) continue;
+      last = path;
+      for (let other = others[next]; other !== undefined && other < path; other = others[++next]) {
+        merged.push(decodeBytes(other));
+      }
+      merged.push(decodeBytes(path));
+    }
+    yield merged;
+  }
+  yield others.slice(next).map(decodeBytes);
+}

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { createGlob, expandBraces } from "./glob.ts";
+
+test.each([
+  ["*.ts", "a.ts", true],
+  ["*.ts", "src/deep/a.ts", true],
+  ["*.ts", "a.tsx", false],
+  ["src/*.ts", "src/a.ts", true],
+  ["src/*.ts", "src/deep/a.ts", false],
+  ["src/*.ts", "lib/src/a.ts", false],
+  ["/src/*.ts", "src/a.ts", true],
+  ["./src/*.ts", "src/a.ts", true],
+  ["src/**/*.ts", "src/a.ts", true],
+  ["src/**/*.ts", "src/x/y/a.ts", true],
+  ["**/test/**", "a/test/b/c.ts", true],
+  ["**/test/**", "a/tests/b.ts", false],
+  ["src/**", "src/a/b", true],
+  ["src/**/x/**/y", "src/x/x/a/y", true],
+  ["*.{ts,js}", "a.js", true],
+  ["*.{ts,js}", "a.css", false],
+  ["{src,lib}/**/*.{ts,tsx}", "lib/x/a.tsx", true],
+  ["a{b,c{d,e}}f", "acef", true],
+  ["a{b}", "a{b}", true],
+  ["file?.txt", "file1.txt", true],
+  ["file?.txt", "file10.txt", false],
+  ["file?.txt", "file😀.txt", true],
+  ["[a-c]*.md", "b.md", true],
+  ["[!a-c]*.md", "b.md", false],
+  ["[]x]", "]", true],
+  ["[x-]", "-", true],
+  ["\\*.ts", "*.ts", true],
+  ["\\*.ts", "a.ts", false],
+  ["a+(b).ts", "a+(b).ts", true],
+  ["[", "[", true],
+  ["Größe.*", "x/Größe.md", true],
+  ["*.TS", "a.ts", false],
+])("%s and %s: %s", (pattern, path, expected) => {
+  expect(createGlob(pattern)?.(path)).toBe(expected);
+});
+
+test("no pattern takes for ever on a long name", () => {
+  const start = performance.now();
+  const matches = createGlob(`${"*a".repeat(50)}*b`);
+  expect(matches?.(`${"a".repeat(250)}c`)).toBe(false);
+  expect(createGlob(`${"**/a/".repeat(30)}b`)?.(`${"a/".repeat(200)}c`)).toBe(false);
+  expect(performance.now() - start).toBeLessThan(500);
+});
+
+test("braces that would make thousands of patterns are not opened", () => {
+  expect(expandBraces("{a,b}".repeat(4))).toHaveLength(16);
+  expect(expandBraces("{a,b}".repeat(20))).toBeUndefined();
+  expect(createGlob("{a,b}".repeat(20))).toBeUndefined();
+});

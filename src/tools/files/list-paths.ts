@@ -1,0 +1,70 @@
+/** The files of a tree as the tools see it: those of git, or without a repository those that `.gitignore` files leave. */
+import { createHash, type Hash } from "node:crypto";
+import type { ToolFailure } from "../../session/index.ts";
+import { type ContainedPath, containExisting } from "../frame/contained-path.ts";
+import { isFailure } from "../frame/failure.ts";
+import type { Run } from "../frame/run.ts";
+import { gitPaths } from "./git-paths.ts";
+import { walkPaths } from "./walk-paths.ts";
+
+export interface PathList {
+  /** What was named, relative to the root. */
+  readonly path: string;
+  /** Relative to the root, in a fixed order. */
+  readonly batches: AsyncIterable<string[]>;
+  /** Asked after the batches were read: git leaves out what was named, so it was listed without git. */
+  isIgnored(): boolean;
+  /** Asked after the batches were read. Another list has another version. */
+  version(): string;
+}
+
+export async function listPaths(run: Run, path: string): Promise<PathList | ToolFailure> {
+  const contained = await containExisting(run.root, path);
+  if (isFailure(contained)) return contained;
+  const found: Found = { ignored: false, hash: createHash("sha1") };
+  const named: Named = { ...contained, isDirectory: contained.stats.isDirectory() };
+  return {
+    path: contained.path,
+    batches: readBatches(run, named, found),
+    isIgnored: () => found.ignored,
+    version: () => found.hash.copy().digest("hex"),
+  };
+}
+
+interface Named extends ContainedPath {
+  readonly isDirectory: boolean;
+}
+
+interface Found {
+  ignored: boolean;
+  readonly hash: Hash;
+}
+
+/** git lists nothing below a directory that it leaves out or that is another repository. Such a one was named on purpose. */
+async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerator<string[]> {
+  const git = await gitPaths(run, named.path, found.hash);
+  let known = false;
+  let listed = false;
+  for await (const batch of git?.batches ?? []) {
+    const below = named.isDirectory ? batch.filter((each) => !isItself(each, named.path)) : batch;
+    known ||= batch.length > 0;
+    listed ||= below.length > 0;
+    yield below;
+  }
+  if (listed || run.signal.aborted) return;
+  const inRepository = (await git?.succeeded()) ?? false;
+  for await (const batch of walked(run, named)) {
+    found.ignored ||= inRepository && !known && batch.length > 0;
+    for (const each of batch) found.hash.update(each);
+    yield batch;
+  }
+}
+
+/** A submodule is listed as one entry, as are a repository that git does not know and a link to a directory. */
+function isItself(entry: string, path: string): boolean {
+  return entry === path || entry === `${path}/`;
+}
+
+function walked({ root, signal }: Run, { path, isDirectory }: Named): AsyncIterable<string[]> | string[][] {
+  return isDirectory ? walkPaths({ root, path, signal }) : [[path]];
+}

@@ -1,0 +1,245 @@
+import { chmodSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import {
+  addEntries,
+  commit,
+  createRepository,
+  createTree,
+  git,
+  type ReadResult,
+  readResult,
+} from "../frame/temporary-tree.contract.ts";
+import { testTool } from "../frame/tool.contract.ts";
+import { createProjectFiles, type ListedFile } from "./project-files.ts";
+
+testTool("project_files", { create: createProjectFiles, args: {} });
+
+const call = { signal: new AbortController().signal };
+
+async function list(
+  root: string,
+  args: Record<string, unknown> = {},
+  env = process.env,
+): Promise<ReadResult> {
+  return readResult(await createProjectFiles({ root, env }).run(args, call));
+}
+
+function pathsOf({ items }: ReadResult): string[] {
+  return (items as ListedFile[]).map(({ path }) => path);
+}
+
+const tree = {
+  ".gitignore": "*.log\n/build/\n",
+  ".github/ci.yml": "",
+  "package.json": '{ "devDependencies": { "typescript": "7" } }',
+  "src/a.ts": "12345",
+  "src/a/b.ts": "",
+  "src/deep/1/2/3/4/5.ts": "",
+  "src/.gitignore": "!keep.log\n",
+  "src/keep.log": "",
+  "src/drop.log": "",
+  "build/out.js": "",
+  "z.md": "",
+};
+
+test.each([
+  ["in a repository", createRepository],
+  ["without one", createTree],
+])("what .gitignore files leave out is left out, sorted by path, %s", async (_, create) => {
+  const root = create(tree);
+  addEntries(root, { "src/b.ts": "not tracked" });
+  const result = await list(root, { include_hidden: true, max_depth: 9 });
+  expect(pathsOf(result)).toEqual([
+    ".github/ci.yml",
+    ".gitignore",
+    "package.json",
+    "src/.gitignore",
+    "src/a.ts",
+    "src/a/b.ts",
+    "src/b.ts",
+    "src/deep/1/2/3/4/5.ts",
+    "src/keep.log",
+    "z.md",
+  ]);
+  expect(result).toMatchObject({
+    fields: { root, path: ".", project_type: "TypeScript", gitignore_respected: true },
+    total: 10,
+    more: false,
+    warnings: [],
+  });
+});
+
+test("hidden and deep files are counted where they are not listed", async () => {
+  const result = await list(createRepository(tree));
+  expect(pathsOf(result)).toEqual(["package.json", "src/a.ts", "src/a/b.ts", "src/keep.log", "z.md"]);
+  expect(result.fields).toMatchObject({ hidden_files: 3, deeper_files: 1 });
+  expect(result.warnings).toEqual(["1 files lie deeper than max_depth 5 and are not listed."]);
+});
+
+test.each([
+  ["in a repository", createRepository],
+  ["without one", createTree],
+])("a path, a depth and a pattern narrow the list, %s", async (_, create) => {
+  const root = create(tree);
+  expect(pathsOf(await list(root, { path: "src" }))).toEqual(["src/a.ts", "src/a/b.ts", "src/keep.log"]);
+  expect(pathsOf(await list(root, { path: "src", max_depth: 1 }))).toEqual(["src/a.ts", "src/keep.log"]);
+  expect(pathsOf(await list(root, { path: ".github" }))).toEqual([".github/ci.yml"]);
+  expect(pathsOf(await list(root, { path: "z.md" }))).toEqual(["z.md"]);
+  expect(pathsOf(await list(root, { pattern: "*.{md,json}" }))).toEqual(["package.json", "z.md"]);
+  expect(pathsOf(await list(root, { pattern: "src/*.ts" }))).toEqual(["src/a.ts"]);
+});
+
+test("without a repository too, an ignored directory that is named is listed", async () => {
+  const root = createTree({
+    ...tree,
+    "build/deep/.gitignore": "x\n",
+    "build/deep/x": "",
+    "build/deep/y": "",
+  });
+  expect(pathsOf(await list(root, { path: "build" }))).toEqual(["build/deep/y", "build/out.js"]);
+  expect(pathsOf(await list(root, { path: "build/deep" }))).toEqual(["build/deep/y"]);
+});
+
+test("an ignored directory that is named is listed, and it is said", async () => {
+  const result = await list(createRepository(tree), { path: "build" });
+  expect(pathsOf(result)).toEqual(["build/out.js"]);
+  expect(result.fields).toMatchObject({ gitignore_respected: false });
+  expect(result.warnings).toEqual(["git ignores build; it was listed because it was named."]);
+});
+
+test("a maximum ends the list, and the rest follows at the next offset", async () => {
+  const root = createTree(tree);
+  const first = await list(root, { max_files: 2 });
+  expect(pathsOf(first)).toEqual(["package.json", "src/a.ts"]);
+  expect(first).toMatchObject({ total: 5, more: true });
+  expect(pathsOf(await list(root, { max_files: 2, offset: 4 }))).toEqual(["z.md"]);
+});
+
+test("size, time and kind of each file are told", async () => {
+  const root = createRepository({ "a.ts": "12345", link: { link: "a.ts" }, out: { link: "/etc/passwd" } });
+  utimesSync(join(root, "a.ts"), 0, Date.UTC(2026, 10, 2, 10) / 1000);
+  const { items } = await list(root);
+  expect(items).toEqual([
+    { path: "a.ts", size: 5, mtime: "2026-11-02T10:00:00Z" },
+    expect.objectContaining({ path: "link", size: 4, is_symlink: true }),
+    expect.objectContaining({ path: "out", size: 11, is_symlink: true }),
+  ]);
+});
+
+test("a tracked file that is gone is told, one in conflict is listed once, a submodule is a directory", async () => {
+  const root = createRepository({ "a.txt": "1", "gone.txt": "" });
+  const other = createRepository({ "inner.txt": "" });
+  git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub");
+  commit(root, "Add a submodule");
+  for (const [branch, text] of [
+    ["left", "2"],
+    ["right", "3"],
+  ] as const) {
+    git(root, "checkout", "--quiet", "-b", branch, "main");
+    addEntries(root, { "a.txt": text });
+    commit(root, branch);
+  }
+  expect(() => git(root, "merge", "left")).toThrow();
+  rmSync(join(root, "gone.txt"));
+  addEntries(root, { "nested/file.txt": "" });
+  git(join(root, "nested"), "init", "--quiet");
+  const { items, total } = await list(root);
+  expect(items).toEqual([
+    expect.objectContaining({ path: "a.txt" }),
+    { path: "gone.txt", is_deleted: true },
+    expect.objectContaining({ path: "nested", is_directory: true }),
+    expect.objectContaining({ path: "sub", is_directory: true }),
+  ]);
+  expect(total).toBe(4);
+  const inner = await list(root, { path: "sub" });
+  expect(pathsOf(inner)).toEqual(["sub/inner.txt"]);
+  expect(inner).toMatchObject({ fields: { gitignore_respected: true }, warnings: [] });
+  expect(pathsOf(await list(root, { path: "nested" }))).toEqual(["nested/file.txt"]);
+});
+
+test("what is not checked out is not listed", async () => {
+  const root = createRepository({ "in/a": "", "out/b": "" });
+  git(root, "sparse-checkout", "set", "in");
+  expect(pathsOf(await list(root))).toEqual(["in/a"]);
+});
+
+test("a root below the repository's is the only part that is listed", async () => {
+  const root = createRepository(tree);
+  expect(pathsOf(await list(join(root, "src"), { max_depth: 1 }))).toEqual(["a.ts", "keep.log"]);
+});
+
+test("a link to a directory inside can be listed by its name", async () => {
+  for (const create of [createRepository, createTree]) {
+    const root = create({ "src/a.ts": "", in: { link: "src" } });
+    expect(pathsOf(await list(root))).toEqual(["in", "src/a.ts"]);
+    expect(await list(root, { path: "in" })).toMatchObject({ items: [{ path: "in/a.ts" }], warnings: [] });
+  }
+});
+
+test("names with line breaks, quotes, umlauts or a dash in front come whole", async () => {
+  const names = ["-n", "Größe.md", 'a "b".txt', "line\nbreak.txt"];
+  for (const create of [createRepository, createTree]) {
+    const root = create(Object.fromEntries(names.map((name) => [name, ""])));
+    expect(pathsOf(await list(root)).sort()).toEqual(names);
+  }
+});
+
+test("a directory that may not be read does not end the list", async () => {
+  const root = createTree({ "a/1": "", "b/2": "", "c/3": "" });
+  chmodSync(join(root, "b"), 0);
+  const paths = pathsOf(await list(root));
+  chmodSync(join(root, "b"), 0o755);
+  expect(paths).toEqual(expect.arrayContaining(["a/1", "c/3"]));
+});
+
+test("a new file makes another version of the list", async () => {
+  const root = createRepository({ "a.ts": "" });
+  const before = (await list(root)).version;
+  expect((await list(root)).version).toBe(before);
+  addEntries(root, { "b.ts": "" });
+  expect((await list(root)).version).not.toBe(before);
+});
+
+/** Lists a file and a half and never ends; `exec`, so that the process whose number it wrote is the one that hangs. */
+const hangingGit = `#!/bin/sh
+echo $$ > "$PID_FILE"
+printf 'H a.ts\\0H src/half-a-na'
+exec sleep 60
+`;
+
+function createHangingGit(): { root: string; env: Record<string, string>; pid: () => number } {
+  const root = createTree({ "a.ts": "", "bin/git": hangingGit });
+  chmodSync(join(root, "bin/git"), 0o755);
+  const env = { PATH: `${join(root, "bin")}:${process.env.PATH}`, PID_FILE: join(root, "pid") };
+  return { root, env, pid: () => Number(readFileSync(env.PID_FILE, "utf8")) };
+}
+
+async function expectGone(pid: number): Promise<void> {
+  expect(pid).toBeGreaterThan(1);
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 2_000);
+}
+
+test("a git that hangs gives what it said until time was up, and is ended", async () => {
+  const { root, env, pid } = createHangingGit();
+  const start = performance.now();
+  const tool = createProjectFiles({ root, env });
+  const result = await readResult(await tool.run({}, { ...call, timeoutMs: 700 }));
+  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(pathsOf(result)).toEqual(["a.ts"]);
+  expect(result.total).toBeUndefined();
+  expect(result.warnings).toEqual([
+    "Stopped after 0.7 s: the list of files is not complete. Name a smaller path or a narrower pattern.",
+  ]);
+  await expectGone(pid());
+});
+
+test("a call that is cancelled while git hangs comes back, and git is ended", async () => {
+  const { root, env, pid } = createHangingGit();
+  const controller = new AbortController();
+  const running = createProjectFiles({ root, env }).run({}, { signal: controller.signal });
+  await vi.waitFor(() => expect(pid()).toBeGreaterThan(1), 5_000);
+  controller.abort();
+  expect(await running).toMatchObject({ code: "cancelled" });
+  await expectGone(pid());
+});

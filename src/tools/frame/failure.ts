@@ -1,0 +1,25 @@
+import type { ToolFailure } from "../../session/index.ts";
+
+/** A tool that cannot answer says so as data: the model reads it and asks again in another way. */
+export function failure(code: FailureCode, message: string, hint?: string): ToolFailure {
+  return hint === undefined ? { code, message } : { code, message, hint };
+}
+
+/** What a model may have to tell apart. */
+export type FailureCode =
+  | "invalid_argument"
+  | "invalid_pattern"
+  | "outside_root"
+  | "refused_path"
+  | "not_found"
+  | "unreadable"
+  | "not_a_repository"
+  | "unknown_revision"
+  | "git_failed"
+  | "search_failed"
+  | "timed_out"
+  | "cancelled";
+
+export function isFailure(value: object): value is ToolFailure {
+  return "code" in value && "message" in value && typeof value.message === "string";
+}

@@ -1,0 +1,178 @@
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import type { TextDecoder } from "node:util";
+import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { containPath, shown } from "../frame/contained-path.ts";
+import { defineTool, type ToolValues } from "../frame/define-tool.ts";
+import { failure, isFailure } from "../frame/failure.ts";
+import { fileSize } from "../frame/phrases.ts";
+import { lateWarning, type Place, type Run } from "../frame/run.ts";
+import { createWindow } from "../frame/window.ts";
+import { compressReadFile } from "./compress-read-file.ts";
+import { createDecoder, detectEncoding, sampleBytes } from "./text-encoding.ts";
+import { readLines, type TextLine } from "./text-lines.ts";
+
+const parameters = {
+  path: { type: "string", description: "File to read, relative to the root.", required: true },
+  start_line: { type: "integer", description: "First line to read, from 1.", default: 1, minimum: 1 },
+  end_line: {
+    type: "integer",
+    description: "Last line to read. Default: the last one of the file.",
+    minimum: 1,
+  },
+  encoding: {
+    type: "string",
+    description: "Default: by the bytes (utf-8, utf-16 with a byte order mark, else latin1).",
+  },
+  max_size: {
+    type: "integer",
+    description: "Characters of text to return at most. The rest is reached with offset.",
+    default: 100_000,
+    minimum: 1,
+  },
+  max_line_length: {
+    type: "integer",
+    description: "Longer lines are cut here, with the number of characters left out.",
+    default: 2_000,
+    minimum: 1,
+  },
+} as const;
+
+export function createReadFile(place: Place): BudgetedTool {
+  return defineTool(
+    {
+      name: "read_file",
+      description:
+        "Read a text file, or a range of its lines; lines[0] is line first_line. A binary file gives its size and kind only.",
+      parameters,
+      compress: compressReadFile,
+      run: readFile,
+    },
+    place,
+  );
+}
+
+async function readFile(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
+  const { start_line, end_line = start_line } = values;
+  if (end_line < start_line) {
+    return failure("invalid_argument", `end_line ${end_line} lies before start_line ${start_line}.`);
+  }
+  const contained = await containPath(run.root, values.path);
+  if (isFailure(contained)) return contained;
+  const handle = await openRegular(contained.real).catch((error: unknown) => error);
+  if (!isHandle(handle)) return unreadable(values.path, handle);
+  try {
+    return await readOpened(handle, run, { ...values, path: contained.path });
+  } catch (error) {
+    return unreadable(values.path, error);
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Request {
+  readonly path: string;
+  readonly start_line: number;
+  readonly end_line: number | undefined;
+  readonly encoding: string | undefined;
+  readonly max_size: number;
+  readonly max_line_length: number;
+  readonly offset: number;
+}
+
+/** Opened so, a pipe does not wait for a writer, and a link that took the file's place meanwhile is not followed. */
+function openRegular(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
+}
+
+function isHandle(value: unknown): value is FileHandle {
+  return typeof value === "object" && value !== null && "fd" in value;
+}
+
+async function readOpened(handle: FileHandle, run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+  const stats = await handle.stat();
+  if (stats.isDirectory()) {
+    return failure("unreadable", `${shown(request.path)} is a directory.`, "List it with project_files.");
+  }
+  if (!stats.isFile()) return failure("unreadable", `${shown(request.path)} is a pipe, socket or device.`);
+  const sample = Buffer.alloc(Math.min(stats.size, sampleBytes));
+  await handle.read(sample, 0, sample.length, 0);
+  const encoding = request.encoding ?? detectEncoding(sample);
+  if (encoding === "binary") return describeBinary(request, stats);
+  const decoder = createDecoder(encoding);
+  if (decoder === undefined) {
+    const hint = "Such as utf-8, utf-16le, latin1, shift_jis.";
+    return failure("invalid_argument", `${JSON.stringify(encoding.slice(0, 60))} is no encoding.`, hint);
+  }
+  return readText(handle, run, { ...request, stats, decoder });
+}
+
+interface TextRequest extends Request {
+  readonly stats: Stats;
+  readonly decoder: TextDecoder;
+}
+
+/** The file is read to its end for the number of its lines, unless time is up. */
+async function readText(handle: FileHandle, run: Run, request: TextRequest): Promise<ToolResult> {
+  const { start_line, end_line = Number.POSITIVE_INFINITY, offset, stats } = request;
+  const window = createWindow<TextLine>({ offset, maxCharacters: request.max_size });
+  const options = { decoder: request.decoder, maxLineLength: request.max_line_length, signal: run.signal };
+  let line = 0;
+  for await (const batch of readLines(handle, options)) {
+    for (const each of batch) {
+      line++;
+      if (line >= start_line && line <= end_line) window.offer(() => each, each.text.length + 1);
+    }
+  }
+  const cut = window.items.filter(({ omitted }) => omitted > 0).length;
+  return {
+    fields: {
+      path: request.path,
+      size: stats.size,
+      total_lines: line,
+      encoding: request.decoder.encoding === "windows-1252" ? "latin1" : request.decoder.encoding,
+      first_line: start_line + offset,
+    },
+    itemsName: "lines",
+    items: window.items.map(shownLine),
+    offset,
+    total: window.total(),
+    more: window.more(),
+    version: `${stats.size}-${stats.mtimeMs}`,
+    warnings: [
+      ...(run.timedOut() ? [lateWarning(run, "the number of lines")] : []),
+      ...(start_line > line && !run.timedOut() ? [`The file ends with line ${line}.`] : []),
+      ...(cut > 0
+        ? [
+            `${cut} lines are longer than ${request.max_line_length} characters and cut: raise max_line_length.`,
+          ]
+        : []),
+    ],
+  };
+}
+
+function shownLine({ text, omitted }: TextLine): string {
+  return omitted === 0 ? text : `${text}… [${omitted} more characters]`;
+}
+
+function describeBinary({ path, offset }: Request, { size, mtime, mtimeMs }: Stats): ToolResult {
+  return {
+    fields: { path, size, mtime: `${mtime.toISOString().slice(0, 19)}Z`, binary: true },
+    itemsName: "lines",
+    items: [],
+    offset,
+    total: 0,
+    version: `${size}-${mtimeMs}`,
+    warnings: [`A binary file of ${fileSize(size)}: no text to read. Name an encoding if it is text.`],
+  };
+}
+
+function unreadable(path: string, error: unknown): ToolFailure {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === undefined) throw error;
+  if (code === "ENOENT") {
+    return failure("not_found", `${shown(path)} does not exist.`, "project_files lists what does.");
+  }
+  const reason = code === "EACCES" || code === "EPERM" ? "may not be read" : `cannot be read (${code})`;
+  return failure("unreadable", `${shown(path)} ${reason}.`);
+}

@@ -1,0 +1,43 @@
+/** How the bytes of a file become text. */
+import { isUtf8 } from "node:buffer";
+import { TextDecoder } from "node:util";
+
+export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
+
+/** Enough to tell, little enough to read of every file. */
+export const sampleBytes: number = 64 * 1024;
+
+/** By the first bytes of a file. A byte order mark decides; a NUL byte near the start means binary, the test that git uses; what is
+ *  not UTF-8 is read as latin1, which has a character for every byte. */
+export function detectEncoding(sample: Buffer): Encoding | "binary" {
+  if (sample[0] === 0xff && sample[1] === 0xfe) return "utf-16le";
+  if (sample[0] === 0xfe && sample[1] === 0xff) return "utf-16be";
+  if (sample.subarray(0, 8192).includes(0)) return "binary";
+  return isUtf8(wholeCharacters(sample)) ? "utf-8" : "latin1";
+}
+
+/** A sample may end inside a character: without the start of that one the rest is judged. */
+function wholeCharacters(sample: Buffer): Buffer {
+  if (sample.length < sampleBytes) return sample;
+  for (let back = 1; back <= 4; back++) {
+    const byte = sample[sample.length - back] ?? 0;
+    if (byte < 0x80) return sample;
+    if (byte >= 0xc0) return sample.subarray(0, -back);
+  }
+  return sample;
+}
+
+/** Undefined when Node knows no such encoding. A byte order mark is no part of the text, and bytes that mean nothing come as U+FFFD. */
+export function createDecoder(encoding: string): TextDecoder | undefined {
+  try {
+    return new TextDecoder(encoding);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text of a small file, or undefined for a binary one. */
+export function decodeFile(bytes: Buffer): string | undefined {
+  const encoding = detectEncoding(bytes.subarray(0, sampleBytes));
+  return encoding === "binary" ? undefined : createDecoder(encoding)?.decode(bytes);
+}

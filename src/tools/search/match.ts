@@ -1,0 +1,79 @@
+/** One line that matches, as the model sees it. */
+export interface Match {
+  readonly path: string;
+  readonly line: number;
+  readonly text: string;
+  readonly before?: readonly string[];
+  readonly after?: readonly string[];
+}
+
+/** What both ways of searching are asked for. */
+export interface SearchRequest {
+  readonly pattern: string;
+  readonly isRegex: boolean;
+  readonly caseSensitive: boolean;
+  /** Contained in the root, and there. */
+  readonly path: string;
+  readonly files: FileFilter;
+  readonly contextLines: number;
+  readonly maxResults: number;
+  readonly offset: number;
+}
+
+export interface FileFilter {
+  /** As it was given; undefined for every file. */
+  readonly pattern: string | undefined;
+  matches(path: string): boolean;
+}
+
+export interface SearchedLine {
+  readonly number: number;
+  readonly text: string;
+  /** Where the match begins; undefined for a line that is only near one. */
+  readonly at?: number | undefined;
+}
+
+/** Puts matches and the lines around them together. Lines come in their order; a match is given when its last line was seen. */
+export function createMatchCollector(
+  path: string,
+  contextLines: number,
+): { add(line: SearchedLine): Match[]; end(): Match[] } {
+  let before: SearchedLine[] = [];
+  let open: { line: SearchedLine; before: string[]; after: string[] }[] = [];
+  const finish = (isDone: (line: number) => boolean): Match[] => {
+    const done = open.filter(({ line }) => isDone(line.number));
+    open = open.filter(({ line }) => !isDone(line.number));
+    return done.map(({ line, before, after }) => ({
+      path,
+      line: line.number,
+      text: cutAround(line.text, line.at ?? 0),
+      ...(before.length > 0 ? { before } : {}),
+      ...(after.length > 0 ? { after } : {}),
+    }));
+  };
+  return {
+    add: (line) => {
+      const done = finish((number) => number + contextLines < line.number);
+      for (const each of open) each.after.push(cutAround(line.text, 0));
+      const near = before.filter(({ number }) => number >= line.number - contextLines);
+      if (line.at !== undefined) {
+        open.push({ line, before: near.map(({ text }) => cutAround(text, 0)), after: [] });
+      }
+      before = contextLines === 0 ? [] : [...near, line].slice(-contextLines);
+      return done;
+    },
+    end: () => finish(() => true),
+  };
+}
+
+const mostLineCharacters = 500;
+
+/** The part of a long line where the match is, with an ellipsis on each side that is cut. */
+function cutAround(text: string, at: number): string {
+  if (text.length <= mostLineCharacters) return text;
+  const start = at + 100 <= mostLineCharacters ? 0 : Math.min(at - 100, text.length - mostLineCharacters);
+  const end = start + mostLineCharacters;
+  // Half of a surrogate pair would come out as U+FFFD.
+  const part = text.slice(start, end).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "");
+  return `${start > 0 ? "…" : ""}${part}${end < text.length ? "…" : ""}`;
+}

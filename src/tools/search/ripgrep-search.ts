@@ -1,0 +1,143 @@
+/** Searches with ripgrep in two steps: one run counts the matches of every file on all cores, then the few files of the page are read.
+ *  So totals are true and the order is fixed, which ripgrep itself gives only on one core. */
+import { createHash } from "node:crypto";
+import type { ToolFailure, ToolResult } from "../../session/index.ts";
+import { expandBraces } from "../files/glob.ts";
+import { failure } from "../frame/failure.ts";
+import { lateWarning, type Run, startRun } from "../frame/run.ts";
+import { decodeBytes, type ProcessEnd, splitRecords, startProcess } from "../frame/start-process.ts";
+import type { FileFilter, Match, SearchRequest } from "./match.ts";
+import { readMatches } from "./ripgrep-matches.ts";
+
+export async function searchByRipgrep(
+  program: string,
+  request: SearchRequest,
+  run: Run,
+): Promise<ToolResult | ToolFailure> {
+  const pattern = patternArguments(request);
+  const start = (args: readonly string[], { root: cwd, env, signal }: Run) =>
+    startProcess(program, ["--no-config", ...args], { cwd, env, signal });
+  // Time is left to show what was found until then.
+  const count = startRun(run, { signal: run.signal, timeoutMs: run.timeoutMs * countingShare });
+  const counting = start(
+    [...countArguments, ...typeArguments(request.files), ...pattern, "--", request.path],
+    count,
+  );
+  const { files, searched } = await readCounts(splitRecords(counting.output, "\0", "keep"));
+  const problem = problemOf(await counting.end);
+  count.finish();
+  if (problem !== undefined && files.length === 0) return problem;
+  const wanted = files.filter(({ path }) => request.files.matches(path));
+  wanted.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const matches = readMatches(
+    (args, paths) => start([...args, ...pattern, "--", ...paths], run),
+    wanted,
+    request,
+  );
+  return describe(wanted, matches, {
+    request,
+    searched,
+    isLate: () => count.timedOut() || run.timedOut(),
+    run,
+  });
+}
+
+const countingShare = 0.7;
+
+interface Found {
+  readonly request: SearchRequest;
+  readonly searched: number | undefined;
+  isLate(): boolean;
+  readonly run: Run;
+}
+
+function describe(
+  files: readonly CountedFile[],
+  matches: AsyncIterable<Match>,
+  { request: { offset, maxResults }, searched, isLate, run }: Found,
+): ToolResult {
+  const hash = createHash("sha1");
+  for (const { path, count } of files) hash.update(`${path}\0${count}\0`);
+  const total = files.reduce((sum, { count }) => sum + count, 0);
+  return {
+    fields: { search_tool: "ripgrep", files_searched: searched, files_matched: files.length },
+    itemsName: "matches",
+    items: matches,
+    offset,
+    total: () => (isLate() ? undefined : total),
+    more: offset + maxResults < total,
+    version: hash.digest("hex"),
+    warnings: () => (isLate() ? [lateWarning(run, "the search")] : []),
+  };
+}
+
+/** Hidden files are searched, as git would. What .gitignore files leave out is not, in a repository or without one; a person's own
+ *  settings do not count, so that a tree gives the same on every machine. */
+const countArguments: readonly string[] = [
+  "--count",
+  "--null",
+  "--with-filename",
+  "--stats",
+  "--no-messages",
+  "--color=never",
+  "--hidden",
+  "--glob=!.git",
+  "--no-require-git",
+  "--no-ignore-global",
+  "--no-ignore-dot",
+];
+
+/** `-e` and `--` after it: neither a pattern nor a path is taken for an option. */
+function patternArguments({ pattern, isRegex, caseSensitive }: SearchRequest): string[] {
+  return [
+    "--crlf",
+    caseSensitive ? "--case-sensitive" : "--ignore-case",
+    ...(isRegex ? [] : ["--fixed-strings"]),
+    "-e",
+    pattern,
+  ];
+}
+
+/** A type of our own is quicker than looking at every file, and unlike `--glob` leaves .gitignore in force. It knows names only, and
+ *  only plain globs mean the same there: our own glob has the last word. */
+function typeArguments({ pattern }: FileFilter): string[] {
+  const globs = pattern === undefined ? [] : (expandBraces(pattern) ?? []);
+  if (globs.length === 0 || !globs.every((glob) => /^[\w.*-]+$/.test(glob))) return [];
+  return [...globs.map((glob) => `--type-add=wanted:${glob}`), "--type=wanted"];
+}
+
+export interface CountedFile {
+  readonly path: string;
+  readonly count: number;
+}
+
+/** `PATH NUL COUNT LF`, again and again; at the end what `--stats` says. */
+async function readCounts(
+  records: AsyncIterable<string[]>,
+): Promise<{ files: CountedFile[]; searched: number | undefined }> {
+  const files: CountedFile[] = [];
+  let path: string | undefined;
+  let rest = "";
+  for await (const batch of records) {
+    for (const record of batch) {
+      const end = path === undefined ? -1 : record.indexOf("\n");
+      if (path !== undefined && end > 0) files.push({ path, count: Number(record.slice(0, end)) });
+      rest = record.slice(end + 1);
+      path = decodeBytes(rest).replace(/^\.\//, "");
+    }
+  }
+  const searched = /^(\d+) files? searched$/m.exec(rest)?.[1];
+  return { files, searched: searched === undefined ? undefined : Number(searched) };
+}
+
+/** 2 is a mistake in the call; files that could not be read give it too, without a word. */
+function problemOf({ code, stderr }: ProcessEnd): ToolFailure | undefined {
+  if (code !== 2 || stderr.trim() === "") return undefined;
+  const told = /^error: (.+)$/m.exec(stderr)?.[1] ?? stderr.replace(/^rg: /, "").split("\n")[0] ?? "";
+  const hint = /look-around|backreference/.test(told)
+    ? "Rewrite it without."
+    : "Check the regular expression.";
+  return /regex|literal/.test(stderr)
+    ? failure("invalid_pattern", `The pattern cannot be searched for: ${told.slice(0, 300)}.`, hint)
+    : failure("search_failed", `ripgrep failed: ${told.slice(0, 300)}`);
+}

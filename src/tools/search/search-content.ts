@@ -1,0 +1,77 @@
+import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { createGlob } from "../files/glob.ts";
+import { containExisting } from "../frame/contained-path.ts";
+import { defineTool, type ToolValues } from "../frame/define-tool.ts";
+import { failure, isFailure } from "../frame/failure.ts";
+import type { Place, Run } from "../frame/run.ts";
+import { compressSearch } from "./compress-search.ts";
+import { findRipgrep } from "./find-ripgrep.ts";
+import type { SearchRequest } from "./match.ts";
+import { searchByRipgrep } from "./ripgrep-search.ts";
+
+const parameters = {
+  pattern: { type: "string", description: "Text to search for, in one line.", required: true },
+  is_regex: { type: "boolean", description: "pattern is a regular expression.", default: false },
+  path: { type: "string", description: "File or directory to search, relative to the root.", default: "." },
+  file_pattern: {
+    type: "string",
+    description: "Glob for the files to search: `*.ts` at any depth, `src/**/*.ts` from the root.",
+  },
+  context_lines: {
+    type: "integer",
+    description: "Lines to show before and after each match.",
+    default: 2,
+    minimum: 0,
+  },
+  max_results: { type: "integer", description: "Matches to return at most.", default: 50, minimum: 1 },
+  case_sensitive: { type: "boolean", description: "Tell upper from lower case.", default: false },
+} as const;
+
+const mostContextLines = 100;
+
+/** `find` gives the program to search with; without one the search is done here. */
+export function createSearchContent(place: Place, find: typeof findRipgrep = findRipgrep): BudgetedTool {
+  return defineTool(
+    {
+      name: "search_content",
+      description:
+        "Search the files of the project for lines that contain a text or match a regular expression, sorted by path, without what .gitignore leaves out.",
+      parameters,
+      limitParameter: "max_results",
+      compress: compressSearch,
+      run: (values, run) => searchContent(values, run, find),
+    },
+    place,
+  );
+}
+
+async function searchContent(
+  values: ToolValues<typeof parameters>,
+  run: Run,
+  find: typeof findRipgrep,
+): Promise<ToolResult | ToolFailure> {
+  const { pattern, file_pattern } = values;
+  if (/[\n\r]/.test(pattern)) {
+    return failure("invalid_pattern", "pattern spans several lines, and lines are searched one by one.");
+  }
+  const contained = await containExisting(run.root, values.path);
+  if (isFailure(contained)) return contained;
+  const matches = file_pattern === undefined ? () => true : createGlob(file_pattern);
+  if (matches === undefined) {
+    return failure("invalid_pattern", "The braces in file_pattern make too many globs.");
+  }
+  const request: SearchRequest = {
+    pattern,
+    isRegex: values.is_regex,
+    caseSensitive: values.case_sensitive,
+    path: contained.path,
+    files: { pattern: file_pattern, matches },
+    contextLines: Math.min(values.context_lines, mostContextLines),
+    maxResults: values.max_results,
+    offset: values.offset,
+  };
+  const program = await find(run.env);
+  if (program !== undefined) return searchByRipgrep(program, request, run);
+  const { searchByScript } = await import("./script-search.ts");
+  return searchByScript(request, run);
+}

@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  addEntries,
+  createRepository,
+  git,
+  type ReadResult,
+  readResult,
+} from "../frame/temporary-tree.contract.ts";
+import { testTool } from "../frame/tool.contract.ts";
+import { type BlamedLine, createVcsBlame } from "./vcs-blame.ts";
+
+testTool("vcs_blame", { create: createVcsBlame, args: { path: "src/store.ts" } });
+
+const call = { signal: new AbortController().signal };
+
+async function blame(root: string, args: Record<string, unknown>): Promise<ReadResult> {
+  return readResult(await createVcsBlame({ root, env: process.env }).run(args, call));
+}
+
+function createHistory(): string {
+  const root = createRepository({ "src/a.txt": "1\n2\n3\n4\n" });
+  addEntries(root, { "src/a.txt": "1\n2\ndrei\n4\n" });
+  git(
+    root,
+    "commit",
+    "--quiet",
+    "-am",
+    "Change",
+    "--author=Grace <g@example.org>",
+    "--date=2026-11-05T08:00:00Z",
+  );
+  return root;
+}
+
+test("each line has its commit, author and day, and the fields sum up", async () => {
+  const root = createHistory();
+  const hash = git(root, "rev-parse", "HEAD").slice(0, 8);
+  const first = git(root, "rev-parse", "HEAD~1").slice(0, 8);
+  const result = await blame(root, { path: "src/a.txt" });
+  expect(result.items).toEqual([
+    { line: 1, hash: first, author: "Ada", date: "2026-11-02", text: "1" },
+    { line: 2, hash: first, author: "Ada", date: "2026-11-02", text: "2" },
+    { line: 3, hash, author: "Grace", date: "2026-11-05", text: "drei" },
+    { line: 4, hash: first, author: "Ada", date: "2026-11-02", text: "4" },
+  ]);
+  expect(result).toMatchObject({
+    fields: { path: "src/a.txt", authors: 2, newest: "2026-11-05" },
+    total: 4,
+    more: false,
+  });
+});
+
+test("a range may have one end, and past the end is an empty page", async () => {
+  const root = createHistory();
+  const linesOf = async (args: Record<string, unknown>) =>
+    ((await blame(root, { path: "src/a.txt", ...args })).items as BlamedLine[]).map(({ line }) => line);
+  expect(await linesOf({ start_line: 3 })).toEqual([3, 4]);
+  expect(await linesOf({ end_line: 2 })).toEqual([1, 2]);
+  expect(await linesOf({ start_line: 2, end_line: 99 })).toEqual([2, 3, 4]);
+  expect(await linesOf({ start_line: 2, offset: 1 })).toEqual([3, 4]);
+  expect(await blame(root, { path: "src/a.txt", start_line: 9 })).toMatchObject({
+    items: [],
+    total: 0,
+    warnings: ["The file has only 4 lines."],
+  });
+});
+
+test("lines that are not committed say so, and a root below the repository's works alike", async () => {
+  const root = createHistory();
+  addEntries(root, { "src/a.txt": "neu\n2\ndrei\n4\n" });
+  const result = await readResult(
+    await createVcsBlame({ root: join(root, "src"), env: process.env }).run({ path: "a.txt" }, call),
+  );
+  expect(result.items[0]).toMatchObject({
+    line: 1,
+    hash: "00000000",
+    author: "Not Committed Yet",
+    text: "neu",
+  });
+});
+
+test("what git cannot blame is a failure that says why", async () => {
+  const root = createHistory();
+  addEntries(root, { "new.txt": "1\n" });
+  const tool = createVcsBlame({ root, env: process.env });
+  const cases: [Record<string, unknown>, string, string][] = [
+    [{ path: "new.txt" }, "git_failed", "no such path 'new.txt' in HEAD"],
+    [{ path: "src" }, "unreadable", '"src" is no file.'],
+    [{ path: "missing" }, "not_found", '"missing" does not exist.'],
+    [
+      { path: "src/a.txt", start_line: 3, end_line: 1 },
+      "invalid_argument",
+      "end_line 1 lies before start_line 3.",
+    ],
+  ];
+  for (const [args, code, message] of cases)
+    expect(await tool.run(args, call)).toMatchObject({ code, message });
+});
+
+test("an author's time that no calendar holds ends nothing", async () => {
+  const root = createHistory();
+  addEntries(root, { "src/a.txt": "x\n" });
+  git(root, "commit", "--quiet", "-am", "Odd", "--date=@99999999999999 +0000");
+  expect((await blame(root, { path: "src/a.txt" })).items).toHaveLength(1);
+});

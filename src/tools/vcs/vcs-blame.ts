@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { containExisting, shown } from "../frame/contained-path.ts";
+import { defineTool, type ToolValues } from "../frame/define-tool.ts";
+import { failure, isFailure } from "../frame/failure.ts";
+import type { Place, Run } from "../frame/run.ts";
+import { decodeBytes, hashed, splitRecords } from "../frame/start-process.ts";
+import { createWindow, type Window } from "../frame/window.ts";
+import { compressBlame } from "./compress-blame.ts";
+import { gitFailure, startGit } from "./git.ts";
+
+export interface BlamedLine {
+  readonly line: number;
+  readonly hash: string;
+  readonly author: string;
+  readonly date: string;
+  readonly text: string;
+}
+
+const parameters = {
+  path: { type: "string", description: "File whose lines are asked about.", required: true },
+  start_line: { type: "integer", description: "First line, from 1.", default: 1, minimum: 1 },
+  end_line: { type: "integer", description: "Last line. Default: the last one of the file.", minimum: 1 },
+} as const;
+
+export function createVcsBlame(place: Place): BudgetedTool {
+  return defineTool(
+    {
+      name: "vcs_blame",
+      description: "Show for each line of a file who changed it last, when, and in which commit.",
+      parameters,
+      compress: compressBlame,
+      run: blameLines,
+    },
+    place,
+  );
+}
+
+async function blameLines(
+  values: ToolValues<typeof parameters>,
+  run: Run,
+): Promise<ToolResult | ToolFailure> {
+  const { start_line, end_line = start_line } = values;
+  if (end_line < start_line) {
+    return failure("invalid_argument", `end_line ${end_line} lies before start_line ${start_line}.`);
+  }
+  const contained = await containExisting(run.root, values.path);
+  if (isFailure(contained)) return contained;
+  if (!contained.stats.isFile()) return failure("unreadable", `${shown(values.path)} is no file.`);
+  return readBlame(run, { ...values, path: contained.path });
+}
+
+interface Request {
+  readonly path: string;
+  readonly start_line: number;
+  readonly end_line: number | undefined;
+  readonly offset: number;
+}
+
+async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+  const { path, start_line, end_line = "", offset } = request;
+  const git = await startGit(run, ["blame", "--porcelain", "-L", `${start_line},${end_line}`, "--", path]);
+  if (isFailure(git)) return git;
+  const hash = createHash("sha1");
+  const window = createWindow<BlamedLine>({ offset });
+  const reader = createBlameReader(window);
+  for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
+    for (const line of batch) reader.read(line);
+  }
+  const end = await git.end;
+  if (run.timedOut()) {
+    const hint = "Name a range with start_line and end_line.";
+    return failure("timed_out", `git blame took longer than ${run.timeoutMs / 1000} s.`, hint);
+  }
+  // Past the end is an empty page, not a mistake.
+  const past = /has only \d+ lines?/.exec(end.stderr)?.[0];
+  if (end.code !== 0 && past === undefined) return gitFailure(end);
+  return {
+    fields: { path, authors: reader.authors.size, ...(reader.newest() ? { newest: reader.newest() } : {}) },
+    itemsName: "lines",
+    items: window.items,
+    offset,
+    total: window.total(),
+    more: window.more(),
+    version: hash.digest("hex"),
+    warnings: past === undefined ? [] : [`The file ${past}.`],
+  };
+}
+
+interface BlameReader {
+  read(line: string): void;
+  readonly authors: ReadonlySet<string>;
+  newest(): string | undefined;
+}
+
+const mostLineCharacters = 500;
+
+/** A commit's author and date come only with its first line. See git-blame(1), "The porcelain format". */
+function createBlameReader(window: Window<BlamedLine>): BlameReader {
+  const commits = new Map<string, { author: string; date: string }>();
+  const authors = new Set<string>();
+  let current = { hash: "", line: 0 };
+  let newest: string | undefined;
+  const commitOf = (hash: string) => {
+    const known = commits.get(hash) ?? { author: "", date: "" };
+    commits.set(hash, known);
+    return known;
+  };
+  const finishLine = (text: string) => {
+    const commit = commitOf(current.hash);
+    authors.add(commit.author);
+    if (newest === undefined || commit.date > newest) newest = commit.date;
+    const shownText = decodeBytes(text.slice(0, mostLineCharacters * 4)).replace(/\r$/, "");
+    const cut =
+      shownText.length > mostLineCharacters ? `${shownText.slice(0, mostLineCharacters)}…` : shownText;
+    const { hash, line } = current;
+    window.offer(() => ({ line, hash: hash.slice(0, 8), ...commit, text: cut }), cut.length + 80);
+  };
+  return {
+    read: (line) => {
+      const header = /^([\da-f]{40,64}) \d+ (\d+)/.exec(line);
+      if (line.startsWith("\t")) finishLine(line.slice(1));
+      else if (header !== null) current = { hash: header[1] ?? "", line: Number(header[2]) };
+      else if (line.startsWith("author ")) commitOf(current.hash).author = decodeBytes(line.slice(7));
+      else if (line.startsWith("author-time ")) commitOf(current.hash).date = dayOf(Number(line.slice(12)));
+    },
+    authors,
+    newest: () => newest,
+  };
+}
+
+/** Commits can claim any time, also one that no calendar holds. */
+function dayOf(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
+}

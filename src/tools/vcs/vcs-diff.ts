@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { defineTool, type ToolValues } from "../frame/define-tool.ts";
+import { failure, isFailure } from "../frame/failure.ts";
+import { lateWarning, type Place, type Run } from "../frame/run.ts";
+import { hashed, splitRecords } from "../frame/start-process.ts";
+import { createWindow } from "../frame/window.ts";
+import { compressDiff } from "./compress-diff.ts";
+import { createDiffReader, type DiffHunk } from "./diff-hunks.ts";
+import { gitFailure, startGit } from "./git.ts";
+import { openRepository, resolveCommit } from "./repository.ts";
+
+const parameters = {
+  path: { type: "string", description: "Only changes in this file or directory." },
+  staged: {
+    type: "boolean",
+    description: "What is staged, instead of what is not.",
+    default: false,
+  },
+  commit: { type: "string", description: "What this commit changed (a merge: against its first parent)." },
+  from: { type: "string", description: "Compare with this branch, tag or commit." },
+  to: { type: "string", description: "With from: compare with this one instead of the files on disk." },
+  context_lines: { type: "integer", description: "Unchanged lines around a change.", default: 3, minimum: 0 },
+} as const;
+
+export function createVcsDiff(place: Place): BudgetedTool {
+  return defineTool(
+    {
+      name: "vcs_diff",
+      description:
+        "Show changes as hunks: of the files on disk, of what is staged, of one commit, or between two. A long hunk comes in parts.",
+      parameters,
+      compress: compressDiff,
+      run: diffFiles,
+    },
+    place,
+  );
+}
+
+async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
+  const repository = await openRepository(run, values.path);
+  if (isFailure(repository)) return repository;
+  const sides = await sidesOf(run, values);
+  if (isFailure(sides)) return sides;
+  const context = `--unified=${Math.min(values.context_lines, mostContextLines)}`;
+  const args = [...sides, ...format, context, ...repository.paths];
+  return readDiff(run, { args, offset: values.offset, staged: values.staged });
+}
+
+const mostContextLines = 100_000;
+
+/** No program of the repository's or the user's choice turns files into text, and no setting changes the form. */
+const format: readonly string[] = [
+  "--patch",
+  "--no-color",
+  "--no-ext-diff",
+  "--no-textconv",
+  "--find-renames",
+  "--relative",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+  "--output-indicator-new=+",
+  "--output-indicator-old=-",
+  "--output-indicator-context= ",
+  "--submodule=short",
+  "--ignore-submodules=dirty",
+];
+
+interface Sides {
+  readonly staged: boolean;
+  readonly commit?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** The command and the commits it compares. */
+async function sidesOf(run: Run, { staged, commit, from, to }: Sides): Promise<string[] | ToolFailure> {
+  const wrong = wrongSides({ staged, commit, from, to });
+  if (wrong !== undefined) return failure("invalid_argument", wrong);
+  const revisions: string[] = [];
+  for (const revision of [commit, from, to]) {
+    if (revision === undefined) continue;
+    const resolved = await resolveCommit(run, revision);
+    if (typeof resolved !== "string") return resolved;
+    revisions.push(resolved);
+  }
+  if (commit !== undefined) return ["show", "--format=", "--first-parent", "-m", ...revisions];
+  return ["diff", ...(staged ? ["--cached"] : []), ...revisions];
+}
+
+function wrongSides({ staged, commit, from, to }: Sides): string | undefined {
+  if (commit !== undefined && (from !== undefined || to !== undefined || staged)) {
+    return "commit stands alone: leave out from, to and staged.";
+  }
+  if (to !== undefined && from === undefined) return "to needs from.";
+  return to !== undefined && staged ? "staged compares with from only: leave out to." : undefined;
+}
+
+interface Request {
+  readonly args: readonly string[];
+  readonly offset: number;
+  readonly staged: boolean;
+}
+
+/** The whole diff passes by, so that totals are true; the hunks of this page are kept. */
+async function readDiff(run: Run, { args, offset, staged }: Request): Promise<ToolResult | ToolFailure> {
+  const git = await startGit(run, args);
+  if (isFailure(git)) return git;
+  const hash = createHash("sha1");
+  const window = createWindow<DiffHunk>({ offset });
+  const reader = createDiffReader((hunk) => window.offer(() => hunk, hunk.text?.length));
+  for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
+    for (const line of batch) reader.read(line);
+  }
+  reader.end();
+  const end = await git.end;
+  if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
+  return {
+    fields: { ...(staged ? { staged } : {}), ...reader.facts() },
+    itemsName: "hunks",
+    items: window.items,
+    offset,
+    total: run.timedOut() ? undefined : window.total(),
+    more: window.more(),
+    version: hash.digest("hex"),
+    warnings: run.timedOut() ? [lateWarning(run, "the diff")] : [],
+  };
+}

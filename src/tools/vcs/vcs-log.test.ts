@@ -1,0 +1,117 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  addEntries,
+  commit,
+  createRepository,
+  createTree,
+  git,
+  type ReadResult,
+  readResult,
+} from "../frame/temporary-tree.contract.ts";
+import { testTool } from "../frame/tool.contract.ts";
+import { type Commit, createVcsLog } from "./vcs-log.ts";
+
+testTool("vcs_log", { create: createVcsLog, args: {} });
+
+const call = { signal: new AbortController().signal };
+
+async function log(root: string, args: Record<string, unknown> = {}): Promise<ReadResult> {
+  return readResult(await createVcsLog({ root, env: process.env }).run(args, call));
+}
+
+function messagesOf({ items }: ReadResult): string[] {
+  return (items as Commit[]).map(({ message }) => message);
+}
+
+function createHistory(): string {
+  const root = createRepository({ "a.txt": "1", "src/b.txt": "1" });
+  addEntries(root, { "src/b.txt": "2" });
+  commit(root, "Change b\n\nWith a body\nof two lines.");
+  addEntries(root, { "a.txt": "2" });
+  git(root, "add", "--all");
+  git(
+    root,
+    "commit",
+    "--quiet",
+    "-m",
+    "Change a",
+    "--author=Grace <grace@example.org>",
+    "--date=2026-11-05T08:00:00Z",
+  );
+  return root;
+}
+
+test("commits come newest first, with their whole message", async () => {
+  const root = createHistory();
+  const result = await log(root);
+  expect(messagesOf(result)).toEqual([
+    "Change a",
+    "Change b\n\nWith a body\nof two lines.",
+    "Add everything",
+  ]);
+  expect(result.items[0]).toEqual({
+    hash: git(root, "rev-parse", "--short", "HEAD").trim(),
+    author: "Grace",
+    date: "2026-11-05T08:00:00+00:00",
+    message: "Change a",
+  });
+  expect(result).toMatchObject({ total: 3, more: false, version: git(root, "rev-parse", "HEAD").trim() });
+});
+
+test("path, author, time and revision narrow the list, the number ends it", async () => {
+  const root = createHistory();
+  expect(messagesOf(await log(root, { path: "src" }))).toHaveLength(2);
+  expect(messagesOf(await log(root, { author: "GRACE" }))).toEqual(["Change a"]);
+  expect(messagesOf(await log(root, { author: "G.*e" }))).toEqual([]);
+  expect(messagesOf(await log(root, { revision: "HEAD~1", path: "a.txt" }))).toEqual(["Add everything"]);
+  expect(messagesOf(await log(root, { since: "2030-01-01" }))).toEqual([]);
+  const first = await log(root, { max_commits: 2 });
+  expect(first).toMatchObject({ total: 3, more: true });
+  expect(messagesOf(await log(root, { max_commits: 2, offset: 2 }))).toEqual(["Add everything"]);
+});
+
+test("a file that is gone still has its commits", async () => {
+  const root = createHistory();
+  git(root, "rm", "--quiet", "a.txt");
+  commit(root, "Remove a");
+  expect(messagesOf(await log(root, { path: "a.txt" }))).toEqual(["Remove a", "Change a", "Add everything"]);
+});
+
+test("a root below the repository's sees only what changed there", async () => {
+  const root = createHistory();
+  expect(messagesOf(await log(join(root, "src")))).toHaveLength(2);
+});
+
+test("a revision that looks like an option or is none is refused", async () => {
+  const root = createHistory();
+  const tool = createVcsLog({ root, env: process.env });
+  for (const revision of ["--all", "--output=x", "-p", "HEAD..HEAD~1", "nothing", "HEAD^{tree}", "\n"]) {
+    expect(await tool.run({ revision }, call), revision).toMatchObject({ code: "unknown_revision" });
+  }
+});
+
+test("a repository without commits has none, and what is no repository is told", async () => {
+  const root = createTree({ a: "" });
+  expect(await createVcsLog({ root, env: process.env }).run({}, call)).toMatchObject({
+    code: "not_a_repository",
+  });
+  git(root, "init", "--quiet");
+  expect(await log(root)).toMatchObject({ items: [], total: 0, more: false });
+  expect(await createVcsLog({ root, env: {} }).run({}, call)).toMatchObject({ code: "git_failed" });
+});
+
+test("a variable that points git at another repository is not heeded", async () => {
+  const [root, other] = [createHistory(), createRepository({ x: "" })];
+  const env = { ...process.env, GIT_DIR: join(other, ".git"), GIT_WORK_TREE: other };
+  const result = await readResult(await createVcsLog({ root, env }).run({}, call));
+  expect(messagesOf(result)).toHaveLength(3);
+});
+
+test("a message of any length is cut with a note", async () => {
+  const root = createRepository({ a: "" });
+  commit(root, "x".repeat(3_000));
+  expect(messagesOf(await log(root, { max_commits: 1 }))).toEqual([
+    `${"x".repeat(2_000)}… [1000 more characters]`,
+  ]);
+});

@@ -1,0 +1,137 @@
+import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { defineTool, type ToolValues } from "../frame/define-tool.ts";
+import { isFailure } from "../frame/failure.ts";
+import { lateWarning, type Place, type Run } from "../frame/run.ts";
+import { decodeBytes, splitRecords } from "../frame/start-process.ts";
+import { compressLog } from "./compress-log.ts";
+import { gitFailure, startGit } from "./git.ts";
+import { gitText, openRepository, resolveCommit } from "./repository.ts";
+
+export interface Commit {
+  readonly hash: string;
+  readonly author: string;
+  readonly date: string;
+  readonly message: string;
+}
+
+const parameters = {
+  path: { type: "string", description: "Only commits that changed this file or directory." },
+  revision: { type: "string", description: "Branch, tag or commit to go back from.", default: "HEAD" },
+  author: { type: "string", description: "Only commits whose author's name or address contains this." },
+  since: { type: "string", description: "Only commits after this date: 2026-01-31, or `2 weeks ago`." },
+  until: { type: "string", description: "Only commits before this date." },
+  max_commits: { type: "integer", description: "Commits to return at most.", default: 10, minimum: 1 },
+} as const;
+
+export function createVcsLog(place: Place): BudgetedTool {
+  return defineTool(
+    {
+      name: "vcs_log",
+      description: "List commits, newest first: hash, author, date, message.",
+      parameters,
+      limitParameter: "max_commits",
+      compress: compressLog,
+      run: readCommits,
+    },
+    place,
+  );
+}
+
+async function readCommits(
+  values: ToolValues<typeof parameters>,
+  run: Run,
+): Promise<ToolResult | ToolFailure> {
+  const repository = await openRepository(run, values.path);
+  if (isFailure(repository)) return repository;
+  const commit = await resolveCommit(run, values.revision);
+  if (typeof commit !== "string") {
+    return values.revision === "HEAD" && commit.code === "unknown_revision"
+      ? describe([], run, { ...values, total: 0, commit: "none" })
+      : commit;
+  }
+  return readLog(run, { ...values, commit, rest: [...filtersOf(values), commit, ...repository.paths] });
+}
+
+interface Request {
+  readonly offset: number;
+  readonly max_commits: number;
+  readonly commit: string;
+}
+
+/** What was asked for is plain text, not an expression. */
+function filtersOf(values: {
+  author?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+}) {
+  const { author, since, until } = values;
+  return [
+    "--fixed-strings",
+    "--regexp-ignore-case",
+    ...(author === undefined ? [] : [`--author=${author}`]),
+    ...(since === undefined ? [] : [`--since=${since}`]),
+    ...(until === undefined ? [] : [`--until=${until}`]),
+  ];
+}
+
+/** Counting a million commits takes seconds: from here on a total is only said to be at least this. */
+const countedAhead = 10_000;
+
+/** git reads these numbers into 32 bits, and fails above. */
+function countable(number: number): number {
+  return Math.min(number, 2_000_000_000);
+}
+
+async function readLog(
+  run: Run,
+  { rest, ...request }: Request & { rest: readonly string[] },
+): Promise<ToolResult | ToolFailure> {
+  const { offset, max_commits } = request;
+  const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
+  const git = await startGit(run, ["log", "-z", "--no-color", "--format=%h%n%an%n%aI%n%B", ...page, ...rest]);
+  if (isFailure(git)) return git;
+  const counting = gitText(run, [
+    "rev-list",
+    "--count",
+    `--max-count=${countable(offset) + countedAhead}`,
+    ...rest,
+  ]);
+  const commits: Commit[] = [];
+  for await (const batch of splitRecords(git.output, "\0")) commits.push(...batch.map(parseCommit));
+  const end = await git.end;
+  const counted = await counting;
+  if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
+  const total = typeof counted === "string" ? Number(counted) : undefined;
+  return describe(commits, run, { ...request, total });
+}
+
+function describe(
+  commits: readonly Commit[],
+  run: Run,
+  { offset, max_commits, commit, total }: Request & { total: number | undefined },
+): ToolResult {
+  const atLeast = total === offset + countedAhead;
+  return {
+    fields: { revision: commit.slice(0, 12) },
+    itemsName: "commits",
+    items: commits,
+    offset,
+    total,
+    more: total === undefined ? commits.length === max_commits : undefined,
+    version: commit,
+    warnings: [
+      ...(run.timedOut() ? [lateWarning(run, "the list of commits")] : []),
+      ...(atLeast ? [`There are at least ${total} commits; more were not counted.`] : []),
+    ],
+  };
+}
+
+const mostMessageCharacters = 2_000;
+
+function parseCommit(record: string): Commit {
+  const [hash = "", author = "", date = "", ...message] = decodeBytes(record).split("\n");
+  const text = message.join("\n").trim();
+  const cut = text.length - mostMessageCharacters;
+  const shown = cut > 0 ? `${text.slice(0, mostMessageCharacters)}… [${cut} more characters]` : text;
+  return { hash, author, date, message: shown };
+}

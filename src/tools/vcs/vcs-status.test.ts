@@ -1,0 +1,98 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  addEntries,
+  commit,
+  createRepository,
+  createTree,
+  git,
+  type ReadResult,
+  readResult,
+} from "../frame/temporary-tree.contract.ts";
+import { testTool } from "../frame/tool.contract.ts";
+import { createVcsStatus } from "./vcs-status.ts";
+
+testTool("vcs_status", { create: createVcsStatus, args: {} });
+
+const call = { signal: new AbortController().signal };
+
+async function status(root: string, args: Record<string, unknown> = {}): Promise<ReadResult> {
+  return readResult(await createVcsStatus({ root, env: process.env }).run(args, call));
+}
+
+test("each changed path is one item with its states, and the fields count them", async () => {
+  const root = createRepository({
+    "both.txt": "1",
+    "gone.txt": "1",
+    "old name.txt": "some text\nto find again\n",
+    same: "",
+  });
+  git(root, "mv", "old name.txt", "new name.txt");
+  addEntries(root, { "both.txt": "2", "added.txt": "" });
+  git(root, "add", "--all");
+  addEntries(root, { "both.txt": "3", "dir/new.txt": "", "größe.txt": "" });
+  rmSync(join(root, "gone.txt"));
+  const result = await status(root);
+  expect(result.items).toEqual([
+    { path: "added.txt", staged: "added" },
+    { path: "both.txt", staged: "modified", unstaged: "modified" },
+    { path: "gone.txt", unstaged: "deleted" },
+    { path: "new name.txt", staged: "renamed", from: "old name.txt" },
+    { path: "dir/new.txt", untracked: true },
+    { path: "größe.txt", untracked: true },
+  ]);
+  expect(result).toMatchObject({
+    fields: { branch: "main", clean: false, staged: 3, modified: 2, untracked: 2, conflicts: 0 },
+    itemsName: "changes",
+    total: 6,
+  });
+});
+
+test("the distance from the upstream is told", async () => {
+  const root = createRepository({ a: "1" });
+  git(root, "branch", "base");
+  git(root, "branch", "--set-upstream-to=base", "--quiet");
+  commit(root, "One");
+  commit(root, "Two");
+  expect(await status(root)).toMatchObject({
+    fields: { branch: "main", upstream: "base", ahead: 2, behind: 0, clean: true },
+    items: [],
+    total: 0,
+  });
+});
+
+test("a path narrows it, and a root below the repository's sees only its own part", async () => {
+  const root = createRepository({ "a.txt": "1", "src/b.txt": "1" });
+  addEntries(root, { "a.txt": "2", "src/b.txt": "2", "src/sub/c.txt": "" });
+  expect((await status(root, { path: "src" })).items).toHaveLength(2);
+  expect((await status(join(root, "src"))).items).toEqual([
+    { path: "b.txt", unstaged: "modified" },
+    { path: "sub/c.txt", untracked: true },
+  ]);
+});
+
+test("a conflict is told as one, and a repository without commits has a branch", async () => {
+  const root = createRepository({ "a.txt": "1\n" });
+  for (const branch of ["left", "right"]) {
+    git(root, "checkout", "--quiet", "-b", branch, "main");
+    addEntries(root, { "a.txt": `${branch}\n` });
+    commit(root, branch);
+  }
+  expect(() => git(root, "merge", "left")).toThrow();
+  expect(await status(root)).toMatchObject({
+    fields: { conflicts: 1 },
+    items: [{ path: "a.txt", conflict: true }],
+  });
+  const empty = createTree({ a: "" });
+  git(empty, "init", "--quiet", "--initial-branch=trunk");
+  expect(await status(empty)).toMatchObject({ fields: { branch: "trunk", untracked: 1 }, total: 1 });
+});
+
+test("the index is left as it is, also where git would have refreshed it", async () => {
+  const root = createRepository({ "a.txt": "1" });
+  addEntries(root, { "a.txt": "1" });
+  const before = git(root, "hash-object", ".git/index");
+  await status(root);
+  expect(git(root, "hash-object", ".git/index")).toBe(before);
+});
