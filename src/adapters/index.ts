@@ -14,3 +14,8 @@ export { uninstallFiles } from "./uninstall.ts";
 export function loadAudit(): Promise<typeof import("./audit/audit.ts")> {
   return import("./audit/audit.ts");
 }
+
+/** Only `mcp install` and `mcp uninstall` need it. */
+export function loadMcpWire(): Promise<typeof import("./mcp-wire/install-servers.ts")> {
+  return import("./mcp-wire/install-servers.ts");
+}

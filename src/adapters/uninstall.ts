@@ -1,9 +1,8 @@
 /** Takes blocks and files of ours away again; what people wrote comes back byte for byte. */
-import { rmdir } from "node:fs/promises";
-import { dirname } from "node:path";
 import { ContextError } from "../errors.ts";
-import { type Environment, type FileChange, upward } from "../workspace/index.ts";
+import type { Environment, FileChange } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
+import { removeEmptyFolders } from "./mcp-wire/empty-folders.ts";
 import { changeTarget } from "./targets/change-target.ts";
 import { refuseTarget, removeFrom, stateOf } from "./targets/file-target.ts";
 import { exportTarget, type FileTarget, fileTargets, type Places } from "./targets/targets.ts";
@@ -55,17 +54,5 @@ async function uninstallTarget(
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
     return { adapters, path, problem: error };
-  }
-}
-
-/** The folders that were made for the file, as far as nothing else is in them. */
-async function removeEmptyFolders(path: string, root: string): Promise<void> {
-  for (const folder of upward(dirname(path), root)) {
-    if (folder === root) return;
-    const removed = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!removed) return;
   }
 }

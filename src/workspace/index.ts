@@ -6,7 +6,7 @@ export {
   type LayerDirectory,
   loadContent,
 } from "./content/load-content.ts";
-export { configDirectory, type Environment, homeDirectory } from "./directories.ts";
+export { configDirectory, type Environment, homeDirectory, stateDirectory } from "./directories.ts";
 export {
   type ChangeOptions,
   changeFile,

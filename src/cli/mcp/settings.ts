@@ -1,0 +1,77 @@
+/** From the command line and the configuration to the budget, the store and the session of a server. */
+import { resolve } from "node:path";
+import type { LedgerOptions } from "../../budget/index.ts";
+import type { PageLimit } from "../../session/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { type LoadedConfig, loadConfig } from "../../workspace/index.ts";
+import { chooseCounters } from "../choose-counters.ts";
+import type { Call } from "../command.ts";
+import { storeFile } from "../store-file.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+export interface ServerFlags {
+  readonly total?: string | undefined;
+  readonly "per-tool"?: string | undefined;
+  readonly store?: string | undefined;
+  readonly session?: string | undefined;
+  readonly "page-characters"?: string | undefined;
+  readonly counter?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+export interface ServerSettings {
+  readonly counter: Counter;
+  readonly budget: LedgerOptions;
+  readonly storeFile: string;
+  /** Named on the command line: it goes on, whoever served it before. */
+  readonly sessionId: string | undefined;
+  readonly pageLimit: PageLimit | undefined;
+}
+
+/** `root`: where the project's configuration is looked for. */
+export async function readSettings(call: Call<ServerFlags>, root: string): Promise<ServerSettings> {
+  const { options, cwd, env, output } = call;
+  const config = await loadConfig({ cwd: root, env });
+  const { counter: name, model } = options;
+  const [counter] = await chooseCounters(
+    {
+      ...call,
+      cwd: root,
+      options: { counter: name === undefined ? undefined : [name], model },
+      // That the model is unknown goes without saying here.
+      output: model === undefined ? { ...output, note: () => {} } : output,
+    },
+    "auto",
+  );
+  const characters = number(options, "page-characters", 1_000);
+  return {
+    counter: counter!,
+    budget: readBudget(options, config),
+    storeFile: storeFile(options.store && resolve(cwd, options.store), { cwd: root, env, config }),
+    sessionId: options.session,
+    pageLimit: characters === undefined ? undefined : { characters },
+  };
+}
+
+/** What nobody chose is left out: the ledger's own defaults follow the total. */
+function readBudget(options: ServerFlags, { values, sources }: LoadedConfig): LedgerOptions {
+  const { session } = values;
+  const chosen = <Name extends keyof typeof session>(name: Name): (typeof session)[Name] | undefined =>
+    sources[`session.${name}`] === "default" ? undefined : session[name];
+  return {
+    total: number(options, "total", 1_000) ?? chosen("total"),
+    perToolCall: number(options, "per-tool", 512) ?? chosen("per_tool_call"),
+    historyMax: chosen("history_max"),
+    warningThreshold: chosen("warning_threshold"),
+    tools: session.tools,
+  };
+}
+
+function number(
+  options: ServerFlags,
+  name: "total" | "per-tool" | "page-characters",
+  least: number,
+): number | undefined {
+  const value = options[name];
+  return value === undefined ? undefined : wholeNumber(value, name, least);
+}

@@ -1,0 +1,38 @@
+import { ContextError } from "../../errors.ts";
+import { sessionIdOf, wrapServer } from "../../mcp/index.ts";
+import type { Call } from "../command.ts";
+import { takeEndSignals } from "./end-signals.ts";
+import { readSettings, type ServerFlags } from "./settings.ts";
+
+/** Runs another server, and ends as it ends: with its exit code. */
+export async function runWrap(
+  call: Call<ServerFlags>,
+  [name, ...args]: readonly string[],
+): Promise<undefined> {
+  if (name === undefined) {
+    throw new ContextError("usage", "the server's command is missing", {
+      hint: "Put it behind --, as in plimsoll mcp wrap -- npx -y SERVER.",
+    });
+  }
+  const { cwd, stdin, output } = call;
+  const { sessionId, ...settings } = await readSettings(call, cwd);
+  const code = await wrapServer({
+    ...settings,
+    command: [name, ...args],
+    ...{ cwd, stdin, stdout: process.stdout, log: output.note },
+    sessionId: sessionId ?? sessionIdOf("wrap", serverName([name, ...args]), [cwd, name, ...args]),
+    goesOn: sessionId !== undefined,
+    onStart: takeEndSignals,
+  });
+  // The frame knows no exit codes but its own. All lines are out: each was waited for.
+  process.exit(code);
+}
+
+/** What people would call it: of `npx -y @scope/server-files .` the package. */
+function serverName(words: readonly string[]): string {
+  const [command = "", ...rest] = words;
+  const isRunner = /^(npx|uvx|bunx|pnpx|node|python3?|deno|bun|docker)$/.test(
+    command.replace(/^.*[/\\]/, ""),
+  );
+  return (isRunner ? rest.find((word) => !/^(-|run$|exec$)/.test(word)) : undefined) ?? command;
+}

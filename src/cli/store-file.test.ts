@@ -1,0 +1,52 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadConfig } from "../workspace/index.ts";
+import { storeFile } from "./store-file.ts";
+
+let base: string;
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "plimsoll-store-file-")));
+  for (const folder of ["home/.config/plimsoll", "project/.plimsoll", "project/.git", "project/src"])
+    mkdirSync(join(base, folder), { recursive: true });
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+/** As seen from a folder of the project. */
+async function find(named?: string): Promise<string> {
+  const place = { cwd: join(base, "project/src"), env: { HOME: join(base, "home") } };
+  return storeFile(named, { ...place, config: await loadConfig(place) });
+}
+
+const configure = (folder: string, store: string) =>
+  writeFileSync(join(base, folder, "config.yaml"), `store: ${store}\n`);
+
+test("without a word it is the user's own", async () => {
+  expect(await find()).toBe(join(base, "home/.local/state/plimsoll/state.db"));
+});
+
+test("a file on the command line is seen from the current folder, and comes before all else", async () => {
+  configure("project/.plimsoll", "mine.db");
+  expect(await find("other.db")).toBe(join(base, "project/src/other.db"));
+});
+
+test("a file of the project's configuration is the same in all of its folders", async () => {
+  configure("project/.plimsoll", "cache/mine.db");
+  expect(await find()).toBe(join(base, "project/cache/mine.db"));
+});
+
+test("a file of the user's configuration is the same in all projects", async () => {
+  configure("home/.config/plimsoll", "mine.db");
+  expect(await find()).toBe(join(base, "home/mine.db"));
+  configure("home/.config/plimsoll", "~/stores/mine.db");
+  expect(await find()).toBe(join(base, "home/stores/mine.db"));
+});
+
+test("a server is refused, with the line that names it", async () => {
+  configure("project/.plimsoll", "postgres://localhost/plimsoll");
+  await expect(find()).rejects.toMatchObject({
+    code: "invalid_config",
+    message: expect.stringMatching(/cannot be used here \(project .*config\.yaml:1\)$/),
+  });
+});

@@ -1,0 +1,120 @@
+/** Edits a text of JSON in place: JSON.parse and JSON.stringify would round long numbers, and all that is not meant would change as
+ *  well. The text must have been parsed before: mistakes are not looked for. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface Member extends Range {
+  readonly name: string;
+  readonly value: Range;
+}
+
+export interface Edit extends Range {
+  readonly text: string;
+}
+
+/** The members of the object that begins at or behind `start`. */
+export function membersOf(text: string, start: number): Member[] {
+  const members: Member[] = [];
+  for (let at = skip(text, text.indexOf("{", start) + 1); text[at] === '"'; ) {
+    const nameEnd = stringEnd(text, at);
+    const valueStart = skip(text, nameEnd);
+    const end = valueEnd(text, valueStart);
+    const name = JSON.parse(text.slice(at, nameEnd)) as string;
+    members.push({ name, start: at, end, value: { start: valueStart, end } });
+    at = skip(text, end);
+  }
+  return members;
+}
+
+/** The last one of that name, as JSON.parse has it. */
+export function memberOf(text: string, start: number, name: string): Member | undefined {
+  return membersOf(text, start).findLast((member) => member.name === name);
+}
+
+/** The elements of the list that begins at or behind `start`. */
+export function elementsOf(text: string, start: number): Range[] {
+  const elements: Range[] = [];
+  for (let at = skip(text, text.indexOf("[", start) + 1); text[at] !== "]"; ) {
+    const end = valueEnd(text, at);
+    elements.push({ start: at, end });
+    at = skip(text, end);
+  }
+  return elements;
+}
+
+/** Edits do not overlap. */
+export function applyEdits(text: string, edits: readonly Edit[]): string {
+  const parts: string[] = [];
+  let at = 0;
+  for (const edit of [...edits].sort((left, right) => left.start - right.start)) {
+    parts.push(text.slice(at, edit.start), edit.text);
+    at = edit.end;
+  }
+  return parts.join("") + text.slice(at);
+}
+
+/** Numbers that a double does not hold: ids of 64 bits, above all. */
+export function hasLongNumbers(text: string): boolean {
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = stringEnd(text, at);
+    else if (isDigit(code)) {
+      const end = endOf(scalar, text, at);
+      if (end - at > 15 && isRounded(text.slice(at, end))) return true;
+      at = end;
+    } else at += 1;
+  }
+  return false;
+}
+
+const [quote, openList, closeList, openObject, closeObject] = [0x22, 0x5b, 0x5d, 0x7b, 0x7d];
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** Of a decimal fraction the last digits are noise to whoever reads it; of a whole number they are not. */
+function isRounded(number: string): boolean {
+  return /^\d+$/.test(number) && String(BigInt(number)) !== String(BigInt(Number(number)));
+}
+
+const filler = /[\s,:]*/y;
+const scalar = /[^\s,:[\]{}"]*/y;
+
+function skip(text: string, start: number): number {
+  return endOf(filler, text, start);
+}
+
+function valueEnd(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === quote) return stringEnd(text, start);
+  return first === openObject || first === openList ? nestedEnd(text, start) : endOf(scalar, text, start);
+}
+
+function nestedEnd(text: string, start: number): number {
+  let depth = 0;
+  let at = start;
+  do {
+    const code = text.charCodeAt(at);
+    if (code === openList || code === openObject) depth++;
+    else if (code === closeList || code === closeObject) depth--;
+    at = code === quote ? stringEnd(text, at) : at + 1;
+  } while (depth > 0);
+  return at;
+}
+
+function stringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === "\\") escapes++;
+    if (escapes % 2 === 0) return end + 1;
+  }
+}
+
+function endOf(pattern: RegExp, text: string, start: number): number {
+  pattern.lastIndex = start;
+  pattern.test(text);
+  return pattern.lastIndex;
+}

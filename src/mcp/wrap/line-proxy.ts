@@ -1,0 +1,107 @@
+/** The lines of a client and of its server, on their way through. All pass as they came, but for lists of tools, which get ours,
+ *  results that are too large, which become pages, and calls of our tools, which never reach the server. */
+import { clientNameOf, idKey, type ParsedLine, parseLine, type RpcMessage } from "../lines/rpc-message.ts";
+import { createBackground } from "./background.ts";
+import { applyEdits, elementsOf } from "./json-text.ts";
+import { argsOf, createOwnCalls } from "./own-calls.ts";
+import { createOwnTools } from "./own-tools.ts";
+import { type Paging, pageResult, type ResultCall } from "./page-result.ts";
+
+export interface LineProxy {
+  fromClient(line: Buffer): ClientLine;
+  /** What goes on to the client. */
+  fromServer(line: Buffer): Promise<string | Buffer>;
+  /** When all that passed is with the session. */
+  settled(): Promise<void>;
+}
+
+export interface ClientLine {
+  /** What goes on to the server. */
+  readonly forward: string | Buffer | undefined;
+  /** Lines for the client; undefined for a call that was cancelled. */
+  readonly answers: readonly Promise<string | undefined>[];
+}
+
+export interface LineProxyOptions extends Omit<Paging, "background"> {
+  clientIs(name: string): void;
+  log(text: string): void;
+}
+
+export function createLineProxy(options: LineProxyOptions): LineProxy {
+  const background = createBackground((error) => options.log(`a result is not kept: ${reasonOf(error)}`));
+  const ownTools = createOwnTools();
+  const ownCalls = createOwnCalls({ session: options.session, tools: ownTools, background });
+  /** What the server has not answered yet. */
+  const asked = new Map<string, ResultCall | "list">();
+
+  const remember = (message: RpcMessage): void => {
+    const { id, method, params } = message;
+    const name = clientNameOf(message);
+    if (name !== undefined) options.clientIs(name);
+    if (method === "notifications/cancelled") asked.delete(idKey(params?.requestId));
+    if (id === undefined) return;
+    if (method === "tools/list" && params?.cursor === undefined) ownTools.beginList();
+    if (method === "tools/list") asked.set(idKey(id), "list");
+    if (method === "tools/call") asked.set(idKey(id), { tool: String(params?.name), args: argsOf(message) });
+  };
+  const edit = async (text: string, { id, method, result }: RpcMessage): Promise<string> => {
+    const request = method === undefined && id !== undefined ? asked.get(idKey(id)) : undefined;
+    if (request === undefined) return text;
+    asked.delete(idKey(id));
+    if (result === undefined) return text;
+    if (request === "list") return ownTools.addTo(text, result);
+    return pageResult(text, result, { paging: { ...options, background }, call: request });
+  };
+
+  return {
+    fromClient(line) {
+      const parsed = parseLine(line);
+      if (parsed === undefined) return { forward: line, answers: [] };
+      const taken = parsed.messages.map(ownCalls.take);
+      for (const [index, message] of parsed.messages.entries()) {
+        if (taken[index] === undefined) remember(message);
+      }
+      const answers = taken.filter((answer) => answer !== undefined);
+      return { forward: answers.length === 0 ? line : remaining(parsed, taken), answers };
+    },
+    async fromServer(line) {
+      const parsed = asked.size === 0 ? undefined : parseLine(line);
+      if (parsed === undefined) return line;
+      try {
+        const text = await editMessages(parsed, edit);
+        return text === parsed.text ? line : text;
+      } catch (error) {
+        options.log(`a result is passed on as it came: ${reasonOf(error)}`);
+        return line;
+      }
+    },
+    settled: background.settled,
+  };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Of a line with several messages, those that are not for us. */
+function remaining({ text, isBatch }: ParsedLine, taken: readonly unknown[]): string | undefined {
+  if (!isBatch || !taken.includes(undefined)) return undefined;
+  const theirs = elementsOf(text, 0).filter((_, index) => taken[index] === undefined);
+  return `[${theirs.map(({ start, end }) => text.slice(start, end)).join(",")}]\n`;
+}
+
+async function editMessages(
+  { text, messages, isBatch }: ParsedLine,
+  edit: (text: string, message: RpcMessage) => Promise<string>,
+): Promise<string> {
+  if (!isBatch) return edit(text, messages[0]!);
+  const ranges = elementsOf(text, 0);
+  const edited: string[] = [];
+  for (const [index, { start, end }] of ranges.entries()) {
+    edited.push(await edit(text.slice(start, end), messages[index]!));
+  }
+  return applyEdits(
+    text,
+    ranges.map((range, index) => ({ ...range, text: edited[index]! })),
+  );
+}

@@ -1,0 +1,62 @@
+import { isObject, type RpcObject } from "../lines/rpc-message.ts";
+import { nextPageTool, type PageTool, recallTool } from "../page-tools.ts";
+import { applyEdits, type Edit, elementsOf, type Member, memberOf, membersOf } from "./json-text.ts";
+
+/** The tools that a wrapped server gets in addition, under names that it does not have itself. */
+export interface OwnTools {
+  /** Which of ours a call means, if any. */
+  find(name: string, args: RpcObject): PageTool | undefined;
+  /** A listing begins: the names of one before count no more. */
+  beginList(): void;
+  /** The list with ours at its end, if this is its last page. */
+  addTo(message: string, result: RpcObject): string;
+}
+
+const tools = [nextPageTool, recallTool] as const;
+const prefix = "plimsoll_";
+
+export function createOwnTools(): OwnTools {
+  let theirs = new Set<string>();
+  const nameOf = ({ name }: PageTool): string => (theirs.has(name) ? `${prefix}${name}` : name);
+  return {
+    find(name, args) {
+      // A page names the tool next_page, whatever it is called here; a token of ours tells whose call it is.
+      if (name === nextPageTool.name && /^r\d+:/.test(String(args.token))) return nextPageTool;
+      return tools.find((tool) => nameOf(tool) === name);
+    },
+    beginList() {
+      theirs = new Set();
+    },
+    addTo(message, result) {
+      if (!Array.isArray(result.tools)) return message;
+      for (const tool of result.tools) if (isObject(tool)) theirs.add(String(tool.name));
+      const isLast = result.nextCursor === undefined || result.nextCursor === null;
+      return editList(message, isLast ? tools.map((tool) => render(tool, nameOf(tool))) : []);
+    },
+  };
+}
+
+function render({ description, inputSchema }: PageTool, name: string): string {
+  return JSON.stringify({ name, description, inputSchema, annotations: { readOnlyHint: true } });
+}
+
+function editList(message: string, added: readonly string[]): string {
+  const result = memberOf(message, 0, "result");
+  const list = result && memberOf(message, result.value.start, "tools");
+  if (list === undefined) return message;
+  const elements = elementsOf(message, list.value.start);
+  const schemas = elements.flatMap(({ start }) => withoutOutputSchema(membersOf(message, start)));
+  const end = elements.at(-1)?.end ?? list.value.start + 1;
+  const text = added.map((tool, index) => (index + elements.length > 0 ? `,${tool}` : tool)).join("");
+  return applyEdits(message, [...schemas, { start: end, end, text }]);
+}
+
+/** A page does not have the form that a tool promises for its structured results, and clients refuse what breaks the promise. */
+function withoutOutputSchema(members: readonly Member[]): Edit[] {
+  const at = members.findIndex(({ name }) => name === "outputSchema");
+  const found = members[at];
+  if (found === undefined) return [];
+  const next = members[at + 1];
+  if (next !== undefined) return [{ start: found.start, end: next.start, text: "" }];
+  return [{ start: members[at - 1]?.end ?? found.start, end: found.end, text: "" }];
+}

@@ -1,0 +1,87 @@
+import type { Delivered, PageLimit, Session } from "../../session/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import type { RpcObject } from "../lines/rpc-message.ts";
+import type { Background } from "./background.ts";
+import { blocksOf, isMedia, itemizeResult, textOf } from "./itemize-result.ts";
+import { applyEdits, type Edit, memberOf, membersOf, type Range } from "./json-text.ts";
+
+export interface Paging {
+  readonly session: Session;
+  readonly counter: Counter;
+  /** By tool name, instead of the session's own. */
+  readonly toolTokens: Readonly<Record<string, number>>;
+  readonly background: Background;
+  pageLimit(): PageLimit;
+}
+
+export interface ResultCall {
+  readonly tool: string;
+  readonly args: RpcObject;
+}
+
+/** The message of a tool's result: as it came where it fits, else with the first page in the place of its content. Either way the
+ *  session gets it, for the account and for recall; what passes as it came does not wait for the disk. */
+export async function pageResult(
+  message: string,
+  result: RpcObject,
+  { paging, call }: { paging: Paging; call: ResultCall },
+): Promise<string> {
+  const places = locate(message, result);
+  const itemized = itemizeResult({ result, structuredText: places.structuredText });
+  const deliver = (): Promise<Delivered> => paging.session.deliver({ ...itemized, offset: 0 }, call);
+  const shown = [textsOf(result), places.structuredText ?? ""];
+  if (shown.every((each) => fits(each, call, paging))) {
+    await paging.background.add(deliver);
+    return message;
+  }
+  await paging.background.settled();
+  const { envelope, text } = await deliver();
+  if (envelope.status === "error") return message;
+  const media = blocksOf(result).filter(isMedia);
+  const edits: Edit[] = [];
+  if (places.content !== undefined) {
+    edits.push({ ...places.content, text: JSON.stringify([{ type: "text", text }, ...media]) });
+  }
+  // Only where there was one: clients that show it alone would no longer show images.
+  if (places.structured !== undefined) edits.push({ ...places.structured, text });
+  return applyEdits(message, edits);
+}
+
+interface Places {
+  readonly content: Range | undefined;
+  readonly structured: Range | undefined;
+  readonly structuredText: string | undefined;
+}
+
+function locate(message: string, { structuredContent }: RpcObject): Places {
+  const members = membersOf(message, memberOf(message, 0, "result")!.value.start);
+  const find = (name: string): Range | undefined => members.findLast((member) => member.name === name)?.value;
+  const content = find("content");
+  const hasData = typeof structuredContent === "object" && structuredContent !== null;
+  const structured = hasData ? find("structuredContent") : undefined;
+  return {
+    content,
+    structured,
+    structuredText: structured && message.slice(structured.start, structured.end),
+  };
+}
+
+function textsOf(result: RpcObject): string {
+  const texts = blocksOf(result).filter((block) => !isMedia(block));
+  return texts.map(textOf).join("\n");
+}
+
+/** More is never let through, however few tokens it may be: counting it would take longer than paging it. */
+const mostCharacters = 1_000_000;
+
+/** Whether the model may see the result as it came. Clients show it the text or the structured content, so each must fit. */
+function fits(
+  text: string,
+  { tool }: ResultCall,
+  { session, counter, toolTokens, pageLimit }: Paging,
+): boolean {
+  const { tokens = Number.POSITIVE_INFINITY, characters = mostCharacters } = pageLimit();
+  if (text.length > Math.min(characters, mostCharacters)) return false;
+  const share = Object.hasOwn(toolTokens, tool) ? toolTokens[tool]! : session.forModel().per_tool_budget;
+  return counter.count(text) <= Math.min(share, tokens);
+}

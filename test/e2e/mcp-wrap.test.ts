@@ -1,0 +1,303 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  connectLines,
+  joinItems,
+  type LineClient,
+  officialClients,
+  type PageData,
+  plimsoll,
+  readPages,
+  type ToolResult,
+} from "./mcp-clients.ts";
+import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
+
+const deep = process.env.PLIMSOLL_DEEP === "1";
+const packages = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol/", import.meta.url));
+const filesystem = join(packages, "server-filesystem/dist/index.js");
+const everything = join(packages, "server-everything/dist/index.js");
+const oddServer = fileURLToPath(new URL("mcp-odd-server.mjs", import.meta.url));
+
+let sandbox: Sandbox;
+const opened: (() => unknown)[] = [];
+beforeEach(() => {
+  sandbox = createSandbox();
+});
+afterEach(async () => {
+  for (const close of opened.splice(0)) await close();
+  sandbox.remove();
+});
+
+function startLines(command: readonly string[]): LineClient {
+  const client = connectLines(command, sandbox);
+  opened.push(() => client.child.kill("SIGKILL"));
+  return client;
+}
+
+const wrapped = (server: readonly string[], flags: readonly string[] = []): string[] =>
+  plimsoll("mcp", "wrap", ...flags, "--", process.execPath, ...server);
+
+async function startOdd(flags: readonly string[] = [], mode = "plain"): Promise<LineClient> {
+  const client = startLines(wrapped([oddServer, mode], flags));
+  await client.initialize();
+  return client;
+}
+
+const dataOf = ({ content }: ToolResult): PageData =>
+  (JSON.parse(content[0]!.text) as { data: PageData }).data;
+
+interface Asked {
+  readonly method: string;
+  readonly params?: object;
+}
+
+const callOf = (name: string, args: object = {}): Asked => ({
+  method: "tools/call",
+  params: { name, arguments: args },
+});
+
+const small: readonly (readonly [name: string, server: () => string[], asked: readonly Asked[]])[] = [
+  [
+    "filesystem",
+    () => [filesystem, sandbox.cwd],
+    [
+      { method: "ping" },
+      callOf("list_directory", { path: "." }),
+      callOf("read_text_file", { path: "file.txt" }),
+      callOf("read_media_file", { path: "image.png" }),
+      callOf("write_file", { path: "new.txt", content: "new é\u0000 \ud83d\ude00" }),
+      callOf("directory_tree", { path: "." }),
+      callOf("get_file_info", { path: "file.txt" }),
+      callOf("read_text_file", { path: "../out" }),
+      callOf("no_such_tool"),
+      { method: "no/such/method" },
+    ],
+  ],
+  [
+    "everything",
+    () => [everything],
+    [
+      { method: "ping" },
+      callOf("echo", { message: 'line one\nline "two" \u2028 é' }),
+      callOf("get-sum", { a: 1.5, b: 2e3 }),
+      callOf("get-sum", { a: "x" }),
+      callOf("get-structured-content", { location: "New York" }),
+      callOf("get-annotated-message", { messageType: "error", includeImage: true }),
+      callOf("get-tiny-image"),
+      callOf("get-resource-links", { count: 3 }),
+      callOf("trigger-long-running-operation", { duration: 0.2, steps: 2 }),
+      { method: "prompts/list" },
+      { method: "prompts/get", params: { name: "simple-prompt" } },
+      { method: "resources/list" },
+      { method: "resources/templates/list" },
+      { method: "logging/setLevel", params: { level: "error" } },
+      { method: "resources/read", params: { uri: "no://such/resource" } },
+    ],
+  ],
+];
+
+test.each(small)(
+  "the lines of the server %s pass byte for byte while results are small",
+  async (_name, server, asked) => {
+    sandbox.write("file.txt", "some\r\ntext\n");
+    sandbox.write("image.png", Buffer.from([0x89, 0x50, 0x4e, 0x47, 1, 2, 3]));
+    const converse = async (command: readonly string[]): Promise<string[]> => {
+      const client = startLines(command);
+      await client.initialize("2025-06-18", "byte-for-byte");
+      const answers: string[] = [];
+      for (const { method, params } of asked) answers.push(await client.requestLine(method, params));
+      await client.end();
+      return answers;
+    };
+    const direct = await converse([process.execPath, ...server()]);
+    // What it tells of time changes from run to run: the second direct run shows which answers those are.
+    const again = await converse([process.execPath, ...server()]);
+    const through = await converse(wrapped(server()));
+    const stable = direct.map((line, index) => line === again[index]);
+    expect(stable.filter(Boolean).length).toBeGreaterThanOrEqual(asked.length - 1);
+    expect(through.filter((_, index) => stable[index])).toEqual(direct.filter((_, index) => stable[index]));
+  },
+);
+
+describe.each(officialClients.slice(0, 2))("%s", (_name, connect) => {
+  test("pages a large file of the filesystem server to its end", async () => {
+    const text = Array.from({ length: 3_000 }, (_, index) => `line ${index} of the file`).join("\n");
+    sandbox.write("large.txt", text);
+    const args = ["mcp", "wrap", "--per-tool", "2000", "--", process.execPath, filesystem, sandbox.cwd];
+    const client = await connect(sandbox, args);
+    opened.push(client.close);
+    const tools = await client.tools();
+    expect(tools.slice(-2).map(({ name }) => name)).toEqual(["next_page", "recall"]);
+    expect(tools.filter(({ outputSchema }) => outputSchema !== undefined)).toEqual([]);
+    const first = await client.call("read_text_file", { path: "large.txt" });
+    expect(JSON.parse(first.content[0]!.text)).toEqual(first.structuredContent);
+    const pages = await readPages(client, first);
+    expect(pages.length).toBeGreaterThan(3);
+    expect(joinItems(pages, "content_lines").join("\n")).toBe(text);
+    const id = /^r\d+/.exec(pages[0]!.continuation_token!)![0];
+    const again = await client.call("recall", { id, offset: 2_990 });
+    expect(again.structuredContent?.data.content_lines).toEqual(text.split("\n").slice(2_990));
+  });
+});
+
+test("our own server can be wrapped, also for a client without a handshake", async () => {
+  for (let index = 0; index < 60; index += 1) sandbox.write(`file-${index}.txt`, "text\n");
+  const [, connect] = officialClients[2]!;
+  const inner = [process.execPath, mainFile, "mcp", "--root", "."];
+  const client = await connect(sandbox, ["mcp", "wrap", "--per-tool", "600", "--", ...inner]);
+  opened.push(client.close);
+  expect((await client.tools()).slice(-2).map(({ name }) => name)).toEqual([
+    "plimsoll_next_page",
+    "plimsoll_recall",
+  ]);
+  const pages = await readPages(client, await client.call("project_files", {}), "plimsoll_next_page");
+  expect(pages.length).toBeGreaterThan(3);
+  expect(new Set(joinItems(pages, "files").map((file) => (file as { path: string }).path)).size).toBe(60);
+});
+
+test("progress reaches the client", async () => {
+  const client = startLines(wrapped([everything]));
+  await client.initialize();
+  const name = "trigger-long-running-operation";
+  const params = { name, arguments: { duration: 0.3, steps: 3 }, _meta: { progressToken: "p" } };
+  await client.request("tools/call", params);
+  expect(client.lines.filter((line) => line.includes("notifications/progress"))).toHaveLength(3);
+});
+
+test("a cancellation reaches the server", async () => {
+  const client = await startOdd();
+  const params = { name: "no answer", arguments: {} };
+  client.write(`${JSON.stringify({ jsonrpc: "2.0", id: 99, method: "tools/call", params })}\n`);
+  client.notify("notifications/cancelled", { requestId: 99 });
+  expect(await client.end()).toBe(0);
+  expect(client.stderr()).toBe("cancelled 99\n");
+});
+
+test("lists of structured results are paged by item", async () => {
+  const client = await startOdd(["--per-tool", "1000"]);
+  const pages = await readPages(client, await client.call("rows", { count: 300 }));
+  expect(pages.length).toBeGreaterThan(3);
+  expect(joinItems(pages, "rows")).toEqual(
+    Array.from({ length: 300 }, (_, index) => ({ index, name: `row ${index}` })),
+  );
+  expect(pages.every(({ kind, cut }) => kind === "rows" && cut === undefined)).toBe(true);
+});
+
+test("a wrapper that was killed between two pages goes on with them after it is started again", async () => {
+  const before = await startOdd(["--per-tool", "1000"]);
+  const first = await before.call("text", { count: 1_000 });
+  before.child.kill("SIGKILL");
+  await before.exit;
+  const after = await startOdd(["--per-tool", "1000"]);
+  const pages = await readPages(after, first);
+  expect(joinItems(pages, "lines").join("\n")).toBe("some words\n".repeat(1_000));
+});
+
+test("a server that has a tool of our name keeps it, and ours gets another", async () => {
+  const client = await startOdd(["--per-tool", "1000"]);
+  const { result } = await client.request("tools/list");
+  const { tools } = result as unknown as { tools: { name: string }[] };
+  expect(tools.slice(-3).map(({ name }) => name)).toEqual(["raw", "plimsoll_next_page", "recall"]);
+  expect((await client.call("next_page", { cursor: 1 })).content[0]?.text).toBe(
+    'the server\'s own: {"cursor":1}',
+  );
+  const first = await client.call("text", { count: 500 });
+  expect(joinItems(await readPages(client, first, "plimsoll_next_page"), "lines")).toHaveLength(501);
+});
+
+test("rules of the configuration are for tools of the server, too", async () => {
+  sandbox.write(".plimsoll/config.yaml", "session: { per_tool_call: 1000, tools: { rows: 20000 } }\n");
+  const client = await startOdd();
+  expect(dataOf(await client.call("text", { count: 1_000 })).truncated).toBe(true);
+  expect((await client.call("rows", { count: 300 })).structuredContent).toMatchObject({ kind: "rows" });
+});
+
+test("odd lines pass as they are, in both directions", async () => {
+  const client = await startOdd([], "garbage");
+  const lines = [
+    "",
+    " ",
+    "[1,2]",
+    "null",
+    '{"id":7}',
+    '{"id":7,"result":null}',
+    "}{",
+    '"\\ud800"',
+    "é".repeat(9),
+  ];
+  await client.call("raw", { lines });
+  expect(client.lines.slice(0, 3)).toEqual(["Welcome to the odd server!", "", "{not json}"]);
+  expect(client.lines.slice(4, -1)).toEqual(lines);
+  expect(await client.end()).toBe(5);
+});
+
+test("what the server writes on stderr comes out as it is", async () => {
+  const client = await startOdd();
+  await client.call("stderr", { text: "a word\nhalf a line" });
+  expect(await client.end()).toBe(0);
+  expect(client.stderr()).toBe("a word\nhalf a line");
+});
+
+test("a server that ends, ends the wrapper with its exit code and half a line", async () => {
+  const dying = await startOdd();
+  dying.call("die", { code: 42 }).catch(() => {});
+  expect(await dying.exit).toBe(42);
+  const partial = await startOdd();
+  let bytes = "";
+  partial.child.stdout.on("data", (text: string) => {
+    bytes += text;
+  });
+  partial.call("partial", {}).catch(() => {});
+  expect(await partial.exit).toBe(6);
+  expect(bytes).toBe('{"jsonrpc":"2.0","id":');
+});
+
+test("signals reach the server, and its end is the wrapper's", async () => {
+  const client = await startOdd();
+  client.child.kill("SIGTERM");
+  expect(await client.exit).toBe(33);
+  expect(client.stderr()).toContain("got SIGTERM");
+  const killed = startLines(plimsoll("mcp", "wrap", "--", "sh", "-c", "kill -9 $$"));
+  expect(await killed.exit).toBe(137);
+});
+
+test("a server that cannot be started is wrong usage", async () => {
+  const { code, stdout, stderr } = await sandbox.run(["mcp", "wrap", "--", "no-such-server-anywhere"]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain("the server no-such-server-anywhere cannot be started: it is not there");
+});
+
+test("a result of many megabytes becomes a page, and small ones still pass", async () => {
+  const megabytes = deep ? 100 : 10;
+  const client = await startOdd();
+  const count = Math.ceil((megabytes * 1_000_000) / "some words\n".length);
+  const data = dataOf(await client.call("text", { count }));
+  expect(data).toMatchObject({ total: count + 1, truncated: true, offset: 0 });
+  const token = data.continuation_token!.replace(/\d+$/, String(count - 10));
+  expect(dataOf(await client.call("next_page", { token })).lines).toEqual([
+    ...Array(10).fill("some words"),
+    "",
+  ]);
+  expect((await client.call("text", { count: 2 })).content[0]?.text).toBe("some words\nsome words\n");
+}, 120_000);
+
+test("calls at once are all answered", async () => {
+  mkdirSync(join(sandbox.cwd, "data"));
+  writeFileSync(join(sandbox.cwd, "data", "large.txt"), "some words\n".repeat(5_000));
+  const client = startLines(wrapped([filesystem, sandbox.cwd], ["--per-tool", "1000"]));
+  await client.initialize();
+  const count = deep ? 200 : 20;
+  const results = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      index % 2 === 0
+        ? client.call("read_text_file", { path: "data/large.txt" })
+        : client.call("list_directory", { path: "data" }),
+    ),
+  );
+  results.forEach((result, index) => {
+    if (index % 2 === 0) expect(dataOf(result).truncated).toBe(true);
+    else expect(result.content[0]?.text).toBe("[FILE] large.txt");
+  });
+});

@@ -1,0 +1,295 @@
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  connectLines,
+  joinItems,
+  type LineClient,
+  officialClients,
+  type PageData,
+  plimsoll,
+  readPages,
+  type TestClient,
+  type ToolResult,
+} from "./mcp-clients.ts";
+import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+const deep = process.env.PLIMSOLL_DEEP === "1";
+const fileCount = 300;
+/** In the order of the list. */
+const paths = Array.from(
+  { length: fileCount },
+  (_, index) => `src/file-${String(index).padStart(4, "0")}.txt`,
+);
+
+let sandbox: Sandbox;
+const opened: (() => unknown)[] = [];
+beforeEach(() => {
+  sandbox = createSandbox();
+  mkdirSync(join(sandbox.cwd, "src"));
+  for (const path of paths) writeFileSync(join(sandbox.cwd, path), `text of ${path}\n`);
+});
+afterEach(async () => {
+  for (const close of opened.splice(0)) await close();
+  sandbox.remove();
+});
+
+function start(args: readonly string[] = [], env: Record<string, string> = {}): LineClient {
+  const client = connectLines(plimsoll("mcp", ...args), { ...sandbox, env: { ...sandbox.env, ...env } });
+  opened.push(() => client.child.kill("SIGKILL"));
+  return client;
+}
+
+async function startReady(args: readonly string[] = [], name?: string): Promise<LineClient> {
+  const client = start(args);
+  await client.initialize(undefined, name);
+  return client;
+}
+
+const dataOf = ({ structuredContent }: ToolResult): PageData => structuredContent!.data;
+const pathsOf = (files: readonly unknown[]): string[] => files.map((file) => (file as { path: string }).path);
+
+describe.each(officialClients)("%s", (_name, connect) => {
+  const connected = async (args: readonly string[] = []): Promise<TestClient> => {
+    const client = await connect(sandbox, ["mcp", ...args]);
+    opened.push(client.close);
+    return client;
+  };
+
+  test("lists the tools, always the same", async () => {
+    const client = await connected();
+    const tools = await client.tools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      ...["project_files", "search_content", "read_file", "vcs_log", "vcs_diff", "vcs_status", "vcs_blame"],
+      ...["next_page", "recall", "budget_status"],
+    ]);
+    await client.call("project_files", {});
+    expect(await client.tools()).toEqual(tools);
+    const shown = tools.map(({ _meta, ...tool }) => JSON.stringify(tool, null, 2));
+    await expect(shown.join("\n")).toMatchFileSnapshot("golden/mcp-tools.txt");
+  });
+
+  test("pages through a large result to its end, the same in text and structured content", async () => {
+    const client = await connected(["--per-tool", "1000"]);
+    const first = await client.call("project_files", {});
+    expect(JSON.parse(first.content[0]!.text)).toEqual(first.structuredContent);
+    const pages = await readPages(client, first);
+    expect(pages.length).toBeGreaterThan(5);
+    expect(pathsOf(joinItems(pages, "files"))).toEqual(paths);
+  });
+
+  test("gets an error as an envelope", async () => {
+    const client = await connected();
+    const { isError, content, structuredContent } = await client.call("read_file", { path: "../secret" });
+    expect(isError).toBe(true);
+    expect(structuredContent?.status).toBe("error");
+    expect(JSON.parse(content[0]!.text)).toEqual(structuredContent);
+  });
+});
+
+test.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])(
+  "speaks revision %s, and pages to the end",
+  async (version) => {
+    const client = start(["--per-tool", "2000"]);
+    expect(await client.initialize(version)).toMatchObject({ protocolVersion: version });
+    const first = await client.call("project_files", {});
+    expect(pathsOf(joinItems(await readPages(client, first), "files"))).toEqual(paths);
+    expect(await client.end()).toBe(0);
+  },
+);
+
+test("a server that was killed between two pages goes on with them after it is started again", async () => {
+  const before = await startReady(["--per-tool", "1000"]);
+  const files = await before.call("project_files", {});
+  const { recent } = dataOf(await before.call("budget_status", {}));
+  const { id } = (recent as { id: string }[])[0]!;
+  const stored = await before.call("recall", { id, budget: 600 });
+  const tokens = [files, stored].map((result) => dataOf(result).continuation_token);
+  expect(tokens).toEqual([expect.stringMatching(/^offset:\d+$/), expect.stringMatching(/^r\d+:offset:\d+$/)]);
+  before.child.kill("SIGKILL");
+  expect(await before.exit).toBe("SIGKILL");
+
+  const after = await startReady(["--per-tool", "1000"]);
+  expect(pathsOf(joinItems(await readPages(after, files), "files"))).toEqual(paths);
+  const rest = await after.call("next_page", { token: tokens[1] });
+  expect(dataOf(rest)).toMatchObject({ offset: dataOf(stored).returned });
+  const status = await after.call("budget_status", {});
+  expect(dataOf(status).delivered).toBeGreaterThan(dataOf(files).returned);
+  expect(dataOf(status).calls).toBeGreaterThan(3);
+});
+
+test("the account of a client that went in good order is not that of the next, but its results can be recalled", async () => {
+  const first = await startReady();
+  const read = await first.call("read_file", { path: paths[0] });
+  const { recent } = dataOf(await first.call("budget_status", {}));
+  expect(await first.end()).toBe(0);
+
+  const second = await startReady();
+  const status = dataOf(await second.call("budget_status", {}));
+  expect(status).toMatchObject({ used: { tool_results: 0 }, recent: [] });
+  const { id } = (recent as { id: string }[])[0]!;
+  const again = dataOf(await second.call("recall", { id }));
+  expect(again.lines).toEqual(dataOf(read).lines);
+});
+
+test("budget_status tells what is used, and resets it", async () => {
+  const client = await startReady(["--total", "50000"]);
+  await client.call("project_files", {});
+  const { total_budget, used, summary, recent } = dataOf(await client.call("budget_status", {}));
+  expect(total_budget).toBe(50_000);
+  expect((used as { tool_results: number }).tool_results).toBeGreaterThan(1_000);
+  expect(summary).toMatch(/^Budget: \d+k\/50k remaining/);
+  expect(recent).toMatchObject([{ tool: "project_files", result: expect.stringContaining("Listed") }]);
+  const reset = dataOf(await client.call("budget_status", { reset: true }));
+  expect(reset).toMatchObject({ used: { tool_results: 0 } });
+});
+
+test("calls at once are all answered, each within its share", async () => {
+  const client = await startReady(["--per-tool", "1000"]);
+  const count = deep ? 200 : 30;
+  const results = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      index % 2 === 0
+        ? client.call("read_file", { path: paths[index] })
+        : client.call("project_files", { offset: index }),
+    ),
+  );
+  results.forEach((result, index) => {
+    const data = dataOf(result);
+    if (index % 2 === 0) expect(JSON.stringify(data)).toContain(`text of ${paths[index]}`);
+    else expect(pathsOf(data.files as unknown[])[0]).toBe(paths[index]);
+  });
+  const ids = dataOf(await client.call("budget_status", {})).calls;
+  expect(ids).toBe(count);
+});
+
+test("a call that is cancelled is not answered, and the next one is", async () => {
+  const client = await startReady();
+  const slow = { name: "search_content", arguments: { pattern: "(a+)+$", is_regex: true } };
+  client.write(`${JSON.stringify({ jsonrpc: "2.0", id: 900, method: "tools/call", params: slow })}\n`);
+  client.notify("notifications/cancelled", { requestId: 900, reason: "no longer wanted" });
+  expect(dataOf(await client.call("read_file", { path: paths[0] })).returned).toBeGreaterThan(0);
+  expect(await client.end()).toBe(0);
+  expect(client.lines.filter((line) => line.includes('"id":900'))).toEqual([]);
+});
+
+test("stdout is protocol only, whatever comes in, and what is wrong is told on stderr", async () => {
+  const client = start();
+  client.write("garbage\n{}\n[]\n\n42\n");
+  await client.initialize();
+  client.write(Buffer.from([0xff, 0xfe, 0x0a]));
+  client.write(`{"jsonrpc":"2.0","id":1000,"method":"nothing/like/it"}\n`);
+  await client.call("read_file", { path: paths[0] });
+  const unknown = await client.call("read_fil", {});
+  expect(unknown).toMatchObject({ isError: true, structuredContent: { error: { code: "unknown_tool" } } });
+  expect(await client.end()).toBe(0);
+  for (const line of client.lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
+  expect(client.lines.filter((line) => line.includes('"id":1000'))).toEqual([
+    expect.stringContaining('"code":-32601'),
+  ]);
+  expect(client.stderr()).toContain("a line on stdin is no JSON");
+});
+
+test("what was asked is answered when stdin ends right behind it", async () => {
+  const clientInfo = { name: "pipe", version: "1" };
+  const messages = [
+    { id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo } },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/call", params: { name: "read_file", arguments: { path: paths[0] } } },
+  ];
+  const input = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
+  const { code, stdout, stderr } = await sandbox.run(["mcp"], { input });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(
+    stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).id),
+  ).toEqual([1, 2]);
+});
+
+test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s ends the server in good order", async (signal) => {
+  const client = await startReady();
+  await client.call("read_file", { path: paths[0] });
+  client.child.kill(signal);
+  expect(await client.exit).toBe(0);
+  const next = await startReady();
+  const status = dataOf(await next.call("budget_status", {}));
+  expect(status).toMatchObject({ used: { tool_results: 0 }, recent: [] });
+});
+
+test("pages are smaller for a client that cuts earlier, unless told otherwise", async () => {
+  const length = async (name: string, args: readonly string[] = []): Promise<number> => {
+    const client = await startReady(args, name);
+    const { content } = await client.call("read_file", { path: "prose.txt" });
+    await client.end();
+    return content[0]!.text.length;
+  };
+  writeFileSync(join(sandbox.cwd, "prose.txt"), "These are some words that people know.\n".repeat(2_000));
+  const usual = await length("somebody");
+  expect(usual).toBeGreaterThan(15_000);
+  const codex = await length("codex-mcp-client");
+  expect(codex).toBeLessThan(12_000);
+  expect(codex).toBeGreaterThan(9_000);
+  expect(await length("codex-mcp-client", ["--page-characters", "50000"])).toBe(usual);
+});
+
+test("the configuration gives the budget, and the command line overrides it", async () => {
+  sandbox.write(
+    ".plimsoll/config.yaml",
+    "session: { total: 60000, per_tool_call: 2000, tools: { read_file: 900 } }\nstore: kept.db\ncounter: bytes/4\n",
+  );
+  const client = await startReady(["--per-tool", "1500"]);
+  const { total_budget, per_tool_budget } = dataOf(await client.call("budget_status", {}));
+  expect({ total_budget, per_tool_budget }).toEqual({ total_budget: 60_000, per_tool_budget: 1_500 });
+  writeFileSync(join(sandbox.cwd, "many.txt"), "some words\n".repeat(2_000));
+  const tokens = async (name: string, args: Record<string, unknown>): Promise<number> =>
+    Math.ceil((await client.call(name, args)).content[0]!.text.length / 4);
+  const [files, read] = [await tokens("project_files", {}), await tokens("read_file", { path: "many.txt" })];
+  expect([files > 1_200 && files <= 1_500, read > 700 && read <= 900]).toEqual([true, true]);
+  await client.end();
+  expect(existsSync(join(sandbox.cwd, "kept.db"))).toBe(true);
+});
+
+test("a session that is named goes on, also after an end in good order", async () => {
+  for (const calls of [1, 2]) {
+    const client = await startReady(["--session", "mine"]);
+    await client.call("read_file", { path: paths[0] });
+    expect(dataOf(await client.call("budget_status", {}))).toMatchObject({ session: "mine", calls });
+    await client.end();
+  }
+});
+
+test("a store that cannot be opened is an error that the model can read", async () => {
+  writeFileSync(join(sandbox.cwd, "no.db"), "this is no database, but a text of some length\n".repeat(100));
+  const client = await startReady(["--store", "no.db"]);
+  const result = await client.call("read_file", { path: paths[0] });
+  expect(result).toMatchObject({ isError: true, structuredContent: { error: { code: "store_corrupt" } } });
+});
+
+test("nothing outside the root is read", async () => {
+  sandbox.write("inner/file.txt", "inside\n");
+  symlinkSync(join(sandbox.cwd, paths[0]!), join(sandbox.cwd, "inner/link.txt"));
+  const client = await startReady(["--root", "inner"]);
+  expect(pathsOf(dataOf(await client.call("project_files", {})).files as unknown[])).toContain("file.txt");
+  for (const path of ["../src/file-0000.txt", join(sandbox.cwd, paths[0]!), "link.txt", "a\0b"]) {
+    const result = await client.call("read_file", { path });
+    expect(result).toMatchObject({ isError: true });
+    expect(result.content[0]?.text).not.toContain("text of");
+  }
+});
+
+test.each([
+  [["--root", "nowhere"], "--root nowhere is not there. Name the directory that the tools may read."],
+  [["--root", "src/file-0000.txt"], "is no directory"],
+  [["--total", "many"], '--total is "many". Use a whole number of at least 1000.'],
+  [["--per-tool", "10"], '--per-tool is "10". Use a whole number of at least 512.'],
+  [["serve", "extra"], 'unexpected argument "extra". See "plimsoll mcp --help".'],
+  [["--dry-run"], "--dry-run does not go with serve. It belongs to install and uninstall."],
+  [["wrap", "--http", "1"], "--http does not go with wrap. It belongs to serve."],
+  [["wrap"], "the server's command is missing"],
+])("%j is wrong usage", async (args, message) => {
+  const { code, stdout, stderr } = await sandbox.run(["mcp", ...args]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain(message);
+});
