@@ -38,6 +38,31 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/count.ts")).countCommand,
   },
   {
+    name: "trim",
+    summary: "trim a history to its model's window, so that its beginning stays cached",
+    load: async () => (await import("./commands/trim.ts")).trimCommand,
+  },
+  {
+    name: "validate",
+    summary: "tell what a provider would refuse in a request or a history",
+    load: async () => (await import("./commands/validate.ts")).validateCommand,
+  },
+  {
+    name: "replay",
+    summary: "tell what recorded sessions would have cost with each way of trimming them",
+    load: async () => (await import("./commands/replay.ts")).replayCommand,
+  },
+  {
+    name: "mcp",
+    summary: "serve budgeted tools to an AI tool, or put a budget on another MCP server",
+    load: async () => (await import("./commands/mcp.ts")).mcpCommand,
+  },
+  {
+    name: "session",
+    summary: "show the sessions of tools: their ledgers, work logs and largest results",
+    load: async () => (await import("./commands/session.ts")).sessionCommand,
+  },
+  {
     name: "config",
     summary: "show the effective configuration and where each value comes from",
     load: async () => (await import("./commands/config.ts")).configCommand,

@@ -40,7 +40,8 @@ async function completeInFish(line: string): Promise<string[]> {
 describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => {
   test("commands, options and arguments complete", async () => {
     expect(await completeInBash("plimsoll ")).toEqual([
-      ...["init", "inject", "packs", "notes", "sync", "audit", "count", "config", "completion"],
+      ...["init", "inject", "packs", "notes", "sync", "audit", "count"],
+      ...["trim", "validate", "replay", "mcp", "session", "config", "completion"],
       "help",
     ]);
     expect(await completeInBash("plimsoll --json cou")).toEqual(["count"]);
@@ -48,6 +49,8 @@ describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => 
     expect(await completeInBash("plimsoll count --c")).toEqual(["--counter"]);
     expect(await completeInBash("plimsoll config --c")).toEqual([]);
     expect(await completeInBash("plimsoll completion ")).toEqual(["bash", "zsh", "fish"]);
+    expect(await completeInBash("plimsoll trim --policy r")).toEqual(["rfc", "rfc-headroom"]);
+    expect(await completeInBash("plimsoll mcp un")).toEqual(["uninstall"]);
     expect(await completeInBash("plimsoll count con")).toEqual([]);
   });
 

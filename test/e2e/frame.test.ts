@@ -32,7 +32,7 @@ test("without a command the help is the result, and no failure", async () => {
 test("the help of the program and of every command is as pinned, and has examples", async () => {
   const program = await sandbox.run(["--help"]);
   await expect(program.stdout).toMatchFileSnapshot("golden/help.txt");
-  for (const command of ["inject", "count", "config", "completion"]) {
+  for (const command of ["inject", "count", "mcp", "config", "completion"]) {
     expect(program.stdout).toContain(command);
     const help = await sandbox.run([command, "--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
@@ -51,8 +51,8 @@ test.each([
   [["cuont"], 'unknown command "cuont". Did you mean "count"?'],
   [["hepl"], 'unknown command "hepl". Did you mean "help"?'],
   [
-    ["deploy"],
-    expect.stringMatching(/^unknown command "deploy"\. Commands are .*count, config, completion\.$/),
+    ["wibble"],
+    expect.stringMatching(/^unknown command "wibble"\. Commands are .*validate.* config, completion\.$/),
   ],
   [["help", "cuont"], 'unknown command "cuont". Did you mean "count"?'],
   [["--jsno", "count"], 'unknown option "--jsno". Did you mean "--json"?'],

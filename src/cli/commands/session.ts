@@ -1,0 +1,20 @@
+import type { CommandGroup } from "../command.ts";
+
+export const sessionCommand: CommandGroup = {
+  subcommands: [
+    {
+      name: "list",
+      summary: "list the sessions in the store, latest first",
+      load: async () => (await import("../session/list.ts")).listCommand,
+    },
+    {
+      name: "show",
+      summary: "show one session: its ledger, its work log, what was evicted, its largest results",
+      load: async () => (await import("../session/show.ts")).showCommand,
+    },
+  ],
+  examples: [
+    { line: "plimsoll session list", meaning: "which sessions there are" },
+    { line: "plimsoll session show", meaning: "how the latest one stands" },
+  ],
+};

@@ -1,0 +1,44 @@
+import { listSessions, type SessionLine } from "../../session/index.ts";
+import { printable } from "../../text/index.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { shownPath } from "../inject/prepare.ts";
+import type { Style } from "../output.ts";
+import { formatNumber, renderTable } from "../table.ts";
+import { shownTime } from "./entry-lines.ts";
+import { storeOptions, withSessions } from "./open-sessions.ts";
+
+export const listCommand: Command = defineCommand({
+  options: storeOptions,
+  details: `A session is one agent run: what "plimsoll mcp" serves from one directory, or what a program runs over the same store.
+Remaining are the tokens of its total that system text, history and current tool results leave.`,
+  examples: [
+    { line: "plimsoll session list", meaning: "which sessions there are" },
+    { line: "plimsoll session list --store state.db", meaning: "in a store of one's own" },
+    { line: "plimsoll session list --json | jq -r '.[].id'", meaning: "for programs" },
+  ],
+  async run(call) {
+    const { file, result: sessions = [] } = await withSessions(call, listSessions);
+    if (sessions.length === 0) call.output.note(noSession(shownPath(file, call.cwd, call.env)).join(". "));
+    return { json: sessions, text: renderList(sessions, call.output.style) };
+  },
+});
+
+/** Whether the file is missing or holds none is the same to whoever looks for a session. */
+export function noSession(file: string): [message: string, hint: string] {
+  return [`there is no session in ${file} yet`, 'One begins with the first tool call of "plimsoll mcp".'];
+}
+
+function renderList(sessions: readonly SessionLine[], style: Style): string {
+  if (sessions.length === 0) return "";
+  const rows = sessions.map(({ id, started, calls, remaining }) => [
+    printable(id),
+    shownTime(started),
+    formatNumber(calls),
+    formatNumber(remaining),
+  ]);
+  const [header = "", ...lines] = renderTable(
+    [["session", "started", "calls", "remaining"], ...rows],
+    ["left", "left", "right", "right"],
+  );
+  return [style.dim(header), ...lines].join("\n");
+}
