@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { FormatName } from "../messages/index.ts";
 import { createCounter } from "../tokens/index.ts";
+import { exchange, exchanges } from "./exchanges.contract.ts";
 import { createTrimmer } from "./trimmer.ts";
 
 const counter = await createCounter("bytes/4");
@@ -77,5 +78,18 @@ it("an overflow speaks of a part in the terms of its format", async () => {
     "messages[1]",
     "messages[2]",
     "messages[0].content[0]",
+  ]);
+});
+
+it("an overflow names nothing that is gone as a whole", async () => {
+  const [question, call, result] = [
+    { role: "user", content: text(6_000) },
+    ...exchange(0, { input: 40_000, said: text(9_000) }),
+  ];
+  const messages = [question!, call!, result!, ...exchanges(6)];
+  const overflow = await overflowOf(messages, "anthropic", []);
+  expect(overflow?.largest.slice(0, 2).map(({ path }) => path)).toEqual([
+    "messages[2].content[1]",
+    "messages[0]",
   ]);
 });

@@ -1,6 +1,5 @@
 /** Why a request cannot be made to fit. */
 import type { CountedPart, MessageLens } from "../messages/index.ts";
-import { wholeMessage } from "./draft.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 
 export interface Excess {
@@ -31,7 +30,7 @@ export function describeOverflow(
 ): Overflow {
   const largest: Place[] = [];
   for (const [index, { original, decisions, sent }] of messages.entries()) {
-    if (sent === undefined || decisions.has(wholeMessage)) continue;
+    if (sent === undefined) continue;
     for (const [part, { tokens }] of original.parts.entries()) {
       if (decisions.has(part) || tokens <= (largest[named - 1]?.tokens ?? 0)) continue;
       insert(largest, { index, part, tokens });

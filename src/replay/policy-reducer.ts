@@ -43,13 +43,13 @@ export async function createPolicyReducer(
     return (messages) => ({ messages, isEpoch: false, keptShare: 1, breakpoints: [] });
   }
   const { system, tools, format, counter, model, frameTokens } = session;
-  const { reserve, prefixTokens, keep, threshold } = options;
+  const { reserve, prefixTokens, keep } = options;
+  const isRfc = policy === "rfc" || policy === "rfc-headroom";
+  const threshold = isRfc ? options.threshold : undefined;
   const trimmer = await createTrimmer({
     ...{ contextWindow: window, policy, reserve, prefixTokens, keep, threshold },
     ...{ format, counter, model, sealed: "readable" },
   });
-  // The RFC sets no marker of its own.
-  const hasMarkers = policy !== "rfc" && policy !== "rfc-headroom";
   return (messages, call) => {
     const { stats, isEpoch, ...reduction } = trimmer.reduce({ messages, system, tools }, call);
     const [before, kept] = [stats.before - frameTokens, stats.kept - frameTokens];
@@ -57,7 +57,8 @@ export async function createPolicyReducer(
       messages: reduction.messages,
       isEpoch,
       keptShare: before > 0 ? kept / before : 1,
-      breakpoints: hasMarkers ? reduction.breakpoints : [],
+      // The RFC sets no marker of its own.
+      breakpoints: isRfc ? [] : reduction.breakpoints,
     };
   };
 }

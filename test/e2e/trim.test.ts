@@ -208,6 +208,9 @@ test("policy, threshold, keep and reserve come from the configuration", async ()
   const asked = ["--policy", "rfc-headroom", "--threshold", "0.9", "--reserve", "0", "--keep", "0"];
   const { stdout: other } = await trim(history, "--window", "1000", "--json", ...asked);
   expect(JSON.parse(other)).toMatchObject({ policy: "rfc-headroom", stats: { threshold: 900 } });
+  // The share is the rfc policies': beside another one it has no effect.
+  const { stdout: frugal } = await trim(history, "--window", "1000", "--json", "--policy", "frugal");
+  expect(JSON.parse(frugal)).toMatchObject({ policy: "frugal", stats: { threshold: 776 } });
   sandbox.write(".plimsoll/config.yaml", "history: { policy: none }\n");
   const none = await trim(history, ...tight);
   expect(none).toMatchObject({ code: 2, stdout: "" });

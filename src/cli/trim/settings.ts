@@ -16,7 +16,8 @@ export interface TrimSettings {
   readonly reserve: number;
   readonly prefixTokens: number;
   readonly keep: number;
-  readonly threshold: number;
+  /** Of the rfc policies; the others have none. */
+  readonly threshold: number | undefined;
 }
 
 export interface TrimFlags {
@@ -54,7 +55,7 @@ export function readSettings({ options }: Pick<TrimCall, "options">, { history }
     reserve: whole("reserve") ?? history.reserve,
     prefixTokens: whole("prefix-tokens") ?? 0,
     keep: whole("keep") ?? history.keep,
-    threshold: options.threshold === undefined ? history.threshold : readThreshold(options.threshold, policy),
+    threshold: chooseThreshold(options.threshold, policy, history.threshold),
   };
   checkWindow(settings.contextWindow, settings);
   return settings;
@@ -76,6 +77,16 @@ function choosePolicy(asked: string | undefined, configured: string): PolicyName
       hint: `Choose one with --policy: ${policyNames.join(", ")}.`,
     },
   );
+}
+
+/** The configuration's share is for the policies that have one, whatever the policy of this run is. */
+function chooseThreshold(
+  value: string | undefined,
+  policy: PolicyName,
+  configured: number,
+): number | undefined {
+  if (value !== undefined) return readThreshold(value, policy);
+  return isRfc(policy) ? configured : undefined;
 }
 
 function readThreshold(value: string, policy: PolicyName): number {

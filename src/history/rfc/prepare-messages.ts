@@ -15,9 +15,9 @@ export function createPreparation(): (messages: readonly object[], lens: Message
     joined.length = starts[from] ?? 0;
     starts.length = state.places.length = from;
     for (let index = same; index < messages.length; index++) {
-      const known = index < settled ? prepared[index] : undefined;
-      prepared[index] =
-        prepareAgain(messages[index] as object, known) ?? prepareOne(messages[index] as object, index, lens);
+      const source = messages[index] as object;
+      if (index >= settled || !followOne(prepared[index] as Prepared, source))
+        prepared[index] = prepareOne(source, index, lens);
     }
     prepared.length = messages.length;
     joinRuns(state, lens);
@@ -46,8 +46,8 @@ interface State {
 }
 
 interface Prepared {
-  readonly source: object;
-  readonly message: object;
+  source: object;
+  message: object;
   readonly role: CountedMessage["role"];
 }
 
@@ -64,13 +64,12 @@ function followSame(state: State, messages: readonly object[], settled: number):
   while (index < settled && prepared[index]?.source === messages[index]) index++;
   for (; index < settled; index++) {
     const known = prepared[index] as Prepared;
-    const again = prepareAgain(messages[index] as object, known);
-    if (again === undefined) break;
-    prepared[index] = again;
+    const { message } = known;
+    if (!followOne(known, messages[index] as object)) break;
     const place = places[index] ?? -1;
-    if (joined[place] !== known.message) continue;
-    joined[place] = again.message;
-    found[place] = known.message;
+    if (joined[place] !== message) continue;
+    joined[place] = known.message;
+    found[place] = message;
   }
   return index;
 }
@@ -83,11 +82,13 @@ function firstOfRun(starts: readonly number[], count: number): number {
   return first;
 }
 
-/** The same content as another object. */
-function prepareAgain(source: object, known: Prepared | undefined): Prepared | undefined {
-  if (known === undefined || source === known.source) return known;
-  if (!isSameJson(known.source, source)) return undefined;
-  return { source, message: known.message === known.source ? source : known.message, role: known.role };
+/** Takes the same content as another object; in place, since a history that is parsed anew has thousands of these. */
+function followOne(known: Prepared, source: object): boolean {
+  if (known.source === source) return true;
+  if (!isSameJson(known.source, source)) return false;
+  if (known.message === known.source) known.message = source;
+  known.source = source;
+  return true;
 }
 
 function prepareOne(source: object, index: number, lens: MessageLens): Prepared {
