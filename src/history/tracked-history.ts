@@ -31,14 +31,12 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
   readonly collapsed: number;
   readonly totals: Readonly<Totals>;
   /** Takes the history of a call. What differs from the last one, and all behind it, is read anew. Gives the number of messages
-   *  that are as they were. `equals` has, by index, objects of the last call that are known to have the same content. */
-  follow(messages: readonly object[], equals?: Equals): number;
+   *  that are as they were. */
+  follow(messages: readonly object[]): number;
   /** Puts entries into force that were just decided. */
   apply(entries: readonly LedgerEntry[]): void;
   moveBoundary(to: Boundary): void;
 }
-
-type Equals = readonly (object | undefined)[];
 
 const start: Boundary = { boundary: 0, collapsed: 0 };
 
@@ -68,8 +66,8 @@ export function createTrackedHistory(lens: MessageLens, ledger: LedgerIndex): Tr
     get collapsed() {
       return state.at.collapsed;
     },
-    follow(messages, equals = []) {
-      rewind(state, countUnchanged(state, messages, equals));
+    follow(messages) {
+      rewind(state, countUnchanged(state, messages));
       const unchanged = Math.min(state.followed, tracked.length);
       for (let index = tracked.length; index < messages.length; index++)
         append(state, messages[index] as object);
@@ -100,7 +98,7 @@ interface State {
 }
 
 /** How many messages from the beginning are as they were, be it as other objects, which are then the ones to send. */
-function countUnchanged(state: State, messages: readonly object[], equals: Equals): number {
+function countUnchanged(state: State, messages: readonly object[]): number {
   const { sources } = state;
   const common = Math.min(messages.length, sources.length);
   const settled = common - rehashed;
@@ -109,15 +107,15 @@ function countUnchanged(state: State, messages: readonly object[], equals: Equal
   for (; index < common; index++) {
     const source = messages[index] as object;
     // The newest may have been edited in place, also inside of an object that is new: of these only the hash is what it was.
-    const isSame = index < settled && isSameAs(sources[index] as object, source, equals[index]);
+    const isSame = index < settled && isSameAs(sources[index] as object, source);
     if (isSame) replaceSource(state, index, source);
     else if (!hasSameHash(state, index, source)) return index;
   }
   return common;
 }
 
-function isSameAs(known: object, source: object, equal: object | undefined): boolean {
-  return known === source || known === equal || isSameJson(known, source);
+function isSameAs(known: object, source: object): boolean {
+  return known === source || isSameJson(known, source);
 }
 
 function hasSameHash(state: State, index: number, source: object): boolean {

@@ -6,7 +6,6 @@ import type { LedgerIndex } from "./ledger.ts";
 import type { MessageBudget } from "./message-budget.ts";
 import { describeOverflow, type Overflow } from "./overflow.ts";
 import type { Policy } from "./policies/policy.ts";
-import { equalsOf } from "./rfc/prepare-messages.ts";
 import { createTrackedHistory, type TrackedHistory, type TrackedMessage } from "./tracked-history.ts";
 import type { RequestParts } from "./trim-request.ts";
 import type { TrimmerSettings } from "./trimmer-options.ts";
@@ -61,7 +60,7 @@ export function trim(state: TrimState, request: RequestParts, { isCold = false }
   const { policy, ledger, budget } = state;
   const { lens, history } = openHistory(state, request);
   const prepared = policy.prepare?.(request.messages, lens) ?? request.messages;
-  const unchanged = history.follow(prepared, equalsOf(prepared));
+  const unchanged = history.follow(prepared);
   state.isSettled ||= isSettled(lens, history.messages.slice(unchanged));
   const allowed = budget.forRequest({ system: request.system, tools: request.tools, format: lens.format });
   const frame = prepared.length === 0 ? 0 : lens.requestTokens;

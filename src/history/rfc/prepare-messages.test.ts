@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createMessageLens } from "../../messages/index.ts";
 import { createCounter } from "../../tokens/index.ts";
-import { createPreparation, equalsOf } from "./prepare-messages.ts";
+import { createPreparation } from "./prepare-messages.ts";
 
 const counter = await createCounter("bytes/4");
 const lens = createMessageLens([], { counter, format: "anthropic" });
@@ -25,7 +25,7 @@ it("tags that are put into one of the newest messages in place go, however many 
   expect(prepare(messages, lens)[4]).toEqual(said("user", "two"));
 });
 
-it("what is parsed anew is told to be equal to what came before, and merged messages stay the same objects", () => {
+it("what is parsed anew is sent as the new objects, and merged messages stay the same objects", () => {
   const prepare = createPreparation();
   const messages = [
     ...talk(3),
@@ -40,8 +40,6 @@ it("what is parsed anew is told to be equal to what came before, and merged mess
   expect(joined).toEqual(before);
   expect(joined[6]).toBe(before[6]);
   expect(joined[5]).toBe(again[5]);
-  expect(equalsOf(joined).slice(0, 6)).toEqual(before.slice(0, 6));
-  for (const index of [0, 5, 7, 10]) expect(equalsOf(joined)[index]).toBe(before[index]);
 });
 
 it("a change in the middle, a shorter history and a broken one leave nothing wrong behind", () => {

@@ -25,13 +25,6 @@ export function createPreparation(): (messages: readonly object[], lens: Message
   };
 }
 
-/** By index in a prepared list, the message of the call before that it was found to be equal to: nobody has to compare them again. */
-export function equalsOf(joined: readonly object[]): readonly (object | undefined)[] {
-  return equals.get(joined) ?? [];
-}
-
-const equals = new WeakMap<readonly object[], (object | undefined)[]>();
-
 // Clients do edit their newest messages in place: those that were the newest on the call before are looked at again.
 const edited = 8;
 
@@ -58,8 +51,6 @@ function startWith(lens: MessageLens | undefined): State {
 /** How many messages from the beginning are as they were, be it as other objects, which then take the place of the former ones. */
 function followSame(state: State, messages: readonly object[], settled: number): number {
   const { prepared, places, joined } = state;
-  const found: (object | undefined)[] = [];
-  equals.set(joined, found);
   let index = 0;
   while (index < settled && prepared[index]?.source === messages[index]) index++;
   for (; index < settled; index++) {
@@ -67,9 +58,7 @@ function followSame(state: State, messages: readonly object[], settled: number):
     const { message } = known;
     if (!followOne(known, messages[index] as object)) break;
     const place = places[index] ?? -1;
-    if (joined[place] !== message) continue;
-    joined[place] = known.message;
-    found[place] = message;
+    if (joined[place] === message) joined[place] = known.message;
   }
   return index;
 }
