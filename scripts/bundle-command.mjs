@@ -6,7 +6,7 @@ import { rolldown } from "rolldown";
 
 /** What few commands need, or what works when it is loaded (tables, built-in modules of Node): it stays in files of its own. */
 const seldom =
-  /\/(tokens\/(estimate|exact|pretoken)|text\/html|adapters\/(audit|clips|mcp-wire)|packs\/lint|cli\/(packs|completion|replay|trim|session|mcp|commands\/(replay|trim|validate|session|mcp))|workspace\/sync|messages\/(formats|normalise|validate)|dist\/(history|billing|replay|budget|session|tools|mcp|store)\/)/;
+  /\/(tokens\/(estimate|exact|pretoken)|text\/(html|json)|adapters\/(audit|clips|mcp-wire)|packs\/lint|cli\/(packs|completion|replay|trim|session|mcp|commands\/(replay|trim|validate|session|mcp))|workspace\/sync|messages\/(formats|normalise|validate)|dist\/(history|billing|replay|budget|session|tools|mcp|store)\/)/;
 
 export async function bundleCommand(dist) {
   const main = join(dist, "cli/main.js");

@@ -15,6 +15,17 @@ export {
 } from "./fetched/fetch-markers.ts";
 export { fitForeignText } from "./fetched/fit-foreign-text.ts";
 export { truncateBytes } from "./fetched/truncate-bytes.ts";
+export {
+  applyEdits,
+  elementsOf,
+  hasLongNumbers,
+  type JsonEdit,
+  type JsonMember,
+  type JsonRange,
+  memberOf,
+  membersOf,
+  valuesFrom,
+} from "./json/json-text.ts";
 export { type Line, type LineKind, scanLines } from "./markdown/fences.ts";
 export { toPlainProse } from "./markdown/plain-prose.ts";
 export {

@@ -1,5 +1,5 @@
+import { type JsonRange, memberOf, valuesFrom } from "../../text/index.ts";
 import type { MessagesInput } from "../messages-input.ts";
-import { memberRange, type Range, valueRanges } from "./json-ranges.ts";
 
 export interface RewriteInput extends Pick<MessagesInput, "source" | "key"> {
   readonly messages: readonly object[];
@@ -14,10 +14,11 @@ export function rewriteMessages(input: RewriteInput, sent: readonly object[]): s
     sent.length === messages.length && sent.every((message, index) => message === messages[index]);
   if (isSame) return text;
   if (source.isLines) return rewriteLines(input, sent);
-  const list = key === undefined ? { start: text.indexOf("["), end: text.length } : memberRange(text, key)!;
+  const list =
+    key === undefined ? { start: text.indexOf("["), end: text.length } : memberOf(text, 0, key)!.value;
   // One text stood for the messages.
   if (text[list.start] !== "[") return replaceRange(text, list, JSON.stringify(sent));
-  const ranges = valueRanges(text, list.start + 1);
+  const ranges = valuesFrom(text, list.start + 1);
   const [first, last] = [ranges[0], ranges.at(-1)];
   if (first === undefined || last === undefined) return text;
   const style = styleOf(text, { ranges, list, depth: key === undefined ? 1 : 2 });
@@ -33,7 +34,7 @@ export function rewriteMessages(input: RewriteInput, sent: readonly object[]): s
 
 /** The line about the transcript, where there is one, stays in front. */
 function rewriteLines({ source: { text }, messages }: RewriteInput, sent: readonly object[]): string {
-  const ranges = valueRanges(text, 0);
+  const ranges = valuesFrom(text, 0);
   const about = ranges.slice(0, ranges.length - messages.length);
   const sources = new Map(messages.map((message, index) => [message, ranges[about.length + index]!]));
   const lines = sent.map((message) => {
@@ -51,7 +52,7 @@ interface Style {
 /** How a message that is not in the text is written there: over several lines only where others are. */
 function styleOf(
   text: string,
-  { ranges, list, depth }: { ranges: readonly Range[]; list: Range; depth: number },
+  { ranges, list, depth }: { ranges: readonly JsonRange[]; list: JsonRange; depth: number },
 ): Style {
   const lead = text.slice(list.start + 1, ranges[0]!.start);
   const separator = ranges.length > 1 ? between(text, ranges, 1) : `,${lead}`;
@@ -66,14 +67,14 @@ function styleOf(
   };
 }
 
-function between(text: string, ranges: readonly Range[], index: number): string {
+function between(text: string, ranges: readonly JsonRange[], index: number): string {
   return text.slice(ranges[index - 1]!.end, ranges[index]!.start);
 }
 
-function textAt(text: string, { start, end }: Range): string {
+function textAt(text: string, { start, end }: JsonRange): string {
   return text.slice(start, end);
 }
 
-function replaceRange(text: string, { start, end }: Range, replacement: string): string {
+function replaceRange(text: string, { start, end }: JsonRange, replacement: string): string {
   return `${text.slice(0, start)}${replacement}${text.slice(end)}`;
 }

@@ -1,7 +1,8 @@
 /** What a tool of another server gave, as items that can be paged: the elements of its largest list, or the lines of its largest text.
  *  All else stands in the fields. */
+
+import { hasLongNumbers } from "../../text/index.ts";
 import { isObject, type RpcObject } from "../lines/rpc-message.ts";
-import { hasLongNumbers } from "./json-text.ts";
 
 export interface ItemizedResult {
   readonly fields: RpcObject;

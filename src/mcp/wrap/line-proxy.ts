@@ -1,8 +1,9 @@
 /** The lines of a client and of its server, on their way through. All pass as they came, but for lists of tools, which get ours,
  *  results that are too large, which become pages, and calls of our tools, which never reach the server. */
+
+import { applyEdits, elementsOf } from "../../text/index.ts";
 import { clientNameOf, idKey, type ParsedLine, parseLine, type RpcMessage } from "../lines/rpc-message.ts";
 import { createBackground } from "./background.ts";
-import { applyEdits, elementsOf } from "./json-text.ts";
 import { argsOf, createOwnCalls } from "./own-calls.ts";
 import { createOwnTools } from "./own-tools.ts";
 import { type Paging, pageResult, type ResultCall } from "./page-result.ts";

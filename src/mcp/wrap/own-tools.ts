@@ -1,6 +1,13 @@
+import {
+  applyEdits,
+  elementsOf,
+  type JsonEdit,
+  type JsonMember,
+  memberOf,
+  membersOf,
+} from "../../text/index.ts";
 import { isObject, type RpcObject } from "../lines/rpc-message.ts";
 import { nextPageTool, type PageTool, recallTool } from "../page-tools.ts";
-import { applyEdits, type Edit, elementsOf, type Member, memberOf, membersOf } from "./json-text.ts";
 
 /** The tools that a wrapped server gets in addition, under names that it does not have itself. */
 export interface OwnTools {
@@ -52,7 +59,7 @@ function editList(message: string, added: readonly string[]): string {
 }
 
 /** A page does not have the form that a tool promises for its structured results, and clients refuse what breaks the promise. */
-function withoutOutputSchema(members: readonly Member[]): Edit[] {
+function withoutOutputSchema(members: readonly JsonMember[]): JsonEdit[] {
   const at = members.findIndex(({ name }) => name === "outputSchema");
   const found = members[at];
   if (found === undefined) return [];

@@ -1,9 +1,9 @@
 import type { Delivered, PageLimit, Session } from "../../session/index.ts";
+import { applyEdits, type JsonEdit, type JsonRange, memberOf, membersOf } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { RpcObject } from "../lines/rpc-message.ts";
 import type { Background } from "./background.ts";
 import { blocksOf, isMedia, itemizeResult, textOf } from "./itemize-result.ts";
-import { applyEdits, type Edit, memberOf, membersOf, type Range } from "./json-text.ts";
 
 export interface Paging {
   readonly session: Session;
@@ -38,7 +38,7 @@ export async function pageResult(
   const { envelope, text } = await deliver();
   if (envelope.status === "error") return message;
   const media = blocksOf(result).filter(isMedia);
-  const edits: Edit[] = [];
+  const edits: JsonEdit[] = [];
   if (places.content !== undefined) {
     edits.push({ ...places.content, text: JSON.stringify([{ type: "text", text }, ...media]) });
   }
@@ -48,14 +48,15 @@ export async function pageResult(
 }
 
 interface Places {
-  readonly content: Range | undefined;
-  readonly structured: Range | undefined;
+  readonly content: JsonRange | undefined;
+  readonly structured: JsonRange | undefined;
   readonly structuredText: string | undefined;
 }
 
 function locate(message: string, { structuredContent }: RpcObject): Places {
   const members = membersOf(message, memberOf(message, 0, "result")!.value.start);
-  const find = (name: string): Range | undefined => members.findLast((member) => member.name === name)?.value;
+  const find = (name: string): JsonRange | undefined =>
+    members.findLast((member) => member.name === name)?.value;
   const content = find("content");
   const hasData = typeof structuredContent === "object" && structuredContent !== null;
   const structured = hasData ? find("structuredContent") : undefined;

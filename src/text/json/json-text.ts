@@ -1,22 +1,22 @@
-/** Edits a text of JSON in place: JSON.parse and JSON.stringify would round long numbers, and all that is not meant would change as
- *  well. The text must have been parsed before: mistakes are not looked for. */
-export interface Range {
+/** Where values stand in a text of JSON, and edits in place: JSON.parse and JSON.stringify would round long numbers, and all that is
+ *  not meant would change as well. The text must have been parsed before: mistakes are not looked for. */
+export interface JsonRange {
   readonly start: number;
   readonly end: number;
 }
 
-export interface Member extends Range {
+export interface JsonMember extends JsonRange {
   readonly name: string;
-  readonly value: Range;
+  readonly value: JsonRange;
 }
 
-export interface Edit extends Range {
+export interface JsonEdit extends JsonRange {
   readonly text: string;
 }
 
 /** The members of the object that begins at or behind `start`. */
-export function membersOf(text: string, start: number): Member[] {
-  const members: Member[] = [];
+export function membersOf(text: string, start: number): JsonMember[] {
+  const members: JsonMember[] = [];
   for (let at = skip(text, text.indexOf("{", start) + 1); text[at] === '"'; ) {
     const nameEnd = stringEnd(text, at);
     const valueStart = skip(text, nameEnd);
@@ -29,23 +29,28 @@ export function membersOf(text: string, start: number): Member[] {
 }
 
 /** The last one of that name, as JSON.parse has it. */
-export function memberOf(text: string, start: number, name: string): Member | undefined {
+export function memberOf(text: string, start: number, name: string): JsonMember | undefined {
   return membersOf(text, start).findLast((member) => member.name === name);
 }
 
 /** The elements of the list that begins at or behind `start`. */
-export function elementsOf(text: string, start: number): Range[] {
-  const elements: Range[] = [];
-  for (let at = skip(text, text.indexOf("[", start) + 1); text[at] !== "]"; ) {
+export function elementsOf(text: string, start: number): JsonRange[] {
+  return valuesFrom(text, text.indexOf("[", start) + 1);
+}
+
+/** The values in a row from `start` on: the elements of a list whose bracket is just before it, or JSON Lines. */
+export function valuesFrom(text: string, start: number): JsonRange[] {
+  const values: JsonRange[] = [];
+  for (let at = skip(text, start); ; ) {
     const end = valueEnd(text, at);
-    elements.push({ start: at, end });
+    if (end === at) return values;
+    values.push({ start: at, end });
     at = skip(text, end);
   }
-  return elements;
 }
 
 /** Edits do not overlap. */
-export function applyEdits(text: string, edits: readonly Edit[]): string {
+export function applyEdits(text: string, edits: readonly JsonEdit[]): string {
   const parts: string[] = [];
   let at = 0;
   for (const edit of [...edits].sort((left, right) => left.start - right.start)) {
@@ -87,6 +92,7 @@ function skip(text: string, start: number): number {
   return endOf(filler, text, start);
 }
 
+/** `start` itself where no value begins. */
 function valueEnd(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === quote) return stringEnd(text, start);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyEdits, elementsOf, hasLongNumbers, memberOf, membersOf } from "./json-text.ts";
+import { applyEdits, elementsOf, hasLongNumbers, memberOf, membersOf, valuesFrom } from "./json-text.ts";
 
 const layouts = fc.constantFrom(undefined, 1, "\t", "\n \r\n");
 
@@ -61,4 +61,59 @@ test.each([
   ["{}", false],
 ])("%s has numbers that would be rounded: %s", (text, expected) => {
   expect(hasLongNumbers(text)).toBe(expected);
+});
+
+const runs = { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 200 };
+const spaces = fc.constantFrom("", " ", "\n", "\r\n\t", "  ");
+const written = fc.tuple(fc.jsonValue(), fc.constantFrom(undefined, 1, "\t")).map(([value, indent]) => {
+  return JSON.stringify(value, null, indent);
+});
+
+test("the elements of any array are found as they are written", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(spaces, written, spaces)), spaces, (elements, around) => {
+      const inside = elements.map((parts) => parts.join("")).join(",");
+      const text = `${around}[${inside}${elements.length === 0 ? around : ""}]${around}`;
+      const found = valuesFrom(text, text.indexOf("[") + 1);
+      expect(found.map(({ start, end }) => text.slice(start, end))).toEqual(
+        elements.map(([, value]) => value),
+      );
+    }),
+    runs,
+  );
+});
+
+test("the member that JSON.parse takes is found, whatever stands around it", () => {
+  const names = fc.constantFrom("messages", "input", "a", 'b"', "\\");
+  fc.assert(
+    fc.property(fc.array(fc.tuple(names, written)), spaces, (members, space) => {
+      const inside = members.map(([name, value]) => `${JSON.stringify(name)}${space}:${space}${value}`);
+      const text = `${space}{${space}${inside.join(`${space},${space}`)}${space}}`;
+      const range = memberOf(text, 0, "messages")?.value;
+      const last = members.findLast(([name]) => name === "messages")?.[1];
+      expect(range && text.slice(range.start, range.end)).toBe(last);
+    }),
+    runs,
+  );
+});
+
+test("names are compared as they are meant, not as they are escaped", () => {
+  const text = '{"mess\\u0061ges": [1]}';
+  expect(memberOf(text, 0, "messages")?.value).toEqual({ start: 18, end: 21 });
+});
+
+test("JSON Lines are values in a row", () => {
+  const text = '\n{"a":"}\\\\"}\r\n\n{"b":["\\""]}';
+  expect(valuesFrom(text, 0).map(({ start, end }) => text.slice(start, end))).toEqual([
+    '{"a":"}\\\\"}',
+    '{"b":["\\""]}',
+  ]);
+  expect(valuesFrom("", 0)).toEqual([]);
+});
+
+test("a text of escapes takes time in proportion to its length", () => {
+  const text = `["${'\\\\\\"'.repeat(200_000)}"]`;
+  const started = performance.now();
+  expect(valuesFrom(text, 1)).toEqual([{ start: 1, end: text.length - 1 }]);
+  expect(performance.now() - started).toBeLessThan(2_000);
 });
