@@ -1,3 +1,5 @@
+import { isInsidePair } from "../text/index.ts";
+
 /** One line of at most `maxCharacters` (UTF-16 units, as `length` counts): white space runs become one space, and what is cut ends
  *  with `…`. A surrogate pair is never cut in half. */
 export function shorten(text: string, maxCharacters: number): string {
@@ -12,18 +14,9 @@ export function shorten(text: string, maxCharacters: number): string {
 
 /** The largest index up to `index` that does not lie inside a surrogate pair. */
 export function wholeCharacters(text: string, index: number): number {
-  const [before, after] = [text.charCodeAt(index - 1), text.charCodeAt(index)];
-  return isHigh(before) && isLow(after) ? index - 1 : index;
+  return isInsidePair(text, index) ? index - 1 : index;
 }
 
 function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
-}
-
-function isHigh(unit: number): boolean {
-  return unit >= 0xd800 && unit < 0xdc00;
-}
-
-function isLow(unit: number): boolean {
-  return unit >= 0xdc00 && unit < 0xe000;
 }

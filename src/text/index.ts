@@ -26,7 +26,9 @@ export {
   membersOf,
   valuesFrom,
 } from "./json/json-text.ts";
+export { closeFence, withoutBareFence } from "./markdown/close-fence.ts";
 export { type Line, type LineKind, scanLines } from "./markdown/fences.ts";
+export { importedNames } from "./markdown/imported-names.ts";
 export { toPlainProse } from "./markdown/plain-prose.ts";
 export {
   parseSegments,
@@ -40,6 +42,8 @@ export {
   verbosities,
 } from "./markdown/verbosity.ts";
 export { printable, printableLines } from "./printable.ts";
+export { isInsidePair, wellFormed } from "./surrogates.ts";
+export { tomlStringEnd } from "./toml/toml-string-end.ts";
 
 /** Only fetched pages need it, so nothing else loads it. */
 export function loadHtmlConverter(): Promise<typeof import("./html/convert-html.ts")> {

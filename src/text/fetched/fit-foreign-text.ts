@@ -1,5 +1,6 @@
 /** Text from elsewhere that is going to stand in the middle of an author's: within its limit, and with no effect on what surrounds it. */
-import { forEachLine, type Line, scanLines } from "../markdown/fences.ts";
+import { closeFence } from "../markdown/close-fence.ts";
+import { forEachLine, scanLines } from "../markdown/fences.ts";
 import { truncateBytes } from "./truncate-bytes.ts";
 
 export interface ForeignLimits {
@@ -72,12 +73,6 @@ function countLines(text: string): number {
 }
 
 function withClosedFence(text: string): string {
-  const open = scanLines(text, () => {});
-  return open === undefined ? text : text + closerOf(text, open);
-}
-
-/** In the column of the opener, where a list item may hold it. */
-function closerOf(text: string, { start, end }: Line): string {
-  const marks = /`{3,}|~{3,}/.exec(text.slice(start, end))!;
-  return `${text.endsWith("\n") ? "" : "\n"}${" ".repeat(marks.index)}${marks[0]}\n`;
+  const closed = closeFence(text);
+  return closed === text ? text : `${closed}\n`;
 }
