@@ -1,0 +1,167 @@
+import { expect, test } from "vitest";
+import { addToFabric, addWhatFits, maxEntries, maxEntryLength } from "./add-to-fabric.ts";
+import { emptyFabric } from "./fabric-state.ts";
+import { resolveEntry } from "./resolve-entry.ts";
+
+test("entries get ids by kind, and who reported them", () => {
+  const fabric = addToFabric(
+    emptyFabric,
+    {
+      entanglements: [{ package: "parser", kind: "function", signature: "parse()", file: "src/parse.ts" }],
+      claims: [{ path: "src/parse.ts" }, { path: " docs/ " }],
+      discoveries: [{ detail: "no schema" }, { kind: "conflict", detail: "two names", affects: "page" }],
+      notes: [{ text: "ports from 4000" }, { kind: "decision", text: "ISO dates" }],
+    },
+    "parser",
+    "2026-11-15",
+  );
+  expect(fabric).toEqual({
+    entanglements: [
+      {
+        id: "e1",
+        package: "parser",
+        kind: "function",
+        signature: "parse()",
+        file: "src/parse.ts",
+        from: "parser",
+      },
+    ],
+    claims: [
+      { id: "c1", path: "src/parse.ts", owner: "parser" },
+      { id: "c2", path: "docs/", owner: "parser" },
+    ],
+    discoveries: [
+      { id: "d1", kind: "blocker", detail: "no schema", from: "parser", date: "2026-11-15", resolved: false },
+      {
+        id: "d2",
+        kind: "conflict",
+        detail: "two names",
+        from: "parser",
+        affects: "page",
+        date: "2026-11-15",
+        resolved: false,
+      },
+    ],
+    notes: [
+      { id: "n1", kind: "note", text: "ports from 4000", from: "parser" },
+      { id: "n2", kind: "decision", text: "ISO dates", from: "parser" },
+    ],
+    lastIds: { entanglements: 1, claims: 2, discoveries: 2, notes: 2 },
+  });
+});
+
+test("the same entry of the same reporter is there once, that of another is another", () => {
+  const report = {
+    claims: [{ path: "a" }, { path: "a" }],
+    discoveries: [{ detail: "no schema" }],
+    notes: [{ text: "x" }],
+  };
+  const once = addToFabric(emptyFabric, report, "one", "2026-11-15");
+  // Also on another day, and when it was stored and read in between.
+  expect(addToFabric(once, report, "one", "2026-11-16")).toBe(once);
+  const stored = JSON.parse(JSON.stringify(once)) as typeof once;
+  expect(addToFabric(stored, report, "one", "2026-11-16")).toBe(stored);
+  const twice = addToFabric(once, report, "two");
+  expect(twice.claims.map(({ id, owner }) => [id, owner])).toEqual([
+    ["c1", "one"],
+    ["c2", "two"],
+  ]);
+  expect(addToFabric(twice, {}, "two")).toBe(twice);
+});
+
+test("an id never comes back when its entry was dropped", () => {
+  const fabric = addToFabric(emptyFabric, { notes: [{ text: "a" }, { text: "b" }] }, "one");
+  const next = addToFabric({ ...fabric, notes: [] }, { notes: [{ text: "a" }] }, "one");
+  expect(next.notes.map(({ id }) => id)).toEqual(["n3"]);
+});
+
+test("a discovery is resolved once, and reported again it is a new one", () => {
+  const report = { discoveries: [{ detail: "no schema" }] };
+  const fabric = addToFabric(emptyFabric, report, "one");
+  const resolved = resolveEntry(fabric, "d1");
+  expect(resolved.discoveries).toMatchObject([{ id: "d1", resolved: true }]);
+  expect(fabric.discoveries).toMatchObject([{ id: "d1", resolved: false }]);
+  expect(resolveEntry(resolved, "d1")).toBe(resolved);
+  expect(addToFabric(resolved, report, "one").discoveries).toMatchObject([
+    { id: "d1", resolved: true },
+    { id: "d2", resolved: false },
+  ]);
+});
+
+test("any other entry is taken out, and only that one; its id does not come back", () => {
+  const fabric = addToFabric(
+    emptyFabric,
+    {
+      entanglements: [{ package: "p", kind: "function", signature: "f()" }],
+      claims: [{ path: "a" }, { path: "b" }],
+      notes: [{ text: "x" }],
+    },
+    "one",
+  );
+  const kept = resolveEntry(resolveEntry(resolveEntry(fabric, "c1"), "e1"), "n1");
+  expect(kept).toEqual({ ...emptyFabric, claims: [fabric.claims[1]], lastIds: fabric.lastIds });
+  expect(addToFabric(kept, { claims: [{ path: "a" }] }, "one").claims.map(({ id }) => id)).toEqual([
+    "c2",
+    "c3",
+  ]);
+});
+
+test("an entry that is not there is told with those that are", () => {
+  const report = { claims: [{ path: "x" }], discoveries: [{ detail: "a" }, { detail: "b" }] };
+  const fabric = addToFabric(emptyFabric, report, "one");
+  const refusal = (id: string, from = fabric) => {
+    try {
+      return resolveEntry(from, id);
+    } catch (error) {
+      const { code, message, hint } = error as { code: string; message: string; hint: string };
+      return `${code}: ${message}. ${hint}`;
+    }
+  };
+  expect(refusal("d3")).toBe('invalid_argument: the fabric has no entry "d3". It has d1, d2, c1.');
+  expect(refusal("d2", resolveEntry(fabric, "d1"))).toMatchObject({ discoveries: [{}, { resolved: true }] });
+  expect(refusal("", resolveEntry(fabric, "d1"))).toBe(
+    'invalid_argument: the fabric has no entry "". It has d2, c1.',
+  );
+  expect(refusal("d1", emptyFabric)).toBe(
+    'invalid_argument: the fabric has no entry "d1". It has nothing to resolve.',
+  );
+});
+
+test("where a kind is full, as much as fits is added of it, and all of the others", () => {
+  const notes = Array.from({ length: maxEntries - 1 }, (_, index) => ({ text: `${index}` }));
+  const before = addToFabric(emptyFabric, { notes }, "one");
+  const report = {
+    claims: [{ path: "a" }],
+    notes: [{ text: "7" }, { text: "new" }, { text: "too much" }, { text: "too much" }],
+  };
+  const { fabric, omitted } = addWhatFits(before, report, "one");
+  expect(omitted).toEqual({ entanglements: 0, claims: 0, discoveries: 0, notes: 1 });
+  expect(fabric.claims).toHaveLength(1);
+  expect(fabric.notes).toHaveLength(maxEntries);
+  expect(fabric.notes.at(-1)).toMatchObject({ id: `n${maxEntries}`, text: "new" });
+  expect(addWhatFits(fabric, report, "one").fabric).toBe(fabric);
+});
+
+test("what is empty or above the limits is refused, and nothing is added", () => {
+  const refused = (report: Parameters<typeof addToFabric>[1], from = "one", fabric = emptyFabric) => {
+    try {
+      return addToFabric(fabric, report, from);
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const long = "x".repeat(maxEntryLength);
+  expect(addToFabric(emptyFabric, { notes: [{ text: long }] }, "one").notes).toHaveLength(1);
+  expect(refused({ notes: [{ text: `${long}x` }] })).toBe(
+    "the text has 2001 characters, at most 2000 are kept",
+  );
+  expect(refused({ claims: [{ path: "a" }, { path: " \n" }] })).toBe("the path is empty");
+  expect(refused({ claims: [{ path: "a" }] }, "")).toBe("the owner is empty");
+  const paths = Array.from({ length: maxEntries }, (_, index) => ({ path: `src/${index}` }));
+  const full = addToFabric(emptyFabric, { claims: paths }, "one");
+  expect(full.claims).toHaveLength(maxEntries);
+  expect(refused({ claims: [{ path: "b" }] }, "one", full)).toBe(
+    "the fabric would have 10001 claims, at most 10000 are kept",
+  );
+  expect(refused({ claims: [{ path: "src/7" }] }, "one", full)).toBe(full);
+});
