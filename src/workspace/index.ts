@@ -1,3 +1,6 @@
+import type { ProjectScan } from "../compose/index.ts";
+import type { ScanOptions } from "./scan/scan-project.ts";
+
 export type { Config } from "./config/config.ts";
 export { keyOf, type LoadedConfig, loadConfig } from "./config/load-config.ts";
 export type { ContentProblem } from "./content/content-problem.ts";
@@ -13,7 +16,10 @@ export {
   type FileChange,
 } from "./files/change-file.ts";
 export { listFiles } from "./files/list-files.ts";
-export { readRegularFile } from "./files/read-regular-file.ts";
+export { withLock } from "./files/lock.ts";
+export { openDirectory } from "./files/open-directory.ts";
+export { isAlive, type ProcessIdentity } from "./files/process-identity.ts";
+export { readRegularFile, readRegularText } from "./files/read-regular-file.ts";
 export {
   readTextFile,
   readTextStream,
@@ -22,12 +28,32 @@ export {
   type Unread,
 } from "./files/read-text.ts";
 export { addNote, clearNotes, readNotes } from "./notes.ts";
+export { findProgram } from "./processes/find-program.ts";
+export { decodeBytes, hashed, splitRecords } from "./processes/output-records.ts";
+export { gitReason, readGit } from "./processes/read-git.ts";
+export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { detectFacts } from "./project-facts.ts";
 export { projectRoot } from "./project-root.ts";
 export { companyDirectory } from "./sync/company.ts";
 export { expandLayers } from "./sync/expanded-texts.ts";
 export type { SyncReport } from "./sync/sync.ts";
 export type { TextSync } from "./sync/sync-texts.ts";
+
+/** Few commands look at a whole project. */
+export async function scanProject(directory: string, options?: ScanOptions): Promise<ProjectScan> {
+  const scan = await import("./scan/scan-project.ts");
+  return scan.scanProject(directory, options);
+}
+
+/** Few commands start a program. */
+export function loadProcesses(): Promise<typeof import("./processes/start-process.ts")> {
+  return import("./processes/start-process.ts");
+}
+
+/** With yaml and zod behind it: only what was written in YAML needs it. */
+export function loadYaml(): Promise<typeof import("./yaml/yaml-document.ts")> {
+  return import("./yaml/yaml-document.ts");
+}
 
 /** Only one command goes to the network. */
 export function loadSync(): Promise<typeof import("./sync/sync.ts")> {

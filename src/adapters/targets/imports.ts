@@ -1,6 +1,6 @@
 /** A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows the other's block: it gets none of its own. */
 import { dirname, resolve } from "node:path";
-import { findBlock, fromByteString, scanLines } from "../../text/index.ts";
+import { findBlock, fromByteString, importedNames } from "../../text/index.ts";
 import { readRegularFile } from "../../workspace/index.ts";
 import type { FileTarget, Places } from "./targets.ts";
 
@@ -29,19 +29,12 @@ function withoutBlock(file: string, { target }: FileTarget): string {
   return found.kind === "block" ? file.slice(0, found.block.start) + file.slice(found.block.end) : file;
 }
 
-/** The paths that a text imports: `@path` at the start of a word, outside code. */
+/** The paths that a text imports. */
 export function importedPaths(
   text: string,
   { file, home }: { readonly file: string; readonly home: string },
 ): string[] {
-  const lines: string[] = [];
-  scanLines(text, ({ start, end }, kind) => {
-    if (kind === "text") lines.push(text.slice(start, end));
-  });
-  return lines.flatMap((line) =>
-    [...line.replace(/`[^`]*`/g, "").matchAll(/(?<=^|\s)@(~\/[^\s]+|[\w./-]+)/g)].map(([, named]) => {
-      const path = named!.replace(/[.,;:]+$/, "");
-      return path.startsWith("~/") ? resolve(home, path.slice(2)) : resolve(dirname(file), path);
-    }),
+  return importedNames(text).map((name) =>
+    name.startsWith("~/") ? resolve(home, name.slice(2)) : resolve(dirname(file), name),
   );
 }

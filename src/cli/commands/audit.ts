@@ -1,9 +1,9 @@
-import { readdir, realpath } from "node:fs/promises";
-import { relative, resolve } from "node:path";
+import { realpath } from "node:fs/promises";
+import { relative } from "node:path";
 import { type AuditedTool, type AuditReport, loadAudit, loadPacks } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
 import { printable } from "../../text/index.ts";
-import { homeDirectory, loadConfig, projectRoot } from "../../workspace/index.ts";
+import { homeDirectory, loadConfig, openDirectory, projectRoot } from "../../workspace/index.ts";
 import { chooseCounters, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Style } from "../output.ts";
@@ -42,27 +42,6 @@ configuration's, else auto.`,
     return { json: report, text: renderReport(report, output.style) };
   },
 });
-
-async function openDirectory(name: string, cwd: string): Promise<string> {
-  try {
-    const path = await realpath(resolve(cwd, name));
-    await readdir(path);
-    return path;
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new ContextError("unreadable_input", reasons[code] ?? `cannot be read (${code})`, {
-      file: name,
-      cause,
-    });
-  }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "no such directory",
-  ENOTDIR: "is no directory",
-  EACCES: "no permission to read it",
-  ELOOP: "its symbolic links lead in a circle",
-};
 
 function renderReport({ counter, tools }: AuditReport, style: Style): string {
   if (tools.length === 0) return "no AI tool loads a file here";

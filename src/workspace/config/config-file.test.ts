@@ -56,8 +56,12 @@ test("numbers are checked for their kind and range", () => {
     '1: "history.threshold" must be at most 1, not 1.5',
   ]);
   expect(problemsOf("history: { keep: 2.5 }")).toEqual(['1: "history.keep" must be a whole number, not 2.5']);
-  expect(problemsOf("history: { keep: ten }")).toEqual(['1: "history.keep" must be a number, not "ten"']);
-  expect(problemsOf("history: { keep: .nan }")).toEqual(['1: "history.keep" must be a number, not NaN']);
+  expect(problemsOf("history: { keep: ten }")).toEqual([
+    '1: "history.keep" must be a whole number, not "ten"',
+  ]);
+  expect(problemsOf("history: { keep: .nan }")).toEqual([
+    '1: "history.keep" must be a whole number, not NaN',
+  ]);
 });
 
 test("a missing part of a pair is named", () => {
@@ -66,7 +70,7 @@ test("a missing part of a pair is named", () => {
 
 test("all problems are reported, in the order of their lines", () => {
   expect(problemsOf("session: { total: x }\ntitel: y\nhistory:\n  policy: rcf\n")).toEqual([
-    '1: "session.total" must be a number, not "x"',
+    '1: "session.total" must be a whole number, not "x"',
     '2: unknown key "titel". Did you mean "title"?',
     expect.stringContaining('4: "history.policy" must be one of economic,'),
   ]);

@@ -168,7 +168,7 @@ test("every problem of every file is reported with its line, not only the first"
   expect(problems.map(({ message }) => message)).toEqual(
     expect.arrayContaining([
       'unknown key "wieght". Did you mean "weight"?',
-      '"weight" must be a number, not "heavy"',
+      '"weight" must be a whole number, not "heavy"',
       '"base" must be true or false, not "maybe"',
       'unknown key "locales.de.nmae". Did you mean "name"?',
       'unknown key "[1].lable". Did you mean "label"?',

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Environment } from "../directories.ts";
+import { gitReason } from "../processes/read-git.ts";
 import { gitProtocols, shownSource } from "./company-source.ts";
 
 export interface TreeRequest {
@@ -106,11 +107,4 @@ function gitEnvironment(env: Environment): NodeJS.ProcessEnv {
     GIT_LFS_SKIP_SMUDGE: "1",
     LC_ALL: "C",
   };
-}
-
-/** The line that says why, without git's own prefix. */
-function gitReason(stderr: string): string {
-  const lines = stderr.split("\n").filter((line) => line.trim() !== "");
-  const told = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "git failed";
-  return told.replace(/^(fatal|error):\s*/, "").trim();
 }

@@ -12,7 +12,7 @@ export interface Explained {
 export function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Explained[] {
   const { path } = issue;
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(path, key, schema));
-  const wanted = `must be ${requirement(issue)}, not ${shown(issue.input)}${suggestion(issue)}`;
+  const wanted = `must be ${requirement(issue, schema)}, not ${shown(issue.input)}${suggestion(issue)}`;
   if (path.length === 0) return [{ path, rule: "invalid-value", message: wanted }];
   const name = dotted(path);
   if (issue.input === undefined) return [{ path, rule: "missing-key", message: `"${name}" is missing` }];
@@ -20,7 +20,7 @@ export function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Explai
 }
 
 function unknownKey(path: readonly PropertyKey[], key: string, schema: z.ZodType): Explained {
-  const allowed = allowedKeys(jsonSchemaOf(schema), path);
+  const allowed = Object.keys(placeAt(path, schema)?.properties ?? {});
   const meant = didYouMean(key, allowed) ?? `Allowed are ${allowed.join(", ")}.`;
   const here = [...path, key];
   return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
@@ -36,14 +36,14 @@ function jsonSchemaOf(schema: z.ZodType): object {
 }
 
 interface Place {
+  readonly type?: unknown;
   readonly properties?: Readonly<Record<string, unknown>>;
   readonly items?: unknown;
   readonly additionalProperties?: unknown;
 }
 
-function allowedKeys(schema: object, path: readonly PropertyKey[]): string[] {
-  const place = path.reduce<Place | undefined>((at, part) => placeBelow(at, part), schema);
-  return Object.keys(place?.properties ?? {});
+function placeAt(path: readonly PropertyKey[], schema: z.ZodType): Place | undefined {
+  return path.reduce<Place | undefined>((at, part) => placeBelow(at, part), jsonSchemaOf(schema));
 }
 
 function placeBelow(at: Place | undefined, part: PropertyKey): Place | undefined {
@@ -61,13 +61,22 @@ function dotted(path: readonly PropertyKey[]): string {
     .join("");
 }
 
-function requirement(issue: z.core.$ZodIssue): string {
+function requirement(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   if (issue.code === "invalid_value") return `one of ${issue.values.join(", ")}`;
   if (issue.code === "too_small" && issue.origin === "string") return "a text that is not empty";
   if (issue.code === "too_small") return `${issue.inclusive ? "at least" : "above"} ${issue.minimum}`;
   if (issue.code === "too_big") return `at most ${issue.maximum}`;
-  if (issue.code === "invalid_type") return typeNames[issue.expected] ?? issue.expected;
+  if (issue.code === "invalid_type") return typeName(issue, schema);
   return issue.message;
+}
+
+/** zod tells that a number must be whole only of numbers. */
+function typeName({ expected, path, input }: z.core.$ZodIssueInvalidType, schema: z.ZodType): string {
+  // TOML has whole numbers that are too large to be exact.
+  if (typeof input === "bigint" && expected === "number")
+    return input > 0 ? `at most ${Number.MAX_SAFE_INTEGER}` : `at least ${Number.MIN_SAFE_INTEGER}`;
+  const isWhole = expected === "number" && placeAt(path, schema)?.type === "integer";
+  return typeNames[isWhole ? "int" : expected] ?? expected;
 }
 
 const typeNames: Readonly<Record<string, string>> = {
@@ -83,6 +92,7 @@ const typeNames: Readonly<Record<string, string>> = {
 function shown(input: unknown): string {
   if (input === null || input === undefined) return "empty";
   if (Array.isArray(input)) return "a list";
+  if (input instanceof Date) return "a date";
   if (typeof input === "object") return "a mapping";
   return typeof input === "string" ? JSON.stringify(input) : String(input);
 }

@@ -1,0 +1,121 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeEach, expect, it } from "vitest";
+import { readConventions } from "./read-conventions.ts";
+
+let root: string;
+beforeEach(() => {
+  const folder = mkdtempSync(join(tmpdir(), "plimsoll-conventions-"));
+  root = join(folder, "project");
+  mkdirSync(root);
+  return () => rmSync(folder, { recursive: true });
+});
+
+type Entries = Readonly<Record<string, string | Buffer | { readonly link: string }>>;
+
+async function namesOf(entries: Entries): Promise<string[]> {
+  return (await read(entries)).files.map(({ path }) => path);
+}
+
+function read(entries: Entries) {
+  for (const [path, entry] of Object.entries(entries)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    if (typeof entry === "string" || Buffer.isBuffer(entry)) writeFileSync(join(root, path), entry);
+    else symlinkSync(entry.link, join(root, path));
+  }
+  return readConventions(root);
+}
+
+it("finds nothing where nothing is", async () => {
+  expect(await read({})).toEqual({ files: [], problems: [] });
+});
+
+it("reads what holds for the whole project, for agents first, in any case of letters", async () => {
+  expect(
+    await namesOf({
+      "Contributing.md": "contributing",
+      ".cursorrules": "cursor",
+      ".github/copilot-instructions.md": "copilot",
+      "GEMINI.md": "gemini",
+      "claude.md": "claude",
+      "AGENTS.md": "agents",
+      "CLAUDE.local.md": "mine",
+      ".cursor/rules/one.mdc": "rule",
+      "README.md": "readme",
+    }),
+  ).toEqual([
+    "AGENTS.md",
+    "claude.md",
+    "GEMINI.md",
+    ".github/copilot-instructions.md",
+    ".cursorrules",
+    "Contributing.md",
+  ]);
+});
+
+it("does not repeat a file that is another one by a link", async () => {
+  expect(await namesOf({ "AGENTS.md": "a", "CLAUDE.md": { link: "AGENTS.md" } })).toEqual(["AGENTS.md"]);
+});
+
+it("takes a file of imports for what it imports, once", async () => {
+  expect(await namesOf({ "AGENTS.md": "a", "CLAUDE.md": "@AGENTS.md\n" })).toEqual(["AGENTS.md"]);
+});
+
+it("follows imports of Markdown inside the project, with the text that imports them", async () => {
+  writeFileSync(join(root, "../outside.md"), "secret");
+  const text =
+    "Own words.\n\n@docs/style.md and @package.json, @../outside.md, @~/mine.md, @missing.md\n`@docs/no.md`\n";
+  expect(
+    await namesOf({
+      "CLAUDE.md": text,
+      "docs/style.md": "style\n@deeper.md",
+      "docs/deeper.md": "deeper\n@../CLAUDE.md",
+      "docs/no.md": "no",
+      "package.json": "{}",
+    }),
+  ).toEqual(["CLAUDE.md", "docs/style.md", "docs/deeper.md"]);
+});
+
+it("takes @ for an import only where tools do", async () => {
+  const { files } = await read({ "AGENTS.md": "@docs/style.md\n", "docs/style.md": "style" });
+  expect(files).toEqual([{ path: "AGENTS.md", text: "@docs/style.md\n" }]);
+});
+
+it("keeps a file of imports that lead nowhere", async () => {
+  expect(await namesOf({ "CLAUDE.md": "@missing.md\n" })).toEqual(["CLAUDE.md"]);
+});
+
+it("does not repeat a copy, nor what a longer file holds", async () => {
+  expect(
+    await namesOf({
+      "AGENTS.md": "one\ntwo\n",
+      "CLAUDE.md": "one\r\ntwo\r\n\r\n",
+      "GEMINI.md": "zero\none\ntwo\nthree\n",
+      ".cursorrules": "  \n",
+    }),
+  ).toEqual(["GEMINI.md"]);
+  expect(await namesOf({ "GEMINI.md": "one\ntwo" })).toEqual(["AGENTS.md"]);
+});
+
+it("names what it does not read: links that lead out, and what is no UTF-8", async () => {
+  writeFileSync(join(root, "../outside.md"), "secret");
+  const { files, problems } = await read({
+    "AGENTS.md": { link: "../outside.md" },
+    "CLAUDE.md": Buffer.from([0x61, 0x0a, 0xff]),
+    "GEMINI.md": { link: "nowhere" },
+  });
+  expect(files).toEqual([]);
+  expect(problems).toEqual([
+    { path: "AGENTS.md", reason: "is a link out of the project, which is not followed" },
+    { path: "CLAUDE.md", reason: "invalid UTF-8 in line 2: convert it first" },
+  ]);
+});
+
+it("leaves folders of that name alone, and does not wait for a pipe", { timeout: 5_000 }, async () => {
+  execFileSync("mkfifo", [join(root, "AGENTS.md")]);
+  const { files, problems } = await read({ ".windsurfrules/rule.md": "x", "CLAUDE.md": "c" });
+  expect(files.map(({ path }) => path)).toEqual(["CLAUDE.md"]);
+  expect(problems.map(({ path }) => path)).toEqual(["AGENTS.md"]);
+});

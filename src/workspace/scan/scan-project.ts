@@ -1,0 +1,32 @@
+/** Looks at a project once: its manifests, its files, and what people wrote for those who work in it. Nothing is written, no link is
+ *  followed out of it, and the same files give the same scan on every machine. */
+import type { ProjectScan } from "../../compose/index.ts";
+import type { Environment } from "../directories.ts";
+import { openDirectory } from "../files/open-directory.ts";
+import { detectFacts } from "../project-facts.ts";
+import { listProject } from "./list-project.ts";
+import { readConventions } from "./read-conventions.ts";
+
+export interface ScanOptions {
+  /** Where git is found. Default: that of this process. */
+  readonly env?: Environment | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told of how many paths are known so far. */
+  onProgress?(paths: number): void;
+}
+
+/** Throws where the directory cannot be listed; what is wrong inside of it is in `problems`. */
+export async function scanProject(directory: string, options: ScanOptions = {}): Promise<ProjectScan> {
+  const root = await openDirectory(directory);
+  const [facts, list, conventions] = await Promise.all([
+    detectFacts(root),
+    listProject(root, options),
+    readConventions(root),
+  ]);
+  return {
+    facts,
+    paths: list.paths,
+    conventions: conventions.files,
+    problems: [...list.problems, ...conventions.problems],
+  };
+}
