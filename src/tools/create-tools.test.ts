@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { leastAllocation } from "../budget/index.ts";
 import { createTools } from "./create-tools.ts";
 
 test("there are seven tools, each with the tokens that one of its items costs", () => {
@@ -12,4 +13,10 @@ test("there are seven tools, each with the tokens that one of its items costs", 
     "vcs_status 30 changed files",
     "vcs_blame 50 lines",
   ]);
+});
+
+test("every tool tells the least budget that a page has", () => {
+  for (const { inputSchema } of createTools({ root: "." })) {
+    expect(inputSchema.properties.budget?.description).toContain(`${leastAllocation} at least`);
+  }
 });

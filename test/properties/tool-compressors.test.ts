@@ -174,6 +174,49 @@ testCompressor(compressorOf("vcs_diff"), [
     },
     text: "Diff (staged): no changes",
   },
+  {
+    args: { from: "main", offset: 40 },
+    data: {
+      files_changed: 5,
+      insertions: 234,
+      deletions: 89,
+      files: ["src/a.ts", "src/b.ts", "src/c.ts", "d.ts", "e.ts"],
+      hunks: ["src/c.ts", "src/c.ts", "d.ts"].map((path) => ({ path, header: "@@", text: "+x" })),
+      total: 75,
+      returned: 3,
+      offset: 40,
+      truncated: true,
+    },
+    text: "Diff: 5 files, +234/-89 lines. Hunks 41-43 of 75: c.ts, d.ts",
+  },
+  {
+    args: { from: "main", offset: 74 },
+    data: {
+      files_changed: 5,
+      insertions: 234,
+      deletions: 89,
+      hunks: [{ path: "e.ts", change: "renamed", from: "f.ts" }],
+      total: 75,
+      returned: 1,
+      offset: 74,
+      truncated: false,
+    },
+    text: "Diff: 5 files, +234/-89 lines. Hunk 75 of 75: e.ts",
+  },
+  {
+    args: { from: "main", offset: 80 },
+    data: {
+      files_changed: 5,
+      insertions: 234,
+      deletions: 89,
+      hunks: [],
+      total: 75,
+      returned: 0,
+      offset: 80,
+      truncated: false,
+    },
+    text: "Diff: 5 files, +234/-89 lines. No hunks from 81 on",
+  },
 ]);
 
 testCompressor(compressorOf("vcs_log"), [

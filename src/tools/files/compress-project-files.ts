@@ -10,7 +10,7 @@ export function compressProjectFiles({ data }: CompressInput): string {
   const types = countNames(files.map(({ path }) => typeOf(path)));
   const directories = countNames(files.flatMap(({ path }) => directoryOf(path) ?? [])).map(([name]) => name);
   return [
-    `Listed ${countOf(data)} files in ${where}${truncated}.`,
+    `Listed ${countOf(data, ["file", "files"])} in ${where}${truncated}.`,
     ...(types.length > 0 ? [`Types: ${listCounts(types, 3)}.`] : []),
     ...(directories.length > 0
       ? [

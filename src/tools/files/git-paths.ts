@@ -1,7 +1,8 @@
 import type { Hash } from "node:crypto";
+import { hashed, splitRecords } from "../../workspace/index.ts";
+import { nameOfBytes } from "../frame/byte-names.ts";
 import { isFailure } from "../frame/failure.ts";
 import type { Run } from "../frame/run.ts";
-import { decodeBytes, hashed, splitRecords } from "../frame/start-process.ts";
 import { startGit } from "../vcs/git.ts";
 
 export interface GitPaths {
@@ -50,11 +51,11 @@ async function* mergeKinds(records: AsyncIterable<string[]>): AsyncGenerator<str
       if (record.startsWith("S") || path === last) continue;
       last = path;
       for (let other = others[next]; other !== undefined && other < path; other = others[++next]) {
-        merged.push(decodeBytes(other));
+        merged.push(nameOfBytes(other));
       }
-      merged.push(decodeBytes(path));
+      merged.push(nameOfBytes(path));
     }
     yield merged;
   }
-  yield others.slice(next).map(decodeBytes);
+  yield others.slice(next).map(nameOfBytes);
 }

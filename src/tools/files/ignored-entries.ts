@@ -1,6 +1,7 @@
 /** `.gitignore` files where there is no repository, or no git to ask. */
 import { lstat, readFile } from "node:fs/promises";
 import type { Ignore } from "ignore";
+import { diskName } from "../frame/byte-names.ts";
 
 export interface IgnoredEntries {
   /** `path` is relative to the root, and a directory's ends with a slash. */
@@ -30,7 +31,7 @@ function entriesOf(levels: readonly Level[], createRules: () => Ignore): Ignored
       return false;
     },
     enter: async (path, root) => {
-      const text = await readRules(`${root}/${path}.gitignore`);
+      const text = await readRules(diskName(`${root}/${path}.gitignore`));
       if (text === undefined) return entries;
       return entriesOf([{ prefix: path, rules: createRules().add(text) }, ...levels], createRules);
     },
@@ -41,7 +42,7 @@ function entriesOf(levels: readonly Level[], createRules: () => Ignore): Ignored
 /** Hand-written files are far smaller; a pipe would be waited for. */
 const maxBytes = 1024 * 1024;
 
-async function readRules(path: string): Promise<string | undefined> {
+async function readRules(path: string | Buffer): Promise<string | undefined> {
   try {
     const stats = await lstat(path);
     return stats.isFile() && stats.size <= maxBytes ? await readFile(path, "utf8") : undefined;

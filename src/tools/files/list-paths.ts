@@ -31,6 +31,14 @@ export async function listPaths(run: Run, path: string): Promise<PathList | Tool
   };
 }
 
+/** Whether git leaves out what was named: told with what comes of it, since nobody sees it otherwise. */
+export async function isIgnoredPath(run: Run, path: string): Promise<boolean> {
+  const list = path === "." ? undefined : await listPaths(run, path);
+  if (list === undefined || isFailure(list)) return false;
+  for await (const batch of list.batches) if (batch.length > 0) break;
+  return list.isIgnored();
+}
+
 interface Named extends ContainedPath {
   readonly isDirectory: boolean;
 }

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { chmodSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import {
@@ -74,7 +74,7 @@ test("hidden and deep files are counted where they are not listed", async () => 
   const result = await list(createRepository(tree));
   expect(pathsOf(result)).toEqual(["package.json", "src/a.ts", "src/a/b.ts", "src/keep.log", "z.md"]);
   expect(result.fields).toMatchObject({ hidden_files: 3, deeper_files: 1 });
-  expect(result.warnings).toEqual(["1 files lie deeper than max_depth 5 and are not listed."]);
+  expect(result.warnings).toEqual(["1 file lies deeper than max_depth 5: not listed."]);
 });
 
 test.each([
@@ -125,6 +125,21 @@ test("size, time and kind of each file are told", async () => {
     expect.objectContaining({ path: "link", size: 4, is_symlink: true }),
     expect.objectContaining({ path: "out", size: 11, is_symlink: true }),
   ]);
+});
+
+test("nothing is told of what lies behind a tracked directory that became a link out of the root", async () => {
+  const outside = createTree({ "secret.txt": "12345", "inner/deep.txt": "12345" });
+  const root = createRepository({
+    ...{ "a.txt": "", "dir/inner/deep.txt": "", "dir/secret.txt": "", "kept/b.txt": "", "moved/b.txt": "" },
+  });
+  for (const name of ["dir", "moved"]) rmSync(join(root, name), { recursive: true });
+  addEntries(root, { dir: { link: outside }, moved: { link: "kept" } });
+  const { items } = await list(root);
+  expect(items.filter((item) => (item as ListedFile).is_deleted)).toEqual([
+    { path: "dir/inner/deep.txt", is_deleted: true },
+    { path: "dir/secret.txt", is_deleted: true },
+  ]);
+  expect(items).toContainEqual({ path: "moved/b.txt", size: 0, mtime: expect.any(String) });
 });
 
 test("a tracked file that is gone is told, one in conflict is listed once, a submodule is a directory", async () => {
@@ -242,4 +257,39 @@ test("a call that is cancelled while git hangs comes back, and git is ended", as
   controller.abort();
   expect(await running).toMatchObject({ code: "cancelled" });
   await expectGone(pid());
+});
+
+// Other systems refuse such names.
+test.runIf(process.platform === "linux").each([
+  ["in a repository", createRepository],
+  ["without one", createTree],
+])("a file whose name is not UTF-8 is there, and cannot be named, %s", async (_, create) => {
+  const root = create({ "b.txt": "", "z/c.txt": "" });
+  for (const byte of [0xfe, 0xff]) writeFileSync(Buffer.from([...Buffer.from(`${root}/a`), byte]), "12345");
+  const result = await list(root);
+  expect(result.items.slice(0, 2)).toEqual([
+    { path: "a\uFFFD", size: 5, mtime: expect.any(String) },
+    { path: "a\uFFFD", size: 5, mtime: expect.any(String) },
+  ]);
+  expect(result).toMatchObject({
+    total: 4,
+    warnings: [
+      "2 files here have names that are not UTF-8, shown with U+FFFD: no call can name such a file.",
+    ],
+  });
+});
+
+test("a git that hangs gives what it listed until time was up, and says that there may be more", async () => {
+  const root = createTree({
+    "bin/git": "#!/bin/sh\nprintf 'H a.txt\\0H b.txt\\0H c'\nsleep 60\n",
+    "a.txt": "",
+  });
+  chmodSync(join(root, "bin/git"), 0o755);
+  const tool = createProjectFiles({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
+  const start = performance.now();
+  const result = await readResult(await tool.run({}, { ...call, timeoutMs: 500 }));
+  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(pathsOf(result)).toEqual(["a.txt", "b.txt"]);
+  expect(result).toMatchObject({ total: undefined, more: true });
+  expect(result.warnings).toEqual([expect.stringContaining("the list of files is not complete")]);
 });

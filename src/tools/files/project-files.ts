@@ -2,8 +2,11 @@ import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
 import { detectFacts } from "../../workspace/index.ts";
+import { byteNamesWarning, diskName, isByteName, shownName } from "../frame/byte-names.ts";
+import { createContainedDirectories } from "../frame/contained-directories.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure, isFailure } from "../frame/failure.ts";
+import { numbered } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow, type Window } from "../frame/window.ts";
 import { compressProjectFiles } from "./compress-project-files.ts";
@@ -17,7 +20,7 @@ export interface ListedFile {
   readonly mtime?: string;
   readonly is_directory?: true;
   readonly is_symlink?: true;
-  /** git tracks it, and it is not there. */
+  /** git tracks it, and it is not there, or its directory has become a link that leaves the root. */
   readonly is_deleted?: true;
 }
 
@@ -78,7 +81,7 @@ interface Filter {
 
 async function describe(list: PathList, run: Run, filter: Filter): Promise<ToolResult> {
   const facts = detectFacts(run.root);
-  const { window, hidden, deeper } = await filterPaths(list, filter);
+  const { window, hidden, deeper, byteNames } = await filterPaths(list, filter);
   const late = run.timedOut();
   const language = (await facts).find(({ name }) => name === "Language")?.value;
   return {
@@ -94,14 +97,17 @@ async function describe(list: PathList, run: Run, filter: Filter): Promise<ToolR
     items: lookAt(window.items, run),
     offset: filter.offset,
     total: late ? undefined : window.total(),
-    more: window.more(),
+    more: late || window.more(),
     version: list.version(),
     warnings: [
       ...(late ? [lateWarning(run, "the list of files")] : []),
       ...(list.isIgnored() ? [`git ignores ${list.path}; it was listed because it was named.`] : []),
       ...(deeper > 0
-        ? [`${deeper} files lie deeper than max_depth ${filter.max_depth} and are not listed.`]
+        ? [
+            `${numbered(deeper, ["file lies", "files lie"])} deeper than max_depth ${filter.max_depth}: not listed.`,
+          ]
         : []),
+      ...[byteNamesWarning(byteNames) ?? []].flat(),
     ],
   };
 }
@@ -110,22 +116,29 @@ interface FilteredPaths {
   readonly window: Window<string>;
   readonly hidden: number;
   readonly deeper: number;
+  /** Listed, on this page or another one. */
+  readonly byteNames: number;
 }
 
 /** All paths pass by, so that the total is true; only those of this page are kept and looked at. */
 async function filterPaths(list: PathList, filter: Filter): Promise<FilteredPaths> {
   const window = createWindow<string>({ offset: filter.offset, limit: filter.max_files });
   const left = { hidden: 0, deeper: 0 };
+  let byteNames = 0;
   const prefix = list.path === "." ? 0 : list.path.length + 1;
   for await (const batch of list.batches) {
     for (const path of batch) {
       if (!filter.glob(path)) continue;
       const reason = reasonToLeave(path.slice(prefix), filter);
-      if (reason === undefined) window.offer(() => path, path.length);
-      else left[reason]++;
+      if (reason !== undefined) {
+        left[reason]++;
+        continue;
+      }
+      window.offer(() => path, path.length);
+      if (isByteName(path)) byteNames++;
     }
   }
-  return { window, ...left };
+  return { window, ...left, byteNames };
 }
 
 /** `path` is relative to what was listed: what a person names is never hidden. */
@@ -140,14 +153,26 @@ function reasonToLeave(path: string, filter: Filter): "hidden" | "deeper" | unde
 const atOnce = 32;
 
 async function* lookAt(paths: readonly string[], { root }: Run): AsyncGenerator<ListedFile> {
+  const isContained = createContainedDirectories(root);
   for (let at = 0; at < paths.length; at += atOnce) {
-    yield* await Promise.all(paths.slice(at, at + atOnce).map((path) => lookAtFile(root, path)));
+    yield* await Promise.all(
+      paths.slice(at, at + atOnce).map((path) => lookAtFile(path, { root, isContained })),
+    );
   }
 }
 
-async function lookAtFile(root: string, listed: string): Promise<ListedFile> {
-  const path = listed.replace(/\/$/, "");
-  const stats = await lstat(join(root, path)).catch(() => undefined);
+interface Tree {
+  readonly root: string;
+  /** Whether the directory of a path lies below the root: nothing is asked through a link that leaves it. */
+  isContained(path: string): Promise<boolean>;
+}
+
+async function lookAtFile(listed: string, { root, isContained }: Tree): Promise<ListedFile> {
+  const name = listed.replace(/\/$/, "");
+  const path = shownName(name);
+  const stats = (await isContained(name))
+    ? await lstat(diskName(join(root, name))).catch(() => undefined)
+    : undefined;
   if (stats === undefined) return { path, is_deleted: true };
   // Milliseconds cost tokens and tell nothing.
   const mtime = `${stats.mtime.toISOString().slice(0, 19)}Z`;

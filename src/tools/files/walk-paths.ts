@@ -1,5 +1,6 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
+import { diskName, nameOfBytes } from "../frame/byte-names.ts";
 import { createIgnoredEntries, type IgnoredEntries } from "./ignored-entries.ts";
 
 export interface Walk {
@@ -37,7 +38,7 @@ interface Step {
 }
 
 async function* walk({ root, path, ignored: outer, signal }: Step): AsyncGenerator<string[]> {
-  const entries = await readdir(`${root}/${path}`, { withFileTypes: true }).catch(() => []);
+  const entries = await readEntries(`${root}/${path}`);
   const hasRules = entries.some(({ name }) => name === ".gitignore");
   const ignored = hasRules ? await outer.enter(path, root) : outer;
   let files: string[] = [];
@@ -56,8 +57,24 @@ async function* walk({ root, path, ignored: outer, signal }: Step): AsyncGenerat
   if (files.length > 0) yield files;
 }
 
+/** A name with U+FFFD in it may be one that is not UTF-8: only then are the bytes asked for, which takes longer. */
+async function readEntries(path: string): Promise<Pick<Dirent, EntryFacts>[]> {
+  const directory = diskName(path);
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  if (!entries.some(({ name }) => name.includes("\uFFFD"))) return entries;
+  const byBytes = await readdir(directory, { withFileTypes: true, encoding: "buffer" }).catch(() => []);
+  return byBytes.map((entry) => ({
+    name: nameOfBytes(entry.name.toString("latin1")),
+    isFile: () => entry.isFile(),
+    isDirectory: () => entry.isDirectory(),
+    isSymbolicLink: () => entry.isSymbolicLink(),
+  }));
+}
+
+type EntryFacts = "name" | "isFile" | "isDirectory" | "isSymbolicLink";
+
 /** With a slash at its end a directory sorts where its files do. Sockets and devices are left out. */
-function sortedNames(entries: readonly Dirent[]): string[] {
+function sortedNames(entries: readonly Pick<Dirent, EntryFacts>[]): string[] {
   const names = entries.flatMap((entry) => {
     if (entry.isDirectory()) return `${entry.name}/`;
     return entry.isFile() || entry.isSymbolicLink() ? entry.name : [];

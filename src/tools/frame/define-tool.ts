@@ -19,13 +19,15 @@ export type ToolValues<P extends Parameters> = Values<P & typeof pageParameters>
 const pageParameters = {
   offset: {
     type: "integer",
-    description: "Items to skip: the number in the continuation_token of an earlier result.",
+    description:
+      "Items to skip: the number behind `offset:` in a continuation_token. With next_page the token is enough.",
     default: 0,
     minimum: 0,
   },
   budget: {
     type: "integer",
-    description: "Tokens that this result may take. Never more than the session allots to one call.",
+    description:
+      "Tokens that this result may take: 512 at least, and never more than the session allots to one call.",
     minimum: 1,
   },
 } as const;

@@ -45,8 +45,16 @@ export function wholeItems<Item>(items: unknown, isItem: (item: Partial<Item>) =
   return items.filter((item) => typeof item === "object" && item !== null && isItem(item));
 }
 
-/** `500 of 2847`, or `12` when that is all. */
-export function countOf(data: Readonly<Record<string, unknown>>): string {
-  const { returned = 0, total } = data;
-  return total === undefined || total === returned ? String(returned) : `${returned} of ${total}`;
+/** `500 of 2847 files`, or `12 files` when that is all. */
+export function countOf(data: Readonly<Record<string, unknown>>, noun: Noun): string {
+  const { returned = 0, total = returned } = data;
+  const counted = numbered(Number(total), noun);
+  return total === returned ? counted : `${returned} of ${counted}`;
+}
+
+type Noun = readonly [one: string, many: string];
+
+/** `1 file`, `2 files`. */
+export function numbered(count: number, [one, many]: Noun): string {
+  return `${count} ${count === 1 ? one : many}`;
 }

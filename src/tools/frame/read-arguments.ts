@@ -8,6 +8,7 @@ export interface Parameter {
   readonly description: string;
   readonly default?: string | number | boolean;
   readonly minimum?: number;
+  readonly maximum?: number;
   readonly required?: true;
 }
 
@@ -96,18 +97,21 @@ function unknownProblem(name: string, known: readonly string[]): ToolFailure {
 }
 
 /** Several models send numbers and booleans as strings. */
-function plainValue(value: unknown, { type, minimum }: Parameter): string | number | boolean | undefined {
-  if (type === "string") return typeof value === "string" ? value : undefined;
-  if (type === "boolean") {
-    if (value === "true" || value === "false") return value === "true";
-    return typeof value === "boolean" ? value : undefined;
-  }
-  const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  if (typeof number !== "number" || !Number.isSafeInteger(number)) return undefined;
-  return number >= (minimum ?? 0) ? number : undefined;
+function plainValue(value: unknown, parameter: Parameter): string | number | boolean | undefined {
+  if (parameter.type === "string") return typeof value === "string" ? value : undefined;
+  if (parameter.type === "integer") return wholeNumber(value, parameter);
+  if (value === "true" || value === "false") return value === "true";
+  return typeof value === "boolean" ? value : undefined;
 }
 
-function wanted({ type, minimum }: Parameter): string {
-  if (type === "integer") return `a whole number from ${minimum ?? 0}`;
+function wholeNumber(value: unknown, { minimum = 0, maximum }: Parameter): number | undefined {
+  const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  if (typeof number !== "number" || !Number.isSafeInteger(number)) return undefined;
+  return number >= minimum && number <= (maximum ?? number) ? number : undefined;
+}
+
+function wanted({ type, minimum = 0, maximum }: Parameter): string {
+  if (type === "integer")
+    return `a whole number from ${minimum}${maximum === undefined ? "" : ` to ${maximum}`}`;
   return type === "boolean" ? "true or false" : "a string";
 }

@@ -1,5 +1,5 @@
 import type { CompressInput } from "../../session/index.ts";
-import { fileSize, listNames, shortened } from "../frame/phrases.ts";
+import { fileSize, listNames, numbered, shortened } from "../frame/phrases.ts";
 
 /** `Read src/store.ts (1234 lines, 45KB), lines 1-200. Starts: import { open }… Ends: return rows; }. Sections: createStore, migrate` */
 export function compressReadFile({ data }: CompressInput): string {
@@ -10,11 +10,15 @@ export function compressReadFile({ data }: CompressInput): string {
   const texts = lines.filter((line) => line.trim() !== "");
   const sections = sectionsOf(lines);
   return [
-    `Read ${path} (${data.total_lines ?? "?"} lines, ${size})${rangeOf(data)}.`,
+    `Read ${path} (${linesIn(data)}, ${size})${rangeOf(data)}.`,
     ...(texts.length > 0 ? [`Starts: ${sentence(texts[0] ?? "")}`] : []),
     ...(texts.length > 1 ? [`Ends: ${sentence(texts.slice(1).slice(-2).join(" "))}`] : []),
     ...(sections.length > 0 ? [`Sections: ${listNames(sections, 5)}`] : []),
   ].join(" ");
+}
+
+function linesIn({ total_lines }: CompressInput["data"]): string {
+  return typeof total_lines === "number" ? numbered(total_lines, ["line", "lines"]) : "? lines";
 }
 
 function sentence(text: string): string {

@@ -68,10 +68,36 @@ test("long lines are cut with a note, and come whole when that is asked for", as
   const root = createTree({ "a.min.js": `short\n${"x".repeat(5_000)}\n` });
   expect(await read(root, { path: "a.min.js" })).toMatchObject({
     items: ["short", `${"x".repeat(2_000)}… [3000 more characters]`],
-    warnings: ["1 lines are longer than 2000 characters and cut: raise max_line_length."],
+    warnings: [
+      "1 line is longer than 2000 characters and cut: raise max_line_length, or go on with start_column 2001.",
+    ],
   });
   const { items } = await read(root, { path: "a.min.js", max_line_length: 5_000 });
   expect(items[1]).toBe("x".repeat(5_000));
+});
+
+test("a line of any length is read part by part, and no part is longer than allowed", async () => {
+  const line = `${"x".repeat(9)}😀${"yé".repeat(700)}😀`;
+  const root = createTree({ "a.json": `${line}\nshort\n${line}` });
+  for (const max_line_length of [10, 11, 500]) {
+    let joined = "";
+    for (let more = true; more; ) {
+      const args = { path: "a.json", max_line_length, start_column: joined.length + 1 };
+      const { items, warnings } = await read(root, args);
+      expect(items).toHaveLength(3);
+      expect(items[2]).toBe(items[0]);
+      joined += String(items[0]).replace(/… \[\d+ more characters\]$/, "");
+      more = warnings.length > 0;
+    }
+    expect(joined).toBe(line);
+  }
+  const split = await read(root, { path: "a.json", start_column: 11, max_line_length: 2 });
+  expect(split.items[0]).toMatch(/^😀…/u);
+  const tool = createReadFile({ root, env: process.env });
+  expect(await tool.run({ path: "a.json", max_line_length: 100_001 }, call)).toMatchObject({
+    code: "invalid_argument",
+    message: "max_line_length is 100001, and must be a whole number from 1 to 100000.",
+  });
 });
 
 test.each([

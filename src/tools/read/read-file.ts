@@ -1,15 +1,16 @@
-import { constants, type Stats } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import type { TextDecoder } from "node:util";
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
 import { containPath, shown } from "../frame/contained-path.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure, isFailure } from "../frame/failure.ts";
-import { fileSize } from "../frame/phrases.ts";
+import { fileSize, numbered } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow } from "../frame/window.ts";
 import { compressReadFile } from "./compress-read-file.ts";
-import { createDecoder, detectEncoding, sampleBytes } from "./text-encoding.ts";
+import { openRegular, sampleEncoding } from "./sample-file.ts";
+import { createDecoder } from "./text-encoding.ts";
 import { readLines, type TextLine } from "./text-lines.ts";
 
 const parameters = {
@@ -34,6 +35,13 @@ const parameters = {
     type: "integer",
     description: "Longer lines are cut here, with the number of characters left out.",
     default: 2_000,
+    minimum: 1,
+    maximum: 100_000,
+  },
+  start_column: {
+    type: "integer",
+    description: "First character of each line to read, from 1: the rest of a line that was cut.",
+    default: 1,
     minimum: 1,
   },
 } as const;
@@ -77,12 +85,8 @@ interface Request {
   readonly encoding: string | undefined;
   readonly max_size: number;
   readonly max_line_length: number;
+  readonly start_column: number;
   readonly offset: number;
-}
-
-/** Opened so, a pipe does not wait for a writer, and a link that took the file's place meanwhile is not followed. */
-function openRegular(path: string): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
 }
 
 function isHandle(value: unknown): value is FileHandle {
@@ -95,9 +99,7 @@ async function readOpened(handle: FileHandle, run: Run, request: Request): Promi
     return failure("unreadable", `${shown(request.path)} is a directory.`, "List it with project_files.");
   }
   if (!stats.isFile()) return failure("unreadable", `${shown(request.path)} is a pipe, socket or device.`);
-  const sample = Buffer.alloc(Math.min(stats.size, sampleBytes));
-  await handle.read(sample, 0, sample.length, 0);
-  const encoding = request.encoding ?? detectEncoding(sample);
+  const encoding = request.encoding ?? (await sampleEncoding(handle, stats.size));
   if (encoding === "binary") return describeBinary(request, stats);
   const decoder = createDecoder(encoding);
   if (decoder === undefined) {
@@ -115,8 +117,14 @@ interface TextRequest extends Request {
 /** The file is read to its end for the number of its lines, unless time is up. */
 async function readText(handle: FileHandle, run: Run, request: TextRequest): Promise<ToolResult> {
   const { start_line, end_line = Number.POSITIVE_INFINITY, offset, stats } = request;
-  const window = createWindow<TextLine>({ offset, maxCharacters: request.max_size });
-  const options = { decoder: request.decoder, maxLineLength: request.max_line_length, signal: run.signal };
+  const maxCharacters = Math.min(request.max_size, mostCharacters);
+  const window = createWindow<TextLine>({ offset, maxCharacters });
+  const options = {
+    decoder: request.decoder,
+    maxLineLength: request.max_line_length,
+    startColumn: request.start_column,
+    signal: run.signal,
+  };
   let line = 0;
   for await (const batch of readLines(handle, options)) {
     for (const each of batch) {
@@ -124,31 +132,39 @@ async function readText(handle: FileHandle, run: Run, request: TextRequest): Pro
       if (line >= start_line && line <= end_line) window.offer(() => each, each.text.length + 1);
     }
   }
-  const cut = window.items.filter(({ omitted }) => omitted > 0).length;
+  const late = run.timedOut();
   return {
     fields: {
       path: request.path,
       size: stats.size,
-      total_lines: line,
+      ...(late ? {} : { total_lines: line }),
       encoding: request.decoder.encoding === "windows-1252" ? "latin1" : request.decoder.encoding,
       first_line: start_line + offset,
     },
     itemsName: "lines",
     items: window.items.map(shownLine),
     offset,
-    total: window.total(),
-    more: window.more(),
+    total: late ? undefined : window.total(),
+    more: (late && line < end_line) || window.more(),
     version: `${stats.size}-${stats.mtimeMs}`,
     warnings: [
-      ...(run.timedOut() ? [lateWarning(run, "the number of lines")] : []),
-      ...(start_line > line && !run.timedOut() ? [`The file ends with line ${line}.`] : []),
-      ...(cut > 0
-        ? [
-            `${cut} lines are longer than ${request.max_line_length} characters and cut: raise max_line_length.`,
-          ]
-        : []),
+      ...(late ? [lateWarning(run, "the file")] : []),
+      ...(start_line > line && !late ? [`The file ends with line ${line}.`] : []),
+      ...cutWarnings(window.items, request),
     ],
   };
+}
+
+/** More than any page holds; the rest is reached with offset. */
+const mostCharacters = 1_000_000;
+
+function cutWarnings(lines: readonly TextLine[], { max_line_length, start_column }: Request): string[] {
+  const cut = lines.filter(({ omitted }) => omitted > 0).length;
+  if (cut === 0) return [];
+  const next = `go on with start_column ${start_column + max_line_length}`;
+  return [
+    `${numbered(cut, ["line is", "lines are"])} longer than ${max_line_length} characters and cut: raise max_line_length, or ${next}.`,
+  ];
 }
 
 function shownLine({ text, omitted }: TextLine): string {

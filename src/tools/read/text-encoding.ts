@@ -36,6 +36,26 @@ export function createDecoder(encoding: string): TextDecoder | undefined {
   }
 }
 
+/** The text of one line as a byte string. Without the encoding of its file it is UTF-8 or else latin1. */
+export function decodeLine(bytes: string, encoding?: Encoding): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character is meant, control characters too.
+  if (encoding === undefined && /^[\x00-\x7f]*$/.test(bytes)) return withoutReturn(bytes);
+  const buffer = halvesTrimmed(Buffer.from(bytes, "latin1"), encoding);
+  const decoder = createDecoder(encoding ?? (isUtf8(buffer) ? "utf-8" : "latin1"));
+  return withoutReturn(decoder?.decode(buffer) ?? bytes);
+}
+
+/** Lines were cut at the byte of a line feed, of which UTF-16 has a second one: after it (le) or before it (be). */
+function halvesTrimmed(line: Buffer, encoding: Encoding | undefined): Buffer {
+  if (line.length % 2 === 0) return line;
+  if (encoding === "utf-16le" && line[0] === 0) return line.subarray(1);
+  return encoding === "utf-16be" ? line.subarray(0, -1) : line;
+}
+
+function withoutReturn(line: string): string {
+  return line.endsWith("\r") ? line.slice(0, -1) : line;
+}
+
 /** The text of a small file, or undefined for a binary one. */
 export function decodeFile(bytes: Buffer): string | undefined {
   const encoding = detectEncoding(bytes.subarray(0, sampleBytes));

@@ -53,3 +53,18 @@ test("a long line is cut, and what is left out is counted, wherever chunks end",
 test("a line is never cut inside a character", async () => {
   expect(await linesOf("ab😀cd", 3)).toEqual([{ text: "ab", omitted: 4 }]);
 });
+
+test("a line that was not read to its end in time is left out", async () => {
+  const root = createTree({ file: `first\n${"x".repeat(600_000)}\nlast\n` });
+  const handle = await open(join(root, "file"));
+  const controller = new AbortController();
+  const decoder = createDecoder("utf-8");
+  if (decoder === undefined) throw new Error("no UTF-8");
+  const lines: TextLine[] = [];
+  for await (const batch of readLines(handle, { decoder, maxLineLength: 10, signal: controller.signal })) {
+    lines.push(...batch);
+    controller.abort();
+  }
+  await handle.close();
+  expect(lines).toEqual([{ text: "first", omitted: 0 }]);
+});

@@ -1,5 +1,13 @@
 import type { CompressInput } from "../../session/index.ts";
-import { baseName, countNames, countOf, listCounts, shortened, wholeItems } from "../frame/phrases.ts";
+import {
+  baseName,
+  countNames,
+  countOf,
+  listCounts,
+  numbered,
+  shortened,
+  wholeItems,
+} from "../frame/phrases.ts";
 import type { Match } from "./match.ts";
 
 /** `Found 50 matches for 'createStore' in 12 files: store.ts (9), main.ts (5), +10 more. First: src/store.ts:14 export function …` */
@@ -10,13 +18,13 @@ export function compressSearch({ args, data }: CompressInput): string {
     ({ path, line, text }) =>
       typeof path === "string" && typeof line === "number" && typeof text === "string",
   );
-  const found = `Found ${countOf(data)} matches for '${pattern}'`;
+  const found = `Found ${countOf(data, ["match", "matches"])} for '${pattern}'`;
   const [first] = matches;
   if (first === undefined) return found;
   const files = countNames(matches.map(({ path }) => path));
   const place = `${shortened(first.path, 100)}:${first.line} ${shortened(first.text, 80)}`;
-  const noun = files.length === 1 ? "file" : "files";
-  return `${found} in ${files.length} ${noun}: ${listCounts(named(files), 2)}. First: ${place}`;
+  const where = numbered(files.length, ["file", "files"]);
+  return `${found} in ${where}: ${listCounts(named(files), 2)}. First: ${place}`;
 }
 
 /** The last part of a path says enough, unless two files share it. */

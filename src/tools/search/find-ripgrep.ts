@@ -1,5 +1,4 @@
-import type { Environment } from "../../workspace/index.ts";
-import { findProgram } from "../frame/find-program.ts";
+import { type Environment, findProgram } from "../../workspace/index.ts";
 
 /** The one on PATH, else the one that came as an optional dependency. Undefined without both. */
 export async function findRipgrep(env: Environment): Promise<string | undefined> {

@@ -24,8 +24,10 @@ export function createLineMatcher(
   pattern: string,
   { isRegex, caseSensitive, timeoutMs }: MatcherOptions,
 ): LineMatcher | ToolFailure {
-  const source = isRegex ? pattern : pattern.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-  const flags = caseSensitive ? "" : "i";
+  // ripgrep's way to say so; Node's engine knows none at the start of a pattern.
+  const [, inline = "", plain = pattern] = (isRegex && /^\(\?([ims]+)\)(.*)$/s.exec(pattern)) || [];
+  const source = isRegex ? plain : pattern.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  const flags = [...new Set(`${inline}${caseSensitive ? "" : "i"}`)].join("");
   const expression = isRegex ? compile(source, flags) : new RegExp(source, flags);
   if (typeof expression === "string")
     return failure("invalid_pattern", expression, "Check the regular expression.");

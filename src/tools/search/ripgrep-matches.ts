@@ -1,7 +1,16 @@
 /** Reads the matches of files whose number of matches is known. */
-import { type StartedProcess, splitRecords } from "../frame/start-process.ts";
-import { createMatchCollector, type Match, type SearchedLine } from "./match.ts";
-import type { CountedFile } from "./ripgrep-search.ts";
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
+import { type StartedProcess, splitRecords } from "../../workspace/index.ts";
+import { diskName, isByteName, shownName } from "../frame/byte-names.ts";
+import { createMatchCollector, type Match } from "./match.ts";
+import { lineArguments, parseLine, type RipgrepLine, searchedLine } from "./ripgrep-lines.ts";
+
+export interface CountedFile {
+  readonly path: string;
+  readonly count: number;
+}
 
 export interface MatchRange {
   readonly offset: number;
@@ -9,13 +18,19 @@ export interface MatchRange {
   readonly contextLines: number;
 }
 
+export interface MatchReader {
+  readonly root: string;
+  /** Takes the arguments before the pattern, and the files to search or one that is open. */
+  start(args: readonly string[], files: readonly string[] | FileHandle): StartedProcess;
+}
+
 /** Few files are read ahead: a page seldom takes more. */
 const matchesAtOnce = 100;
 const filesAtOnce = 50;
 
-/** `start` takes the arguments before the pattern. Matches before `offset` are passed over file by file. */
+/** Of each file as many matches as were counted. Those before `offset` are passed over file by file, then line by line. */
 export async function* readMatches(
-  start: (args: readonly string[], paths: readonly string[]) => StartedProcess,
+  reader: MatchReader,
   files: readonly CountedFile[],
   { offset, maxResults, contextLines }: MatchRange,
 ): AsyncGenerator<Match> {
@@ -23,13 +38,13 @@ export async function* readMatches(
   let left = maxResults;
   while (at < files.length && left > 0) {
     const end = endOfBatch(files, at);
-    const paths = files.slice(at, end).map(({ path }) => path);
-    const args = ["--json", "--threads=1", `--context=${contextLines}`];
-    for await (const match of parseMatches(start(args, paths), contextLines)) {
-      if (skip-- > 0) continue;
-      yield match;
-      if (--left === 0) return;
+    for await (const matches of readBatch(reader, files.slice(at, end), { skip, contextLines })) {
+      for (const match of matches) {
+        yield match;
+        if (--left === 0) return;
+      }
     }
+    skip = 0;
     at = end;
   }
 }
@@ -45,46 +60,111 @@ function endOfBatch(files: readonly CountedFile[], start: number): number {
   let matches = 0;
   let end = start;
   while (end < files.length && end < start + filesAtOnce && matches < matchesAtOnce) {
+    if (isReadAlone(files[end]?.path ?? "") && end > start) break;
     matches += files[end++]?.count ?? 0;
+    if (isReadAlone(files[end - 1]?.path ?? "")) break;
   }
   return end;
 }
 
-interface Event {
-  readonly type: "begin" | "match" | "context" | "end" | "summary";
-  readonly data: {
-    readonly path: Encoded;
-    readonly lines: Encoded;
-    readonly line_number: number;
-    readonly submatches: readonly { readonly start: number }[];
-  };
+/** Node gives a program only arguments that are text, and a line break in a name would end a record. */
+function isReadAlone(path: string): boolean {
+  return path.includes("\n") || isByteName(path);
 }
 
-/** What is not UTF-8 comes as base64. */
-type Encoded = { readonly text: string } | { readonly bytes: string };
+interface Passing {
+  /** Matches of the first file that belong to earlier pages. */
+  readonly skip: number;
+  readonly contextLines: number;
+}
 
-async function* parseMatches(process: StartedProcess, contextLines: number): AsyncGenerator<Match> {
-  let collector = createMatchCollector("", contextLines);
-  for await (const batch of splitRecords(process.output, "\n")) {
-    for (const record of batch) {
-      const { type, data }: Event = JSON.parse(Buffer.from(record, "latin1").toString("utf8"));
-      if (type === "begin") {
-        collector = createMatchCollector(decode(data.path).text.replace(/^\.\//, ""), contextLines);
-      } else if (type === "match" || type === "context") yield* collector.add(lineOf(data, type));
-      else if (type === "end") yield* collector.end();
-    }
+async function* readBatch(
+  reader: MatchReader,
+  files: readonly CountedFile[],
+  passing: Passing,
+): AsyncGenerator<Match[]> {
+  const [first] = files;
+  if (first === undefined) return;
+  const args = [...lineArguments, `--context=${passing.contextLines}`];
+  if (!isReadAlone(first.path)) {
+    const paths = files.map(({ path }) => `./${path}`);
+    yield* parseMatches(reader.start(args, paths), { ...passing, files, root: reader.root });
+    return;
+  }
+  const handle = await openFile(join(reader.root, first.path)).catch(() => undefined);
+  if (handle === undefined) return;
+  try {
+    yield* parseMatches(reader.start(args, handle), { ...passing, files, root: reader.root });
+  } finally {
+    await handle.close();
   }
 }
 
-function lineOf({ lines, line_number, submatches }: Event["data"], type: string): SearchedLine {
-  const { text, encoding } = decode(lines);
-  const bytes = submatches[0]?.start ?? 0;
-  // Offsets are in bytes. Only a long line is cut at the match.
-  const at = bytes === 0 ? 0 : Buffer.from(text, encoding).subarray(0, bytes).toString(encoding).length;
-  return { number: line_number, text: text.replace(/\r?\n$/, ""), at: type === "match" ? at : undefined };
+function openFile(path: string): Promise<FileHandle> {
+  return open(diskName(path), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
 }
 
-function decode(value: Encoded): { text: string; encoding: "utf8" | "latin1" } {
-  if ("text" in value) return { text: value.text, encoding: "utf8" };
-  return { text: Buffer.from(value.bytes, "base64").toString("latin1"), encoding: "latin1" };
+interface Parsing extends Passing {
+  readonly root: string;
+  readonly files: readonly CountedFile[];
+}
+
+/** A batch for each part of the output. */
+async function* parseMatches(process: StartedProcess, parsing: Parsing): AsyncGenerator<Match[]> {
+  const reader = createFileReader(parsing);
+  let dropped = Math.min(parsing.skip, parsing.contextLines);
+  for await (const batch of splitRecords(process.output, "\n")) {
+    const found: Match[] = [];
+    for (const record of batch) {
+      const line = parseLine(record);
+      if (line === undefined) continue;
+      found.push(...reader.enter(line.name));
+      const near = reader.pass(line);
+      if (near !== undefined) found.push(...(await reader.add(near)));
+    }
+    dropped -= found.splice(0, dropped).length;
+    if (found.length > 0) yield found;
+  }
+  yield reader.end().slice(dropped);
+}
+
+interface FileReader {
+  /** Ends the file before, where the name is another one. */
+  enter(name: string): Match[];
+  /** Undefined for a line that is shown on no page from here on: there may be a million, so nothing is made of them. */
+  pass(line: RipgrepLine): RipgrepLine | undefined;
+  add(line: RipgrepLine): Promise<Match[]>;
+  end(): Match[];
+}
+
+function createFileReader({ skip, contextLines, root, files }: Parsing): FileReader {
+  // As many matches before the first one shown may stand in its context.
+  let unread = Math.max(skip - contextLines, 0);
+  let current: { readonly name: string; readonly file: CountedFile; seen: number } | undefined;
+  let collector = createMatchCollector("", contextLines);
+  return {
+    enter: (name) => {
+      if (current?.name === name) return [];
+      const ended = collector.end();
+      const file = (files.length === 1 ? files[0] : files.find(({ path }) => path === name)) ?? {
+        path: name,
+        count: 0,
+      };
+      current = { name, file, seen: 0 };
+      collector = createMatchCollector(shownName(file.path), contextLines);
+      return ended;
+    },
+    pass: (line) => {
+      if (line.column === undefined) return unread === 0 ? line : undefined;
+      if (current !== undefined) current.seen++;
+      if (unread > 0) {
+        unread--;
+        return undefined;
+      }
+      const isCounted = current !== undefined && current.seen <= current.file.count;
+      return isCounted ? line : { ...line, column: undefined };
+    },
+    add: async (line) => collector.add(await searchedLine(line, join(root, current?.file.path ?? ""))),
+    end: () => collector.end(),
+  };
 }

@@ -1,13 +1,16 @@
 /** Searches with ripgrep in two steps: one run counts the matches of every file on all cores, then the few files of the page are read.
  *  So totals are true and the order is fixed, which ripgrep itself gives only on one core. */
-import { createHash } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
 import type { ToolFailure, ToolResult } from "../../session/index.ts";
+import { loadProcesses, type ProcessEnd, type StartedProcess, splitRecords } from "../../workspace/index.ts";
 import { expandBraces } from "../files/glob.ts";
+import { byteNamesWarning, isByteName, nameOfBytes } from "../frame/byte-names.ts";
 import { failure } from "../frame/failure.ts";
 import { lateWarning, type Run, startRun } from "../frame/run.ts";
-import { decodeBytes, type ProcessEnd, splitRecords, startProcess } from "../frame/start-process.ts";
+import { versionOfFiles } from "./files-version.ts";
 import type { FileFilter, Match, SearchRequest } from "./match.ts";
-import { readMatches } from "./ripgrep-matches.ts";
+import { type Counts, countPassedOver } from "./passed-over-files.ts";
+import { type CountedFile, readMatches } from "./ripgrep-matches.ts";
 
 export async function searchByRipgrep(
   program: string,
@@ -15,29 +18,33 @@ export async function searchByRipgrep(
   run: Run,
 ): Promise<ToolResult | ToolFailure> {
   const pattern = patternArguments(request);
-  const start = (args: readonly string[], { root: cwd, env, signal }: Run) =>
-    startProcess(program, ["--no-config", ...args], { cwd, env, signal });
+  const { startProcess } = await loadProcesses();
+  const start = (args: readonly string[], { root: cwd, env, signal }: Run, input?: number) =>
+    startProcess(program, ["--no-config", ...args], { cwd, env, signal, input });
   // Time is left to show what was found until then.
   const count = startRun(run, { signal: run.signal, timeoutMs: run.timeoutMs * countingShare });
   const counting = start(
-    [...countArguments, ...typeArguments(request.files), ...pattern, "--", request.path],
+    [...countArguments, ...typeArguments(request.files), ...pattern, "--", `./${request.path}`],
     count,
   );
-  const { files, searched } = await readCounts(splitRecords(counting.output, "\0", "keep"));
+  const passedOver = countPassedOver(request, count, (paths) =>
+    readCounts(start([...countArguments, ...pattern, "--", ...paths], count)),
+  );
+  const { files, searched } = merge(await readCounts(counting), await passedOver);
   const problem = problemOf(await counting.end);
   count.finish();
   if (problem !== undefined && files.length === 0) return problem;
   const wanted = files.filter(({ path }) => request.files.matches(path));
   wanted.sort((a, b) => (a.path < b.path ? -1 : 1));
-  const matches = readMatches(
-    (args, paths) => start([...args, ...pattern, "--", ...paths], run),
-    wanted,
-    request,
-  );
-  return describe(wanted, matches, {
+  const startOn = (args: readonly string[], on: readonly string[] | FileHandle) =>
+    "fd" in on
+      ? start([...args, ...pattern, "--", "-"], run, on.fd)
+      : start([...args, ...pattern, "--", ...on], run);
+  return describe(wanted, readMatches({ root: run.root, start: startOn }, wanted, request), {
     request,
     searched,
     isLate: () => count.timedOut() || run.timedOut(),
+    version: await versionOfFiles(run.root, wanted),
     run,
   });
 }
@@ -48,16 +55,16 @@ interface Found {
   readonly request: SearchRequest;
   readonly searched: number | undefined;
   isLate(): boolean;
+  readonly version: string;
   readonly run: Run;
 }
 
 function describe(
   files: readonly CountedFile[],
   matches: AsyncIterable<Match>,
-  { request: { offset, maxResults }, searched, isLate, run }: Found,
+  { request: { offset, maxResults }, searched, isLate, version, run }: Found,
 ): ToolResult {
-  const hash = createHash("sha1");
-  for (const { path, count } of files) hash.update(`${path}\0${count}\0`);
+  const byteNames = files.filter(({ path }) => isByteName(path)).length;
   const total = files.reduce((sum, { count }) => sum + count, 0);
   return {
     fields: { search_tool: "ripgrep", files_searched: searched, files_matched: files.length },
@@ -65,9 +72,12 @@ function describe(
     items: matches,
     offset,
     total: () => (isLate() ? undefined : total),
-    more: offset + maxResults < total,
-    version: hash.digest("hex"),
-    warnings: () => (isLate() ? [lateWarning(run, "the search")] : []),
+    more: () => isLate() || offset + maxResults < total,
+    version,
+    warnings: () => [
+      ...(isLate() ? [lateWarning(run, "the search")] : []),
+      ...[byteNamesWarning(byteNames) ?? []].flat(),
+    ],
   };
 }
 
@@ -106,24 +116,24 @@ function typeArguments({ pattern }: FileFilter): string[] {
   return [...globs.map((glob) => `--type-add=wanted:${glob}`), "--type=wanted"];
 }
 
-export interface CountedFile {
-  readonly path: string;
-  readonly count: number;
+/** In a directory that git ignores and a call names, ripgrep finds the same files. */
+function merge(found: Counts, passedOver: Counts): Counts {
+  const known = new Set(found.files.map(({ path }) => path));
+  const files = [...found.files, ...passedOver.files.filter(({ path }) => !known.has(path))];
+  return { files, searched: found.searched && found.searched + (passedOver.searched ?? 0) };
 }
 
 /** `PATH NUL COUNT LF`, again and again; at the end what `--stats` says. */
-async function readCounts(
-  records: AsyncIterable<string[]>,
-): Promise<{ files: CountedFile[]; searched: number | undefined }> {
+async function readCounts({ output }: StartedProcess): Promise<Counts> {
   const files: CountedFile[] = [];
   let path: string | undefined;
   let rest = "";
-  for await (const batch of records) {
+  for await (const batch of splitRecords(output, "\0", "keep")) {
     for (const record of batch) {
       const end = path === undefined ? -1 : record.indexOf("\n");
       if (path !== undefined && end > 0) files.push({ path, count: Number(record.slice(0, end)) });
       rest = record.slice(end + 1);
-      path = decodeBytes(rest).replace(/^\.\//, "");
+      path = nameOfBytes(rest).replace(/^(\.\/)+/, "");
     }
   }
   const searched = /^(\d+) files? searched$/m.exec(rest)?.[1];

@@ -4,8 +4,10 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { ToolFailure, ToolResult } from "../../session/index.ts";
 import { listPaths } from "../files/list-paths.ts";
+import { byteNamesWarning, diskName, isByteName, shownName } from "../frame/byte-names.ts";
+import { createContainedDirectories } from "../frame/contained-directories.ts";
 import { isFailure } from "../frame/failure.ts";
-import { fileSize } from "../frame/phrases.ts";
+import { fileSize, numbered } from "../frame/phrases.ts";
 import { lateWarning, type Run } from "../frame/run.ts";
 import { createWindow, type Window } from "../frame/window.ts";
 import { decodeFile } from "../read/text-encoding.ts";
@@ -29,8 +31,9 @@ export async function searchByScript(request: SearchRequest, run: Run): Promise<
     request,
     run,
     matcher,
+    isContained: createContainedDirectories(run.root),
     window: createWindow<Match>({ offset, limit: maxResults }),
-    seen: { searched: 0, matched: 0, large: 0, slow: [] },
+    seen: { searched: 0, matched: 0, large: 0, byteNames: 0, slow: [] },
   };
   for await (const batch of list.batches) {
     await searchBatch(search, batch.filter(request.files.matches));
@@ -43,8 +46,9 @@ interface Search {
   readonly request: SearchRequest;
   readonly run: Run;
   readonly matcher: LineMatcher;
+  isContained(path: string): Promise<boolean>;
   readonly window: Window<Match>;
-  readonly seen: { searched: number; matched: number; large: number; slow: string[] };
+  readonly seen: { searched: number; matched: number; large: number; byteNames: number; slow: string[] };
 }
 
 /** Counting to the end of a large tree would take minutes: another page ahead is enough to go on. */
@@ -56,7 +60,11 @@ function isEnough({ window, request, run, seen }: Search): boolean {
 async function searchBatch(search: Search, paths: readonly string[]): Promise<void> {
   for (let at = 0; at < paths.length && !isEnough(search); at += filesAtOnce) {
     const some = paths.slice(at, at + filesAtOnce);
-    const read = await Promise.all(some.map((path) => readText(search.run.root, path)));
+    const read = await Promise.all(
+      some.map(async (path) =>
+        (await search.isContained(path)) ? readText(search.run.root, path) : undefined,
+      ),
+    );
     search.seen.large += read.filter((each) => each === "large").length;
     searchTexts(
       search,
@@ -73,7 +81,7 @@ interface FileText {
 /** Undefined for what is no text: binary, a link, a pipe, gone. */
 async function readText(root: string, path: string): Promise<FileText | "large" | undefined> {
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
-  const handle = await open(join(root, path), flags).catch(() => undefined);
+  const handle = await open(diskName(join(root, path)), flags).catch(() => undefined);
   try {
     const stats = await handle?.stat();
     if (handle === undefined || !stats?.isFile()) return undefined;
@@ -101,7 +109,7 @@ function searchTexts(search: Search, texts: readonly FileText[]): void {
     if (isEnough(search)) return;
     const [found] = together?.slice(index, index + 1) ?? search.matcher.find([text.lines]) ?? [];
     search.seen.searched++;
-    if (found === undefined) search.seen.slow.push(text.path);
+    if (found === undefined) search.seen.slow.push(shownName(text.path));
     else if (found.length > 0) offerMatches(search, text, found);
   }
 }
@@ -112,7 +120,8 @@ function offerMatches(
   found: readonly FoundLine[],
 ): void {
   seen.matched++;
-  const collector = createMatchCollector(path, request.contextLines);
+  if (isByteName(path)) seen.byteNames++;
+  const collector = createMatchCollector(shownName(path), request.contextLines);
   for (const match of [...collectMatches(collector, { lines, found, request }), ...collector.end()]) {
     window.offer(() => match, match.text.length);
   }
@@ -142,22 +151,27 @@ function* collectMatches(
 }
 
 function describe({ request, run, window, seen }: Search): ToolResult {
-  const more = window.more();
   const stopped = window.total() > request.offset + 2 * request.maxResults;
+  const isWhole = !stopped && !run.timedOut() && seen.slow.length < mostSlowFiles;
   return {
     fields: { search_tool: "javascript", files_searched: seen.searched, files_matched: seen.matched },
     itemsName: "matches",
     items: window.items,
     offset: request.offset,
-    total: stopped || run.timedOut() ? undefined : window.total(),
-    more,
+    total: isWhole ? window.total() : undefined,
+    more: run.timedOut() || window.more(),
     warnings: [
       ...(run.timedOut() ? [lateWarning(run, "the search")] : []),
       ...(stopped ? [`Not all was searched: there are at least ${window.total()} matches.`] : []),
-      ...(seen.large > 0 ? [`${seen.large} files above ${fileSize(mostFileBytes)} were not searched.`] : []),
+      ...(seen.large > 0 ? [notSearched(seen.large)] : []),
       ...(seen.slow.length > 0
         ? [`The pattern takes too long and was stopped in ${seen.slow.join(", ")}: simplify it.`]
         : []),
+      ...[byteNamesWarning(seen.byteNames) ?? []].flat(),
     ],
   };
+}
+
+function notSearched(large: number): string {
+  return `${numbered(large, ["file", "files"])} above ${fileSize(mostFileBytes)} ${large === 1 ? "was" : "were"} not searched.`;
 }

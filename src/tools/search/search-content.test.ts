@@ -1,4 +1,5 @@
-import { chmodSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
@@ -161,9 +162,114 @@ describe.each(ways)("with $tool", ({ tool: searchTool, find }) => {
     expect(placesOf(await search(root, { pattern: "needle" }))).toEqual(["a:1"]);
   });
 
+  test("what git tracks is searched although .gitignore leaves it out, as it is listed", async () => {
+    const outside = createTree({ "secret.log": "needle\n", "d/secret.log": "needle\n" });
+    const root = createRepository({
+      "a.log": "needle\n",
+      "d/b.log": "needle\n",
+      "link.log": { link: join(outside, "secret.log") },
+      "gone.log": "needle\n",
+      "moved/secret.log": "x\n",
+      "hooks/a.log": "x\n",
+      "binary.log": Buffer.from("\0needle\n"),
+      "z.ts": "needle\n",
+    });
+    addEntries(root, { ".gitignore": "*.log\n", "new.log": "needle\n" });
+    rmSync(join(root, "gone.log"));
+    rmSync(join(root, "moved"), { recursive: true });
+    symlinkSync(join(outside, "d"), join(root, "moved"));
+    rmSync(join(root, "hooks"), { recursive: true });
+    symlinkSync(join(root, ".git"), join(root, "hooks"));
+    addEntries(root, { ".git/a.log": "needle\n" });
+    const result = await search(root, { pattern: "needle" });
+    expect(placesOf(result)).toEqual(["a.log:1", "d/b.log:1", "z.ts:1"]);
+    expect(placesOf(await search(root, { pattern: "needle", path: "d" }))).toEqual(["d/b.log:1"]);
+    expect(placesOf(await search(root, { pattern: "needle", file_pattern: "*.ts" }))).toEqual(["z.ts:1"]);
+    const second = await search(root, { pattern: "needle", offset: 1, max_results: 1 });
+    expect(placesOf(second)).toEqual(["d/b.log:1"]);
+  });
+
   test("git's own files are not searched", async () => {
     const root = createRepository({ a: "repositoryformatversion\n" });
     expect(placesOf(await search(root, { pattern: "repositoryformatversion" }))).toEqual(["a:1"]);
+  });
+
+  // Other systems refuse such names.
+  test.runIf(process.platform === "linux")(
+    "names that are not UTF-8, or not on one line, lose no match and give none twice",
+    async () => {
+      const root = createTree({
+        "-": "needle dash\n",
+        "a\nb.txt": "needle one\nneedle two\n",
+        ...Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`f${at + 10}`, `needle ${at}\n`])),
+      });
+      for (const byte of [0xfe, 0xff]) {
+        const name = Buffer.from([...Buffer.from(`${root}/a`), byte]);
+        writeFileSync(name, `x\nneedle ${byte}\ny\nneedle ${byte} again\n`);
+      }
+      const texts: string[] = [];
+      for (let more = true; more; ) {
+        const page = await search(root, { pattern: "needle", max_results: 3, offset: texts.length });
+        texts.push(...(page.items as Match[]).map(({ path, text }) => `${path} ${text}`));
+        more = page.more;
+      }
+      expect(texts).toEqual([
+        "- needle dash",
+        "a\nb.txt needle one",
+        "a\nb.txt needle two",
+        "a\uFFFD needle 254",
+        "a\uFFFD needle 254 again",
+        "a\uFFFD needle 255",
+        "a\uFFFD needle 255 again",
+        ...Array.from({ length: 12 }, (_, at) => `f${at + 10} needle ${at}`),
+      ]);
+      expect((await search(root, { pattern: "needle 255", context_lines: 1 })).items).toEqual([
+        { path: "a\uFFFD", line: 2, text: "needle 255", before: ["x"], after: ["y"] },
+        { path: "a\uFFFD", line: 4, text: "needle 255 again", before: ["y"] },
+      ]);
+      expect((await search(root, { pattern: "needle" })).warnings).toEqual([
+        "2 files here have names that are not UTF-8, shown with U+FFFD: no call can name such a file.",
+      ]);
+    },
+  );
+
+  test("a page deep in one file begins where the page before it ended", async () => {
+    const lines = Array.from({ length: 3_000 }, (_, at) => (at % 3 === 0 ? `x ${at}` : `${at}`));
+    const root = createTree({ a: "x\n", "b.log": `${lines.join("\n")}\n` });
+    for (const context_lines of [0, 1, 4]) {
+      const whole = (await search(root, { pattern: "x", max_results: 5_000, context_lines })).items;
+      expect(whole).toHaveLength(1_001);
+      for (const offset of [1, 2, 500, 999, 1_000]) {
+        const args = { pattern: "x", max_results: 2, offset, context_lines };
+        expect((await search(root, args)).items).toEqual(whole.slice(offset, offset + 2));
+      }
+    }
+  });
+
+  test("a folder or file that git ignores is searched when it is named, and that is told", async () => {
+    const root = createRepository(tree);
+    for (const path of ["build", "c.log"]) {
+      const result = await search(root, { pattern: "needle", path });
+      expect(result.items).toHaveLength(1);
+      expect(result.warnings).toEqual([`git ignores ${path}; it was searched because it was named.`]);
+    }
+    expect((await search(root, { pattern: "needle", path: "a" })).warnings).toEqual([]);
+  });
+
+  test.skipIf(process.platform === "win32")("a pipe is refused, not waited for", async () => {
+    const root = createTree({ a: "needle\n" });
+    execFileSync("mkfifo", [join(root, "pipe")]);
+    expect(await create(root).run({ pattern: "x", path: "pipe" }, call)).toMatchObject({
+      code: "unreadable",
+      message: '"pipe" is a pipe, socket or device.',
+    });
+    expect(placesOf(await search(root, { pattern: "needle" }))).toEqual(["a:1"]);
+  });
+
+  test("a flag at the start of an expression holds", async () => {
+    const root = createTree({ a: "Needle\nneedle\n" });
+    const args = { pattern: "(?i)NEEDLE", is_regex: true, case_sensitive: true };
+    expect(placesOf(await search(root, args))).toEqual(["a:1", "a:2"]);
   });
 
   test("an expression that explodes elsewhere comes back in time", async () => {
@@ -189,37 +295,4 @@ describe.each(ways)("with $tool", ({ tool: searchTool, find }) => {
     expect(await tool.run({ pattern: "x", path: "missing" }, call)).toMatchObject({ code: "not_found" });
     expect(await tool.run({ pattern: "" }, call)).toMatchObject({ code: "invalid_argument" });
   });
-});
-
-test("an expression that ripgrep does not know is told as such", async () => {
-  if (program === undefined) return;
-  const tool = createSearchContent({ root: createTree({ a: "" }), env: process.env }, async () => program);
-  expect(await tool.run({ pattern: "(?=a)", is_regex: true }, call)).toMatchObject({
-    code: "invalid_pattern",
-    message: expect.stringContaining("look-around"),
-    hint: "Rewrite it without.",
-  });
-});
-
-test("a ripgrep that hangs gives what it found until time was up", async () => {
-  if (program === undefined) return;
-  // Counts one file and hangs; to show what is in it is the real one's work.
-  const script = `#!/bin/sh\ncase "$*" in *--json*) exec ${program} "$@" ;; esac\nprintf 'a.txt\\0001\\n'\nexec sleep 60\n`;
-  const root = createTree({ "a.txt": "needle\n", rg: script });
-  chmodSync(join(root, "rg"), 0o755);
-  const tool = createSearchContent({ root, env: process.env }, async () => join(root, "rg"));
-  const start = performance.now();
-  const result = await readResult(await tool.run({ pattern: "needle" }, { ...call, timeoutMs: 2_000 }));
-  expect(performance.now() - start).toBeLessThan(5_000);
-  expect(result.items).toEqual([{ path: "a.txt", line: 1, text: "needle" }]);
-  expect(result.total).toBeUndefined();
-  expect(result.warnings).toEqual([
-    expect.stringMatching(/^Stopped after 2 s: the search is not complete\./),
-  ]);
-});
-
-test("a ripgrep on PATH is preferred", async () => {
-  const root = createTree({ "bin/rg": "#!/bin/sh\n" });
-  chmodSync(join(root, "bin/rg"), 0o755);
-  expect(await findRipgrep({ PATH: join(root, "bin") })).toBe(join(root, "bin/rg"));
 });

@@ -1,6 +1,7 @@
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
 import { createGlob } from "../files/glob.ts";
-import { containExisting } from "../frame/contained-path.ts";
+import { isIgnoredPath } from "../files/list-paths.ts";
+import { containExisting, shown } from "../frame/contained-path.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure, isFailure } from "../frame/failure.ts";
 import type { Place, Run } from "../frame/run.ts";
@@ -56,6 +57,9 @@ async function searchContent(
   }
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
+  if (!contained.stats.isFile() && !contained.stats.isDirectory()) {
+    return failure("unreadable", `${shown(values.path)} is a pipe, socket or device.`);
+  }
   const matches = file_pattern === undefined ? () => true : createGlob(file_pattern);
   if (matches === undefined) {
     return failure("invalid_pattern", "The braces in file_pattern make too many globs.");
@@ -70,8 +74,24 @@ async function searchContent(
     maxResults: values.max_results,
     offset: values.offset,
   };
+  const ignored = isIgnoredPath(run, request.path);
+  const result = await searchFiles(request, run, find);
+  const warning = `git ignores ${request.path}; it was searched because it was named.`;
+  return (await ignored) && !isFailure(result) ? warned(result, warning) : result;
+}
+
+async function searchFiles(
+  request: SearchRequest,
+  run: Run,
+  find: typeof findRipgrep,
+): Promise<ToolResult | ToolFailure> {
   const program = await find(run.env);
   if (program !== undefined) return searchByRipgrep(program, request, run);
   const { searchByScript } = await import("./script-search.ts");
   return searchByScript(request, run);
+}
+
+function warned(result: ToolResult, warning: string): ToolResult {
+  const { warnings = [] } = result;
+  return { ...result, warnings: () => [warning, ...(warnings instanceof Function ? warnings() : warnings)] };
 }

@@ -8,7 +8,8 @@ export function compressLog({ data }: CompressInput): string {
     data.commits,
     ({ hash, message }) => typeof hash === "string" && typeof message === "string",
   );
-  if (commits.length === 0) return data.total === 0 ? "No commits" : `${countOf(data)} commits`;
+  const count = countOf(data, ["commit", "commits"]);
+  if (commits.length === 0) return data.total === 0 ? "No commits" : count;
   const recent = commits.map(({ hash, message }) => `${hash} ${shortened(message.split("\n")[0] ?? "", 60)}`);
-  return `${countOf(data)} commits. Recent: ${listNames(recent, 2)}`;
+  return `${count}. Recent: ${listNames(recent, 2)}`;
 }

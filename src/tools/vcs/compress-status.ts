@@ -7,6 +7,8 @@ export function compressStatus({ data }: CompressInput): string {
   const distance = [...counted(data, ["ahead"], "before"), ...counted(data, ["behind"], "before")].join(", ");
   const upstream = distance === "" ? "" : ` [${distance}]`;
   const changes = counted(data, ["staged", "modified", "untracked", "conflicts"], "after");
+  if (changes.length === 0 && data.total === undefined && data.clean === undefined)
+    return `${branch} (stopped before a change was found)${upstream}`;
   if (changes.length === 0) return `${branch} (clean)${upstream}`;
   return `${branch}${upstream}: ${changes.join(", ")}`;
 }

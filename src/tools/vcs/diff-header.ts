@@ -1,5 +1,5 @@
 /** What the lines before the first hunk of a file say. */
-import { decodeBytes } from "../frame/start-process.ts";
+import { decodeBytes } from "../../workspace/index.ts";
 
 export interface FileChange {
   readonly change?: "added" | "deleted" | "renamed" | "copied" | "conflict";

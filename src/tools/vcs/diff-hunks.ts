@@ -1,5 +1,6 @@
 /** Reads the output of `git diff` line by line and gives its hunks, long ones in parts. */
-import { decodeBytes } from "../frame/start-process.ts";
+import { decodeBytes } from "../../workspace/index.ts";
+import { decodeLine } from "../read/text-encoding.ts";
 import { changeOf, type FileChange, nameOf } from "./diff-header.ts";
 
 /** One hunk, or a file that changed without one: renamed, binary, another mode. */
@@ -31,6 +32,8 @@ const mostNames = 20;
 const mostPartLines = 200;
 const mostPartCharacters = 8_000;
 const mostLineCharacters = 2_000;
+/** Of a longer line git's output was read in part. */
+const mostCounted = 1_000_000;
 
 /** Lines are byte strings. `take` gets each hunk when it is complete. */
 export function createDiffReader(take: (hunk: DiffHunk) => void): DiffReader {
@@ -105,9 +108,10 @@ function nextPart({ given, start, count }: Part): Part {
 function addLine(part: Part, line: string): void {
   if (!line.startsWith("+") && !line.startsWith("\\")) part.count.old++;
   if (!line.startsWith("-") && !line.startsWith("\\")) part.count.new++;
-  const text = decodeBytes(line).replace(/\r$/, "");
+  const text = decodeLine(line);
   const cut = text.length - mostLineCharacters;
-  const shown = cut > 0 ? `${text.slice(0, mostLineCharacters)}… [${cut} more characters]` : text;
+  const left = cut < mostCounted ? cut : `at least ${mostCounted}`;
+  const shown = cut > 0 ? `${text.slice(0, mostLineCharacters)}… [${left} more characters]` : text;
   part.lines.push(shown);
   part.characters += shown.length + 1;
 }

@@ -1,3 +1,4 @@
+import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
@@ -82,10 +83,11 @@ test("lines that are not committed say so, and a root below the repository's wor
 
 test("what git cannot blame is a failure that says why", async () => {
   const root = createHistory();
-  addEntries(root, { "new.txt": "1\n" });
+  addEntries(root, { "new.txt": "1\n", "two\nlines.txt": "1\n" });
   const tool = createVcsBlame({ root, env: process.env });
   const cases: [Record<string, unknown>, string, string][] = [
-    [{ path: "new.txt" }, "git_failed", "no such path 'new.txt' in HEAD"],
+    [{ path: "new.txt" }, "git_failed", '"new.txt" is in no commit yet.'],
+    [{ path: "two\nlines.txt" }, "git_failed", '"two\\nlines.txt" is in no commit yet.'],
     [{ path: "src" }, "unreadable", '"src" is no file.'],
     [{ path: "missing" }, "not_found", '"missing" does not exist.'],
     [
@@ -103,4 +105,49 @@ test("an author's time that no calendar holds ends nothing", async () => {
   addEntries(root, { "src/a.txt": "x\n" });
   git(root, "commit", "--quiet", "-am", "Odd", "--date=@99999999999999 +0000");
   expect((await blame(root, { path: "src/a.txt" })).items).toHaveLength(1);
+});
+
+test("a binary file is told as such, and other encodings are read as read_file reads them", async () => {
+  const root = createRepository({
+    bin: Buffer.from([0x7f, 0x45, 0, 1, 2, 10, 3]),
+    latin1: Buffer.from("größe\r\nzwei\n", "latin1"),
+    le: Buffer.from("\uFEFFgröße\r\nzwei", "utf16le"),
+    be: Buffer.from("\uFEFFgröße\nzwei", "utf16le").swap16(),
+    utf8: "größe\nzwei\n",
+  });
+  expect(await blame(root, { path: "bin" })).toMatchObject({
+    fields: { path: "bin", size: 7, binary: true },
+    items: [],
+    total: 0,
+    warnings: ["A binary file of 7B: it has no lines. vcs_log tells who changed it."],
+  });
+  for (const path of ["latin1", "le", "be", "utf8"]) {
+    const { items } = await blame(root, { path });
+    expect(
+      (items as BlamedLine[]).map(({ text }) => text),
+      path,
+    ).toEqual(["größe", "zwei"]);
+  }
+});
+
+test("a link inside the root is followed", async () => {
+  const root = createHistory();
+  addEntries(root, { "a link": { link: "src/a.txt" }, "a folder": { link: "src" } });
+  for (const path of ["a link", "a folder/a.txt"]) {
+    const result = await blame(root, { path });
+    expect(result.fields).toMatchObject({ path, link_to: "src/a.txt" });
+    expect((result.items as BlamedLine[]).map(({ text }) => text)).toEqual(["1", "2", "drei", "4"]);
+  }
+});
+
+test("a git that hangs gives the lines until time was up, and says that there are more", async () => {
+  const root = createHistory();
+  const script = `#!/bin/sh\ncase "$*" in *blame*) PATH='${process.env.PATH}' git "$@" | head -n 15; sleep 60 ;; esac\n`;
+  addEntries(root, { "bin/git": script });
+  chmodSync(join(root, "bin/git"), 0o755);
+  const tool = createVcsBlame({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
+  const result = await readResult(await tool.run({ path: "src/a.txt" }, { ...call, timeoutMs: 700 }));
+  expect(result.items.length).toBeGreaterThan(0);
+  expect(result).toMatchObject({ total: undefined, more: true });
+  expect(result.warnings).toEqual([expect.stringContaining("the list of lines is not complete")]);
 });

@@ -1,11 +1,16 @@
 import { createHash } from "node:crypto";
+import { realpath } from "node:fs/promises";
+import { relative, sep } from "node:path";
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
-import { containExisting, shown } from "../frame/contained-path.ts";
+import { decodeBytes, hashed, type ProcessEnd, splitRecords } from "../../workspace/index.ts";
+import { containExisting, type ExistingPath, shown } from "../frame/contained-path.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure, isFailure } from "../frame/failure.ts";
-import type { Place, Run } from "../frame/run.ts";
-import { decodeBytes, hashed, splitRecords } from "../frame/start-process.ts";
+import { fileSize } from "../frame/phrases.ts";
+import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow, type Window } from "../frame/window.ts";
+import { openRegular, sampleEncoding } from "../read/sample-file.ts";
+import { decodeLine, type Encoding } from "../read/text-encoding.ts";
 import { compressBlame } from "./compress-blame.ts";
 import { gitFailure, startGit } from "./git.ts";
 
@@ -47,44 +52,89 @@ async function blameLines(
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
   if (!contained.stats.isFile()) return failure("unreadable", `${shown(values.path)} is no file.`);
-  return readBlame(run, { ...values, path: contained.path });
+  const encoding = await encodingOf(contained);
+  if (encoding === "binary") return describeBinary(contained, values.offset);
+  const real = relative(await realpath(run.root), contained.real)
+    .split(sep)
+    .join("/");
+  return readBlame(run, { ...values, path: contained.path, real, encoding });
+}
+
+/** As read_file does: git prints bytes, and says nothing about them. */
+async function encodingOf({ real, stats }: ExistingPath): Promise<Encoding | "binary"> {
+  const handle = await openRegular(real).catch(() => undefined);
+  try {
+    return handle === undefined ? "utf-8" : await sampleEncoding(handle, stats.size);
+  } finally {
+    await handle?.close();
+  }
+}
+
+function describeBinary({ path, stats: { size, mtimeMs } }: ExistingPath, offset: number): ToolResult {
+  return {
+    fields: { path, size, binary: true },
+    itemsName: "lines",
+    items: [],
+    offset,
+    total: 0,
+    version: `${size}-${mtimeMs}`,
+    warnings: [`A binary file of ${fileSize(size)}: it has no lines. vcs_log tells who changed it.`],
+  };
 }
 
 interface Request {
   readonly path: string;
+  /** With links followed: git would tell about the link itself. */
+  readonly real: string;
+  readonly encoding: Encoding;
   readonly start_line: number;
   readonly end_line: number | undefined;
   readonly offset: number;
 }
 
 async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
-  const { path, start_line, end_line = "", offset } = request;
-  const git = await startGit(run, ["blame", "--porcelain", "-L", `${start_line},${end_line}`, "--", path]);
+  const { path, real, start_line, end_line = "", offset } = request;
+  const git = await startGit(run, ["blame", "--porcelain", "-L", `${start_line},${end_line}`, "--", real]);
   if (isFailure(git)) return git;
   const hash = createHash("sha1");
   const window = createWindow<BlamedLine>({ offset });
-  const reader = createBlameReader(window);
+  const reader = createBlameReader(window, request.encoding);
   for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
     for (const line of batch) reader.read(line);
   }
   const end = await git.end;
-  if (run.timedOut()) {
+  const late = run.timedOut();
+  if (late && window.total() === 0) {
     const hint = "Name a range with start_line and end_line.";
     return failure("timed_out", `git blame took longer than ${run.timeoutMs / 1000} s.`, hint);
   }
   // Past the end is an empty page, not a mistake.
   const past = /has only \d+ lines?/.exec(end.stderr)?.[0];
-  if (end.code !== 0 && past === undefined) return gitFailure(end);
+  if (end.code !== 0 && past === undefined && !late) return blameFailure(end, real);
   return {
-    fields: { path, authors: reader.authors.size, ...(reader.newest() ? { newest: reader.newest() } : {}) },
+    fields: {
+      path,
+      ...(real === path ? {} : { link_to: real }),
+      authors: reader.authors.size,
+      ...(reader.newest() ? { newest: reader.newest() } : {}),
+    },
     itemsName: "lines",
     items: window.items,
     offset,
-    total: window.total(),
-    more: window.more(),
+    total: late ? undefined : window.total(),
+    more: late || window.more(),
     version: hash.digest("hex"),
-    warnings: past === undefined ? [] : [`The file ${past}.`],
+    warnings: [
+      ...(late ? [lateWarning(run, "the list of lines")] : []),
+      ...(past === undefined ? [] : [`The file ${past}.`]),
+    ],
   };
+}
+
+/** git names the path as it is, on several lines where it has several. */
+function blameFailure(end: ProcessEnd, path: string): ToolFailure {
+  if (!/^fatal: no such path /m.test(end.stderr)) return gitFailure(end);
+  return failure("git_failed", `${shown(path)} is in no commit yet.`, "vcs_status lists what is new.");
 }
 
 interface BlameReader {
@@ -96,7 +146,7 @@ interface BlameReader {
 const mostLineCharacters = 500;
 
 /** A commit's author and date come only with its first line. See git-blame(1), "The porcelain format". */
-function createBlameReader(window: Window<BlamedLine>): BlameReader {
+function createBlameReader(window: Window<BlamedLine>, encoding: Encoding): BlameReader {
   const commits = new Map<string, { author: string; date: string }>();
   const authors = new Set<string>();
   let current = { hash: "", line: 0 };
@@ -110,7 +160,8 @@ function createBlameReader(window: Window<BlamedLine>): BlameReader {
     const commit = commitOf(current.hash);
     authors.add(commit.author);
     if (newest === undefined || commit.date > newest) newest = commit.date;
-    const shownText = decodeBytes(text.slice(0, mostLineCharacters * 4)).replace(/\r$/, "");
+    // One byte more than whole characters: UTF-16 has half of a line feed at one end.
+    const shownText = decodeLine(text.slice(0, mostLineCharacters * 4 + 1), encoding);
     const cut =
       shownText.length > mostLineCharacters ? `${shownText.slice(0, mostLineCharacters)}…` : shownText;
     const { hash, line } = current;

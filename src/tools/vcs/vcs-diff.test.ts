@@ -212,3 +212,22 @@ test("settings of the repository do not change the form", async () => {
   addEntries(root, { "a.txt": "2\n" });
   expect((await diff(root)).items).toMatchObject([{ path: "a.txt", text: "-1\n+2" }]);
 });
+
+test("lines that are not UTF-8 are read as latin1", async () => {
+  const root = createRepository({ "a.txt": Buffer.from("größe\n", "latin1"), "b.txt": "größe\n" });
+  addEntries(root, { "a.txt": Buffer.from("größer\r\n", "latin1"), "b.txt": "größer\n" });
+  const { items } = await diff(root);
+  expect((items as DiffHunk[]).map(({ text }) => text)).toEqual(["-größe\n+größer", "-größe\n+größer"]);
+});
+
+test("a git that hangs gives the whole hunks until time was up", async () => {
+  const root = createRepository({ "a.txt": "1\n", "b.txt": "1\n" });
+  addEntries(root, { "a.txt": "2\n", "b.txt": "2\n3\n" });
+  const script = `#!/bin/sh\nPATH='${process.env.PATH}'\ncase "$*" in *--patch*) git "$@" | head -n 13; sleep 60 ;; esac\nexec git "$@"\n`;
+  addEntries(root, { "bin/git": script });
+  chmodSync(join(root, "bin/git"), 0o755);
+  const tool = createVcsDiff({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
+  const result = await readResult(await tool.run({}, { ...call, timeoutMs: 800 }));
+  expect((result.items as DiffHunk[]).map(({ path, text }) => [path, text])).toEqual([["a.txt", "-1\n+2"]]);
+  expect(result).toMatchObject({ total: undefined, more: true });
+});

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { hashed, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure, isFailure } from "../frame/failure.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
-import { hashed, splitRecords } from "../frame/start-process.ts";
 import { createWindow } from "../frame/window.ts";
 import { compressDiff } from "./compress-diff.ts";
 import { createDiffReader, type DiffHunk } from "./diff-hunks.ts";
@@ -112,7 +112,8 @@ async function readDiff(run: Run, { args, offset, staged }: Request): Promise<To
   for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
     for (const line of batch) reader.read(line);
   }
-  reader.end();
+  // Half a hunk would pass for a whole one, and the next page would go on behind it.
+  if (!run.timedOut()) reader.end();
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   return {
@@ -121,7 +122,7 @@ async function readDiff(run: Run, { args, offset, staged }: Request): Promise<To
     items: window.items,
     offset,
     total: run.timedOut() ? undefined : window.total(),
-    more: window.more(),
+    more: run.timedOut() || window.more(),
     version: hash.digest("hex"),
     warnings: run.timedOut() ? [lateWarning(run, "the diff")] : [],
   };

@@ -1,3 +1,4 @@
+import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
@@ -114,4 +115,43 @@ test("a message of any length is cut with a note", async () => {
   expect(messagesOf(await log(root, { max_commits: 1 }))).toEqual([
     `${"x".repeat(2_000)}… [1000 more characters]`,
   ]);
+});
+
+test("a date is told as it was understood, and what is none is refused", async () => {
+  const root = createHistory();
+  const named = await log(root, { since: "2026-11-04 00:00 +0000", until: "2026-11-06T12:00:00Z" });
+  expect(messagesOf(named)).toEqual([]);
+  expect(named.fields).toMatchObject({ since: "2026-11-04T00:00:00Z", until: "2026-11-06T12:00:00Z" });
+  expect(messagesOf(await log(root, { since: "2026-11-01" }))).toHaveLength(3);
+  const dates = ["2 weeks ago", "yesterday", "last monday", "@1700000000", "Mon, 3 Jul 2006 17:18:43 +0200"];
+  for (const since of [...dates, "3 days ago at noon", "July 4 2020", "10.11.2020"]) {
+    expect((await log(root, { since })).fields, since).toHaveProperty("since");
+  }
+  const tool = createVcsLog({ root, env: process.env });
+  for (const since of [
+    "garbage",
+    "tomorrow",
+    "next week",
+    "2100-01-01",
+    "2026-13-01",
+    "",
+    "v1.0",
+    "HEAD~3",
+  ]) {
+    expect(await tool.run({ since }, call), since).toMatchObject({
+      code: "invalid_argument",
+      message: `since is no date: ${JSON.stringify(since)}.`,
+    });
+  }
+});
+
+test("a git that hangs gives the commits until time was up, and says that there may be more", async () => {
+  const root = createHistory();
+  const script = `#!/bin/sh\nPATH='${process.env.PATH}'\ncase "$*" in *format=*) git "$@" | head -c 150; sleep 60 ;; esac\nexec git "$@"\n`;
+  addEntries(root, { "bin/git": script });
+  chmodSync(join(root, "bin/git"), 0o755);
+  const tool = createVcsLog({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
+  const result = await readResult(await tool.run({}, { ...call, timeoutMs: 700 }));
+  expect(messagesOf(result)).toHaveLength(2);
+  expect(result).toMatchObject({ more: true });
 });

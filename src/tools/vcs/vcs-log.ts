@@ -1,10 +1,11 @@
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { decodeBytes, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { isFailure } from "../frame/failure.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
-import { decodeBytes, splitRecords } from "../frame/start-process.ts";
 import { compressLog } from "./compress-log.ts";
 import { gitFailure, startGit } from "./git.ts";
+import { type GitDates, readDates } from "./git-dates.ts";
 import { gitText, openRepository, resolveCommit } from "./repository.ts";
 
 export interface Commit {
@@ -43,35 +44,28 @@ async function readCommits(
 ): Promise<ToolResult | ToolFailure> {
   const repository = await openRepository(run, values.path);
   if (isFailure(repository)) return repository;
+  const dates = await readDates(run, values);
+  if (isFailure(dates)) return dates;
   const commit = await resolveCommit(run, values.revision);
   if (typeof commit !== "string") {
     return values.revision === "HEAD" && commit.code === "unknown_revision"
-      ? describe([], run, { ...values, total: 0, commit: "none" })
+      ? describe([], run, { ...values, dates, total: 0, commit: "none" })
       : commit;
   }
-  return readLog(run, { ...values, commit, rest: [...filtersOf(values), commit, ...repository.paths] });
+  const rest = [...authorFilter(values.author), ...dates.args, commit, ...repository.paths];
+  return readLog(run, { ...values, dates, commit, rest });
 }
 
 interface Request {
   readonly offset: number;
   readonly max_commits: number;
   readonly commit: string;
+  readonly dates: GitDates;
 }
 
 /** What was asked for is plain text, not an expression. */
-function filtersOf(values: {
-  author?: string | undefined;
-  since?: string | undefined;
-  until?: string | undefined;
-}) {
-  const { author, since, until } = values;
-  return [
-    "--fixed-strings",
-    "--regexp-ignore-case",
-    ...(author === undefined ? [] : [`--author=${author}`]),
-    ...(since === undefined ? [] : [`--since=${since}`]),
-    ...(until === undefined ? [] : [`--until=${until}`]),
-  ];
+function authorFilter(author: string | undefined): string[] {
+  return author === undefined ? [] : ["--fixed-strings", "--regexp-ignore-case", `--author=${author}`];
 }
 
 /** Counting a million commits takes seconds: from here on a total is only said to be at least this. */
@@ -108,16 +102,16 @@ async function readLog(
 function describe(
   commits: readonly Commit[],
   run: Run,
-  { offset, max_commits, commit, total }: Request & { total: number | undefined },
+  { offset, max_commits, commit, dates, total }: Request & { total: number | undefined },
 ): ToolResult {
   const atLeast = total === offset + countedAhead;
   return {
-    fields: { revision: commit.slice(0, 12) },
+    fields: { revision: commit.slice(0, 12), ...dates.fields },
     itemsName: "commits",
     items: commits,
     offset,
     total,
-    more: total === undefined ? commits.length === max_commits : undefined,
+    more: run.timedOut() || (total === undefined ? commits.length === max_commits : undefined),
     version: commit,
     warnings: [
       ...(run.timedOut() ? [lateWarning(run, "the list of commits")] : []),

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
@@ -95,4 +95,50 @@ test("the index is left as it is, also where git would have refreshed it", async
   const before = git(root, "hash-object", ".git/index");
   await status(root);
   expect(git(root, "hash-object", ".git/index")).toBe(before);
+});
+
+test("a submodule with changes of its own is no clean tree", async () => {
+  const root = createRepository({ "a.txt": "1" });
+  const inner = createRepository({ "b.txt": "1" });
+  git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "inner");
+  commit(root, "Add a submodule");
+  expect(await status(root)).toMatchObject({ fields: { clean: true }, items: [] });
+  addEntries(root, { "inner/b.txt": "2", "inner/new.txt": "" });
+  expect(await status(root)).toMatchObject({
+    fields: { clean: false, modified: 1 },
+    items: [{ path: "inner", unstaged: "modified", submodule: "modified files, untracked files" }],
+  });
+});
+
+test("a git that hangs gives the changes until time was up, and never calls that clean", async () => {
+  const root = createRepository({ "a.txt": "1" });
+  const real = `PATH='${process.env.PATH}'`;
+  const cases: [string, string[]][] = [
+    ["# branch.head main\\0? a.txt\\0? b.txt\\0? c", ["a.txt", "b.txt"]],
+    ["# branch.head main\\0? a", []],
+  ];
+  for (const [said, paths] of cases) {
+    const script = `#!/bin/sh\n${real}\ncase "$*" in *porcelain*) printf '${said}'; sleep 60 ;; esac\nexec git "$@"\n`;
+    addEntries(root, { "bin/git": script });
+    chmodSync(join(root, "bin/git"), 0o755);
+    const tool = createVcsStatus({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
+    const start = performance.now();
+    const result = await readResult(await tool.run({}, { ...call, timeoutMs: 800 }));
+    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(result.items).toEqual(paths.map((path) => ({ path, untracked: true })));
+    expect(result).toMatchObject({ total: undefined, more: true });
+    expect(result.fields.clean).toBe(paths.length > 0 ? false : undefined);
+    expect(result.warnings).toEqual([expect.stringContaining("the list of changes is not complete")]);
+  }
+});
+
+test.skipIf(process.platform === "win32")("a filter that hangs ends with the call", async () => {
+  const root = createRepository({ "a.dat": "1\n" });
+  git(root, "config", "filter.slow.clean", "sleep 61");
+  addEntries(root, { ".gitattributes": "*.dat filter=slow\n", "a.dat": "2\n" });
+  const tool = createVcsStatus({ root, env: process.env });
+  const start = performance.now();
+  const result = await readResult(await tool.run({}, { ...call, timeoutMs: 800 }));
+  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(result).toMatchObject({ total: undefined, more: true });
 });

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { decodeBytes, hashed, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { isFailure } from "../frame/failure.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
-import { decodeBytes, hashed, splitRecords } from "../frame/start-process.ts";
 import { createWindow, type Window } from "../frame/window.ts";
 import { compressStatus } from "./compress-status.ts";
 import { gitFailure, startGit } from "./git.ts";
@@ -16,6 +16,8 @@ export interface ChangedFile {
   readonly unstaged?: string;
   readonly untracked?: true;
   readonly conflict?: true;
+  /** What changed in a submodule: `new commits`, `modified files`, `untracked files`. */
+  readonly submodule?: string;
   /** Where a renamed or copied file came from. */
   readonly from?: string;
 }
@@ -57,7 +59,7 @@ async function readStatus(
     "--branch",
     "-z",
     "--untracked-files=all",
-    "--ignore-submodules=dirty",
+    "--ignore-submodules=none",
   ];
   const git = await startGit(run, [...command, ...paths]);
   if (isFailure(git)) return git;
@@ -69,15 +71,20 @@ async function readStatus(
   }
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
+  const late = run.timedOut();
   return {
-    fields: { ...reader.branch, clean: window.total() === 0, ...reader.counts },
+    fields: {
+      ...reader.branch,
+      ...(late && window.total() === 0 ? {} : { clean: window.total() === 0 }),
+      ...reader.counts,
+    },
     itemsName: "changes",
     items: window.items,
     offset,
-    total: run.timedOut() ? undefined : window.total(),
-    more: window.more(),
+    total: late ? undefined : window.total(),
+    more: late || window.more(),
     version: hash.digest("hex"),
-    warnings: run.timedOut() ? [lateWarning(run, "the list of changes")] : [],
+    warnings: late ? [lateWarning(run, "the list of changes")] : [],
   };
 }
 
@@ -147,5 +154,13 @@ function parseChange(record: string): ChangedFile {
     path,
     ...(staged === "." ? {} : { staged: states[staged] ?? staged }),
     ...(unstaged === "." ? {} : { unstaged: states[unstaged] ?? unstaged }),
+    ...submoduleOf(fields[2] ?? ""),
   };
+}
+
+/** `N...` for what is none, else `S` and a letter or a dot for each kind of change. */
+function submoduleOf(field: string): { submodule?: string } {
+  const kinds = ["new commits", "modified files", "untracked files"];
+  const changed = kinds.filter((_, index) => field.startsWith("S") && /[CMU]/.test(field[index + 1] ?? ""));
+  return changed.length === 0 ? {} : { submodule: changed.join(", ") };
 }

@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { diskName, isByteName, nameOfBytes, shownName } from "./byte-names.ts";
+
+test("every name of bytes is one string, and gives its bytes back", () => {
+  const bytes = fc.array(
+    fc.oneof(
+      fc.integer({ min: 0, max: 255 }).map((byte) => [byte]),
+      fc.string({ unit: "grapheme", maxLength: 2 }).map((text) => [...Buffer.from(text)]),
+    ),
+    { maxLength: 12 },
+  );
+  const check = (parts: number[][]) => {
+    const given = Buffer.from(parts.flat());
+    const name = nameOfBytes(given.toString("latin1"));
+    expect(Buffer.from(diskName(name))).toEqual(given);
+    expect(Buffer.from(shownName(name)).toString()).toBe(shownName(name));
+    expect(isByteName(name)).toBe(!given.equals(Buffer.from(given.toString())));
+  };
+  fc.assert(fc.property(bytes, check), { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 500 });
+});
+
+test("what is not UTF-8 is shown as such, the rest as it is", () => {
+  const name = nameOfBytes(Buffer.from([...Buffer.from("ü😀"), 0xff, 0xfe, 0x2e]).toString("latin1"));
+  expect(shownName(name)).toBe("ü😀\uFFFD\uFFFD.");
+  expect(shownName(nameOfBytes(Buffer.from("a\uFFFDb").toString("latin1")))).toBe("a\uFFFDb");
+  expect(isByteName(nameOfBytes(Buffer.from("a\uFFFDb").toString("latin1")))).toBe(false);
+});
