@@ -223,3 +223,16 @@ describe("the account in words", () => {
     expect(ledger.forModel().warning).toContain("Budget Critical: ~5k");
   });
 });
+
+describe("an account that goes on with other limits", () => {
+  it("has their response reserve, unless another number was recorded", () => {
+    const snapshot = createLedger({ total: 100_000 }).snapshot();
+    const smaller = createLedger({ total: 16_000 }, snapshot);
+    expect(smaller.used().response).toBe(4_800);
+    expect(smaller.available()).toBe(11_200);
+    const larger = createLedger({ total: 200_000 }, smaller.snapshot());
+    expect(larger.used().response).toBe(30_000);
+    larger.record("response", 5_000);
+    expect(createLedger({ total: 16_000 }, larger.snapshot()).used().response).toBe(5_000);
+  });
+});

@@ -51,12 +51,16 @@ export interface LedgerSnapshot {
   readonly results: ResultTokens;
   readonly delivered: number;
   readonly turnsAnnounced: boolean;
+  /** The response's number was recorded. Otherwise it is the reserve of the options, and follows them. */
+  readonly responseRecorded?: boolean;
 }
 
 /** Opens an account, or with a snapshot one that goes on. */
 export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnapshot): Ledger {
   const limits = ledgerLimits(options);
-  const used = { system: 0, history: 0, user: 0, response: limits.tiers.response, ...snapshot?.used };
+  let responseRecorded = snapshot?.responseRecorded ?? false;
+  const used = { system: 0, history: 0, user: 0, response: 0, ...snapshot?.used };
+  if (!responseRecorded) used.response = limits.tiers.response;
   const results = createResultTier(snapshot?.results ?? []);
   let turnsAnnounced = snapshot?.turnsAnnounced ?? false;
   let delivered = snapshot?.delivered ?? 0;
@@ -79,8 +83,9 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
     record(tier, tokens) {
       checkTier(tier);
       checkTokens("tokens", tokens, 0);
-      if (tier === "tool_results") addResult("", tokens);
-      else used[tier] = tokens;
+      if (tier === "tool_results") return addResult("", tokens);
+      used[tier] = tokens;
+      if (tier === "response") responseRecorded = true;
     },
     used: usedTiers,
     remaining,
@@ -104,7 +109,13 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
     summary: () => summarize({ limits, used: usedTiers(), available: available(), delivered }),
     forModel: () =>
       viewForModel({ limits, used: usedTiers(), available: available(), remaining: remaining(), delivered }),
-    snapshot: () => ({ used: { ...used }, results: results.list(), delivered, turnsAnnounced }),
+    snapshot: () => ({
+      used: { ...used },
+      results: results.list(),
+      delivered,
+      turnsAnnounced,
+      responseRecorded,
+    }),
   };
 }
 

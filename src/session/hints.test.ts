@@ -98,5 +98,10 @@ describe("the mode of hints", () => {
     );
     expect(await noteOf("schema", { budget: 600 })).toMatch(/Budget allows ~\d+ more\.$/);
     expect(await noteOf("off", { budget: 600 })).toMatch(/^Use offset=\d+ to continue\.$/);
+    expect(await noteOf("off", { budget: 512 })).toMatch(/^Use offset=\d+ to continue\.$/);
+    expect(await noteOf("off", { budget: 100 })).toMatch(
+      /^The least budget is 512\. Use offset=\d+ to continue\.$/,
+    );
+    expect(await noteOf("off", { budget: 100, offset: 890 })).toBeUndefined();
   });
 });

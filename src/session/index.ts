@@ -24,8 +24,10 @@ export {
   type SessionLine,
   type SessionReport,
   type SessionStatus,
+  viewReport,
 } from "./session-report.ts";
 export { shorten } from "./shorten.ts";
+export type { TokenForm } from "./sources.ts";
 export type { SessionOptions } from "./state/live-session.ts";
 export { type LogEntry, renderEntry } from "./work-log/log-entry.ts";
 export { type WorkLogView, type WorkLogViewName, workLogViews } from "./work-log/views.ts";

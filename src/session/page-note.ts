@@ -1,3 +1,4 @@
+import { leastAllocation } from "../budget/index.ts";
 import type { BudgetedTool } from "./budgeted-tool.ts";
 import type { Cut } from "./envelope.ts";
 import type { HintedTool, Hints } from "./hints.ts";
@@ -12,21 +13,24 @@ export interface NoteOptions {
   readonly tool: BudgetedTool | undefined;
   /** The page was asked for by the tool's own call, not by a token. */
   readonly isOwnCall: boolean;
+  /** Tokens that the caller wanted at most. */
+  readonly budget: number | undefined;
+  /** What the tool that takes tokens is called. */
+  readonly nextPageName: string;
 }
 
 /** `budget_note`: how to go on from this page, and how much more there is room for. */
-export function pageNote(
-  facts: NoteFacts,
-  { hints, origin, tool, isOwnCall }: NoteOptions,
-): string | undefined {
+export function pageNote(facts: NoteFacts, options: NoteOptions): string | undefined {
+  const { hints, origin, tool, isOwnCall } = options;
   const { token, cut } = facts;
   const hinted = hintedTool(origin, tool);
-  if (token === undefined) return join([cut && cutNote(cut), isOwnCall ? hints.note(hinted) : undefined]);
-  const how = continueNote(token, isOwnCall ? undefined : origin);
+  const first = [leastNote(facts, options), cut && cutNote(cut)];
+  if (token === undefined) return join([...first, isOwnCall ? hints.note(hinted) : undefined]);
+  const isMore = cut === undefined && parseToken(token)?.position.at === "items";
   return join([
-    cut && cutNote(cut),
-    how,
-    cut === undefined ? hints.noteOfMore(hinted, measurePage(facts, hinted)) : undefined,
+    ...first,
+    continueNote(token, options),
+    isMore ? hints.noteOfMore(hinted, measurePage(facts, hinted)) : undefined,
   ]);
 }
 
@@ -44,15 +48,20 @@ export function measurePage(
   return { units, tokens: itemTokens };
 }
 
-function continueNote(token: string, origin: string | undefined): string {
-  const continuation = parseToken(token);
-  if (continuation?.id !== undefined || continuation?.position.at !== "items") {
-    return `Use next_page with token ${token} to continue.`;
-  }
-  const { offset } = continuation.position;
-  return origin === undefined
-    ? `Use offset=${offset} to continue.`
-    : `Call ${origin} with offset=${offset} to continue.`;
+/** A page that is larger than was asked for says why. */
+function leastNote(facts: NoteFacts, { budget = leastAllocation }: NoteOptions): string | undefined {
+  const isRaised = budget < leastAllocation && (facts.token !== undefined || facts.itemTokens > budget);
+  return isRaised ? `The least budget is ${leastAllocation}.` : undefined;
+}
+
+function continueNote(token: string, { origin, isOwnCall, nextPageName }: NoteOptions): string {
+  const { id, position } = parseToken(token) ?? {};
+  if (position?.at === "fields" && position.from === 0)
+    return `Fields are left out: use ${nextPageName} with token ${token} to get them.`;
+  const offset = position?.at === "items" ? position.offset : undefined;
+  if (offset !== undefined && isOwnCall) return `Use offset=${offset} to continue.`;
+  if (offset !== undefined && id === undefined) return `Call ${origin} with offset=${offset} to continue.`;
+  return `Use ${nextPageName} with token ${token} to continue.`;
 }
 
 function cutNote({ item, from, to, length }: Cut): string {

@@ -25,8 +25,9 @@ export interface SessionParts {
   readonly results: StoredResults;
   now(): Date;
   pageLimit(): PageLimit;
+  nextPageName(): string;
   /** Counts the result in and writes the session's record. */
-  record(delivered: { id: string; tool: string; tokens: number }): Promise<void>;
+  record(delivered: { id: string; tool: string; tokens: number; time: string }): Promise<void>;
 }
 
 /** What the reader takes of one result before it cuts itself. */
@@ -42,6 +43,8 @@ export interface Delivery {
   /** Tokens that the caller wants at most. */
   readonly budget?: number | undefined;
   readonly isOwnCall: boolean;
+  /** What the model really gets, where that is not the page. */
+  readonly shownTokens?: number | undefined;
   open(id: string): Promise<Opened | ToolFailure>;
 }
 
@@ -51,10 +54,12 @@ export async function deliver(parts: SessionParts, delivery: Delivery): Promise<
   parts.ledger.reserve(id, allocation);
   try {
     const outcome = await buildPage(parts, delivery, { id, allocation });
-    parts.ledger.addResult(id, outcome.delivered.tokens);
-    await parts.log.add(logEntry(parts, delivery, outcome));
+    const tokens = delivery.shownTokens ?? outcome.delivered.tokens;
+    parts.ledger.addResult(id, tokens);
+    const entry = logEntry(parts, delivery, outcome);
+    await parts.log.add(entry);
     evict(parts, 0);
-    await parts.record({ id, tool: delivery.tool, tokens: outcome.delivered.tokens });
+    await parts.record({ id, tool: delivery.tool, tokens, time: entry.time });
     return outcome.delivered;
   } catch (error) {
     // Only the store fails here: what nobody got costs nothing.
@@ -98,7 +103,7 @@ async function buildPage(
     const opened = await delivery.open(id);
     if (isFailure(opened)) return { delivered: { ...fitFailure(opened, sizes), id } };
     const page = await fitPage(opened.source, pageOptions(parts, { opened, delivery, sizes }));
-    await parts.results.save(id, opened.finish(page));
+    await parts.results.save(id, await opened.finish(page));
     if (delivery.isOwnCall && page.data.cut === undefined) {
       const hinted = hintedTool(opened.tool, parts.tools.get(opened.tool));
       parts.hints.observe(hinted, measurePage(page, hinted));
@@ -124,14 +129,19 @@ function createSizes({ counter, pageLimit }: SessionParts, allocation: number): 
 }
 
 function pageOptions(
-  { hints, ledger, tools }: SessionParts,
+  { hints, ledger, tools, nextPageName }: SessionParts,
   { opened, delivery, sizes }: { opened: Opened; delivery: Delivery; sizes: FitSizes },
 ): PageOptions {
   const { tool: origin } = opened;
-  const { isOwnCall } = delivery;
+  const { isOwnCall, budget } = delivery;
   return {
     ...sizes,
-    note: (facts) => pageNote(facts, { hints, origin, tool: tools.get(origin), isOwnCall }),
+    note: (facts) =>
+      pageNote(facts, {
+        ...{ hints, origin, isOwnCall, budget },
+        tool: tools.get(origin),
+        nextPageName: nextPageName(),
+      }),
     warnings: (tokens) => [ledger.warning(tokens) ?? []].flat(),
   };
 }

@@ -59,13 +59,14 @@ export function dataOf({ text }: Delivered): PageData {
 export interface Joined {
   readonly items: readonly unknown[];
   readonly pages: readonly Delivered[];
+  /** Where they were left out and came at the end. */
+  readonly fields?: unknown;
 }
 
 /** Follows the continuations of a result to its end, as a model would, and puts cut items together. */
 export async function readOn(session: Session, first: Delivered, args: ToolArguments): Promise<Joined> {
   const pages: Delivered[] = [];
-  const items: unknown[] = [];
-  let parts: { first: unknown; texts: string[] } | undefined;
+  const joining = createJoining();
   for (
     let page: Delivered | undefined = first;
     page !== undefined;
@@ -73,17 +74,30 @@ export async function readOn(session: Session, first: Delivered, args: ToolArgum
   ) {
     pages.push(page);
     if (pages.length > 5_000) throw new Error("the continuations have no end");
-    const data = dataOf(page);
-    const found = itemsOf(data);
-    if (data.cut === undefined) items.push(...found);
-    else {
-      const [text] = data.cut.from === 0 ? [textIn(found[0], data.cut)] : (found as string[]);
-      parts = data.cut.from === 0 ? { first: found[0], texts: [] } : parts;
-      parts!.texts.push(text!);
-      if (data.cut.to === data.cut.length) items.push(whole(parts!.first, data.cut, parts!.texts.join("")));
-    }
+    joining.add(dataOf(page));
   }
-  return { items, pages };
+  return { pages, ...joining.joined() };
+}
+
+function createJoining(): { add(data: PageData): void; joined(): Omit<Joined, "pages"> } {
+  const items: unknown[] = [];
+  let parts: { first: unknown; texts: string[] } | undefined;
+  let fieldsText = "";
+  const addPart = (found: readonly unknown[], cut: Cut): void => {
+    const [text] = cut.from === 0 ? [textIn(found[0], cut)] : (found as string[]);
+    parts = cut.from === 0 ? { first: found[0], texts: [] } : parts;
+    parts!.texts.push(text!);
+    if (cut.to === cut.length) items.push(whole(parts!.first, cut, parts!.texts.join("")));
+  };
+  return {
+    add(data) {
+      const found = itemsOf(data);
+      if (data.cut === undefined) items.push(...found);
+      else if (data.cut.item === undefined) fieldsText += found[0];
+      else addPart(found, data.cut);
+    },
+    joined: () => ({ items, ...(fieldsText === "" ? {} : { fields: JSON.parse(fieldsText) }) }),
+  };
 }
 
 async function following(

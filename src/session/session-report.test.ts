@@ -45,16 +45,25 @@ it("keeps the ten largest results, and the latest of what was evicted", async ()
   expect(report!.evicted.entries.at(-1)!.id).toBe(`r${report!.evicted.count}`);
 });
 
-it("lists sessions, latest first", async () => {
+it("lists sessions that had a call, latest used first", async () => {
   const store = createMemoryStore();
   expect(await listSessions(store)).toEqual([]);
   const at = (day: number) => () => new Date(Date.UTC(2026, 10, day));
-  await openSession({ id: "b", store, now: at(1) });
+  await openSession({ id: "b", store, now: at(1), tools: [listTool(lines)] });
   const session = await openSession({ id: "a", store, now: at(2), tools: [listTool(lines)] });
   await session.record("system", 8_000);
   const { tokens } = await session.call("list", { budget: 600 });
+  await openSession({ id: "c", store, now: at(3) });
+  const second = "2026-11-02T00:00:00.000Z";
   expect(await listSessions(store)).toEqual([
-    { id: "a", started: "2026-11-02T00:00:00.000Z", calls: 1, remaining: 92_000 - tokens },
-    { id: "b", started: "2026-11-01T00:00:00.000Z", calls: 0, remaining: 100_000 },
+    { id: "a", started: second, lastUsed: second, calls: 1, remaining: 92_000 - tokens },
+  ]);
+  expect(await readSession(store, "c")).toMatchObject({ id: "c", calls: 0, workLog: [] });
+  const again = await openSession({ id: "b", store, now: at(4), tools: [listTool(lines)] });
+  await again.call("list", { budget: 600 });
+  await openSession({ id: "a", store, now: at(5) });
+  expect((await listSessions(store)).map(({ id, lastUsed }) => [id, lastUsed])).toEqual([
+    ["b", "2026-11-04T00:00:00.000Z"],
+    ["a", second],
   ]);
 });

@@ -1,8 +1,15 @@
 /** A session as people look at it: the account, the work log, what was evicted, the largest results. */
 import { createLedger, type Ledger, type LedgerTier, ledgerTiers } from "../budget/index.ts";
 import type { Store } from "../store/index.ts";
-import { type LargeResult, loadRecord, loadRecords, type SessionRecord } from "./state/session-record.ts";
+import {
+  type LargeResult,
+  lastUseOf,
+  loadRecord,
+  loadRecords,
+  type SessionRecord,
+} from "./state/session-record.ts";
 import type { LogEntry } from "./work-log/log-entry.ts";
+import { viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log/views.ts";
 import { readLog } from "./work-log/work-log.ts";
 
 export interface SessionStatus {
@@ -30,6 +37,8 @@ export interface SessionReport extends SessionStatus {
 export interface SessionLine {
   readonly id: string;
   readonly started: string;
+  /** The last call. */
+  readonly lastUsed: string;
   readonly calls: number;
   readonly remaining: number;
 }
@@ -55,13 +64,14 @@ export function statusOf(id: string, record: Omit<SessionRecord, "ledger">, ledg
   };
 }
 
-/** The sessions of a store, latest first. */
+/** The sessions of a store, latest used first. One without a call, as of a server that did not start, has nothing to tell. */
 export async function listSessions(store: Store): Promise<SessionLine[]> {
-  const records = await loadRecords(store);
-  const lines = records.map(({ id, started, calls, ...record }) => {
-    return { id, started, calls, remaining: reopenLedger(record).remaining() };
+  const records = (await loadRecords(store)).filter(({ calls }) => calls > 0);
+  const lines = records.map((record) => {
+    const { id, started, calls } = record;
+    return { id, started, lastUsed: lastUseOf(record), calls, remaining: reopenLedger(record).remaining() };
   });
-  return lines.sort((left, right) => (left.started < right.started ? 1 : -1));
+  return lines.sort((left, right) => (left.lastUsed < right.lastUsed ? 1 : -1));
 }
 
 const mostEvicted = 20;
@@ -84,6 +94,11 @@ export async function readSession(store: Store, id: string): Promise<SessionRepo
       entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(withoutSequence),
     },
   };
+}
+
+/** The work log of a report as a model gets it. */
+export function viewReport({ workLog, evicted }: SessionReport, view: WorkLogViewName): WorkLogView {
+  return viewWorkLog({ entries: () => workLog, steps: () => evicted.count + workLog.length }, view);
 }
 
 function reopenLedger({ limits, ledger }: Pick<SessionRecord, "limits" | "ledger">): Ledger {

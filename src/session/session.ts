@@ -12,6 +12,7 @@ import type { ToolSchema } from "./hints.ts";
 import { type Delivery, deliver, evict } from "./results.ts";
 import type { SessionStatus } from "./session-report.ts";
 import {
+  continuedCall,
   type Opened,
   type Origin,
   openGivenResult,
@@ -28,9 +29,12 @@ export interface Session {
   call(name: string, args: ToolArguments, options?: CallOptions): Promise<Delivered>;
   /** For a result that is there already, of a tool that is not ours: all of it is stored, and paged by `nextPage`. */
   deliver(result: ToolResult, call: GivenCall): Promise<Delivered>;
-  nextPage(token: string, options?: BudgetOption): Promise<Delivered>;
+  /** From the store, or where a token of the form `result` asks for more than it has, from the tool. */
+  nextPage(token: string, options?: CallOptions & BudgetOption): Promise<Delivered>;
   /** A delivered result again, from the store. */
   recall(id: string, offset?: number, options?: BudgetOption): Promise<Delivered>;
+  /** An answer to a call that cannot be made: within its share, counted and logged as any other. */
+  refuse(failure: ToolFailure, call: Omit<GivenCall, "shownTokens">): Promise<Delivered>;
   /** What else stands in the model's window. History and tool results the session records by itself. */
   record(tier: Exclude<LedgerTier, "history" | "tool_results">, tokens: number): Promise<void>;
   /** The results so far are history: their compressed entries stand for them now. */
@@ -54,6 +58,8 @@ export type CallOptions = Partial<ToolCall>;
 export interface GivenCall extends BudgetOption {
   readonly tool: string;
   readonly args: ToolArguments;
+  /** Where the model gets the result as it is, and not the page: what it counts. */
+  readonly shownTokens?: number | undefined;
 }
 
 export async function createSession(options: SessionOptions): Promise<Session> {
@@ -61,29 +67,32 @@ export async function createSession(options: SessionOptions): Promise<Session> {
   const { parts } = live;
   const { ledger, log, hints, results } = parts;
   const tools = [...parts.tools.values()];
+  const callTool: Session["call"] = (tool, args, call = {}) =>
+    deliverCall(live, { tool, args, isOwnCall: true, open: (id) => runTool(live, { id, tool, args }, call) });
   return {
     id: live.id,
-    call: (tool, args, call = {}) =>
-      deliverCall(live, {
-        tool,
-        args,
-        isOwnCall: true,
-        open: (id) => runTool(live, { id, tool, args }, call),
-      }),
-    deliver: (result, { tool, args, budget }) =>
+    call: callTool,
+    deliver: (result, { tool, args, budget, shownTokens }) =>
       deliverCall(live, {
         tool,
         args: { ...args, budget },
         isOwnCall: false,
+        shownTokens,
         open: (id) => openGivenResult(result, { id, tool, args }),
       }),
-    nextPage: (token, { budget } = {}) =>
-      deliverCall(live, {
+    async nextPage(token, { budget, ...call } = {}) {
+      // What is wrong with the stored result is told by the delivery.
+      const again = await continuedCall(results, token).catch(() => undefined);
+      if (again !== undefined) {
+        return callTool(again.tool, { ...again.args, ...(budget === undefined ? {} : { budget }) }, call);
+      }
+      return deliverCall(live, {
         tool: "next_page",
         args: { token, budget },
         isOwnCall: false,
         open: () => openToken(results, token),
-      }),
+      });
+    },
     recall: (id, offset, { budget } = {}) =>
       deliverCall(live, {
         tool: "recall",
@@ -91,6 +100,7 @@ export async function createSession(options: SessionOptions): Promise<Session> {
         isOwnCall: false,
         open: () => openStored(results, id, offset === undefined ? undefined : { at: "items", offset }),
       }),
+    refuse: (failure, call) => deliver(parts, { ...call, isOwnCall: false, open: async () => failure }),
     async record(tier, tokens) {
       ledger.record(tier, tokens);
       await live.save();
@@ -126,14 +136,14 @@ function deliverCall({ parts }: LiveSession, delivery: Omit<Delivery, "budget">)
 }
 
 async function runTool(
-  { parts, versions }: LiveSession,
+  { parts, versions, tokens }: LiveSession,
   origin: Origin,
   { signal = new AbortController().signal, timeoutMs }: CallOptions,
 ): Promise<Opened | ToolFailure> {
   const tool = parts.tools.get(origin.tool);
   if (tool === undefined) return unknownTool(origin.tool, [...parts.tools.keys()]);
   const result = await tool.run(origin.args, { signal, timeoutMs });
-  return isFailure(result) ? result : openToolResult(result, origin, versions);
+  return isFailure(result) ? result : openToolResult(result, origin, { versions, tokens });
 }
 
 function unknownTool(name: string, names: readonly string[]): ToolFailure {

@@ -2,9 +2,12 @@
 import type { ToolArguments, ToolFailure, ToolResult } from "./budgeted-tool.ts";
 import { offsetToken, type Position, parseToken, storedToken } from "./pages/continuation.ts";
 import type { Page, PageSource } from "./pages/page-source.ts";
-import { plainItem, readItems } from "./pages/read-items.ts";
+import { plainItem } from "./pages/read-items.ts";
+import { chunkItems, givenItems } from "./state/item-chunks.ts";
+import type { ResultToStore, StoredReference, StoredResult } from "./state/result-record.ts";
 import type { SeenVersions } from "./state/seen-versions.ts";
-import type { ResultToStore, StoredReference, StoredResult, StoredResults } from "./state/stored-results.ts";
+import { type StoredResults, storedLimits } from "./state/stored-results.ts";
+import { mostUnusedDays } from "./state/unused-results.ts";
 
 export interface Opened {
   readonly source: PageSource;
@@ -12,7 +15,7 @@ export interface Opened {
   readonly tool: string;
   readonly args: ToolArguments;
   /** What is to be stored once the page is known. */
-  finish(page: Page): ResultToStore | StoredReference;
+  finish(page: Page): Promise<ResultToStore> | StoredReference;
 }
 
 export interface Origin {
@@ -22,11 +25,20 @@ export interface Origin {
   readonly args: ToolArguments;
 }
 
+/** How a result of our own tools says where it goes on. `offset`: the literal `offset:100`, for whoever calls the tool again.
+ *  `result`: with the id of the page before, `r12:offset:100`, for `nextPage`: it means one thing, whoever passes it, and when. */
+export type TokenForm = "offset" | "result";
+
+export interface ToolResultOptions {
+  readonly versions: SeenVersions;
+  readonly tokens: TokenForm;
+}
+
 /** Items come from the tool, again and again by their offset; stored is the page, so that it can be recalled and a cut item read on. */
 export function openToolResult(
   result: ToolResult,
   { id, tool, args }: Origin,
-  versions: SeenVersions,
+  { versions, tokens }: ToolResultOptions,
 ): Opened {
   const seen = { tool, args, offset: result.offset, version: result.version };
   const fields = plainFields(result.fields);
@@ -35,11 +47,14 @@ export function openToolResult(
     fields,
     warnings: () => [...(versions.isChanged(seen) ? [changedWarning] : []), ...warningsOf(result)],
     tokenAt: (position) =>
-      position.at === "items" ? offsetToken(position.offset) : storedToken(id, position),
+      position.at === "items" && tokens === "offset"
+        ? offsetToken(position.offset)
+        : storedToken(id, position),
   };
-  const finish = ({ items, data, nextToken }: Page): ResultToStore => {
+  const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
     if (nextToken !== undefined) versions.remember(seen);
     const { itemsName, offset } = result;
+    const items = await chunkItems(paged, offset);
     return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
   };
   return { source, tool, args, finish };
@@ -48,25 +63,34 @@ export function openToolResult(
 const changedWarning =
   "The result changed since the page before this one: items may be missing or come twice. Start again without offset.";
 
-/** A result without a tool that gives it again: all of it is stored. */
+/** A result without a tool that gives it again: all of it is stored. Its items are read and encoded once, whatever is shown of them. */
 export async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): Promise<Opened> {
-  const read = await readItems(result.items, { room: Number.POSITIVE_INFINITY, measure: () => 0 });
-  const { items, failure } = read;
-  if (failure !== undefined && items.length === 0) throw failure;
+  const { itemsName, offset } = result;
+  const items = await chunkItems(result.items, offset);
+  const { count, failure } = items;
+  if (failure !== undefined && count === 0) throw failure;
   const fields = plainFields(result.fields);
-  const total = result.offset + items.length;
-  const stopped = failure === undefined ? [] : [`Stopped after ${items.length} items: ${String(failure)}`];
+  const total = offset + count;
+  const stopped = failure === undefined ? [] : [`Stopped after ${count} items: ${String(failure)}`];
   const source: PageSource = {
     ...result,
     fields,
-    items,
+    items: givenItems(items),
     total,
     more: false,
     warnings: [...warningsOf(result), ...stopped],
     tokenAt: (position) => storedToken(id, position),
   };
-  const { itemsName, offset } = result;
-  return { source, tool, args, finish: () => ({ tool, args, fields, itemsName, offset, items, total }) };
+  const finish = async (): Promise<ResultToStore> => ({
+    tool,
+    args,
+    fields,
+    itemsName,
+    offset,
+    items,
+    total,
+  });
+  return { source, tool, args, finish };
 }
 
 /** A page of a stored result: where the token says, or where an earlier page of it began. */
@@ -76,10 +100,11 @@ export async function openStored(
   wanted: Position | undefined,
 ): Promise<Opened | ToolFailure> {
   const found = await results.load(id);
-  if (found === undefined) return missing(id);
+  if (found === undefined || found === "dropped") return notStored(id, found);
   if (!("of" in found)) return storedPage(found, id, wanted ?? { at: "items", offset: found.offset });
   const stored = await results.load(found.of);
-  if (stored === undefined || "of" in stored) return missing(found.of);
+  if (stored === undefined || stored === "dropped") return notStored(found.of, stored);
+  if ("of" in stored) return notStored(found.of, undefined);
   return storedPage(stored, found.of, wanted ?? found.position);
 }
 
@@ -94,9 +119,38 @@ export function openToken(results: StoredResults, token: string): Promise<Opened
   return Promise.resolve({ code: "invalid_token", message, hint });
 }
 
-async function storedPage(stored: StoredResult, id: string, position: Position): Promise<Opened> {
-  const { tool, args } = stored;
-  const fieldsText = await stored.fieldsText();
+/** The call that a token goes on with, where what it asks for is not stored: the tool gives it. */
+export async function continuedCall(
+  results: StoredResults,
+  token: string,
+): Promise<Pick<Origin, "tool" | "args"> | undefined> {
+  const { id, position } = parseToken(token) ?? {};
+  if (id === undefined || position?.at !== "items") return undefined;
+  const found = await results.load(id);
+  if (found === undefined || found === "dropped" || "of" in found) return undefined;
+  const end = storedEnd(found);
+  if (end === undefined || position.offset < end) return undefined;
+  return { tool: found.tool, args: { ...found.args, offset: position.offset } };
+}
+
+/** The offset behind the last item that is stored; undefined where no other follows. */
+function storedEnd({ nextToken }: StoredResult): number | undefined {
+  const position = nextToken === undefined ? undefined : parseToken(nextToken)?.position;
+  return position?.at === "items" ? position.offset : undefined;
+}
+
+/** What a page of stored items goes on with: the tool, from where the items end, or from further on where the page begins there. */
+function tokenBehind(stored: StoredResult, offset: number): string | undefined {
+  const { nextToken, total } = stored;
+  const end = storedEnd(stored);
+  if (nextToken === undefined || end === undefined || offset <= end) return nextToken;
+  if (total !== undefined && offset >= total) return undefined;
+  const { id } = parseToken(nextToken)!;
+  return id === undefined ? offsetToken(offset) : storedToken(id, { at: "items", offset });
+}
+
+function storedPage(stored: StoredResult, id: string, position: Position): Opened {
+  const { tool, args, fieldsText } = stored;
   const finish = (): StoredReference => ({ of: id, position });
   if (position.at === "fields") return { source: fieldsSource(fieldsText, id, position), tool, args, finish };
   const offset = Math.max(position.offset, stored.offset);
@@ -107,7 +161,7 @@ async function storedPage(stored: StoredResult, id: string, position: Position):
     offset,
     total: stored.total,
     more: false,
-    nextToken: stored.nextToken,
+    nextToken: tokenBehind(stored, offset),
     start: position.at === "items" ? undefined : position,
     tokenAt: (next) => storedToken(id, next),
   };
@@ -127,13 +181,24 @@ function fieldsSource(text: string, id: string, { from }: { from: number }): Pag
   };
 }
 
-function missing(id: string): ToolFailure {
-  const hint = "Ids are those of this session's results. Call the tool again.";
-  return { code: "unknown_result", message: `there is no stored result ${id}`, hint };
+function notStored(id: string, why: "dropped" | undefined): ToolFailure {
+  if (why === undefined) {
+    const kept = `which are kept for ${mostUnusedDays} days after its last use`;
+    const hint = `Ids are those of this session's results, ${kept}. Call the tool again.`;
+    return { code: "unknown_result", message: `there is no stored result ${id}`, hint };
+  }
+  const { steps, characters } = storedLimits;
+  const kept = `A session keeps its results for ${steps} steps, large ones up to ${characters / 1e6} MB together.`;
+  return {
+    code: "dropped_result",
+    message: `the result ${id} is no longer stored`,
+    hint: `${kept} Call the tool again.`,
+  };
 }
 
 function plainFields(fields: ToolResult["fields"]): ToolResult["fields"] {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plainItem(value).item]));
+  const plain = (value: unknown): unknown => (typeof value === "string" ? value : plainItem(value).item);
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value)]));
 }
 
 function warningsOf({ warnings = [] }: ToolResult): readonly string[] {

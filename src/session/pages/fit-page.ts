@@ -2,7 +2,7 @@ import { fitPart } from "./fit-part.ts";
 import { details, following, measureDraft, type PageDraft, settlePage } from "./page-draft.ts";
 import type { Page, PageOptions, PageSource } from "./page-source.ts";
 import { type ReadItems, readItems } from "./read-items.ts";
-import { createRenderer, type Detail, type PageContent } from "./render-page.ts";
+import { chooseFields, createRenderer, type Detail, fieldsStart, type PageContent } from "./render-page.ts";
 
 /** The largest page of whole items whose text, envelope included, is within its allocation. Where not even one item fits, a part of
  *  it. What the source throws before its first item is thrown on. */
@@ -25,9 +25,13 @@ async function createDraft(source: PageSource, options: PageOptions): Promise<Pa
   const none: ReadItems = { items: [], tokens: [], ended: true };
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
   // Facts that are known only after reading are asked then: this one is to tell how much room there is.
-  const frame = createRenderer({ ...source, total: 0, warnings: [] }, none, options)(empty, "bare", 0);
+  const fields = chooseFields(source, options);
+  const unread = { ...source, total: 0, warnings: [] };
+  const frame = createRenderer({ source: unread, read: none, options, fields })(empty, "bare", 0);
   const read = await readItems(source.items, { room: allocation - measure(frame.text), measure });
-  return { source, read, options, render: createRenderer(source, read, options) };
+  const render = createRenderer({ source, read, options, fields });
+  const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt(fieldsStart);
+  return { source, read, options, render, fieldsToken };
 }
 
 /** Past the end, or nothing found: an answer as well. */

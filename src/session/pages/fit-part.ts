@@ -13,9 +13,8 @@ interface Part {
 /** A page with a part of its first item, which is larger than a page. The parts of all pages, joined, are the text that was cut. */
 export function fitPart(draft: PageDraft): Page {
   const { source, read } = draft;
-  // As it comes back from the store, where the later parts are taken from.
-  const item: unknown =
-    source.start === undefined ? JSON.parse(JSON.stringify(read.items[0])) : read.items[0];
+  const [first] = read.items;
+  const item = source.start === undefined ? plainCopy(first) : first;
   const from = source.start?.from ?? 0;
   let last: Part | undefined;
   for (const part of choicesOf(item, draft)) {
@@ -25,6 +24,11 @@ export function fitPart(draft: PageDraft): Page {
   }
   // A page must go on, if only by one character.
   return settlePart(draft, last!, nextCharacter(last!.long.text, from));
+}
+
+/** As it comes back from the store, where the later parts are taken from. */
+function plainCopy(item: unknown): unknown {
+  return typeof item === "string" ? item : JSON.parse(JSON.stringify(item));
 }
 
 /** From what tells most to what takes least room. */

@@ -8,6 +8,8 @@ export interface PageDraft {
   readonly read: ReadItems;
   readonly options: PageOptions;
   readonly render: RenderPage;
+  /** The token for fields that the page has no room for. */
+  readonly fieldsToken: string | undefined;
 }
 
 export const details: readonly Detail[] = ["full", "plain", "bare"];
@@ -16,8 +18,17 @@ export function measureDraft({ render, options }: PageDraft, content: PageConten
   return options.measure(render(content, detail, options.allocation).text);
 }
 
-/** What stands behind the first `count` items. Without progress there is no token: whoever follows tokens must come to an end. */
+/** What stands behind the first `count` items, and behind the last one the fields that were left out. */
 export function following(draft: PageDraft, count: number): Pick<PageContent, "token" | "truncated"> {
+  const { source, fieldsToken } = draft;
+  const behind = followingItems(draft, count);
+  const isPastEnd = count === 0 && source.offset > 0;
+  if (behind.truncated || fieldsToken === undefined || isPastEnd) return behind;
+  return { token: fieldsToken, truncated: true };
+}
+
+/** Without progress there is no token: whoever follows tokens must come to an end. */
+function followingItems(draft: PageDraft, count: number): Pick<PageContent, "token" | "truncated"> {
   const { source, read } = draft;
   const truncated = count < read.items.length || read.failure !== undefined || hasMore(source, count);
   if (!truncated) return { token: source.nextToken, truncated: source.nextToken !== undefined };
@@ -52,6 +63,6 @@ export function settlePage(
     tokens: options.count(rendered.text),
     items: read.items.slice(0, covered),
     itemTokens: content.itemTokens,
-    nextToken: following(draft, covered).token,
+    nextToken: followingItems(draft, covered).token,
   };
 }

@@ -24,7 +24,7 @@ export async function readItems(
   const tally = createTally(room, measure);
   try {
     for await (const value of source) {
-      const { item, json } = plainItem(value);
+      const { item, json } = isTooLong(value, room) ? { item: value, json: value } : plainItem(value);
       items.push(item);
       tokens.push(tally.add(json));
       if (tally.isFull()) return { items, tokens, ended: false };
@@ -43,8 +43,12 @@ interface Tally {
 /** Enough to come within a few per cent of the room; each costs one count of what was read. */
 const mostRecounts = 6;
 
-/** Whatever the counter: what is longer does not fit, and a text of 10 MB need not be counted to say so. */
+/** Whatever the counter: what is longer does not fit, and a text of 10 MB need not be encoded and counted to say so. */
 const mostCharactersPerToken = 100;
+
+export function isTooLong(value: unknown, room: number): value is string {
+  return typeof value === "string" && value.length > room * mostCharactersPerToken;
+}
 
 /** Many short texts counted one by one come to more than the text they make together, so the sum is corrected before it ends a page. */
 function createTally(room: number, measure: (text: string) => number): Tally {
@@ -53,7 +57,9 @@ function createTally(room: number, measure: (text: string) => number): Tally {
   return {
     add(json) {
       texts.push(json);
-      const tokens = json.length > room * mostCharactersPerToken ? json.length : measure(`${json},`);
+      const isLong = isTooLong(json, room);
+      if (isLong) recounts = mostRecounts;
+      const tokens = isLong ? json.length : measure(`${json},`);
       sum += tokens;
       return tokens;
     },

@@ -2,7 +2,7 @@ import type { Cut, PageData } from "../envelope.ts";
 import { shorten } from "../shorten.ts";
 import type { Position } from "./continuation.ts";
 import type { PageOptions, PageSource } from "./page-source.ts";
-import type { ReadItems } from "./read-items.ts";
+import { isTooLong, type ReadItems } from "./read-items.ts";
 
 /** How much is said beside the items. Less only where the page has no room for more. */
 export type Detail = "full" | "plain" | "bare";
@@ -24,8 +24,14 @@ export interface Rendered {
 /** Renders drafts of one page. `tokens` is what the page is taken to cost, for warnings that tell what is left. */
 export type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
 
-export function createRenderer(source: PageSource, read: ReadItems, options: PageOptions): RenderPage {
-  const fields = chooseFields(source, options);
+export interface RenderParts {
+  readonly source: PageSource;
+  readonly read: ReadItems;
+  readonly options: PageOptions;
+  readonly fields: ChosenFields;
+}
+
+export function createRenderer({ source, read, options, fields }: RenderParts): RenderPage {
   const total = typeof source.total === "function" ? source.total() : source.total;
   const own = ownWarnings(source, read);
   return (content, detail, tokens) => {
@@ -66,20 +72,20 @@ function itemsNameOf({ itemsName }: PageSource): string {
   return frameNames.has(itemsName) || itemsName.length > 60 || itemsName === "" ? "items" : itemsName;
 }
 
-interface ChosenFields {
+export interface ChosenFields {
   readonly shown: Readonly<Record<string, unknown>>;
   readonly omitted: readonly string[];
 }
 
 /** Fields in their order, as long as a quarter of the page holds them; the items are what a page is for. */
-function chooseFields(source: PageSource, { allocation, measure }: PageOptions): ChosenFields {
+export function chooseFields(source: PageSource, { allocation, measure }: PageOptions): ChosenFields {
   const shown: [string, unknown][] = [];
   const omitted: string[] = [];
   let room = allocation / 4;
   for (const [name, value] of Object.entries(source.fields)) {
     const json = JSON.stringify({ [name]: value });
     if (json === "{}") continue;
-    const isHidden = frameNames.has(name) || name === itemsNameOf(source);
+    const isHidden = frameNames.has(name) || name === itemsNameOf(source) || isTooLong(json, room);
     const size = isHidden ? Number.POSITIVE_INFINITY : measure(json);
     if (size <= room) {
       shown.push([name, value]);
@@ -91,12 +97,13 @@ function chooseFields(source: PageSource, { allocation, measure }: PageOptions):
 
 function leftOut(source: PageSource, names: readonly string[], detail: Detail): PageData["left_out"] {
   if (names.length === 0) return undefined;
-  const position: Position = { at: "fields", from: 0 };
   const few = names.slice(0, 5).map((name) => shorten(name, 40));
   const rest = names.length > 5 ? [`+${names.length - 5} more`] : [];
   const fields = detail === "full" ? [...few, ...rest] : [`${names.length} fields`];
-  return { fields, token: source.tokenAt(position) };
+  return { fields, token: source.tokenAt(fieldsStart) };
 }
+
+export const fieldsStart: Position = { at: "fields", from: 0 };
 
 const mostWarnings = 5;
 

@@ -6,6 +6,7 @@ import type { BudgetedTool } from "../budgeted-tool.ts";
 import { createHints, type HintMode } from "../hints.ts";
 import type { PageLimit, SessionParts } from "../results.ts";
 import { type SessionStatus, statusOf } from "../session-report.ts";
+import type { TokenForm } from "../sources.ts";
 import { openWorkLog } from "../work-log/work-log.ts";
 import { createSeenVersions, type SeenVersions } from "./seen-versions.ts";
 import {
@@ -16,10 +17,14 @@ import {
   saveRecord,
 } from "./session-record.ts";
 import { createStoredResults } from "./stored-results.ts";
+import { dropUnusedResults } from "./unused-results.ts";
 
 export interface SessionOptions {
   /** A session of that id goes on where it was; without one a new session begins. */
   readonly id?: string | undefined;
+  /** Sessions that name the same one have their results in common, as conversations side by side about one thing; each its own id unless
+   *  told. */
+  readonly resultsOf?: string | undefined;
   readonly counter: Counter;
   readonly store: Store;
   readonly now: () => Date;
@@ -27,8 +32,12 @@ export interface SessionOptions {
   readonly tools?: readonly BudgetedTool[] | undefined;
   /** `note` unless told. */
   readonly hints?: HintMode | undefined;
+  /** `offset` unless told. */
+  readonly tokens?: TokenForm | undefined;
   /** Asked for each page: what is known of the client may come later. */
   readonly pageLimit?: (() => PageLimit) | undefined;
+  /** What the tool that takes tokens is called, asked for each page; `next_page` unless told. */
+  readonly nextPageName?: (() => string) | undefined;
 }
 
 /** A session's parts, and the record that brings them back. */
@@ -36,20 +45,25 @@ export interface LiveSession {
   readonly id: string;
   readonly parts: SessionParts;
   readonly versions: SeenVersions;
+  readonly tokens: TokenForm;
   status(): SessionStatus;
   save(): Promise<void>;
 }
 
 export async function openLiveSession(options: SessionOptions): Promise<LiveSession> {
   const { store } = options;
-  const { id, record } = await findRecord(options);
+  const now = options.now();
+  const { id, record } = await findRecord(options, now);
+  await dropUnusedResults(store, { now, except: options.resultsOf ?? id });
   const parts = await openParts(options, id, record);
   const versions = createSeenVersions(record.versions);
-  let { calls, largest } = record;
+  let { calls, largest, lastUsed } = record;
   const current = (): SessionRecord => ({
     ...record,
+    resultsOf: options.resultsOf,
     counter: options.counter.name,
     calls,
+    lastUsed,
     limits: parts.ledger.limits,
     ledger: parts.ledger.snapshot(),
     evictedThrough: parts.log.evictedThrough(),
@@ -58,18 +72,23 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
     versions: versions.list(),
   });
   const save = (): Promise<void> => saveRecord(store, id, current());
-  const countIn = (delivered: LargeResult): Promise<void> => {
+  const countIn = ({ time, ...delivered }: LargeResult & { readonly time: string }): Promise<void> => {
     calls += 1;
+    lastUsed = time;
     largest = [...largest, delivered].sort((left, right) => right.tokens - left.tokens).slice(0, mostLarge);
     return save();
   };
   const status = (): SessionStatus => statusOf(id, current(), parts.ledger);
-  return { id, parts: { ...parts, record: countIn }, versions, status, save };
+  const { tokens = "offset" } = options;
+  return { id, parts: { ...parts, record: countIn }, versions, tokens, status, save };
 }
 
 const mostLarge = 10;
 
-async function findRecord(options: SessionOptions): Promise<{ id: string; record: SessionRecord }> {
+async function findRecord(
+  options: SessionOptions,
+  now: Date,
+): Promise<{ id: string; record: SessionRecord }> {
   const { id, store } = options;
   if (id !== undefined && !/^[\w.@:-]{1,200}$/.test(id)) {
     throw new ContextError("invalid_argument", `the session id ${JSON.stringify(id)} cannot be used`, {
@@ -78,17 +97,17 @@ async function findRecord(options: SessionOptions): Promise<{ id: string; record
   }
   const before = id === undefined ? undefined : await loadRecord(store, id);
   if (id !== undefined && before !== undefined) return { id, record: before };
-  const record = newRecord(options);
+  const record = newRecord(options, now);
   if (id === undefined) return { id: await claimNewId(store, record), record };
   await claimSession(store, id, record);
   return { id, record };
 }
 
-function newRecord({ budget, counter, now }: SessionOptions): SessionRecord {
+function newRecord({ budget, counter }: SessionOptions, now: Date): SessionRecord {
   const ledger = createLedger(budget);
   return {
     version: 1,
-    started: now().toISOString(),
+    started: now.toISOString(),
     counter: counter.name,
     calls: 0,
     limits: ledger.limits,
@@ -110,10 +129,12 @@ async function claimNewId(store: Store, record: SessionRecord): Promise<string> 
 }
 
 async function openParts(
-  { budget, counter, hints: mode = "note", now, pageLimit = () => ({}), store, tools = [] }: SessionOptions,
+  options: SessionOptions,
   id: string,
   record: SessionRecord,
 ): Promise<Omit<SessionParts, "record">> {
+  const { budget, counter, hints: mode = "note", now, store, tools = [] } = options;
+  const { pageLimit = (): PageLimit => ({}), nextPageName = () => "next_page", resultsOf = id } = options;
   const ledger = createLedger(budget, record.ledger);
   const expected = (tool: string): number =>
     Math.min(ledger.expected(tool), pageLimit().tokens ?? Number.POSITIVE_INFINITY);
@@ -123,8 +144,9 @@ async function openParts(
     ledger,
     log: await openWorkLog(store, id, record.evictedThrough),
     hints: createHints({ mode, ledger, expected, measured: record.measured }),
-    results: createStoredResults(store, id),
+    results: createStoredResults(store, resultsOf),
     now,
     pageLimit,
+    nextPageName,
   };
 }

@@ -7,6 +7,10 @@ export interface SessionRecord {
   readonly version: 1;
   /** ISO 8601. */
   readonly started: string;
+  /** When the last call came, ISO 8601. Absent before the first one. */
+  readonly lastUsed?: string | undefined;
+  /** The session that its results are stored with; absent where that is itself. */
+  readonly resultsOf?: string | undefined;
   readonly counter: string;
   readonly calls: number;
   readonly limits: LedgerLimits;
@@ -32,27 +36,32 @@ export interface Measured {
   readonly tokens: number;
 }
 
-const collection = "sessions";
+export const sessionCollection = "sessions";
 
 export async function saveRecord(store: Store, id: string, record: SessionRecord): Promise<void> {
-  await store.put(collection, id, JSON.stringify(record));
+  await store.put(sessionCollection, id, JSON.stringify(record));
 }
 
 export async function loadRecord(store: Store, id: string): Promise<SessionRecord | undefined> {
-  const stored = await store.get(collection, id);
+  const stored = await store.get(sessionCollection, id);
   return stored === undefined ? undefined : parseRecord(stored.value, id);
 }
 
 /** All sessions, by id. */
 export async function loadRecords(store: Store): Promise<(SessionRecord & { readonly id: string })[]> {
-  const stored = await store.list(collection);
+  const stored = await store.list(sessionCollection);
   return stored.map(({ key, value }) => ({ ...parseRecord(value, key), id: key }));
+}
+
+/** The time of its last call, else of its start. */
+export function lastUseOf({ started, lastUsed = started }: SessionRecord): string {
+  return lastUsed;
 }
 
 /** Writes the record only if no other session has that id. */
 export async function claimSession(store: Store, id: string, record: SessionRecord): Promise<boolean> {
   try {
-    await store.put(collection, id, JSON.stringify(record), { expectedRevision: 0 });
+    await store.put(sessionCollection, id, JSON.stringify(record), { expectedRevision: 0 });
     return true;
   } catch (error) {
     if (error instanceof ContextError && error.code === "store_conflict") return false;

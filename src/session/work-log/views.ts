@@ -28,7 +28,7 @@ export type ViewedEntry = Omit<LogEntry, "tokens">;
 
 const mostRecent = 5;
 
-export function viewWorkLog(log: WorkLog, view: WorkLogViewName): WorkLogView {
+export function viewWorkLog(log: Pick<WorkLog, "entries" | "steps">, view: WorkLogViewName): WorkLogView {
   const entries = log.entries();
   const viewed = (list: readonly LogEntry[]): ViewedEntry[] => list.map(({ tokens, ...entry }) => entry);
   switch (view) {

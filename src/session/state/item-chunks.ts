@@ -1,0 +1,129 @@
+/** Items as they are kept: chunks of JSON, each encoded once. A page reads the chunks it needs, so that a result of any size is paged
+ *  at the price of a page. */
+import { plainItem } from "../pages/read-items.ts";
+
+export interface ItemChunks {
+  /** Each an array. */
+  readonly chunks: readonly string[];
+  /** The offset of each chunk's first item. */
+  readonly starts: readonly number[];
+  readonly count: number;
+  /** Those of the first chunk as they were given. */
+  readonly first: readonly unknown[];
+  /** Why the items ended before their end. */
+  readonly failure?: unknown;
+}
+
+/** Characters of JSON. A page of the usual size needs one or two of them, and a result of 100 MB is written in 400 steps. */
+const chunkCharacters = 262_144;
+
+/** `offset` is that of the first item. */
+export async function chunkItems(
+  items: AsyncIterable<unknown> | Iterable<unknown>,
+  offset: number,
+): Promise<ItemChunks> {
+  const writer = createWriter(offset);
+  try {
+    // Awaiting each of ten million lines takes longer than all else.
+    if (isAsync(items)) for await (const item of items) writer.add(item);
+    else for (const item of items) writer.add(item);
+  } catch (failure) {
+    return { ...writer.end(), failure };
+  }
+  return writer.end();
+}
+
+/** The items again, as far as they are read. */
+export async function* givenItems({ chunks, starts, first }: ItemChunks): AsyncGenerator<unknown> {
+  yield* first;
+  yield* itemsFrom(starts.slice(1), 0, (chunk) => chunks[chunk + 1]!);
+}
+
+/** From that offset on, or from the first. */
+export async function* itemsFrom(
+  starts: readonly number[],
+  offset: number,
+  readChunk: (index: number) => Promise<string> | string,
+): AsyncGenerator<unknown> {
+  const first = Math.max(
+    0,
+    starts.findLastIndex((start) => start <= offset),
+  );
+  for (let chunk = first; chunk < starts.length; chunk += 1) {
+    const items = JSON.parse(await readChunk(chunk)) as unknown[];
+    yield* items.slice(Math.max(0, offset - starts[chunk]!));
+  }
+}
+
+interface Writer {
+  add(item: unknown): void;
+  end(): ItemChunks;
+}
+
+function createWriter(offset: number): Writer {
+  const chunks: string[] = [];
+  const starts: number[] = [];
+  const first: unknown[] = [];
+  let open = createChunk();
+  let count = 0;
+  const close = (): void => {
+    if (open.characters() > 0) chunks.push(open.toJson());
+    open = createChunk();
+  };
+  return {
+    add(item) {
+      const json = typeof item === "string" ? undefined : plainItem(item).json;
+      const { length } = json ?? (item as string);
+      if (open.characters() > 0 && open.characters() + length > chunkCharacters) close();
+      if (open.characters() === 0) starts.push(offset + count);
+      if (starts.length === 1) first.push(item);
+      if (json === undefined) open.addString(item as string);
+      else open.addJson(json);
+      count += 1;
+    },
+    end() {
+      close();
+      return { chunks, starts, count, first };
+    },
+  };
+}
+
+interface Chunk {
+  addString(text: string): void;
+  addJson(json: string): void;
+  /** Separators included, so that an empty string is not nothing. */
+  characters(): number;
+  toJson(): string;
+}
+
+/** Strings in a row are encoded together: there may be millions of short ones. */
+function createChunk(): Chunk {
+  const parts: string[] = [];
+  let strings: string[] = [];
+  let characters = 0;
+  const closeStrings = (): void => {
+    if (strings.length > 0) parts.push(JSON.stringify(strings).slice(1, -1));
+    strings = [];
+  };
+  return {
+    addString(text) {
+      strings.push(text);
+      characters += text.length + 1;
+    },
+    addJson(json) {
+      closeStrings();
+      parts.push(json);
+      characters += json.length + 1;
+    },
+    characters: () => characters,
+    toJson() {
+      if (parts.length === 0) return JSON.stringify(strings);
+      closeStrings();
+      return `[${parts.join(",")}]`;
+    },
+  };
+}
+
+function isAsync(items: AsyncIterable<unknown> | Iterable<unknown>): items is AsyncIterable<unknown> {
+  return typeof (items as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] === "function";
+}

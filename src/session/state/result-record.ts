@@ -1,0 +1,137 @@
+/** One result as the store has it: lines of JSON in one record, namely a header, the fields, then chunks of items. Of a large result the
+ *  record has the header alone, and the other lines are parts. */
+import { ContextError } from "../../errors.ts";
+import type { ToolArguments } from "../budgeted-tool.ts";
+import type { Position } from "../pages/continuation.ts";
+import { type ItemChunks, itemsFrom } from "./item-chunks.ts";
+import type { ResultParts } from "./result-parts.ts";
+
+/** What is told of a result beside its fields and its items. */
+export interface ResultFacts {
+  readonly tool: string;
+  readonly args: ToolArguments;
+  readonly itemsName: string;
+  /** Of the first item that is stored. */
+  readonly offset: number;
+  readonly total?: number | undefined;
+  /** The token behind the last item that is stored. */
+  readonly nextToken?: string | undefined;
+}
+
+export interface ResultToStore extends ResultFacts {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly items: Pick<ItemChunks, "chunks" | "starts">;
+}
+
+export interface StoredResult extends ResultFacts {
+  /** JSON. */
+  readonly fieldsText: string;
+  /** From that offset on, or from the first. */
+  items(offset: number): AsyncIterable<unknown>;
+}
+
+/** A page of a result that is stored already. */
+export interface StoredReference {
+  readonly of: string;
+  readonly position: Position;
+}
+
+export interface ResultHeader extends ResultFacts {
+  readonly id: string;
+  readonly starts: readonly number[];
+  /** Which part each line begins with, and how many there are. Absent where all stands in the record. */
+  readonly parts?: { readonly firsts: readonly number[]; readonly count: number } | undefined;
+}
+
+/** A result up to this size is one record, and so one write. */
+const recordCharacters = 65_536;
+/** A line is longer only where an item is: writing 100 MB at once would take several times as much memory. */
+const partCharacters = 1_048_576;
+
+/** Writes the parts, if there are any, and gives what is to be the record. */
+export async function renderResult(result: ResultToStore, id: string, parts: ResultParts): Promise<string> {
+  const { fields, items, ...facts } = result;
+  const lines = [JSON.stringify(fields), ...items.chunks];
+  const header: ResultHeader = { id, ...facts, starts: items.starts };
+  const characters = lines.reduce((sum, line) => sum + line.length, 0);
+  if (characters <= recordCharacters) return [JSON.stringify(header), ...lines].join("\n");
+  const pieces: string[] = [];
+  const firsts: number[] = [];
+  for (const line of lines) {
+    firsts.push(pieces.length);
+    pieces.push(...cut(line));
+  }
+  await parts.write(id, pieces);
+  return JSON.stringify({ ...header, parts: { firsts, count: pieces.length } });
+}
+
+function cut(line: string): string[] {
+  const count = Math.ceil(line.length / partCharacters);
+  return Array.from({ length: count }, (_, index) =>
+    line.slice(index * partCharacters, (index + 1) * partCharacters),
+  );
+}
+
+export function readHeader(record: string, id: string): ResultHeader {
+  const end = record.indexOf("\n");
+  return parseStored<ResultHeader>(end < 0 ? record : record.slice(0, end), id);
+}
+
+export async function readResult(
+  record: string,
+  id: string,
+  parts: ResultParts,
+): Promise<StoredResult | "dropped"> {
+  const { id: _, starts, ...header } = readHeader(record, id);
+  const { parts: apart, ...facts } = header;
+  const lines = apart === undefined ? record.split("\n").slice(1) : [];
+  const readLine = async (index: number): Promise<string | undefined> =>
+    apart === undefined ? lines[index] : readParts(parts, id, partsOf(apart, index));
+  const fieldsText = await readLine(0);
+  if (fieldsText === undefined) return "dropped";
+  const readChunk = async (chunk: number): Promise<string> => {
+    const line = await readLine(chunk + 1);
+    if (line === undefined) throw damagedResult(id, `chunk ${chunk} is missing`);
+    return line;
+  };
+  return { ...facts, fieldsText, items: (offset) => itemsFrom(starts, offset, readChunk) };
+}
+
+interface PartRange {
+  readonly first: number;
+  readonly end: number;
+}
+
+function partsOf({ firsts, count }: NonNullable<ResultHeader["parts"]>, line: number): PartRange {
+  return { first: firsts[line] ?? count, end: firsts[line + 1] ?? count };
+}
+
+/** Undefined where one is missing. */
+async function readParts(
+  parts: ResultParts,
+  id: string,
+  { first, end }: PartRange,
+): Promise<string | undefined> {
+  const texts: string[] = [];
+  for (let index = first; index < end; index += 1) {
+    const text = await parts.read(id, index);
+    if (text === undefined) return undefined;
+    texts.push(text);
+  }
+  return texts.join("");
+}
+
+export function parseStored<Value>(text: string, id: string): Value {
+  try {
+    return JSON.parse(text) as Value;
+  } catch (cause) {
+    throw damagedResult(id, "its header is no JSON", cause);
+  }
+}
+
+export function damagedResult(id: string, reason: string, cause?: unknown): ContextError {
+  return new ContextError("store_corrupt", `the stored result ${id} cannot be read: ${reason}`, {
+    hint: "Call the tool again.",
+    cause,
+  });
+}
