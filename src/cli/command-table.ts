@@ -63,6 +63,31 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/session.ts")).sessionCommand,
   },
   {
+    name: "compose",
+    summary: "put project, fabric and prior work into one text within a budget",
+    load: async () => (await import("./commands/compose.ts")).composeCommand,
+  },
+  {
+    name: "snapshot",
+    summary: "describe a project to an agent: what it is, its tree, its conventions, within a limit",
+    load: async () => (await import("./commands/snapshot.ts")).snapshotCommand,
+  },
+  {
+    name: "fabric",
+    summary: "show and add to what the phases of a nebula know of each other",
+    load: async () => (await import("./commands/fabric.ts")).fabricCommand,
+  },
+  {
+    name: "run",
+    summary: "hand an agent a task with the context that it needs, within a budget",
+    load: async () => (await import("./commands/run.ts")).runCommand,
+  },
+  {
+    name: "nebula",
+    summary: "check, show and run a plan of phases",
+    load: async () => (await import("./commands/nebula.ts")).nebulaCommand,
+  },
+  {
     name: "config",
     summary: "show the effective configuration and where each value comes from",
     load: async () => (await import("./commands/config.ts")).configCommand,

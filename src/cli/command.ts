@@ -21,7 +21,7 @@ export interface Command {
   /** Paragraphs for the help, after the summary. */
   readonly details?: string;
   readonly examples: readonly Example[];
-  run(call: Call): Promise<CommandResult | undefined>;
+  run(call: Call): Promise<CommandResult | CommandExit | undefined>;
 }
 
 export interface ArgumentSpec {
@@ -29,6 +29,10 @@ export interface ArgumentSpec {
   readonly summary: string;
   readonly optional?: boolean;
   readonly repeated?: boolean;
+  /** For words that are meant for another program. */
+  readonly mayBeEmpty?: boolean;
+  /** Several words: who forgets to quote them is told so. */
+  readonly isSentence?: boolean;
   /** Anything else is wrong usage. Without choices, completion offers files. */
   readonly choices?: readonly string[];
 }
@@ -81,13 +85,22 @@ export interface CommandResult {
   readonly json: unknown;
   /** Read only to be printed: where it is dear to make, it can be a getter. */
   readonly text: string;
+  /** The text is what it is to its last byte, as for a model: into a pipe or a file no line break is added. */
+  readonly exact?: boolean;
   /** An expected failure, already told on stderr: exit 1. */
   readonly failed?: boolean;
+  /** A person ended it before it was done: what there is is printed, exit 130. */
+  readonly interrupted?: boolean;
+}
+
+/** Of a command that ran another program on stdout, and ends as that one did. */
+export interface CommandExit {
+  readonly exitCode: number;
 }
 
 type TypedCommand<Specs extends OptionSpecs> = Omit<Command, "options" | "run"> & {
   readonly options: Specs;
-  run(call: Call<OptionValues<Specs>>): Promise<CommandResult | undefined>;
+  run(call: Call<OptionValues<Specs>>): Promise<CommandResult | CommandExit | undefined>;
 };
 
 /** Gives `run` the types that its own options declare. */

@@ -1,10 +1,9 @@
 /** Messages from a file or standard input: JSON (a list, or a request that holds one) or JSON Lines with one message a line. */
-import { relative, resolve } from "node:path";
 import { ContextError } from "../errors.ts";
-import { readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
-import type { Call } from "./command.ts";
+import type { TextLimit } from "../workspace/index.ts";
 import { countNoun } from "./count-noun.ts";
 import { parseJson } from "./parse-json.ts";
+import { type InputCall, readTextInput } from "./text-input.ts";
 
 export interface MessagesInput {
   /** Undefined where the request has something else in their place. */
@@ -34,31 +33,21 @@ export const messagesLimit: TextLimit = {
   reason: "a history above 100 MB is not read: take its oldest messages out first",
 };
 
-type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;
-
 /** Without a name: what is piped in. What cannot be read, or is no JSON, is an error that names file and line. */
 export async function readMessagesInput(name: string | undefined, call: InputCall): Promise<MessagesInput> {
   if (name === undefined && call.stdinKind !== "piped") {
     throw new ContextError("usage", "FILE is missing", { hint: 'Name a file, or pipe messages in ("-").' });
   }
-  const path = name === undefined || name === "-" ? "-" : resolve(call.cwd, name);
-  const file = path === "-" ? "-" : relative(call.cwd, path);
-  const input = parseMessages(await readText(path, { file, call }), file);
+  const { file, text } = await readTextInput(name ?? "-", call, messagesLimit);
+  if (text.trim() === "") {
+    throw new ContextError("unreadable_input", "is empty", {
+      file,
+      hint: "It should hold messages as JSON.",
+    });
+  }
+  const input = parseMessages(text, file);
   if (input.request === undefined) await refuseOthers(input);
   return input;
-}
-
-async function readText(path: string, { file, call }: { file: string; call: InputCall }): Promise<string> {
-  if (path === "-" && call.stdinKind === "directory") {
-    throw new ContextError("unreadable_input", "is a directory", { file });
-  }
-  const read = await (path === "-"
-    ? readTextStream(call.stdin, messagesLimit)
-    : readTextFile(path, messagesLimit));
-  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
-  const text = read.text.startsWith("\uFEFF") ? read.text.slice(1) : read.text;
-  if (text.trim() !== "") return text;
-  throw new ContextError("unreadable_input", "is empty", { file, hint: "It should hold messages as JSON." });
 }
 
 /** A text of several values is known by its first line, which is one. */

@@ -30,6 +30,17 @@ test("results go to stdout, notes and problems to stderr, each as whole lines", 
   expect(written).toEqual({ stdout: "a\nb\n", stderr: "plimsoll: c\nplimsoll: d\n" });
 });
 
+test("an exact result has no line break added but on a terminal", () => {
+  const piped = capture();
+  piped.output.exactResult("a");
+  piped.output.exactResult("b\n");
+  expect(piped.written.stdout).toBe("ab\n");
+  const shown = capture({ tty: true });
+  shown.output.exactResult("a");
+  shown.output.exactResult("b\n");
+  expect(shown.written.stdout).toBe("a\nb\n");
+});
+
 test("quiet hides notes and progress, never problems or results", () => {
   const { written, output } = capture({ quiet: true, tty: true });
   output.note("hidden");
@@ -38,6 +49,19 @@ test("quiet hides notes and progress, never problems or results", () => {
   output.problem("shown");
   output.result("shown");
   expect(written).toEqual({ stdout: "shown\n", stderr: "plimsoll: shown\n" });
+});
+
+test("events are lines of JSON on stderr for programs, and for nobody else", () => {
+  const told = [{ json: true }, { json: true, quiet: true }, {}].map((options) => {
+    const { written, output } = capture(options);
+    output.event({ event: "x", text: "a\nb" });
+    return written;
+  });
+  expect(told).toEqual([
+    { stdout: "", stderr: '{"event":"x","text":"a\\nb"}\n' },
+    { stdout: "", stderr: "" },
+    { stdout: "", stderr: "" },
+  ]);
 });
 
 test("progress shows after a second, with the latest text, cut to the terminal, and goes away before other lines", () => {

@@ -9,10 +9,14 @@ export interface Output {
   /** Styles for stdout; they do nothing where colours are off. */
   readonly style: Style;
   result(text: string): void;
+  /** A result to its last byte: only a terminal gets a line break behind it. */
+  exactResult(text: string): void;
   /** A line that `--quiet` hides. */
   note(text: string): void;
   /** A line that nothing hides. */
   problem(text: string): void;
+  /** What happens, for programs: with `--json` a line of JSON that `--quiet` hides. */
+  event(value: object): void;
   /** Shows a line on a terminal once the work has taken a second; the next text replaces it. */
   progress(text: string): void;
   /** Takes the progress line away. */
@@ -44,14 +48,17 @@ export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions
     bar.clear();
     stream.write(text.endsWith("\n") ? text : `${text}\n`);
   };
+  const terminal = stdout.isTTY === true;
   return {
     json,
-    terminal: stdout.isTTY === true,
+    terminal,
     columns: stdout.columns,
     style: hasColours(stdout, env) ? colours : plain,
     result: (text) => line(stdout, text),
+    exactResult: (text) => (terminal ? line(stdout, text) : stdout.write(text)),
     note: (text) => (quiet ? undefined : line(stderr, `plimsoll: ${text}`)),
     problem: (text) => line(stderr, `plimsoll: ${text}`),
+    event: (value) => (json && !quiet ? line(stderr, JSON.stringify(value)) : undefined),
     progress: bar.show,
     settle: bar.stop,
   };

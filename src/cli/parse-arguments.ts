@@ -83,10 +83,15 @@ function checkArguments(given: readonly string[], target: CommandTarget): void {
   if (missing !== undefined) throw usageError(`${missing.name} is missing`, helpHint(target));
   given.forEach((value, index) => {
     const spec = specs[index] ?? (specs.at(-1)?.repeated ? specs.at(-1) : undefined);
-    if (spec === undefined) throw usageError(`unexpected argument "${value}"`, helpHint(target));
-    if (value === "") throw usageError(`${spec.name} is empty`);
+    if (spec === undefined) throw usageError(`unexpected argument "${value}"`, unexpectedHint(target));
+    if (value === "" && !spec.mayBeEmpty) throw usageError(`${spec.name} is empty`);
     checkChoice(value, spec.name.toLowerCase(), spec.choices);
   });
+}
+
+function unexpectedHint(target: CommandTarget): string {
+  const last = target.command.arguments?.at(-1);
+  return last?.isSentence ? `Quote ${last.name} where it has several words.` : helpHint(target);
 }
 
 function checkChoice(value: string, name: string, choices: readonly string[] | undefined): void {

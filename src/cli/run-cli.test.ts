@@ -1,7 +1,14 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { ContextError } from "../errors.ts";
-import { type Call, type Command, type CommandEntry, type CommandResult, defineCommand } from "./command.ts";
+import {
+  type Call,
+  type Command,
+  type CommandEntry,
+  type CommandExit,
+  type CommandResult,
+  defineCommand,
+} from "./command.ts";
 import { describeCommands } from "./completion/describe-commands.ts";
 import type { Program } from "./find-command.ts";
 import { runCli } from "./run-cli.ts";
@@ -10,7 +17,7 @@ function entry(name: string, loaded: Awaited<ReturnType<CommandEntry["load"]>>):
   return { name, summary: `does ${name}`, load: async () => loaded };
 }
 
-function command(run: (call: Call) => Promise<CommandResult | undefined>): Command {
+function command(run: (call: Call) => Promise<CommandResult | CommandExit | undefined>): Command {
   return defineCommand({
     arguments: [{ name: "ID", optional: true, summary: "which one" }],
     options: {
@@ -50,9 +57,24 @@ const program: Program = {
       "silent",
       command(async () => undefined),
     ),
+    entry("runner", {
+      ...command(async ({ arguments: words, output }) => {
+        output.note(JSON.stringify(words));
+        return { exitCode: words.length };
+      }),
+      arguments: [{ name: "WORD", repeated: true, mayBeEmpty: true, summary: "for another program" }],
+    }),
     entry(
       "failed",
       command(async () => ({ json: [], text: "", failed: true })),
+    ),
+    entry(
+      "interrupted",
+      command(async () => ({ json: ["half"], text: "half", failed: true, interrupted: true })),
+    ),
+    entry(
+      "exact",
+      command(async ({ arguments: [text = ""] }) => ({ json: { text }, text, exact: true })),
     ),
     entry(
       "dear",
@@ -68,8 +90,13 @@ const program: Program = {
 };
 
 async function run(...args: string[]) {
+  return runWith({}, ...args);
+}
+
+async function runWith({ isTTY }: { isTTY?: boolean }, ...args: string[]) {
   const written = { stdout: "", stderr: "" };
   const stream = (name: "stdout" | "stderr") => ({
+    isTTY,
     write: (text: string) => {
       written[name] += text;
     },
@@ -162,6 +189,34 @@ test("a command may print nothing, and may fail with a result", async () => {
   expect(await run("silent")).toEqual({ code: 0, stdout: "", stderr: "" });
   expect(await run("failed")).toEqual({ code: 1, stdout: "", stderr: "" });
   expect(await run("failed", "--json")).toEqual({ code: 1, stdout: "[]\n", stderr: "" });
+  expect(await run("interrupted")).toEqual({ code: 130, stdout: "half\n", stderr: "" });
+  expect(await run("interrupted", "--json")).toMatchObject({
+    code: 130,
+    stdout: expect.stringContaining('"half"'),
+  });
+});
+
+test("a command that runs another program passes empty words on, and ends with that one's exit code", async () => {
+  for (const json of [[], ["--json"]]) {
+    expect(await run("runner", ...json, "--", "server", "", "--flag", "")).toEqual({
+      code: 4,
+      stdout: "",
+      stderr: 'plimsoll: ["server","","--flag",""]\n',
+    });
+  }
+  expect(await run("packs", "list", "--", "")).toMatchObject({ code: 2, stderr: "plimsoll: ID is empty\n" });
+});
+
+test("an exact text comes out to its last byte, and only a terminal gets a line break behind it", async () => {
+  for (const text of ["no line break", "one\n", "two\n\n"]) {
+    expect(await run("exact", "--", text)).toEqual({ code: 0, stdout: text, stderr: "" });
+    const shown = text.endsWith("\n") ? text : `${text}\n`;
+    expect((await runWith({ isTTY: true }, "exact", "--", text)).stdout).toBe(shown);
+    expect((await run("exact", "--json", "--", text)).stdout).toBe(
+      `{\n  "text": ${JSON.stringify(text)}\n}\n`,
+    );
+  }
+  for (const isTTY of [true, false]) expect((await runWith({ isTTY }, "exact")).stdout).toBe("");
 });
 
 test("with --json the text is not even made", async () => {

@@ -35,7 +35,7 @@ export async function runCli(
   args: readonly string[],
   world: World,
   commands: Program = program,
-): Promise<ExitCode> {
+): Promise<number> {
   const has = (name: Parameters<typeof isSwitchedOn>[0]) => isSwitchedOn(name, args);
   const output = createOutput({ ...world, json: has("json"), quiet: has("quiet") });
   try {
@@ -65,7 +65,7 @@ async function runCommand(
   target: CommandTarget,
   world: World & Pick<Call, "commands">,
   output: Output,
-): Promise<ExitCode> {
+): Promise<number> {
   const parsed = parseArguments(target);
   const { env, stdin, stdinKind, commands } = world;
   const result = await target.command.run({
@@ -78,12 +78,15 @@ async function runCommand(
     output,
   });
   output.settle();
-  return result === undefined ? exitCodes.done : printResult(result, output);
+  if (result === undefined) return exitCodes.done;
+  return "exitCode" in result ? result.exitCode : printResult(result, output);
 }
 
 function printResult(result: CommandResult, output: Output): ExitCode {
   const printed = output.json ? JSON.stringify(result.json, null, 2) : result.text;
-  if (printed !== "") output.result(printed);
+  const print = result.exact && !output.json ? output.exactResult : output.result;
+  if (printed !== "") print(printed);
+  if (result.interrupted) return exitCodes.interrupted;
   return result.failed ? exitCodes.failed : exitCodes.done;
 }
 
