@@ -19,7 +19,7 @@ export interface WrapOptions {
 const CALLS = 20;
 
 export async function measureWrap(options: WrapOptions): Promise<Measurement[]> {
-  return [...(await measureSmall(options)), ...(await measureLarge(options))];
+  return [...(await measureSmall(options)), ...(await measureLarge(options)), await measureHuge(options)];
 }
 
 async function measureSmall(options: WrapOptions): Promise<Measurement[]> {
@@ -43,11 +43,7 @@ async function measureSmall(options: WrapOptions): Promise<Measurement[]> {
 const LARGE_BYTES = 10_000_000;
 
 async function measureLarge(options: WrapOptions): Promise<Measurement[]> {
-  const folder = join(options.cwd, "large");
-  mkdirSync(folder, { recursive: true });
-  const { text, lines } = largeText();
-  writeFileSync(join(folder, "large.txt"), text);
-  const read = { tool: "read_text_file", args: { path: join(folder, "large.txt") } };
+  const { folder, lines, read } = writeLarge(options, LARGE_BYTES);
   return withBoth([servers.filesystem, folder], options, async (direct, wrapped) => {
     const once = (client: ServerClient) => () => timeOf(() => client.call(read.tool, read.args));
     const rounds = await timeInTurns(options.rounds, [once(direct), once(wrapped)]);
@@ -69,11 +65,37 @@ async function measureLarge(options: WrapOptions): Promise<Measurement[]> {
   });
 }
 
-function largeText(): { text: string; lines: number } {
+const HUGE_BYTES = 100_000_000;
+
+/** One call in a process of its own: its peak is that of this result. The client could not take the plain one. */
+async function measureHuge(options: WrapOptions): Promise<Measurement> {
+  const { folder, lines, read } = writeLarge(options, HUGE_BYTES);
+  const wrapped = await startServer({ ...options, args: wrapArgs(options, [servers.filesystem, folder]) });
+  try {
+    const milliseconds = await timeOf(() => wrapped.call(read.tool, read.args));
+    const peakMegabytes = wrapped.peakMegabytes();
+    return { name: "read 100 MB, wrapped, first page", milliseconds, pages: 1, items: lines, peakMegabytes };
+  } finally {
+    await wrapped.close();
+  }
+}
+
+interface LargeFile {
+  readonly folder: string;
+  readonly lines: number;
+  /** The call that gives it whole. */
+  readonly read: { readonly tool: string; readonly args: object };
+}
+
+function writeLarge({ cwd }: WrapOptions, bytes: number): LargeFile {
+  const folder = join(cwd, `large-${bytes}`);
+  mkdirSync(folder, { recursive: true });
   const line = (index: number): string =>
     `${String(index).padStart(7, "0")} request GET /parts/${index % 977} answered 200 in ${index % 83} ms\n`;
-  const lines = Math.ceil(LARGE_BYTES / line(0).length);
-  return { text: Array.from({ length: lines }, (_, index) => line(index)).join(""), lines };
+  const lines = Math.ceil(bytes / line(0).length);
+  const path = join(folder, "large.txt");
+  writeFileSync(path, Array.from({ length: lines }, (_, index) => line(index)).join(""));
+  return { folder, lines, read: { tool: "read_text_file", args: { path } } };
 }
 
 /** The reference servers, installed for tests. */
@@ -84,16 +106,19 @@ const servers = {
 
 async function withBoth(
   server: readonly string[],
-  { main, cwd, env }: WrapOptions,
+  options: WrapOptions,
   measure: (direct: ServerClient, wrapped: ServerClient) => Promise<Measurement[]>,
 ): Promise<Measurement[]> {
-  const direct = await startServer({ args: server, cwd, env });
-  const wrapping = [main, "mcp", "wrap", "--", process.execPath];
-  const wrapped = await startServer({ args: [...wrapping, ...server], cwd, env });
+  const direct = await startServer({ ...options, args: server });
+  const wrapped = await startServer({ ...options, args: wrapArgs(options, server) });
   try {
     return await measure(direct, wrapped);
   } finally {
     await direct.close();
     await wrapped.close();
   }
+}
+
+function wrapArgs({ main }: WrapOptions, server: readonly string[]): string[] {
+  return [main, "mcp", "wrap", "--", process.execPath, ...server];
 }

@@ -28,6 +28,10 @@ export function goalsOf(measurements: readonly Measurement[]): Goal[] {
       most(`${name}, ms`, milliseconds, 300),
     ),
     ...firstPages.map(({ name, ratio }) => most(`${name} ÷ rg`, ratio, 2)),
+    ...named("read 100 MB", "first page").flatMap(({ name, milliseconds, peakMegabytes }) => [
+      most(`${name}, ms`, milliseconds, 10_000),
+      ...(peakMegabytes === undefined ? [] : [most(`${name}, peak MB`, peakMegabytes, 1_000)]),
+    ]),
     ...measurements.filter(({ name }) => name.endsWith("all pages")).flatMap((all) => flatness(all, named)),
   ];
 }

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { afterEach, expect, test, vi } from "vitest";
+import { listSessions } from "../session/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { openMcpSession } from "./open-session.ts";
@@ -79,4 +80,24 @@ test("a mark that cannot be read is none", async () => {
   await (await open(store)).session.deliver(result, call);
   await store.put("mcp", "s", "{");
   expect(usedBy(await open(store))).toBe(0);
+});
+
+test("processes at the same time have an account each, and their results in common", async () => {
+  const store = createMemoryStore();
+  const [first, second] = [await open(store), await open(store)];
+  expect([first.session.id, second.session.id]).toEqual(["s", "s.2"]);
+  const ids = await Promise.all(
+    [first, second, first, second, second].map(
+      async ({ session }) => (await session.deliver(result, call)).id,
+    ),
+  );
+  expect(new Set(ids).size).toBe(5);
+  for (const id of ids)
+    expect((await first.session.recall(id)).envelope).toMatchObject({ data: { lines: ["one", "two"] } });
+  const counts = (await listSessions(store)).map(({ id, calls }) => [id, calls]);
+  expect(Object.fromEntries(counts)).toEqual({ s: 7, "s.2": 3 });
+  await first.close();
+  const third = await open(store);
+  expect(third.session.id).toBe("s");
+  expect(usedBy(third)).toBe(0);
 });

@@ -1,10 +1,17 @@
 import type { LedgerOptions } from "../budget/index.ts";
-import { type BudgetedTool, createSession, type PageLimit, type Session } from "../session/index.ts";
+import {
+  type BudgetedTool,
+  createSession,
+  type HintMode,
+  type PageLimit,
+  type Session,
+} from "../session/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Counter } from "../tokens/index.ts";
 
 export interface McpSessionOptions {
-  /** The same for every process that serves the same thing, so that ids and tokens of results hold over restarts. */
+  /** The same for every process that serves the same thing, so that ids and tokens of results hold over restarts. Processes that run at
+   *  the same time have an account each, the second one as `ID.2`: each is a conversation with a window of its own. */
   readonly id: string;
   /** The account goes on whatever happened before, as if no process had ended. */
   readonly goesOn: boolean;
@@ -12,7 +19,10 @@ export interface McpSessionOptions {
   readonly counter: Counter;
   readonly budget: LedgerOptions;
   readonly tools?: readonly BudgetedTool[] | undefined;
+  /** `note` unless told. */
+  readonly hints?: HintMode | undefined;
   readonly pageLimit: () => PageLimit;
+  readonly nextPageName?: (() => string) | undefined;
 }
 
 export interface McpSession {
@@ -24,13 +34,16 @@ export interface McpSession {
 /** Opens the session of a server. Results of earlier processes stay recallable, and their tokens hold. The account goes on only
  *  where the process before was killed a short time ago: else another conversation begins, to which it would tell nothing. */
 export async function openMcpSession(options: McpSessionOptions): Promise<McpSession> {
-  const { id, goesOn, store, ...rest } = options;
-  const before = readMark((await store.get(marks, id))?.value);
-  const session = await createSession({ id, store, now: () => new Date(), hints: "note", ...rest });
-  if (!goesOn && !wasKilled(before, lastCall(session))) await session.reset();
+  const { id: shared, goesOn, store, ...rest } = options;
   const running = JSON.stringify({ pid: process.pid, state: "running" } satisfies Mark);
   const ended = JSON.stringify({ pid: process.pid, state: "ended" } satisfies Mark);
-  await store.put(marks, id, running);
+  const { id, before } = await claimAccount(store, shared, running);
+  const session = await createSession({
+    ...{ id, store, now: () => new Date(), tokens: "result" },
+    resultsOf: id === shared ? undefined : shared,
+    ...rest,
+  });
+  if (!goesOn && !wasKilled(before, lastCall(session))) await session.reset();
   // A process that came later has put its own mark there.
   const end = (text: string | undefined): string => (text === running || text === undefined ? ended : text);
   return { session, close: async () => void (await store.update(marks, id, end)) };
@@ -42,6 +55,25 @@ const marks = "mcp";
 interface Mark {
   readonly pid: number;
   readonly state: "running" | "ended";
+}
+
+/** The first account that no living process has. */
+async function claimAccount(
+  store: Store,
+  shared: string,
+  mark: string,
+): Promise<{ readonly id: string; readonly before: Mark | undefined }> {
+  for (let number = 1; ; number += 1) {
+    const id = number === 1 ? shared : `${shared}.${number}`;
+    let before: Mark | undefined;
+    let isFree = false;
+    await store.update(marks, id, (text) => {
+      before = readMark(text);
+      isFree = before?.state !== "running" || !isAlive(before.pid);
+      return isFree ? mark : text!;
+    });
+    if (isFree) return { id, before };
+  }
 }
 
 function readMark(text: string | undefined): Mark | undefined {

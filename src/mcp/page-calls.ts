@@ -1,7 +1,14 @@
 /** Calls that are answered from the store, for our own server and for a wrapped one. */
 import { ContextError } from "../errors.ts";
-import type { ErrorEnvelope, Session, ToolArguments, ToolFailure } from "../session/index.ts";
-import { nextPageTool, optionalCount, recallTool, requiredText } from "./page-tools.ts";
+import {
+  type Delivered,
+  type ErrorEnvelope,
+  type Session,
+  shorten,
+  type ToolArguments,
+  type ToolFailure,
+} from "../session/index.ts";
+import { nextPageTool, optionalCount, type PageTool, recallTool, requiredText } from "./page-tools.ts";
 
 /** What a call of a tool comes to: the envelope, and its JSON. */
 export interface Answer {
@@ -9,27 +16,52 @@ export interface Answer {
   readonly text: string;
 }
 
-export async function storedPage(session: Session, args: ToolArguments): Promise<Answer | ToolFailure> {
-  const token = requiredText(args.token, nextPageTool, "token");
-  if (typeof token !== "string") return token;
-  const budget = optionalCount(args.budget, "budget", 1);
-  return typeof budget === "object" ? budget : session.nextPage(token, { budget });
+export interface NextPageOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** What a token means. */
+  readonly resolve?: (token: string) => string | ToolFailure;
 }
 
-export async function recall(session: Session, args: ToolArguments): Promise<Answer | ToolFailure> {
+export async function nextPage(
+  session: Session,
+  args: ToolArguments,
+  { signal, resolve = (token) => token }: NextPageOptions = {},
+): Promise<Delivered> {
+  const refuse = (failure: ToolFailure) => refuseCall(session, failure, { tool: nextPageTool, args });
+  const given = requiredText(args.token, nextPageTool, "token");
+  const token = typeof given === "string" ? resolve(given) : given;
+  if (typeof token !== "string") return refuse(token);
+  const budget = optionalCount(args.budget, "budget", 1);
+  return typeof budget === "object" ? refuse(budget) : session.nextPage(token, { budget, signal });
+}
+
+export async function recall(session: Session, args: ToolArguments): Promise<Delivered> {
+  const refuse = (failure: ToolFailure) => refuseCall(session, failure, { tool: recallTool, args });
   const id = requiredText(args.id, recallTool, "id");
-  if (typeof id !== "string") return id;
+  if (typeof id !== "string") return refuse(id);
   const offset = optionalCount(args.offset, "offset", 0);
-  if (typeof offset === "object") return offset;
+  if (typeof offset === "object") return refuse(offset);
   const budget = optionalCount(args.budget, "budget", 1);
-  return typeof budget === "object" ? budget : session.recall(id, offset, { budget });
+  return typeof budget === "object" ? refuse(budget) : session.recall(id, offset, { budget });
 }
 
-/** What goes wrong is an answer as well; only a bug throws. */
-export async function settle(call: () => Promise<Answer | ToolFailure>): Promise<Answer> {
+function refuseCall(
+  session: Session,
+  failure: ToolFailure,
+  { tool, args }: { tool: PageTool; args: ToolArguments },
+): Promise<Delivered> {
+  const budget = optionalCount(args.budget, "budget", 1);
+  return session.refuse(failure, {
+    tool: tool.name,
+    args,
+    budget: typeof budget === "number" ? budget : undefined,
+  });
+}
+
+/** What goes wrong with the store is an answer as well; only a bug throws. */
+export async function settle(call: () => Promise<Answer>): Promise<Answer> {
   try {
-    const answer = await call();
-    return "code" in answer ? failed(answer) : answer;
+    return await call();
   } catch (error) {
     if (error instanceof ContextError) return failed(error);
     throw error;
@@ -37,7 +69,8 @@ export async function settle(call: () => Promise<Answer | ToolFailure>): Promise
 }
 
 function failed({ code, message, hint }: ToolFailure): Answer {
-  const error = hint === undefined ? { code, message } : { code, message, hint };
+  const told = { code, message: shorten(message, 600) };
+  const error = hint === undefined ? told : { ...told, hint: shorten(hint, 300) };
   const envelope: ErrorEnvelope = { status: "error", error };
   return { envelope, text: JSON.stringify(envelope) };
 }

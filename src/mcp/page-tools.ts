@@ -1,4 +1,5 @@
 /** The tools that MCP adds to whatever it serves: for a page that follows, for an earlier result, for the budget itself. */
+import { leastAllocation } from "../budget/index.ts";
 import type { JsonSchema, ToolFailure } from "../session/index.ts";
 
 export interface PageTool {
@@ -10,7 +11,7 @@ export interface PageTool {
 const budget = {
   type: "integer",
   minimum: 1,
-  description: "Tokens that this page may take. Never more than the session allots to one call.",
+  description: `Tokens that this page may take: ${leastAllocation} at least, and never more than the session allots to one call.`,
 } as const;
 
 export const nextPageTool: PageTool = {

@@ -107,11 +107,12 @@ export async function readPages(
   }
 }
 
-/** The items of all pages; the parts of an item that was cut are joined. */
+/** The items of all pages; the parts of an item that was cut are joined. Fields that come behind them are none. */
 export function joinItems(pages: readonly PageData[], itemsName: string): unknown[] {
   const items: unknown[] = [];
   for (const { cut, ...page } of pages) {
-    const found = page[itemsName] as unknown[];
+    const found = (page[itemsName] ?? []) as unknown[];
+    if (found.length === 0) continue;
     if (cut !== undefined && cut.from > 0) items.push(`${items.pop()}${found[0]}`);
     else items.push(...found);
   }

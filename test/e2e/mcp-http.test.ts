@@ -37,6 +37,23 @@ describe.each(officialClients)("%s", (_name, connect) => {
   });
 });
 
+test("pages are as large as the client that asks shows them, also beside others", async () => {
+  sandbox.write("prose.txt", "These are some words that people know.\n".repeat(2_000));
+  server.child.kill("SIGKILL");
+  server = connectLines(plimsoll("mcp", "--http", "0"), sandbox);
+  await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
+  url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
+  const names = ["codex-mcp-client", "somebody"];
+  const clients = officialClients.flatMap(([, connect]) =>
+    names.map(async (name) => ({ name, client: await connect(sandbox, [], { url, name }) })),
+  );
+  for (const { name, client } of await Promise.all(clients)) {
+    const { content } = await client.call("read_file", { path: "prose.txt" });
+    expect(content[0]!.text.length > 12_000).toBe(name === "somebody");
+    await client.close();
+  }
+});
+
 const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
 
 /** fetch does not let anyone choose the Host. */

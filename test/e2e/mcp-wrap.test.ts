@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -263,6 +263,16 @@ test("signals reach the server, and its end is the wrapper's", async () => {
   expect(await killed.exit).toBe(137);
 });
 
+test("empty arguments reach the server, but for its own name", async () => {
+  const script = 'test "$#" = 3 && test -z "$2" && exit 9';
+  expect(await startLines(plimsoll("mcp", "wrap", "--", "sh", "-c", script, "sh", "a", "", "")).exit).toBe(9);
+  const { code, stderr } = await sandbox.run(["mcp", "wrap", "--", ""]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining("the server's command is empty"),
+  });
+});
+
 test("a server that cannot be started is wrong usage", async () => {
   const { code, stdout, stderr } = await sandbox.run(["mcp", "wrap", "--", "no-such-server-anywhere"]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -281,6 +291,12 @@ test("a result of many megabytes becomes a page, and small ones still pass", asy
     "",
   ]);
   expect((await client.call("text", { count: 2 })).content[0]?.text).toBe("some words\nsome words\n");
+  if (process.platform === "linux") {
+    const status = readFileSync(`/proc/${client.child.pid}/status`, "utf8");
+    const peakMegabytes = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
+    expect(peakMegabytes).toBeGreaterThan(10);
+    expect(peakMegabytes).toBeLessThan(deep ? 1_000 : 250);
+  }
 }, 120_000);
 
 test("calls at once are all answered", async () => {

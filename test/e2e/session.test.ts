@@ -109,6 +109,16 @@ describe("without a session", () => {
   });
 });
 
+test("a session without a call is not listed, and can be shown by its id", async () => {
+  expect((await sandbox.run(["mcp", "wrap", "--", "no-such-server-anywhere"])).code).toBe(2);
+  await serve([], ["--session", "unused"]);
+  expect(await json(["list"])).toEqual({ code: 0, value: [] });
+  expect((await json(["show"])).code).toBe(1);
+  await serve([["budget_status", {}]], ["--session", "asked"]);
+  expect(await json(["list"])).toEqual({ code: 0, value: [] });
+  expect((await json(["show", "asked"])).value).toMatchObject({ id: "asked", calls: 0, workLog: [] });
+});
+
 test("a session of the server is listed, and shown with its ledger, work log and largest results", async () => {
   writeBig();
   sandbox.write("a.txt", "alpha\n");
@@ -117,24 +127,27 @@ test("a session of the server is listed, and shown with its ledger, work log and
   const { value: list } = await json(["list"]);
   const id = expect.stringMatching(/^mcp-project-[0-9a-f]{10}$/);
   const started = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
-  expect(list).toEqual([{ id, started, calls: 3, remaining: expect.any(Number) }]);
+  expect(list).toEqual([{ id, started, lastUsed: started, calls: 3, remaining: expect.any(Number) }]);
   const [line] = list as { id: string; remaining: number }[];
 
   const { code, value } = await json(["show"]);
   expect(code).toBe(0);
   const report = value as Report;
   const used = report.ledger.tool_results!.used;
+  const system = report.ledger.system!.used;
+  expect(system).toBeGreaterThan(1_500);
+  expect(system).toBeLessThan(4_000);
   expect(report).toMatchObject({
     id: line!.id,
     ledger: {
-      system: { used: 0, limit: 8_000 },
+      system: { limit: 8_000 },
       history: { used: 0, limit: 12_000 },
       tool_results: { limit: 40_000 },
       user: { used: 0, limit: 10_000 },
       response: { used: 30_000, limit: 30_000 },
     },
-    remaining: 100_000 - used,
-    available: 70_000 - used,
+    remaining: 100_000 - used - system,
+    available: 70_000 - used - system,
     evicted: { count: 0, entries: [] },
   });
   expect(line!.remaining).toBe(report.remaining);
@@ -152,11 +165,11 @@ test("a session of the server is listed, and shown with its ledger, work log and
   const text = await sandbox.run(["session", "show", line!.id]);
   expect(text).toMatchObject({ code: 0, stderr: "" });
   expect(text.stdout).toMatch(
-    /^system {8}░{24} +0 of {2}8,000\nhistory .*\ntool results {2}█+░+ +[\d,]+ of 40,000\n/m,
+    /^system {8}█+░+ +[\d,]+ of {2}8,000\nhistory .*\ntool results {2}█+░+ +[\d,]+ of 40,000\n/m,
   );
   expect(text.stdout).toContain(byPath("big.txt").result);
   expect((await sandbox.run(["session", "list"])).stdout).toMatch(
-    /^session +started +calls {2}remaining\nmcp-project-\S+ {2}\S+Z +3 +[\d,]+\n$/,
+    /^session +started +last used +calls {2}remaining\nmcp-project-\S+ {2}\S+Z {2}\S+Z +3 +[\d,]+\n$/,
   );
 });
 
@@ -194,11 +207,15 @@ describe("of several sessions", () => {
     sandbox.write(".plimsoll/config.yaml", "store: state.db\n");
   });
 
-  test("the latest is shown unless one is named, from the store of the configuration", async () => {
-    const list = (await json(["list"])).value as { id: string }[];
-    expect(list.map(({ id }) => id)).toEqual(["second-run", "first-run"]);
+  test("the latest used is shown unless one is named, from the store of the configuration", async () => {
+    const idsOf = (list: unknown): string[] => (list as { id: string }[]).map(({ id }) => id);
+    expect(idsOf((await json(["list"])).value)).toEqual(["second-run", "first-run"]);
     expect((await json(["show"])).value).toMatchObject({ id: "second-run" });
     expect((await json(["show", "first-run"])).value).toMatchObject({ id: "first-run" });
+    await serve([["read_file", { path: "a.txt" }]], ["--session", "first-run"]);
+    const list = (await json(["list"])).value;
+    expect(idsOf(list)).toEqual(["first-run", "second-run"]);
+    expect((await json(["show"])).value).toMatchObject({ id: "first-run", calls: 2 });
     sandbox.write("src/deep.txt", "x\n");
     const below = await sandbox.run(["session", "list", "--json"], { cwd: join(sandbox.cwd, "src") });
     expect(JSON.parse(below.stdout)).toEqual(list);

@@ -183,10 +183,14 @@ describe("choosing", () => {
     ["opencod", 'unknown tool "opencod"', 'Did you mean "opencode"?'],
     [
       "agents-md",
-      "no MCP configuration of agents-md in a project is known",
-      "Tools with one are claude-code",
+      "no file in a project is known that agents-md reads MCP servers from",
+      "The AI tools that plimsoll can be added to here: claude-code",
     ],
-    ["aider", "no MCP configuration of aider in a project is known", "Tools with one are claude-code"],
+    [
+      "aider",
+      "no file in a project is known that aider reads MCP servers from",
+      "can be added to here: claude-code",
+    ],
   ])("%s is wrong usage", async (tool, message, hint) => {
     const problem = { code: "usage", message, hint: expect.stringContaining(hint) };
     await expect(installServers(options([tool]))).rejects.toMatchObject(problem);
@@ -238,6 +242,43 @@ describe("problems", () => {
       ]);
     }
     expect(read("project/.mcp.json")).toBe(edited);
+  });
+
+  test("an entry that a person wrote stays, even where it is the same as ours", async () => {
+    const theirs = '{"mcpServers":{"plimsoll":{"command":"plimsoll","args":["mcp"]}}}';
+    const toml = '[mcp_servers.plimsoll]\ncommand = "plimsoll"\nargs = ["mcp"]\n';
+    const tools = ["claude-code", "codex-cli"];
+    for (const isInstalled of [false, true]) {
+      put("project/.mcp.json", theirs);
+      put("project/.codex/config.toml", toml);
+      if (isInstalled)
+        expect(told(await installServers(options(tools))).map(([, , what]) => what)).toEqual([
+          "as it was",
+          "as it was",
+        ]);
+      const results = await uninstallServers(options());
+      expect(results.map(({ problem }) => problem?.message)).toEqual([
+        'mcpServers.plimsoll was not written by "plimsoll mcp install" here: it stays as it is',
+        'mcp_servers.plimsoll was not written by "plimsoll mcp install" here: it stays as it is',
+      ]);
+      expect([read("project/.mcp.json"), read("project/.codex/config.toml")]).toEqual([theirs, toml]);
+    }
+  });
+
+  test("an entry of ours can be taken out after its file was written anew, and is not ours any more then", async () => {
+    put("project/.mcp.json", "{}");
+    await installServers(options(["claude-code"]));
+    await installServers(options(["claude-code"]));
+    put("project/.mcp.json", JSON.stringify(JSON.parse(read("project/.mcp.json")), null, 4));
+    const written = read("project/.mcp.json");
+    symlinkSync(at("project"), at("link"));
+    const places = { ...options().places, root: at("link") };
+    expect((await uninstallServers(options(undefined, { places, dryRun: true }))).length).toBe(1);
+    expect(told(await uninstallServers(options(undefined, { places })))[0]?.[2]).toBe("written");
+    expect(read("project/.mcp.json")).not.toContain("plimsoll");
+    put("project/.mcp.json", written);
+    expect((await uninstallServers(options()))[0]?.problem?.code).toBe("refused_target");
+    expect(existsSync(at("state/plimsoll/mcp-entries.json"))).toBe(false);
   });
 
   test("a link out of the project is refused", async () => {

@@ -9,14 +9,23 @@ import { parseConfigKey } from "./config-key.ts";
 import { removeEmptyFolders } from "./empty-folders.ts";
 import { jsonFormat } from "./json/edit-json.ts";
 import { loadTomlFormat } from "./toml/edit-toml.ts";
-import { chooseWired, namedTools, placesToSearch, placesToWrite, type WirePlace } from "./wire-places.ts";
+import {
+  chooseWired,
+  namedTools,
+  placesToSearch,
+  placesToWrite,
+  type WirePlace,
+  wiredIds,
+} from "./wire-places.ts";
 import {
   type ConfigFormat,
   serverCommand,
   serverEntry,
   serverName,
+  unknownEntry,
   type WiredServer,
 } from "./wired-server.ts";
+import { entryId, readWrittenEntries } from "./written-entries.ts";
 
 export interface ServersOptions {
   readonly adapters: readonly Adapter[];
@@ -41,27 +50,39 @@ export interface ServerResult {
 export async function installServers(options: ServersOptions): Promise<ServerResult[]> {
   const { adapters, places, env, tools, configured } = options;
   const chosen = await chooseWired(adapters, { tools, configured, places, env });
-  return eachPlace(await placesToWrite(chosen, places), {
+  const { results, changedIds } = await eachPlace(await placesToWrite(chosen, places), {
     ...options,
     change: (current, { format, server }) => format.add(current, server),
   });
+  await (await readWrittenEntries(env)).add(changedIds);
+  return results;
 }
 
-/** One result for every file that holds our server. What is wrong with a file that has never heard of us is no reason to fail. */
+/** One result for every file that holds our server. What is wrong with a file that has never heard of us is no reason to fail. An entry
+ *  that install did not write stays, however much it is like ours. */
 export async function uninstallServers(options: ServersOptions): Promise<ServerResult[]> {
-  const { adapters, places, tools } = options;
+  const { adapters, places, env, tools } = options;
+  const written = await readWrittenEntries(env);
   const chosen = tools === undefined ? adapters : namedTools(tools, adapters, places);
   const naming = new Set<string>();
-  const change = (current: string | undefined, { path, format, server }: Edit) => {
+  const change = (current: string | undefined, { id, path, format, server }: Edit) => {
     if (!current?.includes(server.name)) return current;
     naming.add(path);
-    return format.remove(current, server);
+    const removed = format.remove(current, server);
+    if (removed !== current && !written.has(id)) throw unknownEntry(server);
+    return removed;
   };
-  const results = await eachPlace(placesToSearch(chosen, places), { ...options, change });
+  const { results, changedIds } = await eachPlace(placesToSearch(chosen, places), { ...options, change });
+  await written.remove(changedIds);
   for (const { path, change: done } of results) {
     if (done?.written && done.after === undefined) await removeEmptyFolders(path, places.root);
   }
   return results.filter(({ path, change: done }) => (done ? done.before !== done.after : naming.has(path)));
+}
+
+/** Ids that `tools` may have. */
+export function serverTools({ adapters, places }: Pick<ServersOptions, "adapters" | "places">): string[] {
+  return wiredIds(adapters, places);
 }
 
 /** Whether a tool that is told to start our command would find it. */
@@ -70,6 +91,8 @@ export async function findsCommand(env: Environment): Promise<boolean> {
 }
 
 interface Edit {
+  /** Of the entry, among all that install writes. */
+  readonly id: string;
   readonly path: string;
   readonly format: ConfigFormat;
   readonly server: WiredServer;
@@ -82,24 +105,27 @@ interface EachOptions extends ServersOptions {
 async function eachPlace(
   wirePlaces: readonly WirePlace[],
   { places, env, dryRun, change }: EachOptions,
-): Promise<ServerResult[]> {
+): Promise<{ results: ServerResult[]; changedIds: string[] }> {
   const results: ServerResult[] = [];
+  const changedIds: string[] = [];
   for (const place of wirePlaces) {
     const { adapters, path } = place;
     try {
-      const edit = await editOf(place);
+      const edit = { ...(await editOf(place)), id: await entryId(path, place.key, places.root) };
       const options = { root: places.root, env, dryRun, change: (current?: string) => change(current, edit) };
-      results.push({ adapters, path, change: await changeFile(path, options) });
+      const done = await changeFile(path, options);
+      results.push({ adapters, path, change: done });
+      if (done.written && done.before !== done.after) changedIds.push(edit.id);
     } catch (error) {
       if (!(error instanceof ContextError)) throw error;
       results.push({ adapters, path, problem: error });
     }
   }
-  return results;
+  return { results, changedIds };
 }
 
 /** What an adapter says of its file may be wrong: then that is the file's problem. */
-async function editOf({ adapters, path, format, key }: WirePlace): Promise<Edit> {
+async function editOf({ adapters, path, format, key }: WirePlace): Promise<Omit<Edit, "id">> {
   const keys = parseConfigKey(key);
   const tool = adapters[0]!.id;
   if (keys === undefined) {

@@ -59,14 +59,20 @@ export function namedTools(ids: readonly string[], adapters: readonly Adapter[],
   return [...new Set(ids)].map((id) => {
     const adapter = wired.find((each) => each.id === id);
     if (adapter !== undefined) return adapter;
-    const known = wired.map((each) => each.id);
-    const others = `Tools with one are ${known.join(", ")}.`;
+    const known = wiredIds(adapters, places);
+    const others = `The AI tools that plimsoll can be added to here: ${known.join(", ")}.`;
     if (adapters.some((each) => each.id === id || each.reads.includes(id))) {
       const where = places.scope === "global" ? "under HOME" : "in a project";
-      throw new ContextError("usage", `no MCP configuration of ${id} ${where} is known`, { hint: others });
+      const message = `no file ${where} is known that ${id} reads MCP servers from`;
+      throw new ContextError("usage", message, { hint: others });
     }
     throw new ContextError("usage", `unknown tool "${id}"`, { hint: didYouMean(id, known) ?? others });
   });
+}
+
+/** The tools that can be named in a scope. */
+export function wiredIds(adapters: readonly Adapter[], places: Places): string[] {
+  return withPlace(adapters, places).map(({ id }) => id);
 }
 
 function withPlace(adapters: readonly Adapter[], places: Places): Adapter[] {

@@ -57,3 +57,13 @@ export function foreignEntry({ keys, name }: WiredServer, line?: number): Contex
     },
   );
 }
+
+/** The same as ours, but not known to be ours. */
+export function unknownEntry({ keys, name }: WiredServer): ContextError {
+  const path = [...keys, name].join(".");
+  return new ContextError(
+    "refused_target",
+    `${path} was not written by "plimsoll mcp install" here: it stays as it is`,
+    { hint: "Take it out by hand if nobody needs it." },
+  );
+}

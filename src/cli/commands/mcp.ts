@@ -3,6 +3,7 @@ import { counterOptions } from "../choose-counters.ts";
 import {
   type Call,
   type Command,
+  type CommandExit,
   type CommandResult,
   defineCommand,
   type OptionSpecs,
@@ -12,6 +13,11 @@ import {
 const serveOptions = {
   root: { value: "DIR", summary: "directory that the tools read (default: the current one)" },
   http: { value: "PORT", summary: "serve over HTTP on 127.0.0.1 instead of stdio; 0 for any free port" },
+  hints: {
+    value: "MODE",
+    choices: ["note", "schema", "off"],
+    summary: "where the model is told what the budget allows (default: note, in each result)",
+  },
 } as const satisfies OptionSpecs;
 
 /** Of serve and wrap. */
@@ -47,7 +53,7 @@ export const mcpCommand: Command = defineCommand({
   arguments: [
     { name: "ACTION", optional: true, choices: actionNames, summary: "what to do (default: serve)" },
     {
-      ...{ name: "COMMAND", optional: true, repeated: true },
+      ...{ name: "COMMAND", optional: true, repeated: true, mayBeEmpty: true },
       summary: "wrap, behind --: the server to run, and its arguments",
     },
   ],
@@ -56,7 +62,10 @@ export const mcpCommand: Command = defineCommand({
 vcs_log, vcs_diff, vcs_status, vcs_blame); a result that exceeds its share of the budget comes in pages, which
 next_page, recall and budget_status go with. Results are kept, so that a page can follow after a restart.
 wrap runs another server and passes all on as it is, but for results that are too large: they become pages, too.
-install adds the server to the MCP configuration of AI tools, uninstall gives the files back as they were.`,
+install adds the server to the MCP configuration of AI tools, uninstall gives the files back as they were.
+--tool takes amazon-q, amp, antigravity, augment, claude-code, codex-cli, continue, cursor, devin-cli, devin-desktop,
+factory-droid, firebase-studio, gemini-cli, github-copilot, grok-cli, jetbrains-ai, junie, kilo, kiro, opencode,
+qwen-code, roo, rovo-dev, zed. Of some a file is known only in a project, or only with --global; the command says so.`,
   examples: [
     { line: "plimsoll mcp install", meaning: "for the AI tools of this project" },
     {
@@ -96,7 +105,7 @@ async function runAction(
   action: Action,
   call: McpCall,
   words: readonly string[],
-): Promise<CommandResult | undefined> {
+): Promise<CommandResult | CommandExit | undefined> {
   switch (action) {
     case "serve":
       return (await import("../mcp/serve.ts")).runServe(call);

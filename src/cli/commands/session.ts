@@ -4,7 +4,7 @@ export const sessionCommand: CommandGroup = {
   subcommands: [
     {
       name: "list",
-      summary: "list the sessions in the store, latest first",
+      summary: "list the sessions in the store, latest used first",
       load: async () => (await import("../session/list.ts")).listCommand,
     },
     {
@@ -15,6 +15,6 @@ export const sessionCommand: CommandGroup = {
   ],
   examples: [
     { line: "plimsoll session list", meaning: "which sessions there are" },
-    { line: "plimsoll session show", meaning: "how the latest one stands" },
+    { line: "plimsoll session show", meaning: "how the latest used one stands" },
   ],
 };

@@ -10,7 +10,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Adapter } from "../../adapters/index.ts";
+import { readEmbeddedContent } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
+import { mcpCommand } from "../commands/mcp.ts";
 import { createOutput } from "../output.ts";
 import { type InstallFlags, mcpInstall, mcpUninstall, runMcpInstall, runMcpUninstall } from "./install.ts";
 
@@ -59,7 +62,9 @@ test("the server is added, found again, and taken away", async () => {
   const added = await mcpInstall(call({ tool: both }));
   expect(added.text).toBe(".first/mcp.json (first): plimsoll added\nsecond.toml (second): plimsoll added");
   expect(added.failed).toBe(false);
-  expect(stderr).toContain("plimsoll is not on PATH");
+  expect(stderr).toContain(
+    'plimsoll is not on PATH, so that AI tools cannot start it: "npm link" in its clone',
+  );
   const again = await mcpInstall(call({ tool: both }));
   expect(again.text).toBe(".first/mcp.json (first): already there\nsecond.toml (second): already there");
   expect(stderr).toBe("");
@@ -109,10 +114,19 @@ test("a file that is broken fails the run, and the other is done", async () => {
   ]);
 });
 
-test("where no tool is in use, that is said and fails", async () => {
+test("where no tool is in use, that is said with those that there are, and fails", async () => {
   const { failed, json } = await mcpInstall(call({}));
   expect([failed, json]).toEqual([true, []]);
-  expect(stderr).toBe("plimsoll: no AI tool with an MCP configuration was found here. Name one: --tool ID\n");
+  const told = "no AI tool with an MCP configuration was found here. Name one with --tool: ";
+  expect(stderr).toMatch(new RegExp(`^plimsoll: ${told}amazon-q, .*claude-code, .*first, .*, zed\n$`));
+  // A file of it is known under HOME alone.
+  expect(stderr).not.toContain("rovo-dev");
+});
+
+test("the help names every tool that a server can be added to", () => {
+  const wired = readEmbeddedContent<Adapter>().adapters.filter(({ mcpConfigs }) => mcpConfigs.length > 0);
+  const [, listed = ""] = /--tool takes ([^.]*)\./.exec(mcpCommand.details ?? "") ?? [];
+  expect(listed.split(/,\s+/)).toEqual(wired.map(({ id }) => id).sort());
 });
 
 test("a broken pack is told and stops nothing", async () => {

@@ -48,7 +48,7 @@ export async function runMcpInstall(options: McpInstallOptions): Promise<Install
   const { installServers, findsCommand } = await loadMcpWire();
   const reports = await reportsOf(await installServers(await prepare(options)), "added", options);
   if (reports.some(({ status }) => status === "added") && !(await findsCommand(options.env))) {
-    options.note("plimsoll is not on PATH, so that AI tools cannot start it: npm install --global plimsoll");
+    options.note(notOnPath);
   }
   return reports;
 }
@@ -60,9 +60,12 @@ export async function runMcpUninstall(options: McpInstallOptions): Promise<Insta
 }
 
 export async function mcpInstall(call: Call<InstallFlags>): Promise<CommandResult> {
-  const reports = await runMcpInstall(optionsOf(call));
+  const options = optionsOf(call);
+  const reports = await runMcpInstall(options);
   if (reports.length > 0) return resultOf(reports, call);
-  call.output.problem("no AI tool with an MCP configuration was found here. Name one: --tool ID");
+  const { serverTools } = await loadMcpWire();
+  const ids = serverTools(await prepare(options)).join(", ");
+  call.output.problem(`no AI tool with an MCP configuration was found here. Name one with --tool: ${ids}`);
   return { json: [], text: "", failed: true };
 }
 
@@ -70,6 +73,9 @@ export async function mcpUninstall(call: Call<InstallFlags>): Promise<CommandRes
   const reports = await runMcpUninstall(optionsOf(call));
   return reports.length > 0 ? resultOf(reports, call) : { json: [], text: "nothing of ours was found" };
 }
+
+const notOnPath =
+  'plimsoll is not on PATH, so that AI tools cannot start it: "npm link" in its clone puts it there';
 
 type Wire = Awaited<ReturnType<typeof loadMcpWire>>;
 

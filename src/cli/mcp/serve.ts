@@ -2,6 +2,7 @@ import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { serveHttp, serveStdio, sessionIdOf } from "../../mcp/index.ts";
+import type { HintMode } from "../../session/index.ts";
 import type { Call } from "../command.ts";
 import { readVersion } from "../version.ts";
 import { wholeNumber } from "../whole-number.ts";
@@ -11,6 +12,7 @@ import { readSettings, type ServerFlags } from "./settings.ts";
 export type ServeFlags = ServerFlags & {
   readonly root?: string | undefined;
   readonly http?: string | undefined;
+  readonly hints?: string | undefined;
 };
 
 /** Runs until the client is gone or a signal comes. stdout belongs to the protocol. */
@@ -23,6 +25,7 @@ export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   takeEndSignals(() => end.abort());
   const host = {
     ...settings,
+    hints: options.hints as HintMode | undefined,
     ...{ root, env, version: readVersion(), signal: end.signal, log: output.note },
     sessionId: sessionId ?? sessionIdOf("mcp", root, [root]),
     goesOn: sessionId !== undefined,

@@ -1,6 +1,6 @@
 import { ContextError } from "../../errors.ts";
 import { sessionIdOf, wrapServer } from "../../mcp/index.ts";
-import type { Call } from "../command.ts";
+import type { Call, CommandExit } from "../command.ts";
 import { takeEndSignals } from "./end-signals.ts";
 import { readSettings, type ServerFlags } from "./settings.ts";
 
@@ -8,15 +8,15 @@ import { readSettings, type ServerFlags } from "./settings.ts";
 export async function runWrap(
   call: Call<ServerFlags>,
   [name, ...args]: readonly string[],
-): Promise<undefined> {
-  if (name === undefined) {
-    throw new ContextError("usage", "the server's command is missing", {
+): Promise<CommandExit> {
+  if (name === undefined || name === "") {
+    throw new ContextError("usage", `the server's command is ${name === "" ? "empty" : "missing"}`, {
       hint: "Put it behind --, as in plimsoll mcp wrap -- npx -y SERVER.",
     });
   }
   const { cwd, stdin, output } = call;
   const { sessionId, ...settings } = await readSettings(call, cwd);
-  const code = await wrapServer({
+  const exitCode = await wrapServer({
     ...settings,
     command: [name, ...args],
     ...{ cwd, stdin, stdout: process.stdout, log: output.note },
@@ -24,8 +24,9 @@ export async function runWrap(
     goesOn: sessionId !== undefined,
     onStart: takeEndSignals,
   });
-  // The frame knows no exit codes but its own. All lines are out: each was waited for.
-  process.exit(code);
+  // The client may still hold it open, and Node would wait for its end.
+  process.stdin.destroy();
+  return { exitCode };
 }
 
 /** What people would call it: of `npx -y @scope/server-files .` the package. */

@@ -10,7 +10,8 @@ import { storeOptions, withSessions } from "./open-sessions.ts";
 export const listCommand: Command = defineCommand({
   options: storeOptions,
   details: `A session is one agent run: what "plimsoll mcp" serves from one directory, or what a program runs over the same store.
-Remaining are the tokens of its total that system text, history and current tool results leave.`,
+Those with a tool call are listed, the latest used one first. Remaining are the tokens of a session's total that
+system text, history and current tool results leave.`,
   examples: [
     { line: "plimsoll session list", meaning: "which sessions there are" },
     { line: "plimsoll session list --store state.db", meaning: "in a store of one's own" },
@@ -30,15 +31,16 @@ export function noSession(file: string): [message: string, hint: string] {
 
 function renderList(sessions: readonly SessionLine[], style: Style): string {
   if (sessions.length === 0) return "";
-  const rows = sessions.map(({ id, started, calls, remaining }) => [
+  const rows = sessions.map(({ id, started, lastUsed, calls, remaining }) => [
     printable(id),
     shownTime(started),
+    shownTime(lastUsed),
     formatNumber(calls),
     formatNumber(remaining),
   ]);
   const [header = "", ...lines] = renderTable(
-    [["session", "started", "calls", "remaining"], ...rows],
-    ["left", "left", "right", "right"],
+    [["session", "started", "last used", "calls", "remaining"], ...rows],
+    ["left", "left", "left", "right", "right"],
   );
   return [style.dim(header), ...lines].join("\n");
 }

@@ -1,21 +1,24 @@
 /** Messages over stdio are lines. A line keeps its bytes, the line break included, so that it can be passed on as it came. */
 import type { Writable } from "node:stream";
+import { createLineBuffer } from "./line-buffer.ts";
 
 /** The last line may lack its line break. */
 export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // Joined once a line: adding each chunk to what is there already would copy a line of 100 MB a thousand times.
-  let begun: Buffer[] = [];
+  const begun = createLineBuffer();
+  let isBegun = false;
   for await (const chunk of source) {
     let start = 0;
     for (let end = chunk.indexOf(lineBreak); end >= 0; end = chunk.indexOf(lineBreak, start)) {
-      const rest = chunk.subarray(start, end + 1);
-      yield begun.length === 0 ? rest : Buffer.concat([...begun, rest]);
-      begun = [];
+      begun.add(chunk.subarray(start, end + 1));
+      yield begun.take();
+      isBegun = false;
       start = end + 1;
     }
-    if (start < chunk.length) begun.push(chunk.subarray(start));
+    if (start === chunk.length) continue;
+    begun.add(chunk.subarray(start));
+    isBegun = true;
   }
-  if (begun.length > 0) yield Buffer.concat(begun);
+  if (isBegun) yield begun.take();
 }
 
 const lineBreak = 0x0a;

@@ -1,11 +1,11 @@
-import type { Delivered, Session, ToolArguments, ToolFailure } from "../../session/index.ts";
-import { type Answer, recall, settle, storedPage } from "../page-calls.ts";
-import { budgetStatusTool, nextPageTool, optionalCount, recallTool } from "../page-tools.ts";
-import type { Continuations } from "./continuations.ts";
+import type { Delivered, Session, ToolArguments } from "../../session/index.ts";
+import { type Answer, nextPage, recall, settle } from "../page-calls.ts";
+import { budgetStatusTool, nextPageTool, recallTool } from "../page-tools.ts";
+import type { BareTokens } from "./bare-tokens.ts";
 
 export interface Answering {
   readonly session: Session;
-  readonly continuations: Continuations;
+  readonly bareTokens: BareTokens;
 }
 
 export interface CalledTool {
@@ -18,45 +18,26 @@ export interface CalledTool {
 export function answerCall(answering: Answering, called: CalledTool): Promise<Answer> {
   return settle(async () => {
     switch (called.name) {
-      case nextPageTool.name:
-        return nextPage(answering, called);
-      case recallTool.name:
-        return recall(answering.session, called.args);
       case budgetStatusTool.name:
         return budgetStatus(answering.session, called.args);
-      default:
-        return callTool(answering, called);
+      default: {
+        const delivered = await page(answering, called);
+        answering.bareTokens.given(delivered);
+        return delivered;
+      }
     }
   });
 }
 
-async function nextPage(answering: Answering, { args, signal }: CalledTool): Promise<Answer | ToolFailure> {
-  const token = String(args.token);
-  const offset = /^offset:(\d{1,15})$/.exec(token)?.[1];
-  if (offset === undefined) return storedPage(answering.session, args);
-  const budget = optionalCount(args.budget, "budget", 1);
-  if (typeof budget === "object") return budget;
-  const call = await answering.continuations.find(token);
-  if ("code" in call) return call;
-  const again = { ...call.args, offset: Number(offset), ...(budget === undefined ? {} : { budget }) };
-  return callTool(answering, { name: call.tool, args: again, signal });
-}
-
-async function callTool(
-  { session, continuations }: Answering,
-  { name, args, signal }: CalledTool,
-): Promise<Delivered> {
-  const delivered = await session.call(name, args, { signal });
-  const token = tokenOf(delivered);
-  if (token?.startsWith("offset:")) {
-    const { offset: _, ...rest } = args;
-    await continuations.remember(token, { tool: name, args: rest });
+function page({ session, bareTokens }: Answering, { name, args, signal }: CalledTool): Promise<Delivered> {
+  switch (name) {
+    case nextPageTool.name:
+      return nextPage(session, args, { signal, resolve: bareTokens.resolve });
+    case recallTool.name:
+      return recall(session, args);
+    default:
+      return session.call(name, args, { signal });
   }
-  return delivered;
-}
-
-function tokenOf({ envelope }: Delivered): string | undefined {
-  return envelope.status === "success" ? envelope.data.continuation_token : undefined;
 }
 
 async function budgetStatus(session: Session, args: ToolArguments): Promise<Answer> {

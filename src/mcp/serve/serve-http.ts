@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { ContextError } from "../../errors.ts";
 import { createHost, type HostOptions } from "./create-host.ts";
+import { mayInitialize, sessionHeader, sessionOf } from "./http-client-names.ts";
 
 const address = "127.0.0.1";
 const path = "/mcp";
@@ -66,7 +67,12 @@ async function answer(
   if (url.pathname !== path) return refuse(response, 404, `The server is at ${path}.`);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
-  const { status, headers, body } = await handle(toRequest(request, url, gone.signal));
+  const first = mayInitialize(request) ? Buffer.concat(await request.toArray()) : undefined;
+  const session = first && sessionOf(first);
+  const { status, headers, body } = await handle(
+    toRequest(request, { url, signal: gone.signal, body: first }),
+  );
+  if (session !== undefined) headers.set(sessionHeader, session);
   response.writeHead(status, Object.fromEntries(headers));
   if (body === null) response.end();
   else
@@ -80,11 +86,18 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }
 
-function toRequest(request: IncomingMessage, url: URL, signal: AbortSignal): Request {
+interface RequestParts {
+  readonly url: URL;
+  readonly signal: AbortSignal;
+  /** Where it was read already. */
+  readonly body?: Buffer | undefined;
+}
+
+function toRequest(request: IncomingMessage, { url, signal, body }: RequestParts): Request {
   const { method = "GET" } = request;
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) headers.set(name, [value].flat().join(", "));
   if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
-  const body = Readable.toWeb(request);
-  return new Request(url, { method, headers, signal, body, duplex: "half" } as unknown as RequestInit);
+  const sent = body ?? Readable.toWeb(request);
+  return new Request(url, { method, headers, signal, body: sent, duplex: "half" } as unknown as RequestInit);
 }

@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
-import { itemizeResult } from "./itemize-result.ts";
+import { itemizeResult, type RawResult } from "./itemize-result.ts";
 
 const text = (value: string) => ({ type: "text", text: value });
 const image = { type: "image", data: "AAAA", mimeType: "image/png" };
-const plain = (...content: object[]) => itemizeResult({ result: { content } });
+const itemize = (raw: RawResult) => {
+  const itemized = itemizeResult(raw);
+  return { ...itemized, items: [...itemized.items] };
+};
+const plain = (...content: object[]) => itemize({ result: { content } });
 const structured = (structuredContent: object, ...content: object[]) =>
-  itemizeResult({
+  itemize({
     result: { content, structuredContent },
     structuredText: JSON.stringify(structuredContent),
   });
@@ -35,7 +39,7 @@ test("the largest text of an object becomes its lines", () => {
 test("what only looks like JSON is text, and so is JSON whose numbers would be rounded", () => {
   expect(plain(text("[1, 2")).items).toEqual(["[1, 2"]);
   expect(plain(text('{"id": 9007199254740993}')).items).toEqual(['{"id": 9007199254740993}']);
-  const precise = itemizeResult({
+  const precise = itemize({
     result: { content: [], structuredContent: { id: 9007199254740992 } },
     structuredText: '{"id":9007199254740993}',
   });
@@ -72,6 +76,30 @@ test("a text beside structured content that says something else is kept", () => 
   });
 });
 
+test("the same members in another order, or fewer of them, are not told twice; other values are told", () => {
+  const data = { rows: Array(20).fill("row"), name: "n", code: 0 };
+  const fields = { name: "n", code: 0 };
+  for (const same of ['{"name":"n","code":0}', '{"code":0,"name":"n"}', "{}", '{"name":"n"}']) {
+    expect(structured(data, text(same)).fields).toEqual(fields);
+  }
+  for (const other of ['{"name":"m"}', '{"name":"n"', '{"code":0,"x":1}', '{"name":"n","code":01}']) {
+    expect(structured(data, text(other)).fields).toEqual({ ...fields, text_content: other });
+  }
+});
+
+test("where the text is more than the data, its lines are what is paged", () => {
+  expect(structured({ total: 2, ok: true }, text("line one\nline two"))).toEqual({
+    fields: { ok: true, tool_fields: { total: 2 } },
+    itemsName: "text_content_lines",
+    items: ["line one", "line two"],
+  });
+  expect(structured([1], text("one and only"))).toEqual({
+    fields: { items: [1] },
+    itemsName: "text_content_lines",
+    items: ["one and only"],
+  });
+});
+
 test("fields that a page has itself step aside", () => {
   expect(structured({ rows: [1, 2, 3], total: 30, offset: 3, limit: 3 }).fields).toEqual({
     limit: 3,
@@ -85,5 +113,19 @@ test("what has neither a list nor a text is fields alone", () => {
     itemsName: "items",
     items: [],
   });
-  expect(itemizeResult({ result: {} })).toEqual({ fields: {}, itemsName: "blocks", items: [] });
+  expect(itemize({ result: {} })).toEqual({ fields: {}, itemsName: "blocks", items: [] });
+});
+
+test("an object of many members without a large one becomes its members, also inside another", () => {
+  const many = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`key-${index}`, `v${index}`]));
+  const members = Object.entries(many).map(([name, value]) => ({ [name]: value }));
+  expect(plain(text(JSON.stringify(many)))).toEqual({ fields: {}, itemsName: "members", items: members });
+  expect(plain(text(JSON.stringify({ env: many, host: "h" }, null, 2)))).toEqual({
+    fields: { host: "h" },
+    itemsName: "env",
+    items: members,
+  });
+  expect(structured(many, text(JSON.stringify(many, null, 2))).items).toEqual(members);
+  const few = { a: 1, b: 2, c: "d" };
+  expect(plain(text(JSON.stringify({ x: few })))).toMatchObject({ items: ["d"], itemsName: "c_lines" });
 });

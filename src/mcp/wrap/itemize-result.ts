@@ -1,13 +1,13 @@
-/** What a tool of another server gave, as items that can be paged: the elements of its largest list, or the lines of its largest text.
- *  All else stands in the fields. */
+/** What a tool of another server gave, as items that can be paged: the elements of its largest list, the lines of its largest text, or
+ *  the members of an object that has many and no large one. All else stands in the fields. */
 
-import { hasLongNumbers } from "../../text/index.ts";
+import { hasLongNumbers, type JsonMember, membersOf } from "../../text/index.ts";
 import { isObject, type RpcObject } from "../lines/rpc-message.ts";
 
 export interface ItemizedResult {
   readonly fields: RpcObject;
   readonly itemsName: string;
-  readonly items: readonly unknown[];
+  readonly items: Iterable<unknown>;
 }
 
 export interface RawResult {
@@ -25,7 +25,7 @@ export function itemizeResult({ result, structuredText }: RawResult): ItemizedRe
     return { fields: {}, itemsName: "blocks", items: blocks.map(blockItem) };
   const text = textOf(only);
   const data = parseData(text);
-  return data === undefined ? { fields: {}, itemsName: "lines", items: text.split("\n") } : itemizeData(data);
+  return data === undefined ? itemizeLines(text) : itemizeData(data, text);
 }
 
 export function blocksOf({ content }: RpcObject): readonly RpcObject[] {
@@ -53,18 +53,40 @@ type Data = RpcObject | readonly unknown[];
 
 function itemizeStructured(result: RpcObject, text: string, shown: readonly string[]): ItemizedResult {
   const data = hasLongNumbers(text) ? undefined : (result.structuredContent as Data);
-  if (data === undefined) return { fields: {}, itemsName: "lines", items: text.split("\n") };
-  const told = shown.filter((each) => !isToldBy(each, data));
-  if (told.length === 0) return itemizeData(data);
+  if (data === undefined) return itemizeLines(text);
+  const told = shown.filter((each) => !isToldBy(each, data, text)).join("\n");
+  if (told.length > largestSize(data, text)) {
+    const fields = besidePageFacts(Array.isArray(data) ? { items: data } : (data as RpcObject));
+    return { fields, itemsName: "text_content_lines", items: linesOf(told) };
+  }
+  const itemized = itemizeData(data, text);
   // Some clients show the model the text alone: a page of the data must not lack what only the text says.
-  return itemizeData({ ...(Array.isArray(data) ? { items: data } : data), text_content: told.join("\n") });
+  return told === "" ? itemized : { ...itemized, fields: { ...itemized.fields, text_content: told } };
 }
 
-function isToldBy(text: string, data: Data): boolean {
-  if (text === "" || Object.values(data).includes(text)) return true;
+/** Of what would be paged, as it is written. */
+function largestSize(data: Data, text: string): number {
+  return Array.isArray(data) || isManyMembers(text, 0, text.length)
+    ? text.length
+    : sizeOf(largestMember(membersOf(text, 0)));
+}
+
+function isToldBy(text: string, data: Data, dataText: string): boolean {
+  if (text === "" || Object.values(data).includes(text) || isWrittenIn(text, dataText)) return true;
   const parsed = parseData(text);
   if (!isObject(parsed) || !isObject(data)) return sameJson(parsed, data);
   return Object.entries(parsed).every(([name, value]) => sameJson(value, data[name]));
+}
+
+/** Whether it is the same text, or some of its members: most servers write both forms alike, and then nothing large is parsed. */
+function isWrittenIn(text: string, dataText: string): boolean {
+  if (text === dataText) return true;
+  const isObjects = text.startsWith("{") && text.endsWith("}") && dataText.startsWith("{");
+  if (!isObjects || text.length === 2) return false;
+  const members = membersOf(dataText, 0);
+  const inner = text.slice(1, -1);
+  const ends = new Set(members.map(({ end }) => end));
+  return members.some(({ start }) => ends.has(start + inner.length) && dataText.startsWith(inner, start));
 }
 
 function sameJson(left: unknown, right: unknown): boolean {
@@ -81,16 +103,40 @@ function parseData(text: string): Data | undefined {
   }
 }
 
-function itemizeData(data: Data): ItemizedResult {
+function itemizeLines(text: string): ItemizedResult {
+  return { fields: {}, itemsName: "lines", items: linesOf(text) };
+}
+
+/** One by one: a list of the ten million lines that 100 MB may have would take several times as much. */
+function linesOf(text: string): Iterable<string> {
+  return {
+    *[Symbol.iterator]() {
+      let start = 0;
+      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+        yield text.slice(start, end);
+        start = end + 1;
+      }
+      yield text.slice(start);
+    },
+  };
+}
+
+/** `text` is what the data was written as. */
+function itemizeData(data: Data, text: string): ItemizedResult {
   if (Array.isArray(data)) return { fields: {}, itemsName: "items", items: data };
   const root = data as RpcObject;
-  const path = largestPath(root);
-  const name = path.at(-1);
-  if (name === undefined) return { fields: besidePageFacts(root), itemsName: "items", items: [] };
+  const path = largestPath(root, text);
+  if (path === undefined) return { fields: besidePageFacts(root), itemsName: "items", items: [] };
   const part = path.reduce<unknown>((value, key) => (value as RpcObject)[key], root);
-  const fields = besidePageFacts(without(root, path));
-  if (typeof part === "string") return { fields, itemsName: `${name}_lines`, items: part.split("\n") };
-  return { fields, itemsName: name, items: part as unknown[] };
+  const fields = path.length === 0 ? {} : besidePageFacts(without(root, path));
+  const name = path.at(-1) ?? "members";
+  if (typeof part === "string") return { fields, itemsName: `${name}_lines`, items: linesOf(part) };
+  return { fields, itemsName: name, items: isObject(part) ? memberItems(part) : (part as unknown[]) };
+}
+
+/** An object each, which together are the object. */
+function memberItems(object: RpcObject): RpcObject[] {
+  return Object.entries(object).map(([name, value]) => ({ [name]: value }));
 }
 
 /** A page has facts of its own under these names. Lists that are paged already often have some of them, too. */
@@ -106,20 +152,43 @@ function besidePageFacts(fields: RpcObject): RpcObject {
   };
 }
 
-/** Down the largest members to a list or a text; empty where there is none. */
-function largestPath(root: RpcObject): string[] {
+/** Down the largest members, as they are written, to a list, a text, or an object of many members; undefined where there is none. */
+function largestPath(root: RpcObject, text: string): string[] | undefined {
   const path: string[] = [];
+  let [start, end] = [0, text.length];
   for (let value: unknown = root; isObject(value); ) {
-    const sizes = Object.entries(value).map(
-      ([name, each]) => [name, JSON.stringify(each)?.length ?? 0] as const,
-    );
-    const [largest] = sizes.reduce((best, each) => (each[1] > best[1] ? each : best), ["", -1] as const);
-    if (largest === "") return [];
-    path.push(largest);
-    value = value[largest];
+    if (isManyMembers(text, start, end)) return path;
+    const largest = largestMember(membersOf(text, start));
+    if (largest === undefined) return undefined;
+    path.push(largest.name);
+    [start, end] = [largest.value.start, largest.value.end];
+    value = value[largest.name];
     if (Array.isArray(value) || typeof value === "string") return path;
   }
-  return [];
+  return undefined;
+}
+
+/** What is shorter can be fields of every page. */
+const mostFieldsCharacters = 2_000;
+/** A member with a smaller share of its object is not what the object is about. */
+const leastShare = 0.1;
+
+function isManyMembers(text: string, start: number, end: number): boolean {
+  const size = end - start;
+  return size > mostFieldsCharacters && sizeOf(largestMember(membersOf(text, start))) < size * leastShare;
+}
+
+/** Of a name that comes twice the last one counts. */
+function largestMember(members: readonly JsonMember[]): JsonMember | undefined {
+  const byName = new Map(members.map((member) => [member.name, member]));
+  return [...byName.values()].reduce<JsonMember | undefined>(
+    (best, each) => (sizeOf(each) > sizeOf(best) ? each : best),
+    undefined,
+  );
+}
+
+function sizeOf(member: JsonMember | undefined): number {
+  return member === undefined ? 0 : member.value.end - member.value.start;
 }
 
 function without(value: RpcObject, [key = "", ...rest]: readonly string[]): RpcObject {

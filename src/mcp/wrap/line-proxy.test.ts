@@ -1,8 +1,10 @@
+import { Readable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createSession, type Session } from "../../session/index.ts";
 import { createMemoryStore } from "../../store/index.ts";
 import { createCounter } from "../../tokens/index.ts";
+import { readLines } from "../lines/line-stream.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 
 const counter = await createCounter("bytes/4");
@@ -101,6 +103,52 @@ test("whatever is no call of a tool passes as the same bytes", async () => {
       expect(await fromServer(bytes)).toBe(bytes);
     }),
   );
+});
+
+test("the account has the server's instructions and its tools with ours, as they were told last", async () => {
+  const { exchange, session, settled } = await wrap();
+  const system = async (): Promise<number> => {
+    await settled();
+    return session.status().ledger.system.used;
+  };
+  expect(await system()).toBe(0);
+  const instructions = "Ask before you delete anything.";
+  await exchange("initialize", { protocolVersion: "2025-06-18" }, { instructions });
+  expect(await system()).toBe(counter.count(instructions));
+
+  const told = (line: string): number => {
+    const { tools } = (JSON.parse(line) as { result: { tools: Record<string, unknown>[] } }).result;
+    const texts = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+    return texts.reduce((sum, each) => sum + counter.count(JSON.stringify(each)), 0);
+  };
+  const tool = { name: "list", description: "Lists.", inputSchema: { type: "object" }, title: "List" };
+  const outputSchema = { type: "object", properties: { rows: { type: "array" } } };
+  const first = await exchange("tools/list", {}, { tools: [{ ...tool, outputSchema }], nextCursor: "2" });
+  const second = await exchange("tools/list", { cursor: "2" }, { tools: [{ ...tool, name: "other" }] });
+  expect(told(second)).toBeGreaterThan(200);
+  const all = counter.count(instructions) + told(first) + told(second);
+  expect(await system()).toBe(all);
+  expect(session.forModel()).toMatchObject({ remaining: 100_000 - all, used: { system: all } });
+
+  const again = await exchange("tools/list", {}, { tools: [] });
+  expect(await system()).toBe(counter.count(instructions) + told(again));
+  await exchange("server/discover", {}, {});
+  expect(await system()).toBe(told(again));
+});
+
+test("a large line passes as the same bytes where nothing of it is paged", async () => {
+  const { fromClient, fromServer } = await wrap();
+  fromClient(toLine({ jsonrpc: "2.0", id: 7, method: "tools/call", params: call }));
+  const data = Buffer.alloc(6_000_000, "A").toString();
+  const sent = toLine({
+    jsonrpc: "2.0",
+    id: 7,
+    result: { content: [{ type: "image", data, mimeType: "image/png", note: "größer" }] },
+  });
+  const parts = Array.from({ length: 100 }, (_, at) => sent.subarray(at * 70_000, (at + 1) * 70_000));
+  for await (const line of readLines(Readable.from(parts))) {
+    expect(Buffer.from(await fromServer(line)).equals(sent)).toBe(true);
+  }
 });
 
 test("bytes that are no UTF-8 pass as they are", async () => {

@@ -2,16 +2,20 @@
  *  results that are too large, which become pages, and calls of our tools, which never reach the server. */
 
 import { applyEdits, elementsOf } from "../../text/index.ts";
+import { releaseLine } from "../lines/line-buffer.ts";
 import { clientNameOf, idKey, type ParsedLine, parseLine, type RpcMessage } from "../lines/rpc-message.ts";
 import { createBackground } from "./background.ts";
 import { argsOf, createOwnCalls } from "./own-calls.ts";
 import { createOwnTools } from "./own-tools.ts";
 import { type Paging, pageResult, type ResultCall } from "./page-result.ts";
+import { createToldContext } from "./told-context.ts";
 
 export interface LineProxy {
   fromClient(line: Buffer): ClientLine;
   /** What goes on to the client. */
   fromServer(line: Buffer): Promise<string | Buffer>;
+  /** What our tool for tokens is called beside the server's own. */
+  nextPageName(): string;
   /** When all that passed is with the session. */
   settled(): Promise<void>;
 }
@@ -23,7 +27,7 @@ export interface ClientLine {
   readonly answers: readonly Promise<string | undefined>[];
 }
 
-export interface LineProxyOptions extends Omit<Paging, "background"> {
+export interface LineProxyOptions extends Omit<Paging, "background" | "gave"> {
   clientIs(name: string): void;
   log(text: string): void;
 }
@@ -32,26 +36,40 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
   const background = createBackground((error) => options.log(`a result is not kept: ${reasonOf(error)}`));
   const ownTools = createOwnTools();
   const ownCalls = createOwnCalls({ session: options.session, tools: ownTools, background });
+  const told = createToldContext({ ...options, background });
   /** What the server has not answered yet. */
-  const asked = new Map<string, ResultCall | "list">();
+  const asked = new Map<string, AwaitedAnswer>();
 
   const remember = (message: RpcMessage): void => {
     const { id, method, params } = message;
     const name = clientNameOf(message);
     if (name !== undefined) options.clientIs(name);
     if (method === "notifications/cancelled") asked.delete(idKey(params?.requestId));
-    if (id === undefined) return;
-    if (method === "tools/list" && params?.cursor === undefined) ownTools.beginList();
-    if (method === "tools/list") asked.set(idKey(id), "list");
-    if (method === "tools/call") asked.set(idKey(id), { tool: String(params?.name), args: argsOf(message) });
+    const awaited = awaitedBy(message);
+    if (id === undefined || awaited === undefined) return;
+    asked.set(idKey(id), awaited);
+    if (awaited !== "list" || params?.cursor !== undefined) return;
+    ownTools.beginList();
+    told.beginList();
   };
   const edit = async (text: string, { id, method, result }: RpcMessage): Promise<string> => {
     const request = method === undefined && id !== undefined ? asked.get(idKey(id)) : undefined;
     if (request === undefined) return text;
     asked.delete(idKey(id));
     if (result === undefined) return text;
-    if (request === "list") return ownTools.addTo(text, result);
-    return pageResult(text, result, { paging: { ...options, background }, call: request });
+    if (request === "greeting") {
+      await told.greeted(result.instructions);
+      return text;
+    }
+    if (request === "list") {
+      const list = ownTools.addTo(text, result);
+      await told.listed((JSON.parse(list) as RpcMessage).result?.tools);
+      return list;
+    }
+    return pageResult(text, result, {
+      paging: { ...options, background, gave: ownTools.gave },
+      call: request,
+    });
   };
 
   return {
@@ -68,16 +86,36 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
     async fromServer(line) {
       const parsed = asked.size === 0 ? undefined : parseLine(line);
       if (parsed === undefined) return line;
+      const asItCame = releaseLine(line) ? parsed.text : line;
       try {
         const text = await editMessages(parsed, edit);
-        return text === parsed.text ? line : text;
+        return text === parsed.text ? asItCame : text;
       } catch (error) {
         options.log(`a result is passed on as it came: ${reasonOf(error)}`);
-        return line;
+        return asItCame;
       }
     },
+    nextPageName: ownTools.nextPageName,
     settled: background.settled,
   };
+}
+
+/** What of the server's answers is looked at. */
+type AwaitedAnswer = ResultCall | "list" | "greeting";
+
+function awaitedBy(message: RpcMessage): AwaitedAnswer | undefined {
+  switch (message.method) {
+    // The second is that of revision 2026-07-28, which has no handshake.
+    case "initialize":
+    case "server/discover":
+      return "greeting";
+    case "tools/list":
+      return "list";
+    case "tools/call":
+      return { tool: String(message.params?.name), args: argsOf(message) };
+    default:
+      return undefined;
+  }
 }
 
 function reasonOf(error: unknown): string {

@@ -1,6 +1,6 @@
 import type { Session } from "../../session/index.ts";
 import { idKey, isModern, isObject, type RpcMessage, type RpcObject } from "../lines/rpc-message.ts";
-import { recall, settle, storedPage, toCallResult } from "../page-calls.ts";
+import { nextPage, recall, settle, toCallResult } from "../page-calls.ts";
 import { nextPageTool, type PageTool } from "../page-tools.ts";
 import type { Background } from "./background.ts";
 import type { OwnTools } from "./own-tools.ts";
@@ -23,10 +23,14 @@ export function createOwnCalls({ session, tools, background }: OwnCallsOptions):
     const key = idKey(message.id);
     underWay.add(key);
     const args = argsOf(message);
-    const page = tool === nextPageTool ? storedPage : recall;
+    const page = tool === nextPageTool ? nextPage : recall;
     // What passed before the call can be recalled by it.
     await background.settled();
-    const found = await settle(() => page(session, args));
+    const found = await settle(async () => {
+      const delivered = await page(session, args);
+      tools.gave(delivered);
+      return delivered;
+    });
     return underWay.delete(key) ? renderAnswer(message, toCallResult(found)) : undefined;
   };
   return {

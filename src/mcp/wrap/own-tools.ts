@@ -1,3 +1,4 @@
+import type { Delivered } from "../../session/index.ts";
 import {
   applyEdits,
   elementsOf,
@@ -13,6 +14,9 @@ import { nextPageTool, type PageTool, recallTool } from "../page-tools.ts";
 export interface OwnTools {
   /** Which of ours a call means, if any. */
   find(name: string, args: RpcObject): PageTool | undefined;
+  nextPageName(): string;
+  /** A page went out: its tokens are ours. */
+  gave(page: Delivered): void;
   /** A listing begins: the names of one before count no more. */
   beginList(): void;
   /** The list with ours at its end, if this is its last page. */
@@ -21,15 +25,25 @@ export interface OwnTools {
 
 const tools = [nextPageTool, recallTool] as const;
 const prefix = "plimsoll_";
+/** Tokens that are remembered, the newest. */
+const mostGiven = 1_000;
 
 export function createOwnTools(): OwnTools {
   let theirs = new Set<string>();
+  const given = new Set<string>();
   const nameOf = ({ name }: PageTool): string => (theirs.has(name) ? `${prefix}${name}` : name);
   return {
     find(name, args) {
-      // A page names the tool next_page, whatever it is called here; a token of ours tells whose call it is.
-      if (name === nextPageTool.name && /^r\d+:/.test(String(args.token))) return nextPageTool;
+      // A model that was given a token may call the tool by its usual name, also where that is the server's.
+      if (name === nextPageTool.name && given.has(String(args.token))) return nextPageTool;
       return tools.find((tool) => nameOf(tool) === name);
+    },
+    nextPageName: () => nameOf(nextPageTool),
+    gave({ envelope }) {
+      if (envelope.status === "error") return;
+      const { continuation_token, left_out } = envelope.data;
+      for (const token of [continuation_token, left_out?.token]) if (token !== undefined) given.add(token);
+      for (const token of given) if (given.size > mostGiven) given.delete(token);
     },
     beginList() {
       theirs = new Set();

@@ -12,6 +12,8 @@ export interface Paging {
   readonly toolTokens: Readonly<Record<string, number>>;
   readonly background: Background;
   pageLimit(): PageLimit;
+  /** A page went out. */
+  gave(page: Delivered): void;
 }
 
 export interface ResultCall {
@@ -28,15 +30,21 @@ export async function pageResult(
 ): Promise<string> {
   const places = locate(message, result);
   const itemized = itemizeResult({ result, structuredText: places.structuredText });
-  const deliver = (): Promise<Delivered> => paging.session.deliver({ ...itemized, offset: 0 }, call);
-  const shown = [textsOf(result), places.structuredText ?? ""];
-  if (shown.every((each) => fits(each, call, paging))) {
-    await paging.background.add(deliver);
+  const deliver = (shownTokens?: number): Promise<Delivered> =>
+    paging.session.deliver({ ...itemized, offset: 0 }, { ...call, shownTokens });
+  const shown = [textsOf(result), places.structuredText ?? ""].map((text) =>
+    countFitting(text, call, paging),
+  );
+  if (shown.every((tokens) => tokens !== undefined)) {
+    // A client shows one of the two; which one is not known, and the account is to be on the safe side.
+    await paging.background.add(() => deliver(Math.max(...shown)));
     return message;
   }
   await paging.background.settled();
-  const { envelope, text } = await deliver();
+  const page = await deliver();
+  const { envelope, text } = page;
   if (envelope.status === "error") return message;
+  paging.gave(page);
   const media = blocksOf(result).filter(isMedia);
   const edits: JsonEdit[] = [];
   if (places.content !== undefined) {
@@ -75,14 +83,16 @@ function textsOf(result: RpcObject): string {
 /** More is never let through, however few tokens it may be: counting it would take longer than paging it. */
 const mostCharacters = 1_000_000;
 
-/** Whether the model may see the result as it came. Clients show it the text or the structured content, so each must fit. */
-function fits(
+/** The tokens of a text that the model may see as it came; undefined where it may not. Clients show it the text or the structured
+ *  content, so each must fit. */
+function countFitting(
   text: string,
   { tool }: ResultCall,
   { session, counter, toolTokens, pageLimit }: Paging,
-): boolean {
-  const { tokens = Number.POSITIVE_INFINITY, characters = mostCharacters } = pageLimit();
-  if (text.length > Math.min(characters, mostCharacters)) return false;
+): number | undefined {
+  const { tokens: most = Number.POSITIVE_INFINITY, characters = mostCharacters } = pageLimit();
+  if (text.length > Math.min(characters, mostCharacters)) return undefined;
   const share = Object.hasOwn(toolTokens, tool) ? toolTokens[tool]! : session.forModel().per_tool_budget;
-  return counter.count(text) <= Math.min(share, tokens);
+  const tokens = counter.count(text);
+  return tokens <= Math.min(share, most) ? tokens : undefined;
 }

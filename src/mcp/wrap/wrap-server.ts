@@ -42,8 +42,9 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     counter,
     budget,
     pageLimit,
+    nextPageName: () => proxy.nextPageName(),
   });
-  const proxy = createLineProxy({
+  const proxy: LineProxy = createLineProxy({
     ...{ session, counter, pageLimit, log },
     toolTokens: budget.tools ?? {},
     clientIs: (name) => {

@@ -1,4 +1,5 @@
 /** Where the statements of a TOML file stand. The text must have been parsed before: mistakes are not looked for. */
+import { tomlStringEnd } from "../../../text/index.ts";
 import { parseConfigKey } from "../config-key.ts";
 
 export interface TomlStatement {
@@ -54,23 +55,8 @@ function depthOf(character: string): number {
 function wordEnd(text: string, at: number): number {
   const first = text[at]!;
   if (first === "#") return endOf(restOfLine, text, at);
-  return first === '"' || first === "'" ? stringEnd(text, at) : at + 1;
+  return first === '"' || first === "'" ? tomlStringEnd(text, at) : at + 1;
 }
-
-function stringEnd(text: string, start: number): number {
-  const quote = text[start]!;
-  const isLong = text.startsWith(quote.repeat(3), start);
-  const closing = isLong ? quote.repeat(3) : quote;
-  for (let at = start + closing.length; at < text.length; at++) {
-    if (text[at] === "\\" && quote === '"') at++;
-    // A long string may end in one or two quotes of its own.
-    else if (text.startsWith(closing, at)) return isLong ? endOf(quotes, text, at) : at + 1;
-  }
-  return text.length;
-}
-
-/** Of one kind: the parser has seen that no other follows. */
-const quotes = /["']{3,5}/y;
 
 function endOf(pattern: RegExp, text: string, start: number): number {
   pattern.lastIndex = start;

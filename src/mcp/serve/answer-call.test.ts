@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import { type BudgetedTool, createSession, type Delivered, type Session } from "../../session/index.ts";
+import { createMemoryStore, type Store } from "../../store/index.ts";
+import type { Answer } from "../page-calls.ts";
+import { type Answering, answerCall } from "./answer-call.ts";
+import { createBareTokens } from "./bare-tokens.ts";
+
+/** As bytes, so that pages and errors are as large as they can be. */
+const counter = { name: "bytes", count: (text: string) => Buffer.byteLength(text) };
+
+/** Gives lines of which the first is longer than a page. */
+const tool: BudgetedTool = {
+  name: "read",
+  description: "Reads lines.",
+  inputSchema: { type: "object", properties: {} },
+  itemTokens: 10,
+  itemUnit: "lines",
+  compressor: { tool: "read", compress: () => "Read." },
+  async run({ path, offset = 0 }) {
+    const lines = ["long ".repeat(200), ...Array.from({ length: 50 }, (_, index) => `line ${index + 1}`)];
+    const items = lines.map((line) => `${path}: ${line}`).slice(Number(offset));
+    return { fields: {}, itemsName: "lines", offset: Number(offset), items };
+  },
+};
+
+async function serve(store: Store): Promise<Answering> {
+  const options = { id: "s", store, counter, now: () => new Date(0), tools: [tool] };
+  const session = await createSession({ ...options, tokens: "result", budget: { perToolCall: 600 } });
+  return { session, bareTokens: createBareTokens() };
+}
+
+async function ask(answering: Answering, name: string, args: Record<string, unknown>): Promise<Answer> {
+  return answerCall(answering, { name, args, signal: new AbortController().signal });
+}
+
+const dataOf = ({ text }: Answer) => (JSON.parse(text) as { data: Page }).data;
+const errorOf = ({ text }: Answer) => (JSON.parse(text) as { error: { code: string } }).error;
+
+interface Page {
+  readonly lines: readonly string[];
+  readonly cut?: { readonly from: number };
+  readonly continuation_token?: string;
+}
+
+/** All lines, by tokens alone. */
+async function readOn(answering: Answering, first: Answer): Promise<string[]> {
+  const lines: string[] = [];
+  for (let page = dataOf(first); ; ) {
+    const [begun, ...rest] = page.lines;
+    if (page.cut !== undefined && page.cut.from > 0) lines.push(`${lines.pop()}${begun}`, ...rest);
+    else lines.push(...page.lines);
+    if (page.continuation_token === undefined) return lines;
+    page = dataOf(await ask(answering, "next_page", { token: page.continuation_token }));
+  }
+}
+
+test("behind an item that was cut the tokens go on with the same result, whatever else was asked", async () => {
+  const answering = await serve(createMemoryStore());
+  const pages: [string, Answer][] = [];
+  for (const path of ["a", "b", "c"]) pages.push([path, await ask(answering, "read", { path })]);
+  for (const [path, first] of pages) {
+    const lines = await readOn(answering, first);
+    expect(lines).toHaveLength(51);
+    expect(lines.every((line) => line.startsWith(`${path}: `))).toBe(true);
+  }
+});
+
+test("a token is good again and again, after many other calls, and in another process", async () => {
+  const store = createMemoryStore();
+  const answering = await serve(store);
+  const first = dataOf(await ask(answering, "read", { path: "a", offset: 1 }));
+  const token = first.continuation_token!;
+  expect(token).toMatch(/^r\d+:offset:\d+$/);
+  const second = dataOf(await ask(answering, "next_page", { token })).lines;
+  expect(second[0]).toBe(`a: line ${first.lines.length + 1}`);
+  for (let call = 0; call < 60; call += 1) await ask(answering, "read", { path: `b${call}`, offset: 1 });
+  for (const each of [answering, await serve(store)])
+    expect(dataOf(await ask(each, "next_page", { token })).lines).toEqual(second);
+});
+
+test("a bare offset is taken only where one result can be meant", async () => {
+  const answering = await serve(createMemoryStore());
+  const first = dataOf(await ask(answering, "read", { path: "a", offset: 1 }));
+  const bare = first.continuation_token!.replace(/^r\d+:/, "");
+  expect(dataOf(await ask(answering, "next_page", { token: bare })).lines[0]).toMatch(/^a: /);
+  await ask(answering, "read", { path: "b", offset: 1 });
+  expect(errorOf(await ask(answering, "next_page", { token: bare }))).toMatchObject({
+    code: "ambiguous_token",
+  });
+  expect(errorOf(await ask(answering, "next_page", { token: "offset:9999" }))).toMatchObject({
+    code: "invalid_token",
+  });
+});
+
+test("whatever is wrong with a call, the answer is within its share, in the account, and tells what", async () => {
+  const answering = await serve(createMemoryStore());
+  const long = "z".repeat(100_000);
+  const wrong: [string, Record<string, unknown>][] = [
+    ["next_page", { token: long }],
+    ["next_page", { token: { a: long } }],
+    ["next_page", { token: "r1:offset:1", budget: long }],
+    ["next_page", { token: "offset:5", budget: long }],
+    ["recall", { id: { a: long } }],
+    ["recall", { id: long }],
+    ["recall", { id: "r1", offset: long }],
+    ["recall", { id: "r1", budget: [long] }],
+    [long, {}],
+  ];
+  for (const [name, args] of wrong) {
+    const before = deliveredBy(answering.session);
+    const answer = (await ask(answering, name, args)) as Delivered;
+    expect(counter.count(answer.text)).toBeLessThanOrEqual(600);
+    expect(errorOf(answer).code).toMatch(/^(invalid_\w+|unknown_\w+)$/);
+    expect(deliveredBy(answering.session) - before).toBe(counter.count(answer.text));
+  }
+  expect(answering.session.status().calls).toBe(wrong.length);
+});
+
+function deliveredBy(session: Session): number {
+  return session.status().delivered;
+}
