@@ -1,0 +1,187 @@
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, expect, test } from "vitest";
+import { adoptAgent } from "./adopt-agent.ts";
+import { createAttempt } from "./attempt-folder.ts";
+import { startAgent } from "./start-agent.ts";
+import { spawnWrapper } from "./wrapper.ts";
+
+const root = mkdtempSync(join(tmpdir(), "plimsoll-adopt-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let attempts = 0;
+
+const limits = { timeoutMs: 20_000, maxOutputBytes: 1_000_000 };
+const place = { cwd: root, env: process.env, maxOutputBytes: limits.maxOutputBytes };
+
+function newFolder(): string {
+  return join(root, `attempt.${attempts++}`);
+}
+
+/** Started by somebody who does not follow it. Comes back when it has its claim. */
+async function startAlone(command: string): Promise<string> {
+  const folder = newFolder();
+  createAttempt(folder, "prompt");
+  spawnWrapper(command, { ...place, folder });
+  while (readFileSync(join(folder, "state"), "utf8") === "") await sleep(1);
+  return folder;
+}
+
+async function adopt(folder: string, changes: object = {}) {
+  return (await adoptAgent(folder, { ...limits, ...changes }))?.end;
+}
+
+/** An attempt whose process is no longer there, or never was. */
+function leaveBehind(state: string, stdout = ""): string {
+  const folder = newFolder();
+  createAttempt(folder, "prompt");
+  for (const [file, text] of Object.entries({ state, stdout })) writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+const deadPid = 2 ** 22 + 1;
+
+test("an agent that still runs is waited for, and its answer comes", async () => {
+  const folder = await startAlone("cat; sleep 0.5; echo late; echo note >&2");
+  const end = await adopt(folder);
+  expect(end).toMatchObject({ outcome: "completed", code: 0, answer: "promptlate\n", stderr: "note\n" });
+  expect(end?.seconds).toBeGreaterThan(0.4);
+});
+
+test("of an agent that has ended the answer comes at once, with the time that it took", async () => {
+  const folder = newFolder();
+  const request = { command: "echo early; sleep 0.2; exit 4", prompt: "", folder, ...place, ...limits };
+  await startAgent(request).end;
+  await sleep(400);
+  const started = performance.now();
+  const end = await adopt(folder);
+  expect(performance.now() - started).toBeLessThan(200);
+  expect(end).toMatchObject({ outcome: "failed", code: 4, answer: "early\n" });
+  expect(end?.seconds).toBeGreaterThan(0.15);
+  expect(end?.seconds).toBeLessThan(0.6);
+});
+
+test("an attempt that never started is given up, and cannot start any more", async () => {
+  const folder = newFolder();
+  createAttempt(folder, "prompt");
+  expect(await adopt(folder)).toBeUndefined();
+  await once(spawnWrapper(`touch "${root}/ran"`, { ...place, folder }), "exit");
+  expect(existsSync(join(root, "ran"))).toBe(false);
+  expect(await adopt(folder)).toBeUndefined();
+  expect(readdirSync(folder).toSorted()).toEqual(["prompt", "state", "stderr", "stdout"]);
+});
+
+test("without a folder there was no attempt", async () => {
+  expect(await adopt(newFolder())).toBeUndefined();
+});
+
+test("an agent that is gone without a status is lost, and what it said is kept", async () => {
+  const end = await adopt(leaveBehind(`${deadPid} 1\n`, "half"));
+  expect(end).toMatchObject({ outcome: "lost", code: null, answer: "half" });
+});
+
+test("a process that has the agent's number by chance is neither waited for nor ended", async () => {
+  const end = await adopt(leaveBehind(`${process.pid} 1\n`), { signal: AbortSignal.abort() });
+  expect(end?.outcome).toBe("lost");
+});
+
+test("a damaged number stands for no process", async () => {
+  for (const pid of ["0 \n", "1 1\n", "1", "-5 1\n", "12", "12\n", "\n"])
+    expect((await adopt(leaveBehind(pid)))?.outcome).toBe("lost");
+});
+
+test("half a status is none", async () => {
+  expect((await adopt(leaveBehind(`${deadPid} 1\n0`)))?.outcome).toBe("lost");
+});
+
+test("who is too late to give an attempt up leaves its status as it is", async () => {
+  for (const [state, end] of [
+    [`${deadPid} 1\nabandoned\n0\n`, { outcome: "completed", code: 0 }],
+    [`${deadPid} \n3\nabandoned\n`, { outcome: "failed", code: 3 }],
+    [`${deadPid} 1\nabandoned\n`, { outcome: "lost", code: null }],
+  ] as const)
+    expect(await adopt(leaveBehind(state))).toMatchObject(end);
+});
+
+test("of two wrappers that start at once only one runs the agent", async () => {
+  const folder = newFolder();
+  createAttempt(folder, "prompt");
+  const both = [1, 2].map(() => once(spawnWrapper("echo ran; sleep 0.1", { ...place, folder }), "exit"));
+  await Promise.all(both);
+  expect(readFileSync(join(folder, "stdout"), "utf8")).toBe("ran\n");
+});
+
+test("the timeout counts from the agent's start, not from its adoption", async () => {
+  const folder = await startAlone("echo $$; sleep 60");
+  await expect.poll(() => readFileSync(join(folder, "stdout"), "utf8")).not.toBe("");
+  const before = Date.now() / 1000 - 30;
+  utimesSync(join(folder, "prompt"), before, before);
+  const started = performance.now();
+  const end = await adopt(folder);
+  expect(end?.outcome).toBe("timed_out");
+  expect(end?.seconds).toBeGreaterThanOrEqual(30);
+  expect(performance.now() - started).toBeLessThan(2_000);
+  await expect.poll(() => isRunning(Number(end?.answer))).toBe(false);
+});
+
+test("an interrupt ends an adopted agent", async () => {
+  const folder = await startAlone("echo $$; sleep 60");
+  await expect.poll(() => readFileSync(join(folder, "stdout"), "utf8")).not.toBe("");
+  const end = await adopt(folder, { signal: AbortSignal.abort() });
+  expect(end?.outcome).toBe("interrupted");
+  await expect.poll(() => isRunning(Number(end?.answer))).toBe(false);
+});
+
+test("an adopted agent that prints too much is ended", async () => {
+  const folder = await startAlone("head -c 500000 /dev/zero; sleep 60");
+  const end = await adopt(folder, { maxOutputBytes: 100_000 });
+  expect(end?.outcome).toBe("too_much_output");
+  expect(end?.answer.length).toBe(100_000);
+});
+
+test.each(["stdout", "stderr"])("while nobody watches, %s is cut on disk all the same", async (name) => {
+  const folder = newFolder();
+  createAttempt(folder, "prompt");
+  const command = `head -c 50000000 /dev/zero ${name === "stderr" ? ">&2" : ""}`;
+  await once(spawnWrapper(command, { ...place, folder }), "exit");
+  const { size } = statSync(join(folder, name));
+  expect(size).toBeGreaterThan(limits.maxOutputBytes);
+  expect(size).toBeLessThanOrEqual(limits.maxOutputBytes + 512);
+  expect((await adopt(folder))?.outcome).toBe("too_much_output");
+});
+
+test("files that an agent writes itself may be larger than what it may say", async () => {
+  const large = join(root, "large");
+  const folder = await startAlone(`head -c 3000000 /dev/zero >"${large}"; echo done`);
+  expect(await adopt(folder)).toMatchObject({ outcome: "completed", answer: "done\n" });
+  expect(statSync(large).size).toBe(3_000_000);
+});
+
+test("where the folder goes away the agent is lost, and ended", async () => {
+  const folder = await startAlone("sleep 60");
+  const pid = Number.parseInt(readFileSync(join(folder, "state"), "utf8"), 10);
+  const end = adopt(folder);
+  await sleep(50);
+  rmSync(folder, { recursive: true });
+  expect(await end).toMatchObject({ outcome: "lost", error: expect.stringContaining("cannot be read") });
+  await expect.poll(() => isRunning(pid)).toBe(false);
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
