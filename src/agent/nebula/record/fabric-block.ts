@@ -1,0 +1,113 @@
+/** The fenced `fabric` blocks in which an agent reports, within the answer that it gives anyway. */
+import type { FabricReport } from "../../../compose/index.ts";
+import { printable, scanLines } from "../../../text/index.ts";
+import { fabricExample } from "./fabric-example.ts";
+import type { ReportProblem } from "./read-report.ts";
+
+export interface FabricBlocks {
+  /** Of all blocks together; absent where there is none that can be read. */
+  readonly report?: FabricReport;
+  /** In words, with the line in the answer. */
+  readonly problems: readonly string[];
+  /** The answer without the blocks. One that cannot be read stays: what it says is not lost to whoever reads the answer. */
+  readonly rest: string;
+}
+
+/** Never throws: whatever an agent wrote is a report, or a problem. The example that every task shows reports nothing: an agent that
+ *  repeats what it was asked must not report it. Loads YAML only where there is a block. */
+export async function parseFabricBlock(answer: string): Promise<FabricBlocks> {
+  const { blocks, open } = findBlocks(answer);
+  const problems: ReportProblem[] = open === undefined ? [] : [{ line: open, message: unclosed }];
+  if (blocks.length === 0) return { problems: describe(problems), rest: answer };
+  const { createReportReader } = await import("./read-report.ts");
+  const read = await createReportReader();
+  const taken: Block[] = [];
+  const reports: FabricReport[] = [];
+  let length = 0;
+  for (const block of blocks) {
+    if (block.text === fabricExample) {
+      taken.push(block);
+      continue;
+    }
+    length += block.text.length;
+    const { report, problems: found } = length > maxBlockLength ? tooLong : read(block.text);
+    problems.push(...found.map(({ line, message }) => ({ line: block.line + line, message })));
+    if (report === undefined) continue;
+    taken.push(block);
+    reports.push(report);
+  }
+  const told = { problems: describe(problems), rest: without(answer, taken) };
+  return reports.length === 0 ? told : { report: joined(reports), ...told };
+}
+
+/** Of all blocks of an answer, in characters: far more than anybody reports, and read in a moment. */
+const maxBlockLength = 100_000;
+const tooLong = {
+  report: undefined,
+  problems: [
+    {
+      line: 0,
+      message: `fabric blocks of more than ${maxBlockLength.toLocaleString("en-US")} characters are not read`,
+    },
+  ],
+};
+const unclosed = "the fabric block is never closed and may be cut off, so it is not read";
+
+interface Block {
+  /** From the fence that opens it to behind the one that closes it. */
+  readonly start: number;
+  readonly end: number;
+  /** Number of the line that opens it. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** A block in another fence is an example and none. */
+function findBlocks(answer: string): { blocks: Block[]; open?: number } {
+  const blocks: Block[] = [];
+  let opener: { start: number; next: number; number: number; isFabric: boolean } | undefined;
+  scanLines(answer, ({ number, start, end, next }, kind) => {
+    if (kind !== "fence") return;
+    if (opener === undefined) {
+      opener = { start, next, number, isFabric: fabricFence.test(answer.slice(start, end)) };
+      return;
+    }
+    const text = answer.slice(opener.next, start);
+    if (opener.isFabric) blocks.push({ start: opener.start, end: next, line: opener.number, text });
+    opener = undefined;
+  });
+  return opener?.isFabric ? { blocks, open: opener.number } : { blocks };
+}
+
+/** The line is known to be a fence: what stands before its marks is a list's. */
+const fabricFence = /^[^`~]*[`~]{3,}[ \t]*fabric(?:[ \t]|$)/i;
+
+const longestProblem = 240;
+
+function describe(problems: readonly ReportProblem[]): string[] {
+  return problems
+    .toSorted((one, two) => one.line - two.line)
+    .map(({ line, message }) => `line ${line}: ${shortened(printable(message))}`);
+}
+
+function shortened(text: string): string {
+  return text.length <= longestProblem ? text : `${text.slice(0, longestProblem)}…`;
+}
+
+function without(answer: string, blocks: readonly Block[]): string {
+  if (blocks.length === 0) return answer;
+  const starts = [0, ...blocks.map(({ end }) => end)];
+  return starts
+    .map((start, index) => answer.slice(start, blocks[index]?.start))
+    .join("")
+    .trimEnd();
+}
+
+function joined(reports: readonly FabricReport[]): FabricReport {
+  return {
+    entanglements: reports.flatMap(({ entanglements = [] }) => entanglements),
+    claims: reports.flatMap(({ claims = [] }) => claims),
+    discoveries: reports.flatMap(({ discoveries = [] }) => discoveries),
+    notes: reports.flatMap(({ notes = [] }) => notes),
+  };
+}
