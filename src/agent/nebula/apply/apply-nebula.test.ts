@@ -1,0 +1,394 @@
+/** Real agents (small shell commands) in a temporary folder, with a store in memory. */
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { addToFabric, maxEntries } from "../../../compose/index.ts";
+import { createMemoryStore, type Store } from "../../../store/index.ts";
+import { createCounter } from "../../../tokens/index.ts";
+import type { Nebula, Phase } from "../files/nebula.ts";
+import { nebulaKey, runKey } from "../record/nebula-key.ts";
+import { fabricOf, openNebulaRecord } from "../record/nebula-record.ts";
+import type { ApplyOptions } from "./application.ts";
+import type { ApplyEvent, ApplyReport } from "./apply-event.ts";
+import { applyNebula } from "./apply-nebula.ts";
+import { planApply } from "./plan-apply.ts";
+import { person } from "./state/record-changes.ts";
+
+let folder: string;
+let store: Store;
+let events: ApplyEvent[];
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "plimsoll-apply-")));
+  store = createMemoryStore();
+  events = [];
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const phase = (id: string, more: Partial<Phase> = {}): Phase => ({
+  id,
+  title: `The ${id}`,
+  file: join(folder, `${id}.md`),
+  body: `Make the ${id}.`,
+  dependsOn: [],
+  scope: [`src/${id}/**`],
+  allowScopeOverlap: false,
+  gate: "trust",
+  priority: 0,
+  labels: [],
+  ...more,
+});
+const plan = () => [phase("api"), phase("docs"), phase("page", { dependsOn: ["api"] })];
+const nebulaOf = (phases: readonly Phase[]): Nebula => ({
+  directory: folder,
+  name: "plan",
+  description: "",
+  goals: [],
+  constraints: [],
+  execution: {},
+  phases,
+});
+
+/** Keeps its prompt and does what `act` says for its phase. */
+async function apply(
+  phases: readonly Phase[] = plan(),
+  { act = {}, ...more }: Partial<ApplyOptions> & { readonly act?: Record<string, string> } = {},
+): Promise<ApplyReport> {
+  const keep = 'echo "$PLIMSOLL_PHASE" >>started; cat >"prompt-$PLIMSOLL_PHASE"';
+  return applyNebula(nebulaOf(phases), {
+    store,
+    storeFile: join(folder, "state.db"),
+    counter: await createCounter("bytes/4"),
+    command: ({ id }) => `${keep}; ${act[id] ?? ""}\necho "Made ${id}."`,
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: join(folder, "home") },
+    maxWorkers: 1,
+    maxContextTokens: 10_000,
+    timeoutMs: 20_000,
+    maxOutputBytes: 1e6,
+    resume: false,
+    approve: async () => false,
+    signal: new AbortController().signal,
+    tell: (event) => events.push(event),
+    ...more,
+  });
+}
+
+const read = (name: string) => readFileSync(join(folder, name), "utf8");
+const started = () => (existsSync(join(folder, "started")) ? read("started").trimEnd().split("\n") : []);
+const states = ({ phases }: ApplyReport) => phases.map(({ id, state }) => `${id} ${state}`);
+const record = () => openNebulaRecord(store, nebulaKey(folder));
+const fabric = async () => fabricOf((await record().read())!);
+const notes = async () => (await fabric()).notes.map(({ kind, text, from }) => `${from} ${kind}: ${text}`);
+const notices = () =>
+  events.flatMap((event) =>
+    event.event === "notice"
+      ? [`${event.phase === undefined ? "" : `${event.phase}: `}${event.message}`]
+      : [],
+  );
+const block = (text: string) => `printf '~~~fabric\\n${text}\\n~~~\\n'`;
+const attempts = (storeFile = join(folder, "state.db")) => {
+  const runs = join(folder, "home/.local/state/plimsoll/runs", runKey(folder, storeFile));
+  return existsSync(runs) ? readdirSync(runs).sort() : [];
+};
+
+describe("what a phase is told", () => {
+  test("project, fabric, what its dependencies answered without their blocks, then the task", async () => {
+    const report = await apply(plan(), { act: { api: block('notes: ["uses REST"]') } });
+    expect(states(report)).toEqual(["api completed", "docs completed", "page completed"]);
+    const prompt = read("prompt-page");
+    const [project, fabricText, priorWork, task] = prompt.split("\n\n---\n\n");
+    expect(project).toContain("## Structure");
+    expect(fabricText).toContain("uses REST (from: api)");
+    expect(priorWork).toBe("### api: The api\n\nMade api.");
+    expect(task).toMatch(/^# The page\n\nMake the page\./);
+    expect(report.phases[2]?.promptTokens).toBe(Math.ceil(Buffer.byteLength(prompt) / 4));
+  });
+
+  test("the task alone where the budget is 0, and the task whole where the budget is small", async () => {
+    await apply(plan(), { maxContextTokens: 0 });
+    expect(read("prompt-page")).toMatch(/^# The page\n/);
+    await apply(plan(), { maxContextTokens: 30 });
+    const [context, task] = read("prompt-page").split("\n\n---\n\n# The page");
+    expect(Math.ceil(Buffer.byteLength(context!) / 4)).toBeLessThanOrEqual(30);
+    expect(task).toContain("Make the page.");
+  });
+
+  test("with what was cut in its start: layers, and discoveries that did not fit", async () => {
+    const cuts = () =>
+      events.flatMap((event) => (event.event === "started" ? [[event.truncated, event.overflow]] : []));
+    await apply([phase("api")]);
+    expect(cuts()).toEqual([[[], 0]]);
+    const discoveries = Array.from({ length: 40 }, (_, index) => ({
+      detail: `the table ${index} is missing`,
+    }));
+    await record().change((current) => ({
+      ...current,
+      fabric: addToFabric(current.fabric, { discoveries }, person),
+    }));
+    const options = { maxContextTokens: 100 };
+    events = [];
+    await apply([phase("api")], options);
+    expect(cuts()).toEqual([[expect.arrayContaining(["fabric"]), expect.any(Number)]]);
+    expect(cuts()[0]?.[1]).toBeGreaterThan(100);
+    const planned = await planApply(nebulaOf([phase("api")]), {
+      ...options,
+      counter: await createCounter("bytes/4"),
+      cwd: folder,
+      env: {},
+      store,
+      resume: false,
+    });
+    expect(planned.waves[0]?.[0]?.overflow).toBe(cuts()[0]?.[1]);
+  });
+
+  test("where it is: nebula, phase and store", async () => {
+    await apply([phase("api")], { act: { api: 'env | grep ^PLIMSOLL | sort >"env"' } });
+    expect(read("env").trim().split("\n")).toEqual([
+      `PLIMSOLL_NEBULA=${folder}`,
+      "PLIMSOLL_PHASE=api",
+      `PLIMSOLL_STORE=${join(folder, "state.db")}`,
+    ]);
+  });
+});
+
+describe("what a phase reports", () => {
+  test("is in the fabric once, with the claims of its scope, however often it ran", async () => {
+    const act = { api: `${block('notes: ["uses REST"]')}; [ -e again ]` };
+    await apply(plan(), { act: { api: `${act.api} || exit 1` } });
+    expect(await notes()).toEqual([]);
+    writeFileSync(join(folder, "again"), "");
+    await apply(plan(), { act, resume: true });
+    expect(await notes()).toEqual(["api note: uses REST"]);
+    expect((await fabric()).claims.map(({ path }) => path)).toEqual([
+      "src/api/**",
+      "src/docs/**",
+      "src/page/**",
+    ]);
+  });
+
+  test("as a block that cannot be read is one note of a failure, each problem is told, and the phase has completed", async () => {
+    const report = await apply([phase("api")], { act: { api: block("notes: {{") } });
+    expect(states(report)).toEqual(["api completed"]);
+    expect(await notes()).toEqual([
+      expect.stringMatching(/^api failure: what phase api reported could not be read: line \d/),
+    ]);
+    expect(notices()).toContainEqual(expect.stringMatching(/^api: line \d/));
+    events = [];
+    await apply([phase("api")], { act: { api: block("claims: [a]\\nfoo: 1\\nnotes: [{kind: x}, y]") } });
+    expect(await notes()).toEqual([
+      "api note: y",
+      expect.stringMatching(
+        /^api failure: what phase api reported could be read only in part: line 3: .*, and 2 more$/,
+      ),
+    ]);
+    expect(notices().filter((message) => message.startsWith("api: line"))).toHaveLength(3);
+  });
+
+  test("as an echo of its prompt is nothing, and nothing at all is told", async () => {
+    const report = await apply([phase("api"), phase("page", { dependsOn: ["api"] })], {
+      act: { api: "cat prompt-api" },
+    });
+    expect(states(report)).toEqual(["api completed", "page completed"]);
+    expect(await fabric()).toMatchObject({ entanglements: [], discoveries: [], notes: [] });
+    expect(notices()).toEqual([]);
+    await apply([phase("api")], { command: () => "cat >/dev/null" });
+    expect(notices()).toContainEqual(expect.stringMatching(/^api: its answer is empty/));
+  });
+
+  test("of a phase that there is not is told with the one that may be meant", async () => {
+    const affects = (id: string) => block(`discoveries: [{detail: x, affects: ${id}}]`);
+    await apply(plan(), { act: { api: affects("pag"), docs: affects("page") } });
+    expect(notices()).toEqual([
+      'api: it reports a discovery that affects "pag", which is no phase here. Did you mean "page"?',
+    ]);
+  });
+
+  test("beyond what the fabric has room for is told, and all else is kept", async () => {
+    await record().change((current) => ({
+      ...current,
+      fabric: addToFabric(
+        current.fabric,
+        { notes: Array.from({ length: maxEntries }, (_, index) => ({ text: `${index}` })) },
+        person,
+      ),
+    }));
+    const act = { api: block('notes: ["uses REST"]\\ndiscoveries: ["no table"]') };
+    expect(states(await apply([phase("api")], { act }))).toEqual(["api completed"]);
+    expect((await fabric()).discoveries).toMatchObject([{ detail: "no table", from: "api" }]);
+    expect(notices()).toEqual([expect.stringMatching(/^api: the fabric is full .* 1 of its notes/)]);
+  });
+
+  test("is forgotten by a new run; what people added is not", async () => {
+    await apply([phase("api")], { act: { api: block('notes: ["uses REST"]') } });
+    await record().change((current) => {
+      const note = { id: "n2", kind: "note" as const, text: "mind the gap", from: person };
+      return { ...current, fabric: { ...current.fabric, notes: [...current.fabric.notes, note] } };
+    });
+    await apply([phase("api")]);
+    expect(await notes()).toEqual(["person note: mind the gap"]);
+  });
+});
+
+describe("a phase that fails", () => {
+  test("blocks what needs it and nothing else; resuming runs only these", async () => {
+    const act = { api: 'echo "no such table" >&2; exit 3' };
+    const report = await apply(plan(), { act });
+    expect(states(report)).toEqual(["api failed", "docs completed", "page blocked"]);
+    expect(report.phases[0]?.error).toBe("The agent ended with exit code 3.\nno such table");
+    const ended = events.find((event) => event.event === "ended" && event.state === "failed");
+    expect(ended).toMatchObject({ phase: "api", stderr: expect.stringContaining(folder) });
+    expect((await record().read())?.phases.page).toMatchObject({ state: "blocked" });
+    const again = await apply(plan(), { resume: true });
+    expect(again.phases.map(({ attempts: count, error }) => [count, error])).toEqual([
+      [2, undefined],
+      [1, undefined],
+      [1, undefined],
+    ]);
+    expect(started()).toEqual(["api", "docs", "api", "page"]);
+  });
+
+  test("without a word on stderr is told with the last that it said on stdout", async () => {
+    const failure = async (act: string) => {
+      events = [];
+      const { phases } = await apply([phase("api")], { act: { api: act } });
+      const ended = events.find((event) => event.event === "ended");
+      return { error: phases[0]?.error, ended };
+    };
+    const said = await failure('echo "no such table"; exit 3');
+    expect(said.error).toBe("The agent ended with exit code 3.\nno such table");
+    expect(said.ended).toHaveProperty("stdout", expect.stringMatching(/\/stdout$/));
+    expect(said.ended).not.toHaveProperty("stderr");
+    const silent = await failure("exit 3");
+    expect(silent.error).toBe("The agent ended with exit code 3.");
+    expect(silent.ended).not.toHaveProperty("stderr");
+    expect(silent.ended).not.toHaveProperty("stdout");
+  });
+
+  test("leaves one folder of attempts a phase, however often it is tried", async () => {
+    for (const resume of [false, true, true]) await apply(plan(), { act: { api: "exit 1" }, resume });
+    expect(attempts().map((name) => name.replace(/-.*/, ""))).toEqual(["api.3", "docs.1"]);
+    await apply();
+    expect(attempts().map((name) => name.replace(/-.*/, ""))).toEqual(["api.1", "docs.1", "page.1"]);
+  });
+});
+
+describe("a gate", () => {
+  const gated = () => [phase("api", { gate: "review" }), ...plan().slice(1)];
+
+  test("without a yes its phase waits, what needs it too, and others go on", async () => {
+    expect(states(await apply(gated()))).toEqual(["api waiting", "docs completed", "page waiting"]);
+    expect(events).toContainEqual({ event: "held", phase: "api", gate: "review" });
+  });
+
+  test("with a yes its phase starts; nobody is asked for others", async () => {
+    const asked: string[] = [];
+    const approve = async ({ id }: Phase) => asked.push(id) > 0;
+    expect(states(await apply(gated(), { approve }))).toEqual([
+      "api completed",
+      "docs completed",
+      "page completed",
+    ]);
+    expect(asked).toEqual(["api"]);
+  });
+});
+
+describe("between two runs", () => {
+  const messages = () => events.flatMap((event) => (event.event === "notice" ? [event.message] : []));
+
+  test("what changed stays completed, what is gone goes, what is new runs, and all of it is told", async () => {
+    await apply();
+    events = [];
+    const [api, , page] = plan();
+    const changed = [{ ...api!, body: "Make it better." }, page!, phase("guide", { dependsOn: ["page"] })];
+    const report = await apply(changed, { resume: true });
+    expect(states(report)).toEqual(["api completed", "page completed", "guide completed"]);
+    expect(started()).toEqual(["api", "docs", "page", "guide"]);
+    expect(messages()).toEqual([
+      expect.stringMatching(/^phase docs is no longer/),
+      expect.stringMatching(/^phase api .* changed/),
+    ]);
+    expect(
+      await store.list("nebula-answers").then((list) => list.map(({ key }) => key.split("/")[1])),
+    ).toEqual(["api", "guide", "page"]);
+    expect(attempts().map((name) => name.replace(/\..*/, ""))).toEqual(["api", "guide", "page"]);
+  });
+
+  test("a new run says that --resume would have kept what had completed", async () => {
+    await apply();
+    await apply();
+    expect(messages()).toEqual([expect.stringContaining("--resume")]);
+    expect(started()).toHaveLength(6);
+  });
+
+  test("with nothing to resume all starts from the beginning", async () => {
+    expect(states(await apply(plan(), { resume: true }))).toHaveLength(3);
+    expect(messages()).toEqual([expect.stringContaining("no run to resume")]);
+  });
+});
+
+test("when it is interrupted its agents end and their phases wait; resuming goes on", async () => {
+  const controller = new AbortController();
+  const tell = (event: ApplyEvent) => {
+    if (event.event === "started") setTimeout(() => controller.abort(), 100);
+  };
+  const report = await apply(plan(), { act: { api: "sleep 30" }, signal: controller.signal, tell });
+  expect(states(report)).toEqual(["api waiting", "docs waiting", "page waiting"]);
+  expect(report.phases[0]).toMatchObject({ attempts: 1, error: expect.stringContaining("interrupted") });
+  expect(states(await apply(plan(), { resume: true }))).toEqual([
+    "api completed",
+    "docs completed",
+    "page completed",
+  ]);
+});
+
+test("a store that fails ends the agents and is told, and the nebula is free again", async () => {
+  let puts = 0;
+  const broken: Store = {
+    ...store,
+    put: (...args) => (++puts === 1 ? Promise.reject(new Error("no space left")) : store.put(...args)),
+  };
+  await expect(apply(plan(), { store: broken, maxWorkers: 2, act: { docs: "sleep 30" } })).rejects.toThrow(
+    "no space left",
+  );
+  expect((await record().read())?.phases.docs?.state).toBe("waiting");
+  const report = await apply(plan(), { resume: true });
+  expect(states(report)).toEqual(["api completed", "docs completed", "page completed"]);
+  // The agent had succeeded: its answer was still there to be kept.
+  expect(started().filter((id) => id === "api")).toHaveLength(1);
+});
+
+test("a run with another store leaves alone what runs and what is kept for the first", async () => {
+  const other = { storeFile: join(folder, "other.db") };
+  await apply([phase("api")], { act: { api: "exit 1" } });
+  const kept = attempts();
+  const going = apply([phase("api")], {
+    resume: true,
+    act: { api: "while [ ! -e go ]; do sleep 0.02; done" },
+  });
+  while (started().length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  const report = await apply([phase("api")], { ...other, store: createMemoryStore() });
+  expect(states(report)).toEqual(["api completed"]);
+  writeFileSync(join(folder, "go"), "");
+  expect((await going).phases).toMatchObject([{ id: "api", state: "completed", attempts: 2 }]);
+  expect([kept.length, attempts().length, attempts(other.storeFile).length]).toEqual([1, 1, 1]);
+});
+
+test("a second run of the same nebula is refused while one goes on", async () => {
+  const first = apply(plan(), { act: { api: "while [ ! -e go ]; do sleep 0.02; done" } });
+  while (started().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await expect(apply()).rejects.toMatchObject({
+    code: "write_failed",
+    message: expect.stringContaining(`process ${process.pid} is applying the nebula plan already`),
+  });
+  writeFileSync(join(folder, "go"), "");
+  expect(states(await first)).toEqual(["api completed", "docs completed", "page completed"]);
+});

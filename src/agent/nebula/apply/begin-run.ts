@@ -1,0 +1,140 @@
+/** What a run finds of the runs before it, and what it makes of that. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { adoptAgent } from "../../process/adopt-agent.ts";
+import { attemptFiles, readStatus } from "../../process/attempt-folder.ts";
+import type { AgentRun } from "../../process/start-agent.ts";
+import type { AgentLimits } from "../../process/watch-agent.ts";
+import type { Nebula, Phase } from "../files/nebula.ts";
+import { renderTask } from "../files/render-task.ts";
+import type { NebulaRecord, OpenNebulaRecord } from "../record/nebula-record.ts";
+import type { ApplyOptions } from "./application.ts";
+import { dropAnswer } from "./state/answers.ts";
+import { listAttempts, removeAttempt } from "./state/attempt-folders.ts";
+import { freshRecord, resumedRecord } from "./state/record-changes.ts";
+
+export interface RunPlace {
+  readonly key: string;
+  readonly record: OpenNebulaRecord;
+  readonly attempts: string;
+  readonly options: ApplyOptions;
+  /** Ends agents. */
+  readonly signal: AbortSignal;
+}
+
+export interface Beginning {
+  readonly record: NebulaRecord;
+  readonly adopted: ReadonlyMap<Phase, AdoptedAgent>;
+}
+
+/** An agent that a run before has started. */
+export interface AdoptedAgent extends AgentRun {
+  /** Else it ended while nobody looked. */
+  readonly wasRunning: boolean;
+}
+
+/** Starts anew, or goes on where the run before stopped. What the record names is never removed, wherever a kill falls. */
+export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginning> {
+  const { record, attempts: folder, options, key } = place;
+  const before = await record.read();
+  await tellChanges(nebula, before, place);
+  const adopted = await adoptRunning(nebula, options.resume ? before : undefined, place);
+  const left = await endAttempts(options.resume ? attemptsOf(nebula, before) : new Set(), place);
+  const running = new Set([...adopted.keys()].map(({ id }) => id));
+  const begun = await record.change((current) =>
+    options.resume ? resumedRecord(current, nebula, running) : freshRecord(current, nebula),
+  );
+  for (const attempt of left) await removeAttempt(attempt, folder);
+  for (const id of idsGone(nebula, before)) await dropAnswer(options.store, { key, phase: id });
+  return { record: begun, adopted };
+}
+
+function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
+  const ids = new Set(nebula.phases.map(({ id }) => id));
+  return Object.keys(before?.phases ?? {}).filter((id) => !ids.has(id));
+}
+
+function attemptsOf(nebula: Nebula, before: NebulaRecord | undefined): Set<string> {
+  const attempts = nebula.phases.map(({ id }) => before?.phases[id]?.attempt);
+  return new Set(attempts.filter((each) => each !== undefined));
+}
+
+/** Ends every agent of runs before that nobody waits for any more. Gives the folders that nobody needs then. */
+async function endAttempts(
+  kept: ReadonlySet<string>,
+  { attempts, options }: RunPlace,
+): Promise<readonly string[]> {
+  const limits = limitsOf(options, AbortSignal.abort());
+  const left = (await listAttempts(attempts)).filter((attempt) => !kept.has(attempt));
+  for (const attempt of left) await (await adopt(attempt, limits))?.end;
+  return left;
+}
+
+async function adoptRunning(
+  { phases }: Nebula,
+  before: NebulaRecord | undefined,
+  { options, signal }: RunPlace,
+): Promise<Map<Phase, AdoptedAgent>> {
+  const adopted = new Map<Phase, AdoptedAgent>();
+  for (const phase of phases) {
+    const { state, attempt } = before?.phases[phase.id] ?? {};
+    if (state !== "running" || attempt === undefined) continue;
+    const agent = await adopt(attempt, limitsOf(options, signal));
+    if (agent !== undefined) adopted.set(phase, agent);
+  }
+  return adopted;
+}
+
+/** An agent that never started is none. Nor is one whose folder somebody has damaged: its phase runs again. */
+async function adopt(attempt: string, limits: AgentLimits): Promise<AdoptedAgent | undefined> {
+  try {
+    const wasRunning = readStatus(attempt) === undefined;
+    const agent = await adoptAgent(attempt, limits);
+    return agent === undefined ? undefined : { ...agent, wasRunning };
+  } catch {
+    return undefined;
+  }
+}
+
+function limitsOf({ timeoutMs, maxOutputBytes }: ApplyOptions, signal: AbortSignal): AgentLimits {
+  return { timeoutMs, maxOutputBytes, signal };
+}
+
+/** What people may not expect: nothing of it stops the run. */
+async function tellChanges(
+  nebula: Nebula,
+  before: NebulaRecord | undefined,
+  { options }: RunPlace,
+): Promise<void> {
+  const { resume, tell } = options;
+  const notice = (message: string) => tell({ event: "notice", message });
+  if (before === undefined || Object.keys(before.phases).length === 0) {
+    if (resume) notice("there is no run to resume: all starts from the beginning");
+    return;
+  }
+  const completed = nebula.phases.filter(({ id }) => before.phases[id]?.state === "completed");
+  if (!resume) {
+    if (completed.length > 0)
+      notice(`what had completed in the run before runs again (${completed.length}): --resume keeps it`);
+    return;
+  }
+  for (const id of idsGone(nebula, before))
+    notice(`phase ${id} is no longer in the nebula: what it reported stays`);
+  for (const phase of completed) {
+    if (await hasChanged(phase, nebula, before))
+      notice(
+        `phase ${phase.id} has completed and is not run again, though what it is told has changed since`,
+      );
+  }
+}
+
+/** A prompt ends with the task, so the one that was sent tells whether the task is still the same. */
+async function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): Promise<boolean> {
+  const { attempt } = before.phases[phase.id] ?? {};
+  if (attempt === undefined) return false;
+  try {
+    return !(await readFile(join(attempt, attemptFiles.prompt), "utf8")).endsWith(renderTask(nebula, phase));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,141 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { PhaseState } from "../../../../compose/index.ts";
+import { createSchedule, type Schedule, type ScheduledPhase } from "./schedule.ts";
+
+const phase = (id: string, ...dependsOn: string[]): ScheduledPhase => ({ id, dependsOn });
+
+function takeAll(schedule: Schedule): string[] {
+  const taken: string[] = [];
+  for (let id = schedule.next(); id !== undefined; id = schedule.next()) taken.push(id);
+  return taken;
+}
+
+const diamond = [phase("a"), phase("b", "a"), phase("c", "a"), phase("d", "b", "c")];
+
+describe("the schedule", () => {
+  test("offers a phase once all that it depends on has completed, and only once", () => {
+    const schedule = createSchedule(diamond);
+    expect(takeAll(schedule)).toEqual(["a"]);
+    schedule.end("a", "completed");
+    expect(takeAll(schedule)).toEqual(["b", "c"]);
+    schedule.end("c", "completed");
+    expect(takeAll(schedule)).toEqual([]);
+    schedule.end("b", "completed");
+    expect(takeAll(schedule)).toEqual(["d"]);
+  });
+
+  test("offers those that are ready in the order that was given, not in which they became ready", () => {
+    const schedule = createSchedule([phase("x"), phase("y"), phase("after-y", "y"), phase("z")]);
+    expect([schedule.next(), schedule.next()]).toEqual(["x", "y"]);
+    schedule.end("y", "completed");
+    expect(takeAll(schedule)).toEqual(["after-y", "z"]);
+  });
+
+  test("a failed phase blocks all that needs it, through several steps, and nothing else", () => {
+    const schedule = createSchedule([
+      phase("a"),
+      phase("b"),
+      phase("c", "a"),
+      phase("d", "c", "b"),
+      phase("e", "b"),
+    ]);
+    takeAll(schedule);
+    expect(schedule.end("a", "failed")).toEqual(["c", "d"]);
+    schedule.end("b", "completed");
+    expect(takeAll(schedule)).toEqual(["e"]);
+    expect(["a", "b", "c", "d", "e"].map(schedule.stateOf)).toEqual([
+      "failed",
+      "completed",
+      "blocked",
+      "blocked",
+      "running",
+    ]);
+  });
+
+  test("what completed before is not offered, and what it was needed for is", () => {
+    const states = new Map<string, PhaseState>([
+      ["a", "completed"],
+      ["b", "running"],
+    ]);
+    const schedule = createSchedule(diamond, states);
+    expect(takeAll(schedule)).toEqual(["c"]);
+    schedule.end("c", "completed");
+    schedule.again("b");
+    expect(takeAll(schedule)).toEqual(["b"]);
+    schedule.end("b", "completed");
+    expect(takeAll(schedule)).toEqual(["d"]);
+  });
+
+  test("a phase on hold is not offered, keeps those behind it waiting and blocks none", () => {
+    const schedule = createSchedule(diamond);
+    schedule.next();
+    schedule.hold("a");
+    expect(takeAll(schedule)).toEqual([]);
+    expect(diamond.map(({ id }) => schedule.stateOf(id))).toEqual([
+      "waiting",
+      "waiting",
+      "waiting",
+      "waiting",
+    ]);
+  });
+
+  test("a dependency that is named twice counts once", () => {
+    const schedule = createSchedule([phase("a"), phase("b", "a", "a")]);
+    takeAll(schedule);
+    schedule.end("a", "completed");
+    expect(takeAll(schedule)).toEqual(["b"]);
+  });
+});
+
+/** Phases that depend only on earlier ones, so that there is no cycle, and which of them fail. */
+const runs = fc
+  .array(fc.record({ needs: fc.array(fc.nat(), { maxLength: 4 }), fails: fc.boolean(), slow: fc.nat(3) }), {
+    maxLength: 25,
+  })
+  .map((drafts) =>
+    drafts.map(({ needs, fails, slow }, index) => ({
+      id: `p${index}`,
+      dependsOn: index === 0 ? [] : needs.map((need) => `p${need % index}`),
+      fails: fails && slow === 0,
+      slow,
+    })),
+  );
+
+type Trial = (typeof runs extends fc.Arbitrary<infer Phases> ? Phases : never)[number];
+
+/** Runs them, so many at a time; which one ends first is drawn, too. */
+function runAll(phases: readonly Trial[], workers: number): Schedule {
+  const schedule = createSchedule(phases);
+  const byId = new Map(phases.map((each) => [each.id, each]));
+  const running: Trial[] = [];
+  const fill = () => {
+    for (
+      let id = schedule.next();
+      id !== undefined;
+      id = running.length < workers ? schedule.next() : undefined
+    )
+      running.push(byId.get(id)!);
+  };
+  for (fill(); running.length > 0; fill()) {
+    const [ended] = running.splice(running[0]!.slow % running.length, 1);
+    for (const need of ended!.dependsOn) expect(schedule.stateOf(need)).toBe("completed");
+    schedule.end(ended!.id, ended!.fails ? "failed" : "completed");
+  }
+  return schedule;
+}
+
+test("every phase of any graph ends in the state that its own and its ancestors' ends make it have", () => {
+  fc.assert(
+    fc.property(runs, fc.integer({ min: 1, max: 4 }), (phases, workers) => {
+      const schedule = runAll(phases, workers);
+      const expected = new Map<string, PhaseState>();
+      for (const { id, dependsOn, fails } of phases) {
+        const isBlocked = dependsOn.some((need) => expected.get(need) !== "completed");
+        expected.set(id, isBlocked ? "blocked" : fails ? "failed" : "completed");
+      }
+      for (const { id } of phases) expect([id, schedule.stateOf(id)]).toEqual([id, expected.get(id)]);
+    }),
+    { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 300 },
+  );
+});

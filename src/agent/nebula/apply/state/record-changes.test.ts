@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import { addToFabric, emptyFabric, maxEntries, maxEntryLength } from "../../../../compose/index.ts";
+import type { Nebula, Phase } from "../../files/nebula.ts";
+import type { NebulaRecord, PhaseRun } from "../../record/nebula-record.ts";
+import { endedRecord, freshRecord, person, resumedRecord, startedRecord } from "./record-changes.ts";
+
+const phase = (id: string, scope: readonly string[] = []): Phase => ({
+  id,
+  title: `The ${id}`,
+  file: `/plan/${id}.md`,
+  body: "",
+  dependsOn: [],
+  scope,
+  allowScopeOverlap: false,
+  gate: "trust",
+  priority: 0,
+  labels: [],
+});
+const nebula = (...ids: string[]): Nebula => ({
+  directory: "/plan",
+  name: "plan",
+  description: "",
+  goals: [],
+  constraints: [],
+  execution: {},
+  phases: ids.map((id) => phase(id)),
+});
+const run = (more: Partial<PhaseRun> = {}): PhaseRun => ({
+  title: "old",
+  state: "completed",
+  attempts: 1,
+  promptTokens: 10,
+  seconds: 2,
+  ...more,
+});
+const recordOf = (phases: NebulaRecord["phases"]): NebulaRecord => ({
+  ...freshRecord(undefined, nebula()),
+  phases,
+});
+const start = { startedAt: "2026-01-01T00:00:00.000Z", promptTokens: 7, attempt: "/runs/a.1" };
+
+describe("a record for a new run", () => {
+  test("has every phase waiting and keeps only what people added, and the numbers of ids", () => {
+    const note = (id: string, from: string) => ({ id, kind: "note" as const, text: id, from });
+    const before: NebulaRecord = {
+      ...recordOf({ a: run(), gone: run() }),
+      fabric: {
+        ...emptyFabric,
+        notes: [note("n1", "a"), note("n2", person)],
+        claims: [{ id: "c1", path: "x", owner: "a" }],
+        lastIds: { ...emptyFabric.lastIds, notes: 2, claims: 1 },
+      },
+    };
+    const fresh = freshRecord(before, nebula("a", "b"));
+    expect(fresh).toMatchObject({ name: "plan", directory: "/plan" });
+    expect(Object.entries(fresh.phases).map(([id, { state, attempts }]) => [id, state, attempts])).toEqual([
+      ["a", "waiting", 0],
+      ["b", "waiting", 0],
+    ]);
+    expect(fresh.fabric.notes.map(({ id }) => id)).toEqual(["n2"]);
+    expect(fresh.fabric.claims).toEqual([]);
+    expect(fresh.fabric.lastIds).toMatchObject({ notes: 2, claims: 1 });
+  });
+});
+
+describe("a record to resume", () => {
+  test("keeps what completed or still runs, lets all else wait without its error, and takes the titles of now", () => {
+    const before = recordOf({
+      done: run(),
+      runs: run({ state: "running", attempt: "/runs/runs.1" }),
+      lost: run({ state: "running", attempt: "/runs/lost.1" }),
+      failed: run({ state: "failed", attempts: 3, error: "It failed." }),
+      blocked: run({ state: "blocked", attempts: 0, error: "failed did not complete." }),
+      gone: run(),
+    });
+    const { phases } = resumedRecord(
+      before,
+      nebula("done", "runs", "lost", "failed", "blocked", "new"),
+      new Set(["runs"]),
+    );
+    expect(Object.entries(phases).map(([id, each]) => [id, each.state, each.attempts, each.title])).toEqual([
+      ["done", "completed", 1, "The done"],
+      ["runs", "running", 1, "The runs"],
+      ["lost", "waiting", 1, "The lost"],
+      ["failed", "waiting", 3, "The failed"],
+      ["blocked", "waiting", 0, "The blocked"],
+      ["new", "waiting", 0, "The new"],
+    ]);
+    expect(Object.values(phases).filter(({ error }) => error !== undefined)).toEqual([]);
+  });
+});
+
+describe("a phase", () => {
+  test("that starts has one attempt more and claims its scope, each path once", () => {
+    const scope = ["src/a/**", " ", "x".repeat(maxEntryLength + 1)];
+    const { record: first, omitted } = startedRecord(
+      recordOf({ a: run({ state: "failed", error: "No." }) }),
+      phase("a", scope),
+      start,
+    );
+    expect(first.phases.a).toEqual({ title: "The a", state: "running", attempts: 2, seconds: 0, ...start });
+    expect(first.fabric.claims).toEqual([{ id: "c1", path: "src/a/**", owner: "a" }]);
+    expect(omitted).toBeUndefined();
+    expect(startedRecord(first, phase("a", scope), start).record.fabric.claims).toHaveLength(1);
+  });
+
+  test("that ends brings its state, its report and what it blocks in one step", () => {
+    const before = recordOf({
+      a: run({ state: "running", ...start }),
+      b: run({ state: "waiting", attempts: 0 }),
+    });
+    const { record: ended } = endedRecord(before, phase("a"), {
+      state: "failed",
+      seconds: 3,
+      error: "It failed.",
+      report: { discoveries: [{ detail: "no table" }] },
+      date: "2026-01-02",
+      blocked: ["b"],
+    });
+    expect(ended.phases.a).toMatchObject({
+      state: "failed",
+      seconds: 3,
+      error: "It failed.",
+      attempt: "/runs/a.1",
+    });
+    expect(ended.phases.b).toMatchObject({ state: "blocked", error: "a did not complete." });
+    expect(ended.fabric.discoveries).toMatchObject([{ detail: "no table", from: "a", date: "2026-01-02" }]);
+  });
+
+  const full = (kind: "claims" | "notes", count = maxEntries): NebulaRecord => {
+    const texts = Array.from({ length: count }, (_, index) => `${index}`);
+    const report =
+      kind === "notes"
+        ? { notes: texts.map((text) => ({ text })) }
+        : { claims: texts.map((path) => ({ path })) };
+    return {
+      ...recordOf({ a: run({ state: "running" }) }),
+      fabric: addToFabric(emptyFabric, report, person),
+    };
+  };
+  const report = { discoveries: [{ detail: "no table" }], notes: [{ text: "x" }, { text: "y" }] };
+  const end = { state: "completed", seconds: 1, report } as const;
+
+  test("completes with all that there is room for, and tells what is left out", () => {
+    const { record, omitted } = endedRecord(full("notes", maxEntries - 1), phase("a"), end);
+    expect(record.phases.a?.state).toBe("completed");
+    expect(record.fabric.discoveries).toMatchObject([{ detail: "no table" }]);
+    expect(record.fabric.notes).toHaveLength(maxEntries);
+    expect(record.fabric.notes.at(-1)).toMatchObject({ text: "x", from: "a" });
+    expect(omitted).toBe("the fabric is full and does not have 1 of its notes: it keeps 10,000 of a kind");
+  });
+
+  test("that finds no room for its claims starts, and that is told and noted", () => {
+    const { record, omitted } = startedRecord(full("claims"), phase("a", ["src/**"]), start);
+    expect(record.phases.a?.state).toBe("running");
+    expect(record.fabric.claims).toHaveLength(maxEntries);
+    expect(omitted).toContain("1 of its claims");
+    expect(record.fabric.notes).toMatchObject([{ kind: "failure", from: "a", text: omitted }]);
+  });
+});
