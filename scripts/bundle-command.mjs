@@ -5,8 +5,19 @@ import { dirname, join } from "node:path";
 import { rolldown } from "rolldown";
 
 /** What few commands need, or what works when it is loaded (tables, built-in modules of Node): it stays in files of its own. */
-const seldom =
-  /\/(tokens\/(estimate|exact|pretoken)|text\/(html|json)|adapters\/(audit|clips|mcp-wire)|packs\/lint|cli\/(packs|completion|replay|trim|session|mcp|commands\/(replay|trim|validate|session|mcp))|workspace\/sync|messages\/(formats|normalise|validate)|dist\/(history|billing|replay|budget|session|tools|mcp|store)\/)/;
+const seldom = new RegExp(
+  [
+    "/tokens/(estimate|exact|pretoken)",
+    "/text/(html|json)/",
+    "/messages/(formats|normalise|validate)/",
+    "/dist/(agent|billing|budget|compose|history|mcp|replay|session|store|tools)/",
+    "/workspace/(processes/start-process|scan/|sync/)",
+    "/adapters/(audit|clips|mcp-wire)/",
+    "/packs/lint/",
+    "/cli/(completion|compose|fabric|mcp|nebula|packs|replay|run|session|trim)/",
+    "/cli/commands/(compose|fabric|mcp|nebula|replay|run|session|snapshot|trim|validate)\\.js$",
+  ].join("|"),
+);
 
 export async function bundleCommand(dist) {
   const main = join(dist, "cli/main.js");

@@ -41,11 +41,12 @@ describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => 
   test("commands, options and arguments complete", async () => {
     expect(await completeInBash("plimsoll ")).toEqual([
       ...["init", "inject", "packs", "notes", "sync", "audit", "count"],
-      ...["trim", "validate", "replay", "mcp", "session", "config", "completion"],
+      ...["trim", "validate", "replay", "mcp", "session", "compose", "snapshot", "fabric", "run", "nebula"],
+      ...["config", "completion"],
       "help",
     ]);
     expect(await completeInBash("plimsoll --json cou")).toEqual(["count"]);
-    expect(await completeInBash("plimsoll help com")).toEqual(["completion"]);
+    expect(await completeInBash("plimsoll help com")).toEqual(["compose", "completion"]);
     expect(await completeInBash("plimsoll count --c")).toEqual(["--counter"]);
     expect(await completeInBash("plimsoll config --c")).toEqual([]);
     expect(await completeInBash("plimsoll completion ")).toEqual(["bash", "zsh", "fish"]);
@@ -68,7 +69,7 @@ describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => 
 
 describe.skipIf(!has("fish"))("fish (skipped where it is not installed)", () => {
   test("commands, options, values and files complete", async () => {
-    expect(await completeInFish("plimsoll co")).toEqual(["completion", "config", "count"]);
+    expect(await completeInFish("plimsoll co")).toEqual(["completion", "compose", "config", "count"]);
     expect(await completeInFish("plimsoll count --co")).toEqual(["--counter"]);
     expect(await completeInFish("plimsoll count --counter bytes/4,ex")).toEqual([
       "bytes/4,exact:cl100k",

@@ -41,7 +41,7 @@ test("a wrong configuration stops a command that needs it, with file, line and a
       code: 1,
       stdout: "",
       stderr: `plimsoll: .plimsoll/config.yaml:1: unknown key "conter". Did you mean "counter"?
-.plimsoll/config.yaml:4: "history.keep" must be a number, not "many"
+.plimsoll/config.yaml:4: "history.keep" must be a whole number, not "many"
 `,
     });
   }

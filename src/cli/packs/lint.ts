@@ -7,7 +7,6 @@ import {
   type PackBudget,
   type PackLayer,
 } from "../../packs/index.ts";
-import { printable } from "../../text/index.ts";
 import {
   type ContentProblem,
   type Environment,
@@ -16,6 +15,7 @@ import {
 } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { shownPath } from "../inject/prepare.ts";
+import { renderProblems } from "../render-problems.ts";
 import { createLineFinder, type LineFinder } from "./find-line.ts";
 import { contentOptions, loadPacksContent, type PacksContent } from "./load-content.ts";
 
@@ -44,7 +44,7 @@ ship with plimsoll are known and not reported on. The exit code is 1 if there is
     const shown = problems.map((problem) => ({ ...problem, file: shownPath(problem.file, cwd, env) || "." }));
     return {
       json: shown,
-      text: renderProblems(shown, content.packs.length),
+      text: renderProblems(shown, { count: content.packs.length, noun: "pack" }),
       failed: shown.some(({ severity }) => severity === "error"),
     };
   },
@@ -109,21 +109,4 @@ function sorted(problems: readonly ContentProblem[]): ContentProblem[] {
     if (a.file === b.file && a.line !== b.line) return a.line - b.line;
     return key(a) < key(b) ? -1 : 1;
   });
-}
-
-function renderProblems(problems: readonly ContentProblem[], packs: number): string {
-  const lines = problems.map(
-    ({ file, line, severity, rule, message }) =>
-      `${printable(file)}:${line}: ${severity} ${rule}: ${printable(message)}`,
-  );
-  const count = (severity: string) => problems.filter((each) => each.severity === severity).length;
-  const [errors, warnings] = [count("error"), count("warning")];
-  return [
-    ...lines,
-    `${plural(packs, "pack")}: ${plural(errors, "error")}, ${plural(warnings, "warning")}`,
-  ].join("\n");
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

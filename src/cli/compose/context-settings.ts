@@ -1,0 +1,33 @@
+import type { ContextShares } from "../../compose/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
+import { chooseCounters } from "../choose-counters.ts";
+import type { Call } from "../command.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+export interface ContextFlags {
+  readonly "max-context-tokens"?: string | undefined;
+  readonly counter?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+export interface ContextSettings {
+  readonly counter: Counter;
+  readonly maxTokens: number;
+  readonly shares: ContextShares;
+}
+
+/** Each from the command line, else from the configuration. */
+export async function readContextSettings(call: Call<ContextFlags>): Promise<ContextSettings> {
+  const { "max-context-tokens": asked, counter: name, model } = call.options;
+  const maxAsked = asked === undefined ? undefined : wholeNumber(asked, "max-context-tokens", 0);
+  const { context } = (await loadConfig(call)).values;
+  const options = { counter: name === undefined ? undefined : [name], model };
+  const [counter] = await chooseCounters({ ...call, options }, "bytes/4");
+  const { project, fabric, prior_work: priorWork } = context.shares;
+  return {
+    counter: counter!,
+    maxTokens: maxAsked ?? context.max_tokens,
+    shares: { project, fabric, priorWork },
+  };
+}

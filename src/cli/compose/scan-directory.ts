@@ -1,0 +1,19 @@
+import { join } from "node:path";
+import type { ProjectScan } from "../../compose/index.ts";
+import { printable } from "../../text/index.ts";
+import { scanProject } from "../../workspace/index.ts";
+import type { Call } from "../command.ts";
+import { countNoun } from "../count-noun.ts";
+
+/** A project's scan, with progress and what could not be read on stderr. `shownAs` stands before the names of files. */
+export async function scanDirectory(
+  directory: string,
+  { env, output }: Pick<Call, "env" | "output">,
+  shownAs = ".",
+): Promise<ProjectScan> {
+  output.progress("listing files");
+  const onProgress = (paths: number) => output.progress(`listed ${countNoun(paths, "file")}`);
+  const scan = await scanProject(directory, { env, onProgress });
+  for (const { path, reason } of scan.problems) output.note(`${printable(join(shownAs, path))}: ${reason}`);
+  return scan;
+}

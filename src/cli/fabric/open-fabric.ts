@@ -1,0 +1,118 @@
+/** Where the fabric is that a command is about, and who changes it: a running phase knows both from its environment. */
+import { basename, join, relative, resolve } from "node:path";
+import { fabricOf, nebulaKey, type OpenNebulaRecord, openNebulaRecord, person } from "../../agent/index.ts";
+import { emptyFabric, type Fabric, type FabricState } from "../../compose/index.ts";
+import { ContextError } from "../../errors.ts";
+import { exists, loadConfig } from "../../workspace/index.ts";
+import type { Call, CommandResult, OptionSpec } from "../command.ts";
+import { storeFile } from "../store-file.ts";
+
+type PathOption = OptionSpec & { readonly value: string };
+
+export const fabricOptions: { readonly nebula: PathOption; readonly store: PathOption } = {
+  nebula: {
+    value: "DIR",
+    summary: "folder of the nebula (default: PLIMSOLL_NEBULA, which every running phase has)",
+  },
+  store: {
+    value: "FILE",
+    summary: "where its state is kept (default: PLIMSOLL_STORE, else the configuration's)",
+  },
+};
+
+export type FabricCall = Call<{ readonly nebula?: string | undefined; readonly store?: string | undefined }>;
+
+/** The fabric as it is now; undefined where nothing was ever written of the nebula. Looking makes no store. */
+export async function readFabric(call: FabricCall): Promise<FabricState | undefined> {
+  const directory = await nebulaDirectory(call);
+  const path = await storePath(call);
+  if (!(await exists(path))) return undefined;
+  const record = await withRecord(path, directory, ({ read }) => read());
+  return record === undefined ? undefined : fabricOf(record);
+}
+
+export interface Reporter {
+  /** Id of the running phase, else `person`. */
+  readonly from: string;
+  /** Today, YYYY-MM-DD. */
+  readonly date: string;
+}
+
+/** Changes the fabric as one step, whoever else changes it at that moment. A mistake that the change finds is wrong usage. */
+export async function changeFabric(
+  call: FabricCall,
+  change: (fabric: Fabric, reporter: Reporter) => Fabric,
+): Promise<Fabric> {
+  const directory = await nebulaDirectory(call);
+  const reporter = { from: call.env.PLIMSOLL_PHASE || person, date: new Date().toISOString().slice(0, 10) };
+  const path = await storePath(call);
+  // What is refused must not leave a store behind.
+  if (!(await exists(path))) checked(() => change(emptyFabric, reporter));
+  const record = await withRecord(path, directory, (opened) =>
+    opened.change((before) => {
+      const fabric = checked(() => change(before.fabric, reporter));
+      if (fabric === before.fabric) return before;
+      const { name, directory: known, ...rest } = before;
+      return { ...rest, name: name || basename(directory), directory: known || directory, fabric };
+    }),
+  );
+  return record.fabric;
+}
+
+export interface ToldEntry {
+  readonly entry: object | undefined;
+  readonly id: string;
+  /** What stands in for the id inside of a phase; absent where a note has told it. */
+  readonly note?: string | undefined;
+}
+
+/** The id of an entry as a result. Inside of a phase as a note: there stdout may be what the agent answers. */
+export function tellId({ env, output }: FabricCall, { entry, id, note }: ToldEntry): CommandResult {
+  if (!env.PLIMSOLL_PHASE) return { json: entry, text: id };
+  if (note !== undefined && !output.json) output.note(note);
+  return { json: entry, text: "" };
+}
+
+async function nebulaDirectory({ options, cwd, env }: FabricCall): Promise<string> {
+  const named = options.nebula ?? (env.PLIMSOLL_NEBULA || undefined);
+  if (named === undefined) {
+    throw new ContextError("usage", "it is not said which nebula the fabric is of", {
+      hint: "Name its folder with --nebula DIR. Inside of a running phase it is known.",
+    });
+  }
+  const directory = resolve(cwd, named);
+  const manifest = join(directory, "nebula.toml");
+  if (await exists(manifest)) return directory;
+  throw new ContextError("unreadable_input", "no such file or directory", {
+    file: relative(cwd, manifest),
+    hint: "A nebula is a folder with nebula.toml and phase files, *.md.",
+  });
+}
+
+async function storePath({ options, cwd, env }: FabricCall): Promise<string> {
+  const named = options.store ?? (env.PLIMSOLL_STORE || undefined);
+  return storeFile(named, { cwd, env, config: await loadConfig({ cwd, env }) });
+}
+
+async function withRecord<Result>(
+  path: string,
+  directory: string,
+  work: (record: OpenNebulaRecord) => Promise<Result>,
+): Promise<Result> {
+  const { openSqliteStore } = await import("../../store/sqlite.ts");
+  const store = await openSqliteStore({ path });
+  try {
+    return await work(openNebulaRecord(store, nebulaKey(directory)));
+  } finally {
+    await store.close();
+  }
+}
+
+function checked<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof ContextError) || error.code !== "invalid_argument") throw error;
+    throw new ContextError("usage", error.message, { hint: error.hint, cause: error });
+  }
+}

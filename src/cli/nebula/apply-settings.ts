@@ -1,0 +1,96 @@
+import { stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { type ApplyOptions, defaultAgentLimits, type Nebula } from "../../agent/index.ts";
+import { ContextError } from "../../errors.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
+import { chooseAgent } from "../choose-agent.ts";
+import { chooseCounters } from "../choose-counters.ts";
+import type { Call } from "../command.ts";
+import { storeFile } from "../store-file.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+export type ApplyCall = Call<{
+  readonly agent?: string | undefined;
+  readonly "agent-command"?: string | undefined;
+  readonly "max-workers"?: string | undefined;
+  readonly "max-context-tokens"?: string | undefined;
+  readonly timeout?: string | undefined;
+  readonly counter?: string | undefined;
+  readonly store?: string | undefined;
+  readonly yes?: boolean | undefined;
+  readonly resume?: boolean | undefined;
+}>;
+
+export type ApplySettings = Pick<
+  ApplyOptions,
+  | "counter"
+  | "cwd"
+  | "env"
+  | "maxWorkers"
+  | "maxContextTokens"
+  | "shares"
+  | "timeoutMs"
+  | "maxOutputBytes"
+  | "storeFile"
+>;
+
+/** Flag over manifest over configuration over default. */
+export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promise<ApplySettings> {
+  const { options, cwd, env } = call;
+  const { execution } = nebula;
+  const config = await loadConfig({ cwd, env });
+  const { max_tokens, shares } = config.values.context;
+  const number = (name: "max-workers" | "max-context-tokens" | "timeout", least: number) =>
+    options[name] === undefined ? undefined : wholeNumber(options[name], name, least);
+  const seconds = number("timeout", 1);
+  return {
+    counter: await chooseCounter(call),
+    cwd: await workingDirectory(nebula, cwd),
+    env,
+    maxWorkers: number("max-workers", 1) ?? execution.maxWorkers ?? 1,
+    maxContextTokens: number("max-context-tokens", 0) ?? execution.maxContextTokens ?? max_tokens,
+    shares: { project: shares.project, fabric: shares.fabric, priorWork: shares.prior_work },
+    timeoutMs: seconds === undefined ? defaultAgentLimits.timeoutMs : seconds * 1000,
+    maxOutputBytes: defaultAgentLimits.maxOutputBytes,
+    storeFile: storeFile(options.store, { cwd, env, config }),
+  };
+}
+
+async function chooseCounter(call: ApplyCall): Promise<Counter> {
+  const { counter: name } = call.options;
+  const [counter] = await chooseCounters(
+    { ...call, options: name === undefined ? {} : { counter: [name] } },
+    "bytes/4",
+  );
+  return counter!;
+}
+
+async function workingDirectory(
+  { workingDirectory: named, directory }: Nebula,
+  cwd: string,
+): Promise<string> {
+  if (named === undefined) return cwd;
+  const path = resolve(cwd, named);
+  const isDirectory = await stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  if (isDirectory) return path;
+  throw new ContextError("invalid_content", `working_dir "${named}" is no directory seen from ${cwd}`, {
+    file: join(directory, "nebula.toml"),
+    hint: "Run the command where that path leads to one.",
+  });
+}
+
+/** The command line for each phase, since a phase may name its model. All of them can be run, or nothing is. */
+export async function agentCommands(
+  { phases }: Nebula,
+  { cwd }: ApplySettings,
+  call: ApplyCall,
+): Promise<ApplyOptions["command"]> {
+  const lines = new Map<string | undefined, string>();
+  for (const model of new Set(phases.map((phase) => phase.model)))
+    lines.set(model, await chooseAgent({ ...call, cwd }, model));
+  return ({ model }) => lines.get(model)!;
+}

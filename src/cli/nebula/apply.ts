@@ -1,0 +1,68 @@
+import { type Nebula, planApply } from "../../agent/index.ts";
+import { exists } from "../../workspace/index.ts";
+import { agentOptions } from "../choose-agent.ts";
+import { counterOptions } from "../choose-counters.ts";
+import { type Command, type CommandResult, defineCommand } from "../command.ts";
+import { renderApplyPlan } from "./apply-report.ts";
+import { type ApplyCall, type ApplySettings, agentCommands, readApplySettings } from "./apply-settings.ts";
+import { folderArgument, usableNebula } from "./read-nebula.ts";
+import { runNebula, withStore } from "./run-nebula.ts";
+
+const options = {
+  ...agentOptions,
+  "max-workers": { value: "N", summary: "how many phases run at a time (default: the manifest's, else 1)" },
+  "max-context-tokens": {
+    value: "N",
+    summary:
+      "budget for the context before each task; 0 for none (default: the manifest's, else the configuration's)",
+  },
+  timeout: { value: "SECONDS", summary: "how long one agent may take (default: 3600)" },
+  counter: { ...counterOptions.counter, value: "NAME", list: false },
+  store: { value: "FILE", summary: "where the state is kept (default: the configuration's)" },
+  yes: { summary: "ask nothing: neither for phases whose gate asks for a person, nor before all runs again" },
+  "dry-run": { summary: "show the waves and each prompt's tokens; run nothing, write nothing" },
+  resume: { summary: "go on where the last run stopped: what has completed does not run again" },
+} as const;
+
+export const applyCommand: Command = defineCommand({
+  arguments: [folderArgument],
+  options,
+  details: `Runs every phase once all that it depends on has completed. The agent gets the project, the fabric and the answers of its
+dependencies within the budget, then the task. What it reports in a fenced fabric block of its answer goes into the fabric. A phase that
+fails blocks those that need it and nothing else; the exit code is 1 unless all have completed.
+State is kept in the store: after a failure, Ctrl-C or kill -9, --resume goes on, and --resume --dry-run shows what is left. Without
+--resume all runs again; at a terminal you are asked first where the run before has stopped half way.
+With --json, events are lines of JSON on stderr.`,
+  examples: [
+    { line: "plimsoll nebula apply plan --agent claude", meaning: "one phase after the other" },
+    {
+      line: "plimsoll nebula apply plan --agent claude --max-workers 3 --resume",
+      meaning: "go on, three at a time",
+    },
+    { line: "plimsoll nebula apply plan --dry-run", meaning: "what each phase would be told, in tokens" },
+    {
+      line: "plimsoll nebula apply plan --agent-command './agent.sh' --json",
+      meaning: "an agent of your own, for programs",
+    },
+  ],
+  async run(call) {
+    const nebula = await usableNebula(call);
+    const settings = await readApplySettings(call, nebula);
+    if (call.options["dry-run"] === true) return planNebula(nebula, settings, call);
+    const command = await agentCommands(nebula, settings, call);
+    return runNebula(nebula, { ...settings, command }, call);
+  },
+});
+
+/** Looks only: a store that is not there is not made. */
+async function planNebula(
+  nebula: Nebula,
+  settings: ApplySettings,
+  { options }: ApplyCall,
+): Promise<CommandResult> {
+  const resume = options.resume === true;
+  const plan = (await exists(settings.storeFile))
+    ? await withStore(settings, (store) => planApply(nebula, { ...settings, store, resume }))
+    : await planApply(nebula, { ...settings, resume });
+  return { json: plan, text: renderApplyPlan(plan) };
+}

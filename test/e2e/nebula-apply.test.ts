@@ -1,0 +1,401 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createSandbox, mainFile, type Run, runProcess, type Sandbox } from "./run-plimsoll.ts";
+
+/** Keeps what it was told, does what its phase is told to do in ACT_<phase>, and answers. */
+const agent = `#!/bin/sh
+echo "$PLIMSOLL_PHASE" >>"$HOME/started"
+cat >"$HOME/prompt-$PLIMSOLL_PHASE"
+eval "act=\\$ACT_$PLIMSOLL_PHASE"
+eval "$act"
+echo "Made $PLIMSOLL_PHASE."
+`;
+
+let sandbox: Sandbox;
+beforeEach(() => {
+  sandbox = createSandbox();
+  sandbox.write("agent.sh", agent);
+  chmodSync(join(sandbox.cwd, "agent.sh"), 0o755);
+  writeManifest();
+  writePhase("api");
+  writePhase("page", { needs: ["api"] });
+  writePhase("docs");
+});
+afterEach(() => sandbox.remove());
+
+function writeManifest(execution = ""): void {
+  sandbox.write("plan/nebula.toml", `[nebula]\nname = "plan"\n[execution]\n${execution}\n`);
+}
+
+function writePhase(id: string, { needs = [] as string[], more = "", body = `Make the ${id}.` } = {}): void {
+  const front = `id = "${id}"\ntitle = "The ${id}"\ndepends_on = ${JSON.stringify(needs)}\nscope = ["src/${id}/**"]\n${more}`;
+  sandbox.write(`plan/${id}.md`, `+++\n${front}\n+++\n${body}\n`);
+}
+
+const apply = (more: readonly string[] = [], env: Record<string, string> = {}): Promise<Run> =>
+  sandbox.run(["nebula", "apply", "plan", "--agent-command", "./agent.sh", ...more], { env });
+const read = (name: string) => readFileSync(join(sandbox.home, name), "utf8");
+const started = () =>
+  existsSync(join(sandbox.home, "started")) ? read("started").trimEnd().split("\n") : [];
+const states = ({ stdout }: Run) =>
+  Object.fromEntries(
+    JSON.parse(stdout).phases.map(({ id, state }: { id: string; state: string }) => [id, state]),
+  );
+const fabric = async () =>
+  JSON.parse((await sandbox.run(["fabric", "show", "--nebula", "plan", "--json"])).stdout);
+const runsFolder = () => {
+  const runs = join(sandbox.home, ".local/state/plimsoll/runs");
+  return existsSync(runs) ? readdirSync(runs).map((name) => join(runs, name)) : [];
+};
+
+describe("a run", () => {
+  test("tells each phase the project, the fabric and what its dependencies answered, then its task", async () => {
+    const run = await apply();
+    expect(run.code, run.stderr).toBe(0);
+    expect(run.stdout).toMatch(/^api +completed +1 attempt +\d\.\d s +\d+ tokens$/m);
+    expect(run.stdout).toContain("3 phases: 3 completed");
+    expect(started()).toEqual(["api", "docs", "page"]);
+    const prompt = read("prompt-page");
+    expect(prompt.split("\n\n---\n\n")).toHaveLength(4);
+    expect(prompt).toMatch(
+      /## Structure[\s\S]*### Completed Phases\n- api: The api\n[\s\S]*### api: The api\n\nMade api\.\n/,
+    );
+    expect(prompt).toMatch(/# The page\n[\s\S]*Make the page\.\n[\s\S]*## How to report/);
+    expect(read("prompt-api")).not.toContain("Made");
+  });
+
+  test("says what happens on stderr, and with --json as events that tell the tokens of what was sent", async () => {
+    const plain = await apply();
+    expect(plain.stderr).toMatch(/plimsoll: api: waiting → running, prompt \d+ tokens\n/);
+    expect(plain.stderr).toMatch(/plimsoll: api: running → completed, \d\.\d s, prompt \d+ tokens\n/);
+    const run = await apply(["--json"]);
+    const events = run.stderr
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ event, phase }) => `${event} ${phase}`)).toEqual([
+      "notice undefined",
+      ...["started api", "ended api", "started docs", "ended docs", "started page", "ended page"],
+    ]);
+    const tokens = Math.ceil(statSync(join(sandbox.home, "prompt-page")).size / 4);
+    expect(events.at(-1)).toMatchObject({ state: "completed", promptTokens: tokens });
+    expect(JSON.parse(run.stdout).phases[2]).toMatchObject({ id: "page", attempts: 1, promptTokens: tokens });
+  });
+
+  test("runs several at a time where it may", async () => {
+    const busy = 'echo + >>"$HOME/trace"; sleep 0.3; echo - >>"$HOME/trace"';
+    await apply(["--max-workers", "2"], { ACT_api: busy, ACT_docs: busy });
+    expect(read("trace").replaceAll("\n", "")).toBe("++--");
+  });
+
+  test("takes the budget of the flag, else of the manifest; 0 injects nothing", async () => {
+    writeManifest("max_context_tokens = 0");
+    await apply();
+    expect(read("prompt-page")).toMatch(/^# The page\n/);
+    await apply(["--max-context-tokens", "40"]);
+    const [context] = read("prompt-page").split("\n\n---\n\n# The page");
+    expect(Math.ceil(Buffer.byteLength(context!) / 4)).toBeLessThanOrEqual(40);
+    expect(read("prompt-page")).toContain("Make the page.");
+    for (const wrong of ["-1", "1.5", "ten"]) {
+      expect(await apply([`--max-context-tokens=${wrong}`])).toMatchObject({ code: 2 });
+    }
+  });
+
+  test("works where the manifest says, and refuses what is no directory", async () => {
+    writeManifest('[context]\nworking_dir = "src"');
+    expect(await apply()).toMatchObject({ code: 1, stderr: expect.stringContaining("nebula.toml") });
+    expect(started()).toEqual([]);
+    sandbox.write("src/a.txt", "");
+    const run = await sandbox.run(["nebula", "apply", "plan", "--agent-command", "pwd >>$HOME/pwd"]);
+    expect(run.code, run.stderr).toBe(0);
+    expect(read("pwd").split("\n")[0]).toBe(join(sandbox.cwd, "src"));
+  });
+});
+
+describe("what phases report", () => {
+  const block = (text: string) => `printf '~~~fabric\\n${text}\\n~~~\\n'`;
+
+  test("goes into the fabric, from the answer and from plimsoll fabric add, and to the phases behind", async () => {
+    const add = `"${process.execPath}" "${mainFile}" fabric add discovery "no index yet" --affects page`;
+    const run = await apply([], { ACT_api: `${block('notes: ["uses REST"]')}; ${add}` });
+    expect(run.code, run.stderr).toBe(0);
+    const { discoveries, notes, claims } = await fabric();
+    expect(discoveries).toMatchObject([{ detail: "no index yet", from: "api", affects: "page" }]);
+    expect(notes).toMatchObject([{ text: "uses REST", from: "api", kind: "note" }]);
+    expect(claims.map(({ owner }: { owner: string }) => owner)).toEqual(["api", "docs", "page"]);
+    expect(read("prompt-page")).toContain("no index yet");
+    expect(read("prompt-page")).toContain("uses REST");
+    // The answer is what the agent said, not what the command said that it called.
+    expect(read("prompt-page")).toContain("### api: The api\n\nMade api.\n");
+  });
+
+  test("of a phase that there is not is told where it is added", async () => {
+    const add = `"${process.execPath}" "${mainFile}" fabric add discovery "x" --affects pag >&2`;
+    await apply([], { ACT_api: `${add} 2>"$HOME/said"` });
+    expect(read("said")).toMatch(/"pag" is no phase of this nebula\. Did you mean "page"\?/);
+  });
+});
+
+describe("a phase that fails", () => {
+  test("blocks what needs it and nothing else, names its stderr, and --resume runs only these", async () => {
+    const run = await apply(["--json"], { ACT_api: 'echo "no such table" >&2; exit 3' });
+    expect(run.code).toBe(1);
+    expect(states(run)).toEqual({ api: "failed", docs: "completed", page: "blocked" });
+    const failed = JSON.parse(run.stdout).phases[0];
+    expect(failed.error).toMatch(/exit code 3[\s\S]*no such table/);
+    const event = run.stderr.split("\n").find((line) => line.includes('"failed"'))!;
+    expect(readFileSync(JSON.parse(event).stderr, "utf8")).toBe("no such table\n");
+    const again = await apply(["--resume", "--json"]);
+    expect(again.code).toBe(0);
+    expect(JSON.parse(again.stdout).phases.map(({ attempts }: { attempts: number }) => attempts)).toEqual([
+      2, 1, 1,
+    ]);
+    expect(started()).toEqual(["api", "docs", "api", "page"]);
+  });
+
+  test("people see its last words and where all of them are", async () => {
+    const run = await apply([], { ACT_api: 'echo "no such table" >&2; exit 3' });
+    expect(run.stderr).toMatch(
+      /api: running → failed after .*exit code 3\.\nno such table\nAll that it said on stderr: .*stderr\n/,
+    );
+    expect(run.stderr).toContain("page: blocked: api did not complete");
+  });
+
+  test.each([
+    ["hangs", "sleep 60", ["--timeout", "2"], /after 2 s/],
+    ["prints without end", "yes", [], /10,000,000 bytes/],
+    ["dies", "kill -9 $$", [], /SIGKILL/],
+  ])("an agent that %s is told apart, and others go on", async (_, act, more, error) => {
+    const run = await apply(["--json", ...more], { ACT_api: act });
+    expect(run.code).toBe(1);
+    expect(states(run)).toEqual({ api: "failed", docs: "completed", page: "blocked" });
+    expect(JSON.parse(run.stdout).phases[0].error).toMatch(error);
+    for (const folder of runsFolder().flatMap((each) => readdirSync(each).map((name) => join(each, name))))
+      expect(statSync(join(folder, "stdout")).size).toBeLessThan(11e6);
+  });
+});
+
+test("with --json --quiet there are no events, and the report is whole", async () => {
+  const run = await apply(["--json", "--quiet"], { ACT_api: "exit 1" });
+  expect(run).toMatchObject({ code: 1, stderr: "" });
+  expect(states(run)).toEqual({ api: "failed", docs: "completed", page: "blocked" });
+});
+
+/** util-linux: gives a command a terminal, with what is typed there on stdin. */
+const hasScript = process.platform === "linux" && existsSync("/usr/bin/script");
+
+describe.skipIf(!hasScript)("a person at a terminal who forgets --resume", () => {
+  const typed = async (answer: string, more = "") => {
+    const line = `"${process.execPath}" "${mainFile}" nebula apply plan --agent-command ./agent.sh ${more}`;
+    const { stdout } = await runProcess(["/usr/bin/script", "-qec", `${line}; echo "code $?"`, "/dev/null"], {
+      cwd: sandbox.cwd,
+      env: sandbox.env,
+      input: answer,
+    });
+    return stdout;
+  };
+
+  test("is asked before what has completed runs again; a no runs nothing", async () => {
+    await apply([], { ACT_docs: "exit 1" });
+    const ran = started().length;
+    const refused = await typed("n\n");
+    expect(refused).toContain(
+      "2 of 3 phases have completed in the run before, and --resume keeps them. Run all",
+    );
+    expect(refused).toContain("nothing was run");
+    expect(refused).toMatch(/code 1\s*$/);
+    expect(started()).toHaveLength(ran);
+    expect(await typed("y\n")).toMatch(/code 0\s*$/);
+    expect(started()).toHaveLength(ran + 3);
+    // All has completed: whoever runs it again means it.
+    expect(await typed("")).not.toContain("Run all again?");
+  });
+
+  test("is not asked with --yes or --resume", async () => {
+    await apply([], { ACT_docs: "exit 1" });
+    expect(await typed("", "--yes")).toMatch(/code 0\s*$/);
+    await apply([], { ACT_docs: "exit 1" });
+    expect(await typed("", "--resume")).not.toContain("Run all again?");
+  });
+});
+
+describe("a gate", () => {
+  beforeEach(() => writePhase("api", { more: 'gate = "review"' }));
+
+  test("keeps its phase waiting where nobody can be asked; others go on", async () => {
+    const run = await apply(["--json"]);
+    expect(run.code).toBe(1);
+    expect(states(run)).toEqual({ api: "waiting", docs: "completed", page: "waiting" });
+    expect(started()).toEqual(["docs"]);
+    expect((await apply()).stderr).toMatch(/api: waits for a person \(gate review\)\. .*--yes/);
+  });
+
+  test("is open with --yes, also for what waited in the run before", async () => {
+    await apply();
+    const run = await apply(["--resume", "--yes", "--json"]);
+    expect(run.code).toBe(0);
+    expect(started()).toEqual(["docs", "api", "page"]);
+  });
+});
+
+describe("nothing is run and nothing written", () => {
+  afterEach(() => {
+    expect(started()).toEqual([]);
+    expect(existsSync(join(sandbox.home, ".local"))).toBe(false);
+  });
+
+  test("where the nebula has an error", async () => {
+    writePhase("api", { needs: ["page"] });
+    const run = await apply();
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(
+      /plan\/\w+\.md:\d+: .*api → page → api|plan\/\w+\.md:\d+: .*page → api → page/,
+    );
+    const json = await apply(["--json"]);
+    expect(JSON.parse(json.stdout).error).toMatchObject({
+      code: "invalid_content",
+      line: expect.any(Number),
+    });
+  });
+
+  test("where there is no nebula", async () => {
+    rmSync(join(sandbox.cwd, "plan/nebula.toml"));
+    expect(await apply()).toMatchObject({ code: 1, stderr: expect.stringContaining("plan/nebula.toml") });
+  });
+
+  test("where the agent cannot be run, is not known, or is not named", async () => {
+    const call = (...more: string[]) => sandbox.run(["nebula", "apply", "plan", ...more]);
+    expect(await call("--agent-command", "./nobody.sh")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("./nobody.sh"),
+    });
+    expect(await call("--agent", "clod")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("claude"),
+    });
+    expect(await call()).toMatchObject({ code: 2, stderr: expect.stringContaining("--agent-command") });
+  });
+
+  test("with --dry-run, which shows the waves and the tokens of each prompt", async () => {
+    const run = await apply(["--dry-run"]);
+    expect(run.code, run.stderr).toBe(0);
+    expect(run.stdout).toMatch(/^wave 1\n {2}api .* tokens {2}project \d+[\s\S]*\nwave 2\n {2}page /);
+    const json = JSON.parse((await apply(["--dry-run", "--json"])).stdout);
+    expect(json.waves.map((wave: { id: string }[]) => wave.map(({ id }) => id))).toEqual([
+      ["api", "docs"],
+      ["page"],
+    ]);
+    expect(json.waves[0][0].layers).toMatchObject([{ name: "project", truncated: false }]);
+  });
+});
+
+test("a dry run with --resume knows what has completed", async () => {
+  await apply([], { ACT_docs: "exit 1" });
+  const run = await apply(["--dry-run", "--resume", "--json"]);
+  const [wave1, wave2] = JSON.parse(run.stdout).waves;
+  expect(wave1.map(({ state }: { state: string }) => state)).toEqual(["completed", "waiting"]);
+  expect(wave2[0]).toMatchObject({ id: "page", state: "completed" });
+});
+
+describe("while a run goes on", () => {
+  const hanging = { ACT_api: 'echo $$ >"$HOME/pid"; sleep 60' };
+
+  async function startHanging(...more: string[]) {
+    const child = spawn(
+      process.execPath,
+      [mainFile, "nebula", "apply", "plan", "--agent-command", "./agent.sh", ...more],
+      {
+        cwd: sandbox.cwd,
+        env: { ...sandbox.env, ...hanging },
+        stdio: ["ignore", "ignore", "pipe"],
+      },
+    );
+    let stderr = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text;
+    });
+    const exited = once(child, "exit");
+    while (!existsSync(join(sandbox.home, "pid"))) await sleep(10);
+    return { child, exited, stderr: () => stderr };
+  }
+  const isRunning = (pid: number) => {
+    const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "latin1") : ") Z";
+    return !/\) [ZX]/.test(stat);
+  };
+
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "%s ends the agents, leaves a whole state and says how to go on",
+    async (signal) => {
+      const { child, exited, stderr } = await startHanging();
+      const pid = Number(read("pid"));
+      child.kill(signal);
+      expect(await exited).toEqual([130, null]);
+      expect(isRunning(pid)).toBe(false);
+      expect(stderr()).toContain("--resume goes on");
+      const run = await apply(["--resume", "--json"]);
+      expect(run.code).toBe(0);
+      expect(JSON.parse(run.stdout).phases[0]).toMatchObject({ id: "api", attempts: 2 });
+    },
+  );
+
+  test("a second one is refused, and a new one after kill -9 ends the agents that were left", async () => {
+    const { child, exited } = await startHanging();
+    const pid = Number(read("pid"));
+    expect(await apply()).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`process ${child.pid} `),
+    });
+    child.kill("SIGKILL");
+    await exited;
+    expect(isRunning(pid)).toBe(true);
+    expect(await apply()).toMatchObject({ code: 0 });
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  test("a run with another store takes nothing away from one that was killed", async () => {
+    const act = { ACT_api: 'echo $$ >"$HOME/pid"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done' };
+    hanging.ACT_api = act.ACT_api;
+    const { child, exited } = await startHanging("--store", "one.db");
+    child.kill("SIGKILL");
+    await exited;
+    const other = await apply(["--store", "two.db", "--json"]);
+    expect(other.code, other.stderr).toBe(0);
+    expect(isRunning(Number(read("pid")))).toBe(true);
+    sandbox.write("../home/go", "");
+    const run = await apply(["--store", "one.db", "--resume", "--json"]);
+    expect(JSON.parse(run.stdout).phases[0]).toMatchObject({ id: "api", state: "completed", attempts: 1 });
+  });
+
+  test("an interrupt is an event for programs", async () => {
+    hanging.ACT_api = 'echo $$ >"$HOME/pid"; sleep 60';
+    const { child, exited, stderr } = await startHanging("--json");
+    child.kill("SIGINT");
+    expect(await exited).toEqual([130, null]);
+    const last = stderr().trimEnd().split("\n").at(-1)!;
+    expect(JSON.parse(last)).toMatchObject({
+      event: "interrupted",
+      message: expect.stringContaining("--resume"),
+    });
+  });
+
+  test("kill -9 ends no agent: --resume waits for it, and its answer counts", async () => {
+    rmSync(join(sandbox.home, "pid"), { force: true });
+    const wait = 'echo $$ >"$HOME/pid"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
+    hanging.ACT_api = wait;
+    const { child, exited } = await startHanging();
+    child.kill("SIGKILL");
+    await exited;
+    const resumed = apply(["--resume", "--json"]);
+    await sleep(300);
+    sandbox.write("../home/go", "");
+    const run = await resumed;
+    expect(run.code, run.stderr).toBe(0);
+    expect(started()).toEqual(["api", "docs", "page"]);
+    expect(read("prompt-page")).toContain("Made api.");
+    expect(run.stderr).toContain('"adopted":true');
+  });
+});

@@ -1,0 +1,290 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+let env: { PATH: string };
+
+beforeEach(() => {
+  sandbox = createSandbox();
+  mkdirSync(join(sandbox.home, "bin"));
+  env = { PATH: `${join(sandbox.home, "bin")}:/usr/bin:/bin` };
+  sandbox.write("package.json", '{ "name": "shop", "version": "1.0.0" }');
+  sandbox.write("src/cart.ts", "export const cart = [];\n");
+  sandbox.write("AGENTS.md", "Prices are whole cents.\n");
+});
+afterEach(() => sandbox.remove());
+
+/** A program on the sandbox's PATH. */
+function addProgram(name: string, script: string): void {
+  const file = join(sandbox.home, "bin", name);
+  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+}
+
+function start(args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [mainFile, "run", ...args], {
+    cwd: sandbox.cwd,
+    env: { ...sandbox.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+function run(args: readonly string[], input?: string) {
+  return sandbox.run(["run", ...args], input === undefined ? { env } : { env, input });
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+test("an agent gets the project's snapshot and the task on its stdin, and its answer comes through", async () => {
+  addProgram("claude", 'echo "args: $*"; cat');
+  const { code, stdout, stderr } = await run(["Add a coupon", "--agent", "claude"]);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(/^args: -p\n/);
+  expect(stdout).toContain("shop");
+  expect(stdout).toContain("cart.ts");
+  expect(stdout).toContain("Prices are whole cents.");
+  expect(stdout).toMatch(/\n\n---\n\nAdd a coupon$/);
+});
+
+test("a model is named to the agent", async () => {
+  addProgram("codex", 'echo "args: $*"');
+  const { code, stdout } = await run(["x", "--agent", "codex", "--model", "gpt-5"]);
+  expect([code, stdout]).toEqual([0, "args: exec --model gpt-5 -\n"]);
+});
+
+test("fabric and prior work come between the project and the task, in this order", async () => {
+  sandbox.write("fabric.md", "## Claims\n\n- src/cart.ts: phase-1\n");
+  sandbox.write("prior.md", "The cart was renamed.\n");
+  const files = ["--fabric", "fabric.md", "--prior", "prior.md"];
+  const { stdout } = await run(["Go on", "--agent-command", "cat", ...files]);
+  const places = ["cart.ts", "## Claims", "The cart was renamed.", "Go on"].map((part) =>
+    stdout.indexOf(part),
+  );
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(Math.min(...places)).toBeGreaterThanOrEqual(0);
+  expect(stdout.split("\n\n---\n\n")).toHaveLength(4);
+});
+
+test("without context the prompt is the task alone", async () => {
+  for (const flag of ["--no-project-context", "--max-context-tokens=0"]) {
+    const { code, stdout } = await run(["Just this", "--agent-command", "cat", flag]);
+    expect([code, stdout]).toEqual([0, "Just this"]);
+  }
+});
+
+test("a task can come from standard input", async () => {
+  const args = ["-", "--agent-command", "cat", "--no-project-context"];
+  expect(await run(args, "größer\nand longer\n")).toMatchObject({ code: 0, stdout: "größer\nand longer\n" });
+  for (const empty of ["", " \n"]) {
+    const refused = await run(args, empty);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("TASK is empty");
+  }
+  const shared = await run(["-", "--fabric", "-", "--dry-run"], "only once");
+  expect(shared).toMatchObject({ code: 2, stdout: "" });
+  expect(shared.stderr).toContain(
+    'standard input ("-") is named for more than one of TASK, --fabric and --prior',
+  );
+});
+
+test("with --json the answer and the account of the prompt are one value", async () => {
+  const agent = ["--agent-command", "echo note >&2; tail -n 1"];
+  const { code, stdout, stderr } = await run(["Answer", "--json", "--counter", "bytes/3.5", ...agent]);
+  expect([code, stderr]).toEqual([0, "note\n"]);
+  const value = JSON.parse(stdout);
+  expect(Object.keys(value)).toEqual(["answer", "exitCode", "seconds", "prompt"]);
+  expect(value).toMatchObject({ answer: "Answer", exitCode: 0 });
+  const { prompt } = value;
+  expect(Object.keys(prompt)).toEqual(["tokens", "maxTokens", "counter", "layers", "omitted", "overflow"]);
+  expect(prompt).toMatchObject({ maxTokens: 10_000, counter: "bytes/3.5", omitted: 0, overflow: 0 });
+  expect(prompt.layers).toEqual([{ name: "project", tokens: prompt.tokens, truncated: false, omitted: 0 }]);
+  expect(prompt.tokens).toBeGreaterThan(10);
+});
+
+test("an agent that fails makes the exit code 1, and what it said is kept", async () => {
+  const failing = ["x", "--agent-command", "echo half; echo why >&2; exit 7"];
+  const { code, stdout, stderr } = await run(failing);
+  expect([code, stdout]).toEqual([1, "half\n"]);
+  expect(stderr).toBe("why\nplimsoll: The agent ended with exit code 7.\n");
+  const json = JSON.parse((await run([...failing, "--json"])).stdout);
+  expect(json).toMatchObject({ answer: "half\n", exitCode: 7, error: { code: "failed" } });
+});
+
+test("a hanging agent is ended after its time, with all that it started", async () => {
+  const { code, stdout, stderr } = await run([
+    "x",
+    "--agent-command",
+    "sleep 60 & echo $!; sleep 60",
+    "--timeout",
+    "1",
+  ]);
+  expect(code).toBe(1);
+  expect(stderr).toBe("plimsoll: The agent was ended after 1 s, the most that it may take.\n");
+  await expect.poll(() => isRunning(Number(stdout))).toBe(false);
+});
+
+test("an agent that prints 100 MB is ended, and 10 MB of it come through", async () => {
+  const { code, stdout, stderr } = await run(["x", "--agent-command", "yes | head -c 100000000"]);
+  expect([code, stdout.length]).toEqual([1, 10_000_000]);
+  expect(stderr).toBe("plimsoll: The agent was ended because it printed more than 10,000,000 bytes.\n");
+});
+
+test("a dry run prints the prompt and what is in it, and runs nothing", async () => {
+  const args = ["Do it", "--dry-run", "--agent-command", "touch ran"];
+  const { code, stdout, stderr } = await run(args);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/cart\.ts[\s\S]*\n\n---\n\nDo it$/);
+  expect(stderr).toMatch(
+    /^plimsoll: context: \d+ of 10,000 tokens \(bytes\/4\)\nplimsoll: project: \d+ tokens\n$/,
+  );
+  const { prompt } = JSON.parse((await run([...args, "--json"])).stdout);
+  expect(prompt.text).toBe(stdout);
+  expect(prompt.layers).toHaveLength(1);
+  expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
+});
+
+test("the budget is the flag's, else the configuration's, and the context is within it", async () => {
+  sandbox.write("AGENTS.md", "A rule of this project, told at length.\n".repeat(500));
+  sandbox.write(".plimsoll/config.yaml", "context:\n  max_tokens: 300\n");
+  const account = async (...flags: string[]) =>
+    JSON.parse((await run(["x", "--dry-run", "--json", ...flags])).stdout).prompt;
+  const configured = await account();
+  expect(configured.maxTokens).toBe(300);
+  expect(configured.tokens).toBeLessThanOrEqual(300);
+  expect(configured.tokens).toBeGreaterThan(200);
+  expect(await account("--max-context-tokens", "900")).toMatchObject({ maxTokens: 900 });
+});
+
+test.each([
+  [["--max-context-tokens", "-1"], '--max-context-tokens is "-1"'],
+  [["--max-context-tokens=-1"], '--max-context-tokens is "-1"'],
+  [["--max-context-tokens", "1.5"], '--max-context-tokens is "1.5"'],
+  [["--max-context-tokens", "ten"], '--max-context-tokens is "ten"'],
+  [["--timeout", "0"], '--timeout is "0"'],
+  [["--agent", "claude"], "both given"],
+])("wrong usage is told, and nothing runs: %j", async (flags, message) => {
+  const { code, stdout, stderr } = await run(["x", "--agent-command", "touch ran", ...flags]);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(message);
+  expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
+});
+
+test("without an agent those on PATH are named, and nothing runs", async () => {
+  expect(await run(["x"])).toMatchObject({ code: 2, stdout: "" });
+  expect((await run(["x"])).stderr).toContain("None of claude, codex, opencode, gemini, pi is on PATH");
+  for (const name of ["pi", "claude"]) addProgram(name, `touch "${sandbox.cwd}/ran"`);
+  const { code, stdout, stderr } = await run(["x"]);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("Found on PATH: claude, pi.");
+  expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
+});
+
+test("an unknown agent and one that is not installed are told before anything runs", async () => {
+  const unknown = await run(["x", "--agent", "cloude"]);
+  expect(unknown.code).toBe(2);
+  expect(unknown.stderr).toContain('Did you mean "claude"? Choose from claude, codex, opencode, gemini, pi.');
+  for (const args of [
+    ["--agent", "gemini"],
+    ["--agent-command", "./agent.sh --fast"],
+  ]) {
+    const missing = await run(["x", ...args]);
+    expect([missing.code, missing.stdout]).toEqual([2, ""]);
+    expect(missing.stderr).toMatch(/cannot be run: there is no such (program|file)/);
+  }
+});
+
+test("a layer that cannot be read is told by its name", async () => {
+  const { code, stderr } = await run(["x", "--agent-command", "touch ran", "--prior", "missing.md"]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("missing.md: no such file or directory");
+  expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
+});
+
+test("what the agent says comes while it still runs", async () => {
+  const child = start(["x", "--agent-command", "echo early; echo warning >&2; sleep 60"]);
+  const [first] = await Promise.all([nextText(child.stdout), nextText(child.stderr)]);
+  expect(first).toBe("early\n");
+  child.kill("SIGTERM");
+  expect(await exitOf(child)).toBe(130);
+});
+
+test("an interrupt ends the agent and all that it started, and the exit code is 130", async () => {
+  const child = start(["x", "--agent-command", "sleep 60 & echo $!; sleep 60"]);
+  const pid = Number(await nextText(child.stdout));
+  expect(isRunning(pid)).toBe(true);
+  const said = nextText(child.stderr);
+  child.kill("SIGINT");
+  expect(await exitOf(child)).toBe(130);
+  expect(await said).toBe("plimsoll: interrupted: the agent was ended\n");
+  await expect.poll(() => isRunning(pid)).toBe(false);
+});
+
+test("an interrupted agent's answer so far is the one JSON value, with the error", async () => {
+  const child = start(["x", "--json", "--agent-command", "echo half; echo ready >&2; sleep 60"]);
+  let stdout = "";
+  child.stdout?.on("data", (chunk: Buffer) => {
+    stdout += chunk;
+  });
+  await nextText(child.stderr);
+  child.kill("SIGTERM");
+  expect(await exitOf(child)).toBe(130);
+  expect(JSON.parse(stdout)).toMatchObject({
+    answer: "half\n",
+    prompt: { maxTokens: 10_000 },
+    error: { code: "interrupted", message: "interrupted: the agent was ended", hint: null },
+  });
+});
+
+test("what of the context was cut is told before the agent speaks", async () => {
+  sandbox.write("prior.md", "What was done, at length.\n".repeat(200));
+  sandbox.write("fabric.md", `## Discoveries\n${"- the port is taken\n".repeat(200)}`);
+  const args = ["x", "--agent-command", "echo hi >&2", "--max-context-tokens", "200", "--no-project-context"];
+  const { code, stderr } = await run([...args, "--prior", "prior.md", "--fabric", "fabric.md"]);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^plimsoll: context: \d+ of 200 tokens/);
+  expect(stderr).toMatch(/plimsoll: prior work: \d+ tokens, truncated, \d+ lines omitted\n/);
+  expect(stderr).toMatch(/plimsoll: the discoveries do not fit: \d+ tokens of them are missing\nhi\n$/);
+});
+
+test("a task of several words that nobody quoted is told so", async () => {
+  const { code, stderr } = await run(["fix", "the", "bug", "--agent-command", "touch ran"]);
+  expect([code, stderr]).toEqual([
+    2,
+    'plimsoll: unexpected argument "the". Quote TASK where it has several words.\n',
+  ]);
+  expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
+});
+
+test("a reader that leaves ends the agent without a failure", async () => {
+  const child = start(["x", "--agent-command", "echo $$; while :; do echo more; sleep 0.05; done"]);
+  const pid = Number.parseInt(await nextText(child.stdout), 10);
+  child.stdout?.destroy();
+  expect(await exitOf(child)).toBe(0);
+  await expect.poll(() => isRunning(pid)).toBe(false);
+});
+
+test("a process that the agent leaves behind does not keep the command", async () => {
+  const started = performance.now();
+  const { code, stdout } = await run(["x", "--agent-command", "sleep 20 & echo $!"]);
+  expect(code).toBe(0);
+  expect(performance.now() - started).toBeLessThan(10_000);
+  process.kill(Number(stdout), "SIGKILL");
+});
+
+function nextText(stream: NodeJS.ReadableStream | null): Promise<string> {
+  return new Promise((resolve) => stream?.once("data", (chunk: Buffer) => resolve(String(chunk))));
+}
+
+function exitOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null) return Promise.resolve(child.exitCode);
+  return new Promise((resolve) => child.once("exit", resolve));
+}
