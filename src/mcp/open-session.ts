@@ -39,7 +39,7 @@ export async function openMcpSession(options: McpSessionOptions): Promise<McpSes
   const ended = JSON.stringify({ pid: process.pid, state: "ended" } satisfies Mark);
   const { id, before } = await claimAccount(store, shared, running);
   const session = await createSession({
-    ...{ id, store, now: () => new Date(), tokens: "result" },
+    ...{ id, store, now: () => new Date(), tokens: "unique" },
     resultsOf: id === shared ? undefined : shared,
     ...rest,
   });

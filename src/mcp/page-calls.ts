@@ -16,20 +16,13 @@ export interface Answer {
   readonly text: string;
 }
 
-export interface NextPageOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** What a token means. */
-  readonly resolve?: (token: string) => string | ToolFailure;
-}
-
 export async function nextPage(
   session: Session,
   args: ToolArguments,
-  { signal, resolve = (token) => token }: NextPageOptions = {},
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<Delivered> {
   const refuse = (failure: ToolFailure) => refuseCall(session, failure, { tool: nextPageTool, args });
-  const given = requiredText(args.token, nextPageTool, "token");
-  const token = typeof given === "string" ? resolve(given) : given;
+  const token = requiredText(args.token, nextPageTool, "token");
   if (typeof token !== "string") return refuse(token);
   const budget = optionalCount(args.budget, "budget", 1);
   return typeof budget === "object" ? refuse(budget) : session.nextPage(token, { budget, signal });

@@ -27,7 +27,6 @@ export {
   viewReport,
 } from "./session-report.ts";
 export { shorten } from "./shorten.ts";
-export type { TokenForm } from "./sources.ts";
-export type { SessionOptions } from "./state/live-session.ts";
+export type { SessionOptions, TokenForm } from "./state/live-session.ts";
 export { type LogEntry, renderEntry } from "./work-log/log-entry.ts";
 export { type WorkLogView, type WorkLogViewName, workLogViews } from "./work-log/views.ts";

@@ -64,8 +64,9 @@ export interface GivenCall extends BudgetOption {
 
 export async function createSession(options: SessionOptions): Promise<Session> {
   const live = await openLiveSession(options);
-  const { parts } = live;
+  const { parts, offsetTokens } = live;
   const { ledger, log, hints, results } = parts;
+  const sources = { results, offsetTokens };
   const tools = [...parts.tools.values()];
   const callTool: Session["call"] = (tool, args, call = {}) =>
     deliverCall(live, { tool, args, isOwnCall: true, open: (id) => runTool(live, { id, tool, args }, call) });
@@ -82,15 +83,15 @@ export async function createSession(options: SessionOptions): Promise<Session> {
       }),
     async nextPage(token, { budget, ...call } = {}) {
       // What is wrong with the stored result is told by the delivery.
-      const again = await continuedCall(results, token).catch(() => undefined);
-      if (again !== undefined) {
+      const again = await continuedCall(sources, token).catch(() => undefined);
+      if (again !== undefined && !isFailure(again)) {
         return callTool(again.tool, { ...again.args, ...(budget === undefined ? {} : { budget }) }, call);
       }
       return deliverCall(live, {
         tool: "next_page",
         args: { token, budget },
         isOwnCall: false,
-        open: () => openToken(results, token),
+        open: async () => again ?? openToken(sources, token),
       });
     },
     recall: (id, offset, { budget } = {}) =>
@@ -98,7 +99,7 @@ export async function createSession(options: SessionOptions): Promise<Session> {
         tool: "recall",
         args: { id, offset, budget },
         isOwnCall: false,
-        open: () => openStored(results, id, offset === undefined ? undefined : { at: "items", offset }),
+        open: () => openStored(sources, id, offset === undefined ? undefined : { at: "items", offset }),
       }),
     refuse: (failure, call) => deliver(parts, { ...call, isOwnCall: false, open: async () => failure }),
     async record(tier, tokens) {
@@ -136,14 +137,15 @@ function deliverCall({ parts }: LiveSession, delivery: Omit<Delivery, "budget">)
 }
 
 async function runTool(
-  { parts, versions, tokens }: LiveSession,
+  { parts, versions, offsetTokens }: LiveSession,
   origin: Origin,
   { signal = new AbortController().signal, timeoutMs }: CallOptions,
 ): Promise<Opened | ToolFailure> {
   const tool = parts.tools.get(origin.tool);
   if (tool === undefined) return unknownTool(origin.tool, [...parts.tools.keys()]);
   const result = await tool.run(origin.args, { signal, timeoutMs });
-  return isFailure(result) ? result : openToolResult(result, origin, { versions, tokens });
+  await offsetTokens.refresh();
+  return isFailure(result) ? result : openToolResult(result, origin, { versions, offsetTokens });
 }
 
 function unknownTool(name: string, names: readonly string[]): ToolFailure {

@@ -4,6 +4,7 @@ import { offsetToken, type Position, parseToken, storedToken } from "./pages/con
 import type { Page, PageSource } from "./pages/page-source.ts";
 import { plainItem } from "./pages/read-items.ts";
 import { chunkItems, givenItems } from "./state/item-chunks.ts";
+import type { ContinuedCall, OffsetTokens } from "./state/offset-tokens.ts";
 import type { ResultToStore, StoredReference, StoredResult } from "./state/result-record.ts";
 import type { SeenVersions } from "./state/seen-versions.ts";
 import { type StoredResults, storedLimits } from "./state/stored-results.ts";
@@ -15,7 +16,7 @@ export interface Opened {
   readonly tool: string;
   readonly args: ToolArguments;
   /** What is to be stored once the page is known. */
-  finish(page: Page): Promise<ResultToStore> | StoredReference;
+  finish(page: Page): Promise<ResultToStore | StoredReference>;
 }
 
 export interface Origin {
@@ -25,20 +26,16 @@ export interface Origin {
   readonly args: ToolArguments;
 }
 
-/** How a result of our own tools says where it goes on. `offset`: the literal `offset:100`, for whoever calls the tool again.
- *  `result`: with the id of the page before, `r12:offset:100`, for `nextPage`: it means one thing, whoever passes it, and when. */
-export type TokenForm = "offset" | "result";
-
 export interface ToolResultOptions {
   readonly versions: SeenVersions;
-  readonly tokens: TokenForm;
+  readonly offsetTokens: OffsetTokens;
 }
 
 /** Items come from the tool, again and again by their offset; stored is the page, so that it can be recalled and a cut item read on. */
 export function openToolResult(
   result: ToolResult,
   { id, tool, args }: Origin,
-  { versions, tokens }: ToolResultOptions,
+  { versions, offsetTokens }: ToolResultOptions,
 ): Opened {
   const seen = { tool, args, offset: result.offset, version: result.version };
   const fields = plainFields(result.fields);
@@ -46,18 +43,31 @@ export function openToolResult(
     ...result,
     fields,
     warnings: () => [...(versions.isChanged(seen) ? [changedWarning] : []), ...warningsOf(result)],
-    tokenAt: (position) =>
-      position.at === "items" && tokens === "offset"
-        ? offsetToken(position.offset)
-        : storedToken(id, position),
+    tokenAt: (position) => tokenOf({ id, tool, args }, position, offsetTokens),
   };
   const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
     if (nextToken !== undefined) versions.remember(seen);
+    await tellGiven({ tool, args }, data.continuation_token, offsetTokens);
     const { itemsName, offset } = result;
     const items = await chunkItems(paged, offset);
     return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
   };
   return { source, tool, args, finish };
+}
+
+function tokenOf({ id, ...call }: Origin, position: Position, offsetTokens: OffsetTokens): string {
+  return position.at === "items" && offsetTokens.isClear(call, position.offset)
+    ? offsetToken(position.offset)
+    : storedToken(id, position);
+}
+
+async function tellGiven(
+  call: ContinuedCall,
+  token: string | undefined,
+  offsetTokens: OffsetTokens,
+): Promise<void> {
+  const { id, position } = (token === undefined ? undefined : parseToken(token)) ?? {};
+  if (id === undefined && position?.at === "items") await offsetTokens.given(call, position.offset);
 }
 
 const changedWarning =
@@ -95,22 +105,31 @@ export async function openGivenResult(result: ToolResult, { id, tool, args }: Or
 
 /** A page of a stored result: where the token says, or where an earlier page of it began. */
 export async function openStored(
-  results: StoredResults,
+  sources: StoredSources,
   id: string,
   wanted: Position | undefined,
 ): Promise<Opened | ToolFailure> {
+  const { results, offsetTokens } = sources;
+  await offsetTokens.refresh();
   const found = await results.load(id);
   if (found === undefined || found === "dropped") return notStored(id, found);
-  if (!("of" in found)) return storedPage(found, id, wanted ?? { at: "items", offset: found.offset });
+  if (!("of" in found)) {
+    return storedPage({ stored: found, id, offsetTokens }, wanted ?? { at: "items", offset: found.offset });
+  }
   const stored = await results.load(found.of);
   if (stored === undefined || stored === "dropped") return notStored(found.of, stored);
   if ("of" in stored) return notStored(found.of, undefined);
-  return storedPage(stored, found.of, wanted ?? found.position);
+  return storedPage({ stored, id: found.of, offsetTokens }, wanted ?? found.position);
 }
 
-export function openToken(results: StoredResults, token: string): Promise<Opened | ToolFailure> {
+export interface StoredSources {
+  readonly results: StoredResults;
+  readonly offsetTokens: OffsetTokens;
+}
+
+export function openToken(sources: StoredSources, token: string): Promise<Opened | ToolFailure> {
   const continuation = parseToken(token);
-  if (continuation?.id !== undefined) return openStored(results, continuation.id, continuation.position);
+  if (continuation?.id !== undefined) return openStored(sources, continuation.id, continuation.position);
   const hint =
     continuation?.position.at === "items"
       ? `Call the tool itself again with offset=${continuation.position.offset}.`
@@ -121,16 +140,22 @@ export function openToken(results: StoredResults, token: string): Promise<Opened
 
 /** The call that a token goes on with, where what it asks for is not stored: the tool gives it. */
 export async function continuedCall(
-  results: StoredResults,
+  { results, offsetTokens }: StoredSources,
   token: string,
-): Promise<Pick<Origin, "tool" | "args"> | undefined> {
+): Promise<ContinuedCall | ToolFailure | undefined> {
   const { id, position } = parseToken(token) ?? {};
-  if (id === undefined || position?.at !== "items") return undefined;
+  if (position?.at !== "items") return undefined;
+  if (id === undefined) return withOffset(await offsetTokens.find(position.offset), position.offset);
   const found = await results.load(id);
   if (found === undefined || found === "dropped" || "of" in found) return undefined;
   const end = storedEnd(found);
   if (end === undefined || position.offset < end) return undefined;
-  return { tool: found.tool, args: { ...found.args, offset: position.offset } };
+  return withOffset(found, position.offset);
+}
+
+function withOffset<Other>(call: ContinuedCall | Other, offset: number): ContinuedCall | Other {
+  if (typeof call !== "object" || call === null || !("args" in call)) return call;
+  return { tool: call.tool, args: { ...call.args, offset } };
 }
 
 /** The offset behind the last item that is stored; undefined where no other follows. */
@@ -140,18 +165,27 @@ function storedEnd({ nextToken }: StoredResult): number | undefined {
 }
 
 /** What a page of stored items goes on with: the tool, from where the items end, or from further on where the page begins there. */
-function tokenBehind(stored: StoredResult, offset: number): string | undefined {
-  const { nextToken, total } = stored;
+function tokenBehind({ stored, id, offsetTokens }: StoredPlace, offset: number): string | undefined {
+  const { tool, args, nextToken, total } = stored;
   const end = storedEnd(stored);
-  if (nextToken === undefined || end === undefined || offset <= end) return nextToken;
-  if (total !== undefined && offset >= total) return undefined;
-  const { id } = parseToken(nextToken)!;
-  return id === undefined ? offsetToken(offset) : storedToken(id, { at: "items", offset });
+  if (end === undefined) return nextToken;
+  if (offset > end && total !== undefined && offset >= total) return undefined;
+  return tokenOf({ id, tool, args }, { at: "items", offset: Math.max(offset, end) }, offsetTokens);
 }
 
-function storedPage(stored: StoredResult, id: string, position: Position): Opened {
+interface StoredPlace {
+  readonly stored: StoredResult;
+  readonly id: string;
+  readonly offsetTokens: OffsetTokens;
+}
+
+function storedPage(place: StoredPlace, position: Position): Opened {
+  const { stored, id, offsetTokens } = place;
   const { tool, args, fieldsText } = stored;
-  const finish = (): StoredReference => ({ of: id, position });
+  const finish = async ({ data }: Page): Promise<StoredReference> => {
+    await tellGiven({ tool, args }, data.continuation_token, offsetTokens);
+    return { of: id, position };
+  };
   if (position.at === "fields") return { source: fieldsSource(fieldsText, id, position), tool, args, finish };
   const offset = Math.max(position.offset, stored.offset);
   const source: PageSource = {
@@ -161,7 +195,7 @@ function storedPage(stored: StoredResult, id: string, position: Position): Opene
     offset,
     total: stored.total,
     more: false,
-    nextToken: tokenBehind(stored, offset),
+    nextToken: tokenBehind(place, offset),
     start: position.at === "items" ? undefined : position,
     tokenAt: (next) => storedToken(id, next),
   };

@@ -3,7 +3,6 @@ import { type BudgetedTool, createSession, type Delivered, type Session } from "
 import { createMemoryStore, type Store } from "../../store/index.ts";
 import type { Answer } from "../page-calls.ts";
 import { type Answering, answerCall } from "./answer-call.ts";
-import { createBareTokens } from "./bare-tokens.ts";
 
 /** As bytes, so that pages and errors are as large as they can be. */
 const counter = { name: "bytes", count: (text: string) => Buffer.byteLength(text) };
@@ -25,8 +24,7 @@ const tool: BudgetedTool = {
 
 async function serve(store: Store): Promise<Answering> {
   const options = { id: "s", store, counter, now: () => new Date(0), tools: [tool] };
-  const session = await createSession({ ...options, tokens: "result", budget: { perToolCall: 600 } });
-  return { session, bareTokens: createBareTokens() };
+  return { session: await createSession({ ...options, tokens: "unique", budget: { perToolCall: 600 } }) };
 }
 
 async function ask(answering: Answering, name: string, args: Record<string, unknown>): Promise<Answer> {
@@ -70,7 +68,7 @@ test("a token is good again and again, after many other calls, and in another pr
   const answering = await serve(store);
   const first = dataOf(await ask(answering, "read", { path: "a", offset: 1 }));
   const token = first.continuation_token!;
-  expect(token).toMatch(/^r\d+:offset:\d+$/);
+  expect(token).toMatch(/^offset:\d+$/);
   const second = dataOf(await ask(answering, "next_page", { token })).lines;
   expect(second[0]).toBe(`a: line ${first.lines.length + 1}`);
   for (let call = 0; call < 60; call += 1) await ask(answering, "read", { path: `b${call}`, offset: 1 });
@@ -78,15 +76,32 @@ test("a token is good again and again, after many other calls, and in another pr
     expect(dataOf(await ask(each, "next_page", { token })).lines).toEqual(second);
 });
 
-test("a bare offset is taken only where one result can be meant", async () => {
+test("offset:N is one call's token; another call that goes on there names its page", async () => {
+  const store = createMemoryStore();
+  const servers = [await serve(store), await serve(store)];
+  const tokenOf = async (path: string, server = 0): Promise<string> =>
+    dataOf(await ask(servers[server]!, "read", { path, offset: 1 })).continuation_token!;
+  const bare = await tokenOf("a");
+  expect(bare).toMatch(/^offset:\d+$/);
+  expect(await tokenOf("a", 1)).toBe(bare);
+  const named = [await tokenOf("b"), await tokenOf("c", 1)];
+  for (const token of named) expect(token).toMatch(new RegExp(`^r\\d+:${bare}$`));
+  for (const server of servers) {
+    for (const [token, path] of [
+      [bare, "a"],
+      [named[0], "b"],
+      [named[1], "c"],
+    ])
+      expect(dataOf(await ask(server, "next_page", { token })).lines[0]).toMatch(new RegExp(`^${path}: `));
+  }
+});
+
+test("a token that two calls gave at the same moment, or none, is an error", async () => {
   const answering = await serve(createMemoryStore());
-  const first = dataOf(await ask(answering, "read", { path: "a", offset: 1 }));
-  const bare = first.continuation_token!.replace(/^r\d+:/, "");
-  expect(dataOf(await ask(answering, "next_page", { token: bare })).lines[0]).toMatch(/^a: /);
-  await ask(answering, "read", { path: "b", offset: 1 });
-  expect(errorOf(await ask(answering, "next_page", { token: bare }))).toMatchObject({
-    code: "ambiguous_token",
-  });
+  const both = await Promise.all(["a", "b"].map((path) => ask(answering, "read", { path, offset: 1 })));
+  const [token, other] = both.map((answer) => dataOf(answer).continuation_token);
+  expect(token).toBe(other);
+  expect(errorOf(await ask(answering, "next_page", { token }))).toMatchObject({ code: "ambiguous_token" });
   expect(errorOf(await ask(answering, "next_page", { token: "offset:9999" }))).toMatchObject({
     code: "invalid_token",
   });

@@ -1,11 +1,9 @@
-import type { Delivered, Session, ToolArguments } from "../../session/index.ts";
+import type { Session, ToolArguments } from "../../session/index.ts";
 import { type Answer, nextPage, recall, settle } from "../page-calls.ts";
 import { budgetStatusTool, nextPageTool, recallTool } from "../page-tools.ts";
-import type { BareTokens } from "./bare-tokens.ts";
 
 export interface Answering {
   readonly session: Session;
-  readonly bareTokens: BareTokens;
 }
 
 export interface CalledTool {
@@ -15,29 +13,19 @@ export interface CalledTool {
 }
 
 /** Runs a tool of the session, or one that gives pages. */
-export function answerCall(answering: Answering, called: CalledTool): Promise<Answer> {
+export function answerCall({ session }: Answering, { name, args, signal }: CalledTool): Promise<Answer> {
   return settle(async () => {
-    switch (called.name) {
+    switch (name) {
       case budgetStatusTool.name:
-        return budgetStatus(answering.session, called.args);
-      default: {
-        const delivered = await page(answering, called);
-        answering.bareTokens.given(delivered);
-        return delivered;
-      }
+        return budgetStatus(session, args);
+      case nextPageTool.name:
+        return nextPage(session, args, { signal });
+      case recallTool.name:
+        return recall(session, args);
+      default:
+        return session.call(name, args, { signal });
     }
   });
-}
-
-function page({ session, bareTokens }: Answering, { name, args, signal }: CalledTool): Promise<Delivered> {
-  switch (name) {
-    case nextPageTool.name:
-      return nextPage(session, args, { signal, resolve: bareTokens.resolve });
-    case recallTool.name:
-      return recall(session, args);
-    default:
-      return session.call(name, args, { signal });
-  }
 }
 
 async function budgetStatus(session: Session, args: ToolArguments): Promise<Answer> {

@@ -9,7 +9,6 @@ import { limitOfClient } from "../client-limits.ts";
 import { countContext } from "../context-cost.ts";
 import { openMcpSession } from "../open-session.ts";
 import type { Answering } from "./answer-call.ts";
-import { createBareTokens } from "./bare-tokens.ts";
 import { createServerFactory, servedContext } from "./create-server.ts";
 
 export interface HostOptions {
@@ -81,7 +80,6 @@ async function openHost(options: OpenOptions): Promise<OpenHost> {
   await opened.session.record("system", countContext(counter, servedContext(tools)));
   return {
     session: opened.session,
-    bareTokens: createBareTokens(),
     close: async () => {
       await opened.close();
       await store.close();

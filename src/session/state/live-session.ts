@@ -6,8 +6,8 @@ import type { BudgetedTool } from "../budgeted-tool.ts";
 import { createHints, type HintMode } from "../hints.ts";
 import type { PageLimit, SessionParts } from "../results.ts";
 import { type SessionStatus, statusOf } from "../session-report.ts";
-import type { TokenForm } from "../sources.ts";
 import { openWorkLog } from "../work-log/work-log.ts";
+import { alwaysClear, createOffsetTokens, type OffsetTokens } from "./offset-tokens.ts";
 import { createSeenVersions, type SeenVersions } from "./seen-versions.ts";
 import {
   claimSession,
@@ -40,12 +40,16 @@ export interface SessionOptions {
   readonly nextPageName?: (() => string) | undefined;
 }
 
+/** How a result of our own tools says where it goes on. `offset`: always as `offset:100`, for a program that knows which tool it called.
+ *  `unique`: so only where no other call goes on there, else as `r12:offset:100`; `nextPage` takes both. */
+export type TokenForm = "offset" | "unique";
+
 /** A session's parts, and the record that brings them back. */
 export interface LiveSession {
   readonly id: string;
   readonly parts: SessionParts;
   readonly versions: SeenVersions;
-  readonly tokens: TokenForm;
+  readonly offsetTokens: OffsetTokens;
   status(): SessionStatus;
   save(): Promise<void>;
 }
@@ -79,8 +83,9 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
     return save();
   };
   const status = (): SessionStatus => statusOf(id, current(), parts.ledger);
-  const { tokens = "offset" } = options;
-  return { id, parts: { ...parts, record: countIn }, versions, tokens, status, save };
+  const offsetTokens =
+    options.tokens === "unique" ? createOffsetTokens(store, options.resultsOf ?? id) : alwaysClear;
+  return { id, parts: { ...parts, record: countIn }, versions, offsetTokens, status, save };
 }
 
 const mostLarge = 10;

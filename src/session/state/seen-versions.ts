@@ -26,12 +26,12 @@ export function createSeenVersions(initial: SessionRecord["versions"]): SeenVers
   return {
     isChanged({ tool, args, offset, version }) {
       if (version === undefined || offset === 0) return false;
-      const before = versions.get(keyOf(tool, args));
+      const before = versions.get(callKey({ tool, args }));
       return before !== undefined && before !== version;
     },
     remember({ tool, args, version }) {
       if (version === undefined) return;
-      const key = keyOf(tool, args);
+      const key = callKey({ tool, args });
       versions.delete(key);
       versions.set(key, version);
       if (versions.size > mostVersions) versions.delete(versions.keys().next().value!);
@@ -43,7 +43,8 @@ export function createSeenVersions(initial: SessionRecord["versions"]): SeenVers
 /** The pages of one result differ in these. */
 const pageParameters = ["offset", "budget"];
 
-function keyOf(tool: string, args: ToolArguments): string {
+/** The same for all pages of one result. */
+export function callKey({ tool, args }: Pick<SeenCall, "tool" | "args">): string {
   const own = Object.entries(args).filter(([name]) => !pageParameters.includes(name));
   const sorted = own.sort(([left], [right]) => (left < right ? -1 : 1));
   return createHash("sha256")
