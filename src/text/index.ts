@@ -41,6 +41,7 @@ export {
   type Verbosity,
   verbosities,
 } from "./markdown/verbosity.ts";
+export { namedKey } from "./named-key.ts";
 export { printable, printableLines } from "./printable.ts";
 export { isInsidePair, wellFormed } from "./surrogates.ts";
 export { tomlStringEnd } from "./toml/toml-string-end.ts";

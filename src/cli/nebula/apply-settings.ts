@@ -2,25 +2,24 @@ import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type ApplyOptions, defaultAgentLimits, type Nebula } from "../../agent/index.ts";
 import { ContextError } from "../../errors.ts";
-import type { Counter } from "../../tokens/index.ts";
 import { loadConfig } from "../../workspace/index.ts";
 import { chooseAgent } from "../choose-agent.ts";
-import { chooseCounters } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
+import { type ContextFlags, readContextSettings } from "../compose/context-settings.ts";
 import { storeFile } from "../store-file.ts";
 import { wholeNumber } from "../whole-number.ts";
 
-export type ApplyCall = Call<{
+export type ApplyCall = Call<ContextFlags & ApplyFlags>;
+
+interface ApplyFlags {
   readonly agent?: string | undefined;
   readonly "agent-command"?: string | undefined;
   readonly "max-workers"?: string | undefined;
-  readonly "max-context-tokens"?: string | undefined;
   readonly timeout?: string | undefined;
-  readonly counter?: string | undefined;
   readonly store?: string | undefined;
   readonly yes?: boolean | undefined;
   readonly resume?: boolean | undefined;
-}>;
+}
 
 export type ApplySettings = Pick<
   ApplyOptions,
@@ -39,31 +38,22 @@ export type ApplySettings = Pick<
 export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promise<ApplySettings> {
   const { options, cwd, env } = call;
   const { execution } = nebula;
-  const config = await loadConfig({ cwd, env });
-  const { max_tokens, shares } = config.values.context;
-  const number = (name: "max-workers" | "max-context-tokens" | "timeout", least: number) =>
+  const { counter, maxTokens, shares } = await readContextSettings(call);
+  const isAsked = options["max-context-tokens"] !== undefined;
+  const number = (name: "max-workers" | "timeout", least: number) =>
     options[name] === undefined ? undefined : wholeNumber(options[name], name, least);
   const seconds = number("timeout", 1);
   return {
-    counter: await chooseCounter(call),
+    counter,
     cwd: await workingDirectory(nebula, cwd),
     env,
     maxWorkers: number("max-workers", 1) ?? execution.maxWorkers ?? 1,
-    maxContextTokens: number("max-context-tokens", 0) ?? execution.maxContextTokens ?? max_tokens,
-    shares: { project: shares.project, fabric: shares.fabric, priorWork: shares.prior_work },
+    maxContextTokens: isAsked ? maxTokens : (execution.maxContextTokens ?? maxTokens),
+    shares,
     timeoutMs: seconds === undefined ? defaultAgentLimits.timeoutMs : seconds * 1000,
     maxOutputBytes: defaultAgentLimits.maxOutputBytes,
-    storeFile: storeFile(options.store, { cwd, env, config }),
+    storeFile: storeFile(options.store, { cwd, env, config: await loadConfig({ cwd, env }) }),
   };
-}
-
-async function chooseCounter(call: ApplyCall): Promise<Counter> {
-  const { counter: name } = call.options;
-  const [counter] = await chooseCounters(
-    { ...call, options: name === undefined ? {} : { counter: [name] } },
-    "bytes/4",
-  );
-  return counter!;
 }
 
 async function workingDirectory(
