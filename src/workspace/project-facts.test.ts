@@ -3,7 +3,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { detectFacts } from "./project-facts.ts";
+import { describeProject, detectFacts } from "./project-facts.ts";
 
 let root: string;
 beforeEach(async () => {
@@ -13,12 +13,18 @@ afterEach(() => rm(root, { recursive: true }));
 
 async function factsOf(files: Record<string, string>) {
   for (const [name, text] of Object.entries(files)) await writeFile(join(root, name), text);
-  return Object.fromEntries((await detectFacts(root)).map(({ name, value }) => [name, value]));
+  return Object.fromEntries((await describeProject(root)).map(({ name, value }) => [name, value]));
 }
 
 it("knows nothing of an empty folder, and does not fail on one that is not there", async () => {
   expect(await factsOf({})).toEqual({});
   expect(await detectFacts(join(root, "missing"))).toEqual([]);
+});
+
+it("leaves the project's name out for those who are in it", async () => {
+  expect(Object.keys(await factsOf({ "go.mod": "module shop\n" }))[0]).toBe("Module");
+  const names = (await detectFacts(root)).map(({ name }) => name);
+  expect(names).toEqual(["Language", "Package manager", "Test command"]);
 });
 
 it("reads a TypeScript project's manager from its lock file and its test from the scripts", async () => {

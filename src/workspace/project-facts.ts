@@ -10,8 +10,18 @@ export interface ProjectFact {
   readonly value: string;
 }
 
-/** The same files give the same facts; a project of several languages has several values. */
+/** What whoever works in a project must know. The same files give the same facts; a project of several languages has several values. */
 export async function detectFacts(root: string): Promise<ProjectFact[]> {
+  return factsOf(await detectStacks(root));
+}
+
+/** The same for whoever has never seen it: with what it calls itself. */
+export async function describeProject(root: string): Promise<ProjectFact[]> {
+  const stacks = await detectStacks(root);
+  return [...row("Module", stacks, (stack) => stack.module), ...factsOf(stacks)];
+}
+
+async function detectStacks(root: string): Promise<Stack[]> {
   const names = new Set((await readdir(root).catch(() => [])).sort());
   const read = async (name: string) => (names.has(name) ? readInside(join(root, name), root) : "");
   const stacks: Stack[] = [];
@@ -19,16 +29,24 @@ export async function detectFacts(root: string): Promise<ProjectFact[]> {
     const stack = await detect({ names, has: (name) => names.has(name), read });
     if (stack !== undefined) stacks.push(stack);
   }
-  const row = (name: string, pick: (stack: Stack) => string | undefined): ProjectFact[] => {
-    const values = [...new Set(stacks.flatMap((stack) => pick(stack) || []))];
-    return values.length === 0 ? [] : [{ name, value: values.join(", ") }];
-  };
+  return stacks;
+}
+
+function factsOf(stacks: readonly Stack[]): ProjectFact[] {
   return [
-    ...row("Module", (stack) => stack.module),
-    ...row("Language", (stack) => stack.language),
-    ...row("Package manager", (stack) => stack.manager),
-    ...row("Test command", (stack) => stack.test),
+    ...row("Language", stacks, (stack) => stack.language),
+    ...row("Package manager", stacks, (stack) => stack.manager),
+    ...row("Test command", stacks, (stack) => stack.test),
   ];
+}
+
+function row(
+  name: string,
+  stacks: readonly Stack[],
+  pick: (stack: Stack) => string | undefined,
+): ProjectFact[] {
+  const values = [...new Set(stacks.flatMap((stack) => pick(stack) || []))];
+  return values.length === 0 ? [] : [{ name, value: values.join(", ") }];
 }
 
 /** A link may give a manifest another name; one that leads out of the project tells of something else. */

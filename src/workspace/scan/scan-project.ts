@@ -3,7 +3,7 @@
 import type { ProjectScan } from "../../compose/index.ts";
 import type { Environment } from "../directories.ts";
 import { openDirectory } from "../files/open-directory.ts";
-import { detectFacts } from "../project-facts.ts";
+import { describeProject } from "../project-facts.ts";
 import { listProject } from "./list-project.ts";
 import { readConventions } from "./read-conventions.ts";
 
@@ -19,7 +19,7 @@ export interface ScanOptions {
 export async function scanProject(directory: string, options: ScanOptions = {}): Promise<ProjectScan> {
   const root = await openDirectory(directory);
   const [facts, list, conventions] = await Promise.all([
-    detectFacts(root),
+    describeProject(root),
     listProject(root, options),
     readConventions(root),
   ]);
