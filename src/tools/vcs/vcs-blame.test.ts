@@ -81,6 +81,17 @@ test("lines that are not committed say so, and a root below the repository's wor
   });
 });
 
+test("the version of lines that are not committed changes with them, not with the clock", async () => {
+  const root = createHistory();
+  addEntries(root, { "src/a.txt": "neu\n2\ndrei\n4\n" });
+  const versionNow = async () => (await blame(root, { path: "src/a.txt" })).version;
+  const version = await versionNow();
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  expect(await versionNow()).toBe(version);
+  addEntries(root, { "src/a.txt": "neu\n2\ndrei\nvier\n" });
+  expect(await versionNow()).not.toBe(version);
+});
+
 test("what git cannot blame is a failure that says why", async () => {
   const root = createHistory();
   addEntries(root, { "new.txt": "1\n", "two\nlines.txt": "1\n" });

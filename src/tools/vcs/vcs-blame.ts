@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
-import { decodeBytes, hashed, type ProcessEnd, splitRecords } from "../../workspace/index.ts";
+import { decodeBytes, type ProcessEnd, splitRecords } from "../../workspace/index.ts";
 import { containExisting, type ExistingPath, shown } from "../frame/contained-path.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure, isFailure } from "../frame/failure.ts";
@@ -96,10 +96,9 @@ async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolF
   const { path, real, start_line, end_line = "", offset } = request;
   const git = await startGit(run, ["blame", "--porcelain", "-L", `${start_line},${end_line}`, "--", real]);
   if (isFailure(git)) return git;
-  const hash = createHash("sha1");
   const window = createWindow<BlamedLine>({ offset });
   const reader = createBlameReader(window, request.encoding);
-  for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
+  for await (const batch of splitRecords(git.output, "\n")) {
     for (const line of batch) reader.read(line);
   }
   const end = await git.end;
@@ -123,7 +122,7 @@ async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolF
     offset,
     total: late ? undefined : window.total(),
     more: late || window.more(),
-    version: hash.digest("hex"),
+    version: reader.version(),
     warnings: [
       ...(late ? [lateWarning(run, "the list of lines")] : []),
       ...(past === undefined ? [] : [`The file ${past}.`]),
@@ -141,6 +140,7 @@ interface BlameReader {
   read(line: string): void;
   readonly authors: ReadonlySet<string>;
   newest(): string | undefined;
+  version(): string;
 }
 
 const mostLineCharacters = 500;
@@ -149,6 +149,7 @@ const mostLineCharacters = 500;
 function createBlameReader(window: Window<BlamedLine>, encoding: Encoding): BlameReader {
   const commits = new Map<string, { author: string; date: string }>();
   const authors = new Set<string>();
+  const version = createHash("sha1");
   let current = { hash: "", line: 0 };
   let newest: string | undefined;
   const commitOf = (hash: string) => {
@@ -169,6 +170,7 @@ function createBlameReader(window: Window<BlamedLine>, encoding: Encoding): Blam
   };
   return {
     read: (line) => {
+      if (!isTime(line)) version.update(`${line}\n`, "latin1");
       const header = /^([\da-f]{40,64}) \d+ (\d+)/.exec(line);
       if (line.startsWith("\t")) finishLine(line.slice(1));
       else if (header !== null) current = { hash: header[1] ?? "", line: Number(header[2]) };
@@ -177,7 +179,13 @@ function createBlameReader(window: Window<BlamedLine>, encoding: Encoding): Blam
     },
     authors,
     newest: () => newest,
+    version: () => version.digest("hex"),
   };
+}
+
+/** What is not committed yet has the present second as its time; a commit's own time is in its hash. */
+function isTime(line: string): boolean {
+  return /^(?:author|committer)-time /.test(line);
 }
 
 /** Commits can claim any time, also one that no calendar holds. */
