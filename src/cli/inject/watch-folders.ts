@@ -53,8 +53,9 @@ function placesOf(folder: string): Place[] {
   return places;
 }
 
-function identityOf({ dev, ino }: Stats): string {
-  return `${dev}:${ino}`;
+/** The number of a folder that is gone may be given to the next one. */
+function identityOf({ dev, ino, birthtimeMs }: Stats): string {
+  return `${dev}:${ino}:${birthtimeMs}`;
 }
 
 function statOf(path: string): Stats | undefined {
