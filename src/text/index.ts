@@ -6,6 +6,8 @@ export {
 } from "./blocks/marked-block.ts";
 export { readOwnership, renderOwnedFile } from "./blocks/owned-file.ts";
 export { didYouMean } from "./closest.ts";
+export { type CutText, cutText } from "./cut-text.ts";
+export { expandBraces } from "./expand-braces.ts";
 export {
   type FetchFormat,
   type FetchMarker,
@@ -15,6 +17,7 @@ export {
 } from "./fetched/fetch-markers.ts";
 export { fitForeignText } from "./fetched/fit-foreign-text.ts";
 export { truncateBytes } from "./fetched/truncate-bytes.ts";
+export { countNoun, formatNumber } from "./format-number.ts";
 export {
   applyEdits,
   elementsOf,
@@ -41,9 +44,11 @@ export {
   type Verbosity,
   verbosities,
 } from "./markdown/verbosity.ts";
+export { messageOf } from "./message-of.ts";
 export { namedKey } from "./named-key.ts";
 export { printable, printableLines } from "./printable.ts";
-export { isInsidePair, wellFormed } from "./surrogates.ts";
+export { shorten } from "./shorten.ts";
+export { characterStart, isInsidePair, wellFormed } from "./surrogates.ts";
 export { tomlStringEnd } from "./toml/toml-string-end.ts";
 
 /** Only fetched pages need it, so nothing else loads it. */
