@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isInsidePair, wellFormed } from "./surrogates.ts";
+import { characterStart, isInsidePair, wellFormed } from "./surrogates.ts";
 
 test("only between the halves of one character is an index inside a pair", () => {
   const inside = (text: string) =>
@@ -9,6 +9,10 @@ test("only between the halves of one character is an index inside a pair", () =>
   expect(inside("\ud83d\ud83d")).toEqual([false, false, false]);
   expect(inside("\udc00\ud83d")).toEqual([false, false, false]);
   expect(inside("")).toEqual([false]);
+});
+
+test("a cut inside a pair moves before it", () => {
+  expect([0, 1, 2, 3, 4].map((index) => characterStart("a😀b", index))).toEqual([0, 1, 1, 3, 4]);
 });
 
 test("a well-formed text is what UTF-8 makes of it", () => {

@@ -50,6 +50,7 @@ test.each([
   ["a fence", "a\n```js\ncode"],
   ["a long fence", "~~~~~\n~~~\ncode\n"],
   ["a fence in a list", "- a\n\n  ```\n  code\n"],
+  ["a fence in a quote", "> ```\n> code"],
   ["a comment", "a\n<!-- never closed\nb\n"],
 ])("%s that is never closed is closed", (_, given) => {
   const { text, warnings } = prepareText(given);
@@ -59,10 +60,10 @@ test.each([
   expect(kindOfNextLine(given.endsWith("\n") ? given : `${given}\n`)).not.toBe("text");
 });
 
-/** What a marker behind the text would be taken for. */
+/** What a marker behind the text would be taken for, in the list item or the quote that goes on there. */
 function kindOfNextLine(text: string): string {
   let last = "";
-  scanLines(`${text}<!-- next -->\n`, (_, kind) => {
+  scanLines(`${text}${text.startsWith(">") ? "> " : "  "}<!-- next -->\n`, (_, kind) => {
     last = kind;
   });
   return last;

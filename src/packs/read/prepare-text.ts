@@ -1,5 +1,5 @@
 /** Makes a pack's text safe to stand inside a marked block together with others: it neither ends the block nor swallows what follows. */
-import { type Line, type SegmentWarning, scanLines } from "../../text/index.ts";
+import { closeFence, type Line, type SegmentWarning, scanLines } from "../../text/index.ts";
 
 export interface PreparedText {
   readonly text: string;
@@ -74,11 +74,7 @@ function droppedMarker(line: string): string | undefined {
   return /^\s*<!--\s*plimsoll:(?:start|end|owns)\b.*-->\s*$/.test(line) ? ownMarker : undefined;
 }
 
-/** In the column of the opener, where a list item may hold it. */
 function closing(text: string, { openFence, openComment }: Scan): string {
-  const lineBreak = text.endsWith("\n") ? "" : "\n";
-  if (openComment !== undefined) return `${lineBreak}-->\n`;
-  if (openFence === undefined) return "";
-  const marks = /`{3,}|~{3,}/.exec(text.slice(openFence.start, openFence.end))!;
-  return `${lineBreak}${" ".repeat(marks.index)}${marks[0]}\n`;
+  if (openComment !== undefined) return `${text.endsWith("\n") ? "" : "\n"}-->\n`;
+  return openFence === undefined ? "" : `${closeFence(text).slice(text.length)}\n`;
 }

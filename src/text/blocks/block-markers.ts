@@ -3,7 +3,8 @@
  * text, and a person's fence that is never closed must not hide our block, or every run would add another one.
  */
 import { createHash, type Hash } from "node:crypto";
-import { closes, type Fence, fenceAt, forEachLine, type Line } from "../markdown/fences.ts";
+import { closes, type Fence, fenceAt } from "../markdown/fence-at.ts";
+import { forEachLine, type Line } from "../markdown/fences.ts";
 
 export interface Span {
   readonly start: number;
@@ -154,7 +155,9 @@ function visibleMarkers(events: readonly Event[], whole: ReadonlyMap<number, num
 
 /** The fence that is open below this one. One that nothing closes would hide the rest of the file, our block at its end too. */
 function fenceAfter(open: Fence | undefined, fence: Fence, below: Closers): Fence | undefined {
-  if (open !== undefined) return closes(open, fence) ? undefined : open;
+  if (open !== undefined && closes(open, fence)) return undefined;
+  // One further to the left has ended the list item, or the indented code, that the open one stands in.
+  if (open !== undefined && !(isIndented(open) && fence.column < open.column)) return open;
   const hides = isIndented(fence) || below[fence.mark] >= fence.length;
   return fence.canOpen && hides ? fence : undefined;
 }

@@ -151,6 +151,8 @@ describe("code fences", () => {
     ["an end marker", `\`\`\`\`\n\`\`\`\n${end}\n\`\`\`\`\n`],
     ["an indented marker", `    ${start}\n`],
     ["a quoted marker", `> ${start}\n`],
+    ["a block below an item's open fence", `- \`\`\`sh\n  npm test\n\n\`\`\`md\n${block}\n\`\`\`\n`],
+    ["a block below indented ticks", `    \`\`\`\n\n\`\`\`md\n${block}\n\`\`\`\n`],
   ])("%s in an example is text", (_name, file) => {
     expect(find(file)).toEqual({ kind: "none" });
     const written = put(file);

@@ -1,10 +1,10 @@
-import { type Line, scanLines } from "./fences.ts";
+import { type OpenFence, scanLines } from "./fences.ts";
 
 /** The text, with a closing fence behind it where one is left open: what follows must not be taken for code. */
 export function closeFence(text: string): string {
   const open = openFence(text);
   if (open === undefined) return text;
-  return `${text}${text.endsWith("\n") ? "" : "\n"}${closerOf(text, open)}`;
+  return `${text}${text.endsWith("\n") ? "" : "\n"}${open.closer}`;
 }
 
 /** The beginning of the text up to an open fence that has no code behind it: cut there, it would only be closed again. */
@@ -14,13 +14,7 @@ export function withoutBareFence(text: string): string {
   return isBare ? text.slice(0, open.start).trimEnd() : text;
 }
 
-function openFence(text: string): Line | undefined {
+function openFence(text: string): OpenFence | undefined {
   const mayHaveOne = text.includes("```") || text.includes("~~~");
   return mayHaveOne ? scanLines(text, () => {}) : undefined;
-}
-
-/** In the column of the opener, where a list item may hold it. */
-function closerOf(text: string, { start, end }: Line): string {
-  const marks = /`{3,}|~{3,}/.exec(text.slice(start, end))!;
-  return `${" ".repeat(marks.index)}${marks[0]}`;
 }
