@@ -4,14 +4,8 @@ import { pathToFileURL } from "node:url";
 import type Libsql from "libsql";
 import { ContextError } from "../errors.ts";
 import { checkIdentity, type Identity, migrate, migrations, readIdentity } from "./migrations.ts";
-import {
-  createRetry,
-  damagedError,
-  driverCode,
-  pause,
-  type Retry,
-  unavailableError,
-} from "./sqlite-errors.ts";
+import { damagedError, driverCode, unavailableError } from "./sqlite-errors.ts";
+import { createRetry, pause, type Retry } from "./sqlite-retry.ts";
 import { closedError } from "./store.ts";
 
 /** Operations run in the order of their calls, awaited or not, also while the file is busy. */

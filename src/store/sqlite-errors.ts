@@ -1,50 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
+/** What the driver and the system say, in our own words. */
 import { ContextError } from "../errors.ts";
-
-/**
- * Runs operations one after the other in the order of the calls, each again while the file is busy, and turns what the
- * driver throws into a `ContextError`. An operation that failed does not keep the next one from running.
- */
-export type Retry = <T>(operation: () => T | Promise<T>) => Promise<T>;
-
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  EPERM: "permission denied",
-  EROFS: "the file system is read-only",
-  ENOTDIR: "a part of its path is a file",
-  EEXIST: "a part of its path is a file",
-  ENOSPC: "the disk is full",
-};
-
-export function createRetry(file: string, waitMs: number): Retry {
-  let last: Promise<unknown> = Promise.resolve();
-  let lastDone = 0;
-  const repeat = async <T>(operation: () => T | Promise<T>, called: number): Promise<T> => {
-    for (;;) {
-      try {
-        const result = await operation();
-        lastDone = performance.now();
-        return result;
-      } catch (error) {
-        if (!isBusy(error)) throw translate(error, file);
-        // Not since this operation began: calls behind one that waited in vain would each wait as long again.
-        if (performance.now() - Math.max(called, lastDone) >= waitMs) throw busyError(error, file, waitMs);
-      }
-      await pause();
-    }
-  };
-  return (operation) => {
-    const called = performance.now();
-    const result = last.then(() => repeat(operation, called));
-    last = result.catch(() => {});
-    return result;
-  };
-}
-
-/** The driver's own waiting would block the whole process. Not always as long, so that two that wait do not stay in step. */
-export async function pause(): Promise<void> {
-  await sleep(5 + 15 * Math.random());
-}
 
 /** Codes of the SQLite driver, of the file system, or "" of anything else. */
 export function driverCode(error: unknown): string {
@@ -70,7 +25,7 @@ export function damagedError(file: string, problem: string, cause?: unknown): Co
   });
 }
 
-function busyError(cause: unknown, file: string, waitMs: number): ContextError {
+export function busyError(cause: unknown, file: string, waitMs: number): ContextError {
   return new ContextError("store_unavailable", `the store was in use by another process for ${waitMs} ms`, {
     file,
     hint: "Try again, or end the process that holds the file.",
@@ -78,12 +33,21 @@ function busyError(cause: unknown, file: string, waitMs: number): ContextError {
   });
 }
 
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(driverCode(error));
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "its file system is read-only",
+  ENOTDIR: "a part of its path is not a directory",
+  EEXIST: "a part of its path is not a directory",
+  ENOSPC: "the disk is full",
+};
+
 /** What no table knows is a bug and comes through as it is. */
-function translate(error: unknown, file: string): unknown {
+export function translate(error: unknown, file: string): unknown {
   const code = driverCode(error);
   const reason = error instanceof Error ? error.message : "";
   if (code.startsWith("SQLITE_NOTADB")) return damagedError(file, "the file is not a database", error);

@@ -15,10 +15,10 @@ export {
   changeFile,
   type FileChange,
 } from "./files/change-file.ts";
+export type { IgnoreRules } from "./files/ignore-rules.ts";
 export { listFiles } from "./files/list-files.ts";
 export { withLock } from "./files/lock.ts";
 export { openDirectory } from "./files/open-directory.ts";
-export { isAlive, type ProcessIdentity } from "./files/process-identity.ts";
 export { readRegularFile, readRegularText } from "./files/read-regular-file.ts";
 export {
   readTextFile,
@@ -30,10 +30,11 @@ export {
 export { addNote, clearNotes, readNotes } from "./notes.ts";
 export { findProgram } from "./processes/find-program.ts";
 export { decodeBytes, hashed, splitRecords } from "./processes/output-records.ts";
+export { isAlive, ownIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
 export { gitReason, readGit } from "./processes/read-git.ts";
 export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
-export { detectFacts } from "./project-facts.ts";
 export { projectRoot } from "./project-root.ts";
+export { detectFacts } from "./scan/project-facts.ts";
 export { companyDirectory } from "./sync/company.ts";
 export { expandLayers } from "./sync/expanded-texts.ts";
 export type { SyncReport } from "./sync/sync.ts";
@@ -55,9 +56,14 @@ export function loadYaml(): Promise<typeof import("./yaml/yaml-document.ts")> {
   return import("./yaml/yaml-document.ts");
 }
 
+/** With the library behind the rules: only what lists files needs it. */
+export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.ts")> {
+  return import("./files/ignore-rules.ts");
+}
+
 /** Only one command goes to the network. */
 export function loadSync(): Promise<typeof import("./sync/sync.ts")> {
   return import("./sync/sync.ts");
 }
-export { followLinks } from "./files/resolve-target.ts";
+export { followLinks, isGitInternal, isInside } from "./files/resolve-target.ts";
 export { exists, upward } from "./files/upward.ts";

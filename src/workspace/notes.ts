@@ -13,7 +13,7 @@ export async function readNotes(root: string): Promise<string[]> {
   if (!(await exists(path))) return [];
   const read = await readRegularText(path);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: path });
-  return parseNotes(await loadYaml(), read.text, path).notes;
+  return parseNotes(await loadEditor(), read.text, path).notes;
 }
 
 /** Adds a note at the end. White space runs become blanks, since a note is one line of the block. */
@@ -44,7 +44,7 @@ export async function clearNotes(root: string): Promise<string[]> {
 /** Comments of the file stay: its list is changed, not written anew. */
 async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promise<string[]> {
   const path = notesPath(root);
-  const yaml = await loadYaml();
+  const yaml = await loadEditor();
   let notes: string[] = [];
   await changeFile(path, {
     root,
@@ -63,9 +63,10 @@ async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promi
   return notes;
 }
 
-type Yaml = Awaited<ReturnType<typeof loadYaml>>;
+type Yaml = Awaited<ReturnType<typeof loadEditor>>;
 
-async function loadYaml(): Promise<typeof import("yaml") & typeof import("./yaml/yaml-document.ts")> {
+/** Our reader of YAML with the library's own nodes: the file is edited, not only read. */
+async function loadEditor(): Promise<typeof import("yaml") & typeof import("./yaml/yaml-document.ts")> {
   return { ...(await import("yaml")), ...(await import("./yaml/yaml-document.ts")) };
 }
 

@@ -1,5 +1,6 @@
 /** What a person could do better about the files that a tool loads, in plain sentences. */
 import { basename, dirname, join } from "node:path";
+import { countNoun } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { importedPaths } from "../targets/imports.ts";
 import type { Chain, LoadedFile } from "./audit-chain.ts";
@@ -63,7 +64,7 @@ function sentenceOfRepetition(repetition: Repetition, { counter, show }: AdviceO
   const [a, b] = [show(original.path), show(file.path)];
   if (file.realPath === original.realPath)
     return [`${a} and ${b} are the same file, and both names are loaded.`];
-  const size = `about ${tokens.toLocaleString("en-US")} tokens`;
+  const size = `about ${countNoun(tokens, "token")}`;
   if (injected)
     return [`${a} and ${b} both hold plimsoll's block (${size} twice): inject it into one of them only.`];
   if (identical)
@@ -102,9 +103,8 @@ async function adviseImports(chain: Chain, { reader, name, show }: AdviceOptions
 function sentenceOnDemand(files: readonly LoadedFile[], { name }: AdviceOptions): string[] {
   const waiting = files.filter((file) => file.onDemand);
   if (waiting.length === 0) return [];
-  const tokens = waiting.reduce((sum, file) => sum + file.tokens, 0).toLocaleString("en-US");
-  const count = waiting.length === 1 ? "1 file" : `${waiting.length} files`;
+  const tokens = waiting.reduce((sum, file) => sum + file.tokens, 0);
   return [
-    `${count} with ${tokens} tokens: ${name} loads ${waiting.length === 1 ? "it" : "them"} only when a rule applies.`,
+    `${countNoun(waiting.length, "file")} with ${countNoun(tokens, "token")}: ${name} loads ${waiting.length === 1 ? "it" : "them"} only when a rule applies.`,
   ];
 }

@@ -1,4 +1,5 @@
 /** A tool's limits against what it loads: how much of each is used, and what becomes of the rest. */
+import { formatNumber } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { Adapter, ToolLimit } from "../adapter.ts";
 import { isEnforced, type LimitUse, useOf } from "../fit/limits.ts";
@@ -58,12 +59,12 @@ function sentenceOfFile(
 ): string {
   const size = `${show(file.path)} has ${amount(used, limit)}`;
   const note = limit.note === undefined ? "" : ` (${limit.note})`;
-  if (limit.kind === "warn") return `${size}; ${name} warns above ${figure(limit.value)}${note}.`;
+  if (limit.kind === "warn") return `${size}; ${name} warns above ${formatNumber(limit.value)}${note}.`;
   if (limit.kind === "advice")
-    return `${size}; fewer than ${figure(limit.value)} are advised for ${name}${note}.`;
+    return `${size}; fewer than ${formatNumber(limit.value)} are advised for ${name}${note}.`;
   const line = lineOfLimit(file.text, limit.value, { unit: limit.unit, counter });
-  const lost = `the last ${amount(used - limit.value, limit)}, from line ${figure(line)} on, ${fate(limit, used - limit.value === 1 ? "is" : "are")}`;
-  return `${size}; ${name} takes ${figure(limit.value)}: ${lost}${note}.`;
+  const lost = `the last ${amount(used - limit.value, limit)}, from line ${formatNumber(line)} on, ${fate(limit, used - limit.value === 1 ? "is" : "are")}`;
+  return `${size}; ${name} takes ${formatNumber(limit.value)}: ${lost}${note}.`;
 }
 
 /** The files are read in order until the limit is reached; the one that crosses it is cut there. */
@@ -72,7 +73,7 @@ function reportChain(limit: ToolLimit, files: readonly LoadedFile[], options: Li
   const sizes = files.map((file) => measure(file.text, limit.unit, counter));
   const used = sizes.reduce((sum, size) => sum + size, 0);
   if (used <= limit.value) return { limit, used, exceeded: false, advice: [] };
-  const total = `The files together have ${amount(used, limit)}; ${name} takes ${figure(limit.value)}`;
+  const total = `The files together have ${amount(used, limit)}; ${name} takes ${formatNumber(limit.value)}`;
   if (limit.kind !== "hard") return { limit, used, exceeded: true, advice: [`${total}.`] };
   let room = limit.value;
   const cut = sizes.findIndex((size) => {
@@ -81,7 +82,7 @@ function reportChain(limit: ToolLimit, files: readonly LoadedFile[], options: Li
   });
   const kept = room + sizes[cut]!;
   const line = lineOfLimit(files[cut]!.text, kept, { unit: limit.unit, counter });
-  const place = `${figure(kept)} of its ${amount(sizes[cut]!, limit)}, in line ${figure(line)}`;
+  const place = `${formatNumber(kept)} of its ${amount(sizes[cut]!, limit)}, in line ${formatNumber(line)}`;
   const gone = files.slice(cut + 1).map((file) => show(file.path));
   const rest = gone.length === 0 ? "" : ` and all of ${gone.join(", ")}`;
   const advice = `${total}: ${show(files[cut]!.path)} is cut after ${place}; what follows there${rest} ${fate(limit, gone.length === 0 ? "is" : "are")}.`;
@@ -105,9 +106,5 @@ function lineOfLimit(text: string, size: number, by: { unit: ToolLimit["unit"]; 
 
 function amount(value: number, { unit }: ToolLimit): string {
   const noun = unit === "chars" ? "characters" : unit;
-  return `${figure(value)} ${value === 1 ? noun.slice(0, -1) : noun}`;
-}
-
-function figure(value: number): string {
-  return value.toLocaleString("en-US");
+  return `${formatNumber(value)} ${value === 1 ? noun.slice(0, -1) : noun}`;
 }

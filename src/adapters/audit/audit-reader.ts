@@ -1,8 +1,8 @@
 /** Reads the files that tools load, each once however many tools load it. */
 import { lstat, readdir, realpath, stat } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import type { Counter } from "../../tokens/index.ts";
-import { listFiles, readTextFile } from "../../workspace/index.ts";
+import { isInside, listFiles, readTextFile } from "../../workspace/index.ts";
 
 export interface TextFile {
   readonly path: string;
@@ -35,8 +35,7 @@ export function createFileReader(counter: Counter): FileReader {
   return {
     read,
     expand: (folder, name) => expand(join(folder, name)),
-    isIgnored: async (path, root) =>
-      !relative(root, path).startsWith("..") && !isListed(path, root, await listed(root)),
+    isIgnored: async (path, root) => isInside(path, root) && !isListed(path, root, await listed(root)),
   };
 }
 

@@ -8,6 +8,7 @@ import { loadContent } from "../../workspace/index.ts";
 import type { Adapter } from "../adapter.ts";
 import { adapterFileSchema } from "../adapter-schema.ts";
 import { type AuditedTool, audit } from "./audit.ts";
+import { createFileReader } from "./audit-reader.ts";
 
 let adapters: readonly Adapter[];
 let counter: Counter;
@@ -233,6 +234,15 @@ test("Antigravity does not load what git ignores; other tools do", async () => {
     ".agents/rules/a.md is ignored by git, and Antigravity does not load ignored files.",
   ]);
   expect(pathsOf(find("claude-code"))).toEqual(["CLAUDE.local.md"]);
+});
+
+test("a folder whose name begins with two dots lies where it lies", async () => {
+  write(".gitignore", "..secret/\n");
+  write("..secret/a.md", "x");
+  write("CLAUDE.md", "@~/..own/own.md");
+  write("~/..own/own.md", "x");
+  expect(pathsOf((await look())("claude-code"))).toEqual(["CLAUDE.md", "~/..own/own.md"]);
+  expect(await createFileReader(counter).isIgnored(join(root, "..secret/a.md"), root)).toBe(true);
 });
 
 test("empty files and files that are no text are told", async () => {

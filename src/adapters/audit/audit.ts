@@ -1,6 +1,7 @@
 /** What each AI tool would load in a folder, how much that is, and what could be better. Reads only. */
-import { isAbsolute, relative } from "node:path";
+import { relative } from "node:path";
 import type { Counter } from "../../tokens/index.ts";
+import { isInside } from "../../workspace/index.ts";
 import type { Adapter, ToolLimit } from "../adapter.ts";
 import { adviseChain } from "./audit-advice.ts";
 import { type LoadedFile, loadChain, repositoryRoot } from "./audit-chain.ts";
@@ -114,10 +115,6 @@ function viaOf(file: LoadedFile, show: (path: string) => string): string {
 
 /** Relative to the current folder; a file of the user by its place under HOME. */
 function shownPath(path: string, { cwd, home, root }: { cwd: string; home: string; root: string }): string {
-  const isBelow = (folder: string) => {
-    const below = relative(folder, path);
-    return !below.startsWith("..") && !isAbsolute(below);
-  };
-  if (isBelow(root) || isBelow(cwd)) return relative(cwd, path);
-  return isBelow(home) ? `~/${relative(home, path)}` : path;
+  if (isInside(path, root) || isInside(path, cwd)) return relative(cwd, path);
+  return isInside(path, home) ? `~/${relative(home, path)}` : path;
 }

@@ -34,6 +34,14 @@ test("an unknown key gets a suggestion, or the list of what is allowed", () => {
   ]);
 });
 
+test("a session's budget may be what the ledger takes, and nothing else", () => {
+  expect(problemsOf("session: { per_tool_call: 512, history_max: 0, warning_threshold: 0 }")).toEqual([]);
+  expect(problemsOf("session: { per_tool_call: 100, tools: { vcs_diff: 511 } }")).toEqual([
+    '1: "session.per_tool_call" must be at least 512, not 100',
+    '1: "session.tools.vcs_diff" must be at least 512, not 511',
+  ]);
+});
+
 test("a wrong value says what is allowed and what was there", () => {
   expect(problemsOf("on_overflow: dorp")).toEqual([
     '1: "on_overflow" must be one of drop, thin, not "dorp". Did you mean "drop"?',
@@ -105,8 +113,8 @@ test("a name that would be lost is refused, at any depth", () => {
     '3: "session.tools.__proto__" cannot be used as a name',
   ]);
   expect(problemsOf("__proto__: 5\n")).toEqual(['1: "__proto__" cannot be used as a name']);
-  expect(parseConfigFile("session: { tools: { constructor: 5 } }").values.session?.tools).toEqual({
-    constructor: 5,
+  expect(parseConfigFile("session: { tools: { constructor: 600 } }").values.session?.tools).toEqual({
+    constructor: 600,
   });
 });
 

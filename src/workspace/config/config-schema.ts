@@ -1,12 +1,15 @@
 /** What a configuration file may say. Loads zod, so only a file that exists, or the schema's own script, imports this. */
 import { z } from "zod";
+import { leastAllocation } from "../../budget/index.ts";
+import { policyNames } from "../../history/index.ts";
 import { verbosities } from "../../text/index.ts";
 import { counterNames } from "../../tokens/index.ts";
-import { type ConfigPart, defaultConfig, onOverflows, policies } from "./config.ts";
+import { type ConfigPart, defaultConfig, onOverflows } from "./config.ts";
 
 const { context, session, history } = defaultConfig;
 const text = z.string().min(1);
-const tokens = z.int().min(1);
+/** What a page cannot be smaller than. */
+const pageTokens = z.int().min(leastAllocation);
 const share = z.number().min(0).max(1);
 
 const contextSchema = z.strictObject({
@@ -26,15 +29,19 @@ const contextSchema = z.strictObject({
 });
 
 const sessionSchema = z.strictObject({
-  total: key(tokens, "Tokens of one session.", session.total),
-  per_tool_call: key(tokens, "Most tokens of one tool result.", session.per_tool_call),
-  history_max: key(tokens, "Most tokens of the work log.", session.history_max),
-  warning_threshold: key(tokens, "Warn when fewer tokens than this remain.", session.warning_threshold),
-  tools: key(z.record(text, tokens), "Tool name to most tokens of its result.", session.tools),
+  total: key(z.int().min(1), "Tokens of one session.", session.total),
+  per_tool_call: key(pageTokens, "Most tokens of one tool result.", session.per_tool_call),
+  history_max: key(z.int().min(0), "Most tokens of the work log.", session.history_max),
+  warning_threshold: key(
+    z.int().min(0),
+    "Warn when fewer tokens than this remain.",
+    session.warning_threshold,
+  ),
+  tools: key(z.record(text, pageTokens), "Tool name to most tokens of its result.", session.tools),
 });
 
 const historySchema = z.strictObject({
-  policy: key(z.enum(policies), "How a history is trimmed.", history.policy),
+  policy: key(z.enum([...policyNames, "none"]), "How a history is trimmed.", history.policy),
   threshold: key(
     z.number().gt(0).max(1),
     "Share of the window at which the rfc policies trim.",

@@ -1,3 +1,4 @@
+import type { PolicyName } from "../../history/index.ts";
 import type { Verbosity } from "../../text/index.ts";
 
 /** The configuration: `.plimsoll/config.yaml` of the project over the user's over these defaults, key by key. */
@@ -22,7 +23,7 @@ export interface Config {
     readonly tools: Readonly<Record<string, number>>;
   };
   readonly history: {
-    readonly policy: Policy;
+    readonly policy: PolicyName | "none";
     readonly threshold: number;
     readonly keep: number;
     readonly reserve: number;
@@ -41,8 +42,6 @@ type Part<Value> = Value extends readonly unknown[] | undefined
 
 export const onOverflows = ["drop", "thin"] as const;
 export type OnOverflow = (typeof onOverflows)[number];
-export const policies = ["economic", "gentle", "frugal", "rfc", "rfc-headroom", "none"] as const;
-export type Policy = (typeof policies)[number];
 
 /** Keys without a default are spelled out: they are part of what can be set and shown. */
 export const defaultConfig: Config = {

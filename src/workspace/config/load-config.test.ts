@@ -85,7 +85,7 @@ test("names with dots in them keep their sources apart", async () => {
   write("home/.config/plimsoll/config.yaml", 'prices: { gpt-4: { "1.input": 1 } }\n');
   write(
     "project/.plimsoll/config.yaml",
-    "prices: { gpt-4.1: { input: 2 } }\nsession: { tools: { 'a\"b': 3 } }\n",
+    "prices: { gpt-4.1: { input: 2 } }\nsession: { tools: { 'a\"b': 600 } }\n",
   );
   const { sources } = await load();
   expect(sources).toMatchObject({
@@ -119,6 +119,12 @@ test("XDG_CONFIG_HOME moves the user's file, which is then shown in full when it
   expect(sources.title).toBe(`user ${join(root, "xdg/plimsoll/config.yaml")}:1`);
 });
 
+test("a folder below HOME whose name begins with two dots is below HOME", async () => {
+  write("home/..xdg/plimsoll/config.yaml", "title: Xdg\n");
+  const { sources } = await load("project", { XDG_CONFIG_HOME: join(root, "home/..xdg") });
+  expect(sources.title).toBe("user ~/..xdg/plimsoll/config.yaml:1");
+});
+
 test("the problems of both files come in one error that stands at the first", async () => {
   write("home/.config/plimsoll/config.yaml", "\nconter: auto\n");
   write("project/.plimsoll/config.yaml", "title: 3\nhistory: { keep: -1 }\n");
@@ -132,6 +138,24 @@ test("the problems of both files come in one error that stands at the first", as
       '.plimsoll/config.yaml:2: "history.keep" must be at least 0, not -1',
     ].join("\n"),
   });
+});
+
+test("shares that are all 0 are refused at the last file that sets one, and only when both are read", async () => {
+  write(
+    "home/.config/plimsoll/config.yaml",
+    "context: { shares: { project: 0, fabric: 0, prior_work: 0 } }\n",
+  );
+  await expect(load()).rejects.toMatchObject({ file: "~/.config/plimsoll/config.yaml", line: 1 });
+  write("project/.plimsoll/config.yaml", "context:\n  max_tokens: 9\n  shares:\n    fabric: 0\n");
+  await expect(load()).rejects.toMatchObject({
+    code: "invalid_config",
+    message: '"context.shares" must not all be 0',
+    hint: expect.stringContaining("context.max_tokens: 0"),
+    file: ".plimsoll/config.yaml",
+    line: 3,
+  });
+  write("project/.plimsoll/config.yaml", "context: { shares: { fabric: 1 } }\n");
+  expect((await load()).values.context.shares).toEqual({ project: 0, fabric: 1, prior_work: 0 });
 });
 
 test("a configuration file that cannot be read is an error, not an absence", async () => {

@@ -1,7 +1,8 @@
-import { isAbsolute, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { configDirectory, type Environment, homeDirectory } from "../directories.ts";
 import { readRegularText } from "../files/read-regular-file.ts";
+import { isInside } from "../files/resolve-target.ts";
 import { exists, upward } from "../files/upward.ts";
 import { type Config, defaultConfig } from "./config.ts";
 import type { ConfigFile, ConfigProblem } from "./config-file.ts";
@@ -27,7 +28,9 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
   for (const { label, file, values, lineOf } of layers) {
     mergeInto(merged, values, (path) => `${label} ${file}:${lineOf(path)}`);
   }
-  return { values: merged.values as unknown as Config, sources: merged.sources };
+  const values = merged.values as unknown as Config;
+  refuseZeroShares(values, layers);
+  return { values, sources: merged.sources };
 }
 
 /** The path of a value as one text. A name with a dot in it, as models have, is quoted: two paths never give the same key. */
@@ -65,8 +68,7 @@ async function findProjectFile(cwd: string, home: string): Promise<string | unde
 }
 
 function fromHome(home: string, path: string): string {
-  const below = relative(home, path);
-  return below.startsWith("..") || isAbsolute(below) ? path : join("~", below);
+  return isInside(path, home) ? join("~", relative(home, path)) : path;
 }
 
 async function readLayer(place: Place): Promise<Layer> {
@@ -85,6 +87,17 @@ function refuseProblems(layers: readonly Layer[]): void {
     "\n",
   );
   throw new ContextError("invalid_config", message, { file: first.file, line: first.line });
+}
+
+/** Only of the two files together: what one of them says of a share, the other may change. */
+function refuseZeroShares({ context }: Config, layers: readonly Layer[]): void {
+  if (Object.values(context.shares).some((share) => share > 0)) return;
+  const last = layers.findLast(({ values }) => Object.keys(values.context?.shares ?? {}).length > 0);
+  throw new ContextError("invalid_config", '"context.shares" must not all be 0', {
+    hint: 'Give at least one layer a share, or leave them out and set "context.max_tokens: 0" to compose nothing.',
+    file: last?.file,
+    line: last?.lineOf(["context", "shares"]),
+  });
 }
 
 interface Merged {

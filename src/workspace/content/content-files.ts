@@ -2,7 +2,7 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { z } from "zod";
-import { decodeText, reasonOf } from "../files/read-text.ts";
+import { decodeText, systemReason } from "../files/read-text.ts";
 import { isInside } from "../files/resolve-target.ts";
 import { parseYamlDocument, type YamlDocument } from "../yaml/yaml-document.ts";
 import type { ContentProblem, Severity } from "./content-problem.ts";
@@ -27,7 +27,7 @@ export function listContent(scope: ContentScope, directory: string): Dirent[] {
     return entries.filter(({ name }) => !name.startsWith(".")).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    report(scope, { file: directory, rule: "unreadable", message: reasonOf(error) });
+    report(scope, { file: directory, rule: "unreadable", message: systemReason(error) });
     return [];
   }
 }
@@ -56,7 +56,7 @@ export function statContent(scope: ContentScope, path: string): Stats | undefine
     }
     return statSync(path);
   } catch (error) {
-    return report(scope, { file: path, rule: "unreadable", message: reasonOf(error) });
+    return report(scope, { file: path, rule: "unreadable", message: systemReason(error) });
   }
 }
 
@@ -67,7 +67,7 @@ function decodeContent(scope: ContentScope, file: string): string | undefined {
     const line = Number(/in line (\d+)/.exec(read.reason)?.[1] ?? 1);
     return report(scope, { file, line, rule: "not-text", message: read.reason });
   } catch (error) {
-    return report(scope, { file, rule: "unreadable", message: reasonOf(error) });
+    return report(scope, { file, rule: "unreadable", message: systemReason(error) });
   }
 }
 

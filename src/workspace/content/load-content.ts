@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
 import type { Layer, PackLayer, Profile } from "../../packs/index.ts";
-import { reasonOf } from "../files/read-text.ts";
+import { systemReason } from "../files/read-text.ts";
 import type { ContentLayer } from "./content-layer.ts";
 import type { ContentProblem, Severity } from "./content-problem.ts";
 
@@ -84,7 +84,7 @@ function lookAt(path: string): string {
     return stats.isDirectory() ? "directory" : "is no directory";
   } catch (error) {
     // Below a file there is nothing.
-    return (error as NodeJS.ErrnoException).code === "ENOTDIR" ? "nothing" : reasonOf(error);
+    return (error as NodeJS.ErrnoException).code === "ENOTDIR" ? "nothing" : systemReason(error);
   }
 }
 

@@ -242,7 +242,11 @@ describe("refusals", () => {
         chmodSync(at("f"), 0o444);
       },
     ],
-    ["a file where a directory should be", "is a file, not a directory", () => writeFileSync(at("d"), "x")],
+    [
+      "a file where a directory should be",
+      "a part of its path is not a directory",
+      () => writeFileSync(at("d"), "x"),
+    ],
   ])("%s is refused with the reason", async (name, reason, prepare) => {
     prepare();
     const path = name.includes("should be") ? "d/f" : "f";

@@ -7,14 +7,15 @@ import { exists, upward } from "./upward.ts";
 
 export interface IgnoreRules {
   ignores(path: string, kind: "file" | "directory"): boolean;
-  /** The rules that hold inside a directory; the same object when it adds none. */
-  enter(directory: string): Promise<IgnoreRules>;
+  /** The rules that hold inside a directory; the same object when it adds none. `file` is its `.gitignore`, where the disk knows the
+   *  directory by other bytes than those of its name. */
+  enter(directory: string, file?: string | Buffer): Promise<IgnoreRules>;
 }
 
-/** The rules that hold inside `directory`, those of the repository around it included. A directory that these rules
- *  leave out was named on purpose, so only the rules from itself downward count. */
-export async function openIgnoreRules(directory: string): Promise<IgnoreRules> {
-  const root = await repositoryAround(directory);
+/** The rules that hold inside `directory`, those of the repository around it included; without one, those from `top` down. A
+ *  directory that these rules leave out was named on purpose, so only the rules from itself downward count. */
+export async function openIgnoreRules(directory: string, top: string = directory): Promise<IgnoreRules> {
+  const root = (await repositoryAround(directory)) ?? top;
   let rules = await rulesFrom(root, await excludesOf(root)).enter(root);
   for (const each of directoriesBetween(root, directory)) {
     if (rules.ignores(each, "directory")) return rulesFrom(directory, emptyRules()).enter(directory);
@@ -23,9 +24,9 @@ export async function openIgnoreRules(directory: string): Promise<IgnoreRules> {
   return rules;
 }
 
-async function repositoryAround(directory: string): Promise<string> {
+async function repositoryAround(directory: string): Promise<string | undefined> {
   for (const current of upward(directory)) if (await exists(join(current, ".git"))) return current;
-  return directory;
+  return undefined;
 }
 
 function emptyRules(): Ignore {
@@ -51,7 +52,7 @@ const maxRulesBytes = 100 * 1024 * 1024;
 
 /** A pipe would be waited for, and a device never ends. Inside the tree git follows no link to its rules either. */
 async function readOptional(
-  path: string,
+  path: string | Buffer,
   look: typeof stat | typeof lstat = stat,
 ): Promise<string | undefined> {
   try {
@@ -72,8 +73,8 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
   const rules: IgnoreRules = {
     ignores: (path, kind) =>
       basename(path) === ".git" || matcher.ignores(fromRoot(root, path) + (kind === "directory" ? "/" : "")),
-    enter: async (directory) => {
-      const text = await readOptional(join(directory, ".gitignore"), lstat);
+    enter: async (directory, file = join(directory, ".gitignore")) => {
+      const text = await readOptional(file, lstat);
       if (text === undefined) return rules;
       const lines = linesOf(text);
       const place = fromRoot(root, directory);
@@ -94,7 +95,9 @@ function linesOf(text: string): string[] {
 }
 
 function fromRoot(root: string, path: string): string {
-  return onOneLine(relative(root, path).split(sep).join("/"));
+  // Asked for every entry of a tree: nearly always the start of the path is the root's, and looking is quicker than `relative`.
+  const way = path.startsWith(root + sep) ? path.slice(root.length + 1) : relative(root, path);
+  return onOneLine(sep === "/" ? way : way.replaceAll(sep, "/"));
 }
 
 /** The matcher's `**` ends at a line break, git's does not: in patterns and paths alike another character stands for it. */

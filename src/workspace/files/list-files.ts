@@ -3,7 +3,7 @@ import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { IgnoreRules } from "./ignore-rules.ts";
-import { reasonOf, type Unread } from "./read-text.ts";
+import { systemReason, type Unread } from "./read-text.ts";
 
 export interface FileList {
   files: string[];
@@ -29,7 +29,7 @@ async function readEntries(directory: string, list: FileList): Promise<Dirent[]>
   try {
     return await readdir(directory, { withFileTypes: true });
   } catch (error) {
-    list.skipped.push({ path: directory, reason: reasonOf(error), kind: "failed" });
+    list.skipped.push({ path: directory, reason: systemReason(error), kind: "failed" });
     return [];
   }
 }

@@ -12,6 +12,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ContextError } from "../../errors.ts";
 import { withLock } from "./lock.ts";
 
 let base: string;
@@ -74,6 +75,15 @@ test("a holder that does not end is named when the time is over", async () => {
   } finally {
     holder.kill("SIGKILL");
   }
+});
+
+test("what is thrown where somebody holds it can be the caller's own", async () => {
+  const heldError = (holder: string) => new ContextError("refused_target", `${holder} has it`);
+  const second = () => withLock("/a/b", { env: env(), waitMs: 0, heldError }, async () => {});
+  await expect(lock(second)).rejects.toMatchObject({
+    code: "refused_target",
+    message: `process ${process.pid} has it`,
+  });
 });
 
 test("the lock of a dead process is taken over at once, by many and only once", async () => {

@@ -9,12 +9,14 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
-import { isAlive, ownIdentity } from "./process-identity.ts";
+import { isAlive, ownIdentity } from "../processes/process-identity.ts";
 
 export interface LockOptions {
   readonly env: Environment;
   /** How long to wait for another writer; 10 seconds unless given. */
   readonly waitMs?: number | undefined;
+  /** What is thrown where the time is over; `holder` is named as in `process 26076 on elsewhere`. */
+  heldError?(holder: string): ContextError;
 }
 
 /** Runs `action` while nobody else holds the lock of `name`. Waits for another writer, but not for ever. */
@@ -23,10 +25,11 @@ export async function withLock<T>(name: string, options: LockOptions, action: ()
   const file = join(directory, `${createHash("sha256").update(name).digest("hex").slice(0, 32)}.lock`);
   const claim = newClaim();
   const deadline = performance.now() + (options.waitMs ?? 10_000);
+  const attempt = { claim, deadline, heldError: options.heldError ?? isWriting };
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    await acquire(file, { claim, deadline });
-    await sweep(file, { claim, deadline });
+    await acquire(file, attempt);
+    await sweep(file, attempt);
   } catch (error) {
     throw lockError(error, directory);
   }
@@ -40,6 +43,13 @@ export async function withLock<T>(name: string, options: LockOptions, action: ()
 interface Attempt {
   readonly claim: string;
   readonly deadline: number;
+  heldError(holder: string): ContextError;
+}
+
+function isWriting(holder: string): ContextError {
+  return new ContextError("write_failed", `${holder} is writing it and does not come to an end`, {
+    hint: "Run the command again when it has ended.",
+  });
 }
 
 /** Process, its start, a word that no other claim has, and the machine. */
@@ -57,7 +67,7 @@ async function acquire(file: string, attempt: Attempt): Promise<void> {
       const holder = await readHolder(file);
       if (holder === undefined) continue;
       if (holder.isDead) await clear(file, holder, attempt);
-      else if (performance.now() >= deadline) throw heldError(holder);
+      else if (performance.now() >= deadline) throw attempt.heldError(nameOf(holder));
       else await sleep(pauseMs * (0.5 + Math.random()));
     }
   } finally {
@@ -135,15 +145,8 @@ async function removeLeftover(path: string, attempt: Attempt): Promise<void> {
   if (pid !== undefined && !isAlive({ pid: Number(pid) })) await rm(path, { force: true });
 }
 
-function heldError({ pid, host }: Holder): ContextError {
-  const where = host === hostname() ? "" : ` on ${host}`;
-  return new ContextError(
-    "write_failed",
-    `process ${pid}${where} is writing it and does not come to an end`,
-    {
-      hint: "Run the command again when it has ended.",
-    },
-  );
+function nameOf({ pid, host }: Holder): string {
+  return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
 }
 
 function lockError(error: unknown, directory: string): unknown {

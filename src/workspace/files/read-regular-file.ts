@@ -1,7 +1,7 @@
 /** Reads files that a program finds by their name: a pipe in such a place would wait for a writer for ever. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { decodeText, reasonOf, type TextRead, type Unread } from "./read-text.ts";
+import { decodeText, systemReason, type TextRead, type Unread } from "./read-text.ts";
 
 /** What people write by hand stays far below. */
 const maxRegularBytes = 5 * 1024 * 1024;
@@ -23,7 +23,7 @@ export async function readRegularFile(
     }
     return await handle.readFile();
   } catch (error) {
-    return { reason: reasonOf(error), kind: "failed" };
+    return { reason: systemReason(error), kind: "failed" };
   } finally {
     await handle?.close();
   }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
-import { decodeText, maxTextBytes, readTextFile, readTextStream, reasonOf } from "./read-text.ts";
+import { decodeText, maxTextBytes, readTextFile, readTextStream, systemReason } from "./read-text.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "plimsoll-read-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -101,7 +101,7 @@ test("a stream is joined across a character cut in two, and given up above the c
 });
 
 test("an error that is not about files is not swallowed", () => {
-  expect(() => reasonOf(new TypeError("bug"))).toThrow("bug");
-  expect(reasonOf(Object.assign(new Error("x"), { code: "EACCES" }))).toBe("no permission to read it");
-  expect(reasonOf(Object.assign(new Error("x"), { code: "EWEIRD" }))).toBe("cannot be read (EWEIRD)");
+  expect(() => systemReason(new TypeError("bug"))).toThrow("bug");
+  expect(systemReason(Object.assign(new Error("x"), { code: "EACCES" }))).toBe("no permission to read it");
+  expect(systemReason(Object.assign(new Error("x"), { code: "EWEIRD" }))).toBe("cannot be read (EWEIRD)");
 });

@@ -39,7 +39,7 @@ export async function readTextFile(path: string, limit: TextLimit = defaultLimit
     if (stats.size > limit.maxBytes) return await refuseLarge(handle, stats.size, limit);
     return decodeText(await handle.readFile());
   } catch (error) {
-    return { reason: misread(path, error) ?? reasonOf(error), kind: "failed" };
+    return { reason: misread(path, error) ?? systemReason(error), kind: "failed" };
   } finally {
     await handle?.close();
   }
@@ -59,7 +59,7 @@ export async function readTextStream(
       if (size > limit.maxBytes) return tooLarge(`more than ${megabytes(limit.maxBytes)}`, limit);
     }
   } catch (error) {
-    return { reason: reasonOf(error), kind: "failed" };
+    return { reason: systemReason(error), kind: "failed" };
   }
   return decodeText(Buffer.concat(chunks));
 }
@@ -73,11 +73,12 @@ export function decodeText(bytes: Buffer): TextRead {
   return { reason: `invalid UTF-8 in line ${lineOfInvalidUtf8(bytes)}: convert it first`, kind: "failed" };
 }
 
-/** What went wrong, without the path: callers put that in front. */
-export function reasonOf(error: unknown): string {
+/** What went wrong, without the path: callers put that in front. `own` says by code what is to be said otherwise. What is no error of
+ *  the system is a bug, and thrown on. */
+export function systemReason(error: unknown, own: Readonly<Record<string, string>> = {}): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
   if (code === undefined) throw error;
-  return reasons[code] ?? `cannot be read (${code})`;
+  return own[code] ?? reasons[code] ?? `cannot be read (${code})`;
 }
 
 /** A listing shows a name that is not UTF-8 with U+FFFD in it, and no file has that name. */

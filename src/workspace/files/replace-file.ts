@@ -1,7 +1,7 @@
 /** Writing that shows the old file or the new one at every moment, and never a part: temporary file, fsync, rename. */
 import { lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isAlive } from "./process-identity.ts";
+import { isAlive } from "../processes/process-identity.ts";
 
 /** What tells one state of a file from another without reading it again; `undefined` for a file that is not there. */
 export type FileState =

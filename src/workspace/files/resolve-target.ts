@@ -2,6 +2,7 @@
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ContextError } from "../../errors.ts";
+import { systemReason } from "./read-text.ts";
 
 /** The real path of a file that need not exist yet. Refused: a path that leaves `root`, by its name or through a link. */
 export async function resolveTarget(path: string, root: string): Promise<string> {
@@ -10,7 +11,7 @@ export async function resolveTarget(path: string, root: string): Promise<string>
   const real = await followLinks(named).catch((error: unknown) => {
     throw unreachable(path, error);
   });
-  if (relative(realRoot, real).split(sep).includes(".git")) {
+  if (isGitInternal(relative(realRoot, real))) {
     throw new ContextError("refused_target", "lies in .git, which belongs to git", { file: path });
   }
   if (isInside(real, realRoot)) return real;
@@ -33,20 +34,18 @@ export async function followLinks(path: string): Promise<string> {
   return isLink ? followLinks(resolve(directory, await readlink(path))) : join(directory, basename(path));
 }
 
+/** By their names alone; a directory lies inside itself. A name may begin with two dots. */
 export function isInside(path: string, directory: string): boolean {
   const way = relative(directory, path);
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ELOOP: "its symbolic links lead in a circle",
-  ENOTDIR: "a part of its path is a file, not a directory",
-  EACCES: "no permission to reach it",
-};
+/** Also in the spellings that other file systems take for it: `.GIT`, `git~1`, `.git.`, `.git::$INDEX_ALLOCATION`. */
+export function isGitInternal(path: string): boolean {
+  return path.split(/[/\\]/).some((name) => /^(\.git|git~\d)[. ]*(:.*)?$/i.test(name));
+}
 
-function unreachable(path: string, error: unknown): unknown {
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === undefined) return error;
-  const reason = reasons[code] ?? `cannot be reached (${code})`;
+function unreachable(path: string, error: unknown): ContextError {
+  const reason = systemReason(error, { EACCES: "no permission to reach it" });
   return new ContextError("refused_target", reason, { file: path, cause: error });
 }

@@ -3,8 +3,8 @@
 import type { ProjectScan } from "../../compose/index.ts";
 import type { Environment } from "../directories.ts";
 import { openDirectory } from "../files/open-directory.ts";
-import { describeProject } from "../project-facts.ts";
 import { listProject } from "./list-project.ts";
+import { describeProject } from "./project-facts.ts";
 import { readConventions } from "./read-conventions.ts";
 
 export interface ScanOptions {

@@ -7,8 +7,8 @@ import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
-import { isAlive } from "../files/process-identity.ts";
 import { removeStaleTemporaries, replaceFile, stateOf } from "../files/replace-file.ts";
+import { isAlive } from "../processes/process-identity.ts";
 import { type Company, type CompanyPlace, readCompanySource, shownSource } from "./company-source.ts";
 
 export interface CompanySync {

@@ -1,9 +1,8 @@
 /** The files of one revision of a git repository, without the repository. */
-import { spawn } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Environment } from "../directories.ts";
-import { gitReason } from "../processes/read-git.ts";
+import { type GitUse, gitReason, startGit } from "../processes/read-git.ts";
 import { gitProtocols, shownSource } from "./company-source.ts";
 
 export interface TreeRequest {
@@ -56,55 +55,41 @@ async function fetchRevision(
 /** A large repository over a slow line; longer means that nothing comes. */
 const mostSeconds = 300;
 
-/** What the repository or this machine could make git run is switched off. */
-const safeSettings = [
-  "core.hooksPath=/dev/null",
-  "core.fsmonitor=false",
-  "core.autocrlf=false",
-  "advice.detachedHead=false",
-  "protocol.ext.allow=never",
-].flatMap((setting) => ["-c", setting]);
-
-function runGit(
+async function runGit(
   args: readonly string[],
   { directory, env }: { directory: string; env: Environment },
 ): Promise<GitResult> {
-  const child = spawn("git", [...safeSettings, ...args], {
-    cwd: directory,
-    env: gitEnvironment(env),
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: mostSeconds * 1000,
-  });
-  const written = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) {
-    child[name].setEncoding("utf8").on("data", (text: string) => {
-      written[name] = (written[name] + text).slice(-20_000);
-    });
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, mostSeconds * 1000);
+  // It has a group of its own, which an interrupt at the terminal does not reach.
+  process.once("exit", stop);
+  try {
+    const git = await startGit({ root: directory, env, signal: controller.signal }, args, fetching);
+    if (git === undefined) return { ok: false, reason: "git is not installed, or not on PATH" };
+    const output = await readText(git.output);
+    const { code, stderr } = await git.end;
+    if (code === 0) return { ok: true, output };
+    const isLate = controller.signal.aborted;
+    return { ok: false, reason: isLate ? `git took longer than ${mostSeconds} s` : gitReason(stderr) };
+  } finally {
+    clearTimeout(timer);
+    process.off("exit", stop);
   }
-  return new Promise((resolve) => {
-    child.on("error", ({ message }) => resolve({ ok: false, reason: `git cannot be run: ${message}` }));
-    child.on("close", (code, signal) => {
-      if (code === 0) resolve({ ok: true, output: written.stdout });
-      else
-        resolve({
-          ok: false,
-          reason: signal === null ? gitReason(written.stderr) : `git took longer than ${mostSeconds} s`,
-        });
-    });
-  });
 }
 
-const localVariables =
-  "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE_OBJECT_DIRECTORIES COMMON_DIR NAMESPACE PREFIX";
-const localNames: readonly string[] = localVariables.split(" ").map((name) => `GIT_${name}`);
-
-/** Inside a hook git sets GIT_DIR and more, which would lead it to the repository at hand. It never asks for a password. */
-function gitEnvironment(env: Environment): NodeJS.ProcessEnv {
-  return {
-    ...Object.fromEntries(Object.entries(env).filter(([name]) => !localNames.includes(name))),
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_ALLOW_PROTOCOL: gitProtocols.join(":"),
-    GIT_LFS_SKIP_SMUDGE: "1",
-    LC_ALL: "C",
-  };
+async function readText(output: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of output) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
 }
+
+const localNames =
+  "DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX";
+
+const fetching: GitUse = {
+  settings: ["core.autocrlf=false", "advice.detachedHead=false", "protocol.ext.allow=never"],
+  variables: { GIT_ALLOW_PROTOCOL: gitProtocols.join(":"), GIT_LFS_SKIP_SMUDGE: "1" },
+  // Inside a hook git sets these, which would lead it to the repository at hand. How to reach a server is the user's own choice.
+  keptNames: new RegExp(`^GIT_(?!(${localNames})$)`),
+};

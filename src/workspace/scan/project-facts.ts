@@ -1,8 +1,8 @@
 /** What a project says about itself: its name, languages, package managers and test commands, by the files in its root. */
 import { readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { readRegularFile } from "./files/read-regular-file.ts";
-import { isInside } from "./files/resolve-target.ts";
+import { readRegularFile } from "../files/read-regular-file.ts";
+import { isInside } from "../files/resolve-target.ts";
 import { detectors, type Stack } from "./project-stacks.ts";
 
 export interface ProjectFact {
