@@ -32,10 +32,10 @@ export interface Ledger {
   releaseResults(ids: Iterable<string>): void;
   /** What `allocate` gives once `makeRoom` was called. */
   expected(toolName: string): number;
-  /** Where nobody announces turns: frees the oldest results until the tool's share fits. Gives their ids. */
-  makeRoom(toolName: string): readonly string[];
-  /** All results so far are of earlier turns: frees them and gives their ids. */
-  beginTurn(): readonly string[];
+  /** Where nobody announces turns: frees the oldest results until the tool's share fits. */
+  makeRoom(toolName: string): void;
+  /** All results so far are of earlier turns: frees them. */
+  beginTurn(): void;
   isCurrent(id: string): boolean;
   /** All that was ever delivered by tools. */
   delivered(): number;
@@ -96,12 +96,11 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
     addResult,
     releaseResults: (ids) => results.release(ids),
     makeRoom(tool) {
-      if (turnsAnnounced) return [];
-      return results.releaseOldest(() => left() >= shareOf(tool));
+      if (!turnsAnnounced) results.releaseOldest(() => left() >= shareOf(tool));
     },
     beginTurn() {
       turnsAnnounced = true;
-      return results.releaseOldest(() => false);
+      results.releaseOldest(() => false);
     },
     isCurrent: (id) => results.has(id),
     delivered: () => delivered,

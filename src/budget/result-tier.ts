@@ -7,7 +7,7 @@ export interface ResultTier {
   set(id: string, tokens: number): number;
   reserve(id: string, tokens: number): void;
   release(ids: Iterable<string>): void;
-  releaseOldest(isEnough: () => boolean): string[];
+  releaseOldest(isEnough: () => boolean): void;
   list(): ResultTokens;
 }
 
@@ -52,13 +52,10 @@ export function createResultTier(initial: ResultTokens): ResultTier {
       for (const id of ids) remove(id);
     },
     releaseOldest(isEnough) {
-      const released: string[] = [];
       for (const id of current.keys()) {
-        if (isEnough()) break;
+        if (isEnough()) return;
         remove(id);
-        if (id !== "") released.push(id);
       }
-      return released;
     },
     list: () => [...current],
   };

@@ -11,9 +11,13 @@ export interface ErrorEnvelope {
   readonly error: { readonly code: string; readonly message: string; readonly hint?: string };
 }
 
-/** The result's own fields, then the items under their name, then these. */
-export interface PageData {
+/** The result's own fields, then the items under their name, then the frame. */
+export interface PageData extends PageFrame {
   readonly [field: string]: unknown;
+}
+
+/** What a page tells of itself. */
+export interface PageFrame {
   readonly total?: number;
   readonly returned: number;
   readonly offset: number;
@@ -26,6 +30,21 @@ export interface PageData {
   readonly budget_note?: string;
   readonly warnings?: readonly string[];
 }
+
+const frame: Readonly<Record<keyof PageFrame, true>> = {
+  total: true,
+  returned: true,
+  offset: true,
+  truncated: true,
+  cut: true,
+  left_out: true,
+  continuation_token: true,
+  budget_note: true,
+  warnings: true,
+};
+
+/** Names that are taken: a field of the result or its items under one of them would hide the frame. */
+export const frameNames: ReadonlySet<string> = new Set(Object.keys(frame));
 
 /** A part of a text that is larger than a page. The parts of one text, joined in order, are the text. */
 export interface Cut {

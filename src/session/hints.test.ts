@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createLedger, type Ledger } from "../budget/index.ts";
-import type { BudgetedTool } from "./budgeted-tool.ts";
 import { createHints, type HintMode, type Hints } from "./hints.ts";
 import { answeringTool, dataOf, listTool, openSession } from "./sample-tool.contract.ts";
+import type { BudgetedTool } from "./tool/budgeted-tool.ts";
 
 const maxFiles = { type: "integer", description: "Limit files returned", default: 500 };
 const files = answeringTool("project_files", async () => ({ code: "unused", message: "unused" }), {

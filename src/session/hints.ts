@@ -1,7 +1,7 @@
 /** Tells the model how much the next call may bring, so that it can ask for that. */
 import type { Ledger } from "../budget/index.ts";
-import type { BudgetedTool, JsonSchema } from "./budgeted-tool.ts";
 import type { Measured } from "./state/session-record.ts";
+import type { BudgetedTool, JsonSchema } from "./tool/budgeted-tool.ts";
 
 /** `schema`: in the tools' definitions, which breaks the provider's prompt cache. `note`: in each result. */
 export type HintMode = "schema" | "note" | "off";

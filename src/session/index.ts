@@ -1,23 +1,25 @@
-export type {
-  BudgetedTool,
-  JsonProperty,
-  JsonSchema,
-  ToolArguments,
-  ToolCall,
-  ToolFailure,
-  ToolResult,
-} from "./budgeted-tool.ts";
 export type { CompressInput, Compressor } from "./compress/compressor.ts";
-export type { Cut, Delivered, Envelope, ErrorEnvelope, PageData, SuccessEnvelope } from "./envelope.ts";
+export {
+  type Cut,
+  type Delivered,
+  type Envelope,
+  type ErrorEnvelope,
+  frameNames,
+  type PageData,
+  type PageFrame,
+  type SuccessEnvelope,
+} from "./envelope.ts";
 export type { HintMode, ToolSchema } from "./hints.ts";
 export type { PageLimit } from "./results.ts";
 export {
-  type BudgetOption,
   type CallOptions,
   createSession,
   type GivenCall,
+  type PageOption,
+  type RecallOptions,
   type Session,
 } from "./session.ts";
+export type { ContinuationForm, SessionOptions } from "./session-options.ts";
 export {
   listSessions,
   readSession,
@@ -26,7 +28,24 @@ export {
   type SessionStatus,
   viewReport,
 } from "./session-report.ts";
-export { shorten } from "./shorten.ts";
-export type { SessionOptions, TokenForm } from "./state/live-session.ts";
+export {
+  type BudgetedTool,
+  isFailure,
+  type JsonProperty,
+  type JsonSchema,
+  type ToolArguments,
+  type ToolCall,
+  type ToolFailure,
+  type ToolResult,
+} from "./tool/budgeted-tool.ts";
+export {
+  budgetParameter,
+  inputSchemaOf,
+  type ParameterValues,
+  type ReadArguments,
+  readArguments,
+  type ToolParameter,
+  type ToolParameters,
+} from "./tool/read-arguments.ts";
 export { type LogEntry, renderEntry } from "./work-log/log-entry.ts";
 export { type WorkLogView, type WorkLogViewName, workLogViews } from "./work-log/views.ts";

@@ -1,10 +1,10 @@
 import { leastAllocation } from "../budget/index.ts";
-import type { BudgetedTool } from "./budgeted-tool.ts";
 import type { Cut } from "./envelope.ts";
 import type { HintedTool, Hints } from "./hints.ts";
 import { parseToken } from "./pages/continuation.ts";
 import type { NoteFacts } from "./pages/page-source.ts";
 import type { Measured } from "./state/session-record.ts";
+import type { BudgetedTool } from "./tool/budgeted-tool.ts";
 
 export interface NoteOptions {
   readonly hints: Hints;
@@ -12,20 +12,20 @@ export interface NoteOptions {
   readonly origin: string;
   readonly tool: BudgetedTool | undefined;
   /** The page was asked for by the tool's own call, not by a token. */
-  readonly isOwnCall: boolean;
-  /** Tokens that the caller wanted at most. */
-  readonly budget: number | undefined;
+  readonly isDirectCall: boolean;
+  /** Of the page, as the caller wanted it. */
+  readonly maxTokens: number | undefined;
   /** What the tool that takes tokens is called. */
   readonly nextPageName: string;
 }
 
 /** `budget_note`: how to go on from this page, and how much more there is room for. */
 export function pageNote(facts: NoteFacts, options: NoteOptions): string | undefined {
-  const { hints, origin, tool, isOwnCall } = options;
+  const { hints, origin, tool, isDirectCall } = options;
   const { token, cut } = facts;
   const hinted = hintedTool(origin, tool);
   const first = [leastNote(facts, options), cut && cutNote(cut)];
-  if (token === undefined) return join([...first, isOwnCall ? hints.note(hinted) : undefined]);
+  if (token === undefined) return join([...first, isDirectCall ? hints.note(hinted) : undefined]);
   const isMore = cut === undefined && parseToken(token)?.position.at === "items";
   return join([
     ...first,
@@ -49,17 +49,17 @@ export function measurePage(
 }
 
 /** A page that is larger than was asked for says why. */
-function leastNote(facts: NoteFacts, { budget = leastAllocation }: NoteOptions): string | undefined {
-  const isRaised = budget < leastAllocation && (facts.token !== undefined || facts.itemTokens > budget);
+function leastNote(facts: NoteFacts, { maxTokens = leastAllocation }: NoteOptions): string | undefined {
+  const isRaised = maxTokens < leastAllocation && (facts.token !== undefined || facts.itemTokens > maxTokens);
   return isRaised ? `The least budget is ${leastAllocation}.` : undefined;
 }
 
-function continueNote(token: string, { origin, isOwnCall, nextPageName }: NoteOptions): string {
+function continueNote(token: string, { origin, isDirectCall, nextPageName }: NoteOptions): string {
   const { id, position } = parseToken(token) ?? {};
   if (position?.at === "fields" && position.from === 0)
     return `Fields are left out: use ${nextPageName} with token ${token} to get them.`;
   const offset = position?.at === "items" ? position.offset : undefined;
-  if (offset !== undefined && isOwnCall) return `Use offset=${offset} to continue.`;
+  if (offset !== undefined && isDirectCall) return `Use offset=${offset} to continue.`;
   if (offset !== undefined && id === undefined) return `Call ${origin} with offset=${offset} to continue.`;
   return `Use ${nextPageName} with token ${token} to continue.`;
 }

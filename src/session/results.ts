@@ -2,7 +2,6 @@
  *  Everything is in the store before the page goes out, so that a continuation outlives the process. */
 import { type Ledger, leastAllocation } from "../budget/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./budgeted-tool.ts";
 import { compressResult } from "./compress/compress-result.ts";
 import { genericCompressor } from "./compress/generic.ts";
 import type { Delivered, PageData } from "./envelope.ts";
@@ -13,6 +12,7 @@ import { fitPage } from "./pages/fit-page.ts";
 import type { PageOptions } from "./pages/page-source.ts";
 import type { Opened } from "./sources.ts";
 import type { StoredResults } from "./state/stored-results.ts";
+import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./tool/budgeted-tool.ts";
 import { createLogEntry, type LogEntry } from "./work-log/log-entry.ts";
 import type { WorkLog } from "./work-log/work-log.ts";
 
@@ -40,9 +40,10 @@ export interface Delivery {
   /** The call, as the work log tells it. */
   readonly tool: string;
   readonly args: ToolArguments;
-  /** Tokens that the caller wants at most. */
-  readonly budget?: number | undefined;
-  readonly isOwnCall: boolean;
+  /** Of the page, as the caller wants it. */
+  readonly maxTokens?: number | undefined;
+  /** The tool itself is called, not a page of an earlier result. */
+  readonly isDirectCall?: boolean | undefined;
   /** What the model really gets, where that is not the page. */
   readonly shownTokens?: number | undefined;
   open(id: string): Promise<Opened | ToolFailure>;
@@ -68,11 +69,11 @@ export async function deliver(parts: SessionParts, delivery: Delivery): Promise<
   }
 }
 
-function makeRoom(parts: SessionParts, { tool, budget = Number.POSITIVE_INFINITY }: Delivery): number {
+function makeRoom(parts: SessionParts, { tool, maxTokens = Number.POSITIVE_INFINITY }: Delivery): number {
   const { ledger } = parts;
   const { tokens = Number.POSITIVE_INFINITY } = parts.pageLimit();
   ledger.makeRoom(tool);
-  const allocation = Math.max(leastAllocation, Math.min(ledger.allocate(tool), budget, tokens));
+  const allocation = Math.max(leastAllocation, Math.min(ledger.allocate(tool), maxTokens, tokens));
   evict(parts, allocation);
   return allocation;
 }
@@ -83,7 +84,7 @@ export function evict({ ledger, log }: SessionParts, needed: number): void {
     const tokens = log.tokens(ledger.isCurrent);
     ledger.record("history", tokens);
     if (tokens <= ledger.limits.tiers.history && needed <= ledger.available()) return;
-    if (log.evictOldest(ledger.isCurrent) === undefined) return;
+    if (!log.evictOldest(ledger.isCurrent)) return;
   }
 }
 
@@ -104,7 +105,7 @@ async function buildPage(
     if (isFailure(opened)) return { delivered: { ...fitFailure(opened, sizes), id } };
     const page = await fitPage(opened.source, pageOptions(parts, { opened, delivery, sizes }));
     await parts.results.save(id, await opened.finish(page));
-    if (delivery.isOwnCall && page.data.cut === undefined) {
+    if (delivery.isDirectCall && page.data.cut === undefined) {
       const hinted = hintedTool(opened.tool, parts.tools.get(opened.tool));
       parts.hints.observe(hinted, measurePage(page, hinted));
     }
@@ -133,12 +134,12 @@ function pageOptions(
   { opened, delivery, sizes }: { opened: Opened; delivery: Delivery; sizes: FitSizes },
 ): PageOptions {
   const { tool: origin } = opened;
-  const { isOwnCall, budget } = delivery;
+  const { isDirectCall = false, maxTokens } = delivery;
   return {
     ...sizes,
     note: (facts) =>
       pageNote(facts, {
-        ...{ hints, origin, isOwnCall, budget },
+        ...{ hints, origin, isDirectCall, maxTokens },
         tool: tools.get(origin),
         nextPageName: nextPageName(),
       }),
@@ -152,7 +153,7 @@ function logEntry(parts: SessionParts, { tool, args }: Delivery, { delivered, op
     if (envelope.status === "error") return `Failed (${envelope.error.code}): ${envelope.error.message}`;
     const { data } = envelope;
     const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
-    const own = isPartOnly(data) ? undefined : parts.tools.get(origin.tool)?.compressor;
+    const own = isPartOnly(data) ? undefined : parts.tools.get(origin.tool)?.compress;
     return compressResult(own ?? genericCompressor, { ...origin, data }, maxCharacters);
   };
   return createLogEntry({ id, tool, args, time: parts.now(), compress }, parts.counter);

@@ -1,11 +1,11 @@
 /** Tools and readers that the tests of sessions share. */
 import { createMemoryStore, type Store } from "../store/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import type { BudgetedTool, ToolArguments, ToolFailure, ToolResult } from "./budgeted-tool.ts";
 import { genericCompressor } from "./compress/generic.ts";
 import type { Cut, Delivered, PageData } from "./envelope.ts";
 import { createSession, type Session } from "./session.ts";
-import type { SessionOptions } from "./state/live-session.ts";
+import type { SessionOptions } from "./session-options.ts";
+import type { BudgetedTool, ToolArguments, ToolFailure, ToolResult } from "./tool/budgeted-tool.ts";
 
 export const bytesCounter: Counter = { name: "bytes", count: (text) => Buffer.byteLength(text) };
 export const quarterCounter: Counter = {
@@ -35,7 +35,7 @@ export function answeringTool(
     inputSchema: { type: "object", properties: { offset: { type: "integer" }, budget: { type: "integer" } } },
     itemTokens: 100,
     itemUnit: "files with metadata",
-    compressor: { ...genericCompressor, tool: name },
+    compress: genericCompressor,
     run,
     ...rest,
   };
@@ -109,7 +109,7 @@ async function following(
   if (token === undefined) return undefined;
   const [, offset] = /^offset:(\d+)$/.exec(token) ?? [];
   return offset === undefined
-    ? session.nextPage(token, args)
+    ? session.nextPage(token, { maxTokens: args.budget as number | undefined })
     : session.call(String(tool), { ...args, offset: Number(offset) });
 }
 

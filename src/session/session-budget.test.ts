@@ -96,7 +96,7 @@ describe("eviction", () => {
     expect(view.evicted).toBeGreaterThan(0);
     expect(view.entries.at(-1)?.id).toBe("r12");
     expect(view.entries.length + view.evicted).toBe(12);
-    expect(itemsOf(dataOf(await session.recall("r1", undefined, { budget: 600 })))[0]).toBe(lines[0]);
+    expect(itemsOf(dataOf(await session.recall("r1", { maxTokens: 600 })))[0]).toBe(lines[0]);
   });
 
   it("keeps a single entry, however large", async () => {
@@ -189,13 +189,16 @@ describe("recall", () => {
   it("gives a page of a page again, from an offset as well", async () => {
     const session = await openSession();
     const given = { fields: {}, itemsName: "files", items: lines, offset: 0 };
-    const first = await session.deliver(given, { tool: "elsewhere", args: {}, budget: 700 });
-    const second = await session.nextPage(dataOf(first).continuation_token!, { budget: 700 });
-    const again = await session.recall(second.id, undefined, { budget: 700 });
+    const first = await session.deliver(given, { tool: "elsewhere", args: {}, maxTokens: 700 });
+    const second = await session.nextPage(dataOf(first).continuation_token!, { maxTokens: 700 });
+    const again = await session.recall(second.id, { maxTokens: 700 });
     expect(itemsOf(dataOf(again))).toEqual(itemsOf(dataOf(second)));
     expect(dataOf(again).continuation_token).toBe(dataOf(second).continuation_token);
-    expect(itemsOf(dataOf(await session.recall(again.id, 4_999)))).toEqual([lines[4_999]]);
-    expect(dataOf(await session.recall(first.id, 9_999))).toMatchObject({ files: [], truncated: false });
+    expect(itemsOf(dataOf(await session.recall(again.id, { offset: 4_999 })))).toEqual([lines[4_999]]);
+    expect(dataOf(await session.recall(first.id, { offset: 9_999 }))).toMatchObject({
+      files: [],
+      truncated: false,
+    });
   });
 
   it("ends a stored page of a tool with the tool's own continuation", async () => {

@@ -102,7 +102,7 @@ export function viewReport({ workLog, evicted }: SessionReport, view: WorkLogVie
 }
 
 function reopenLedger({ limits, ledger }: Pick<SessionRecord, "limits" | "ledger">): Ledger {
-  return createLedger({ ...limits, historyMax: limits.tiers.history }, ledger);
+  return createLedger(limits, ledger);
 }
 
 function withoutSequence({ sequence, ...entry }: LogEntry & { readonly sequence: number }): LogEntry {

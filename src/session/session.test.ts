@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../store/index.ts";
-import type { ToolResult } from "./budgeted-tool.ts";
 import { answeringTool, dataOf, itemsOf, listTool, openSession, readOn } from "./sample-tool.contract.ts";
+import type { ToolResult } from "./tool/budgeted-tool.ts";
 
 const files = Array.from({ length: 2_847 }, (_, index) => ({
   path: `src/core/file-${index}.ts`,
@@ -123,6 +123,14 @@ describe("a call", () => {
   });
 });
 
+it("takes a budget as models send it: null for none, a number as a string", async () => {
+  const session = await openSession({ tools: [listTool(files)] });
+  const tokensOf = async (budget: unknown) => (await session.call("list", { budget })).tokens;
+  expect(await tokensOf(null)).toBe(await tokensOf(undefined));
+  expect(await tokensOf("900")).toBe(await tokensOf(900));
+  expect(await tokensOf(900)).toBeLessThanOrEqual(900);
+});
+
 describe("what goes wrong", () => {
   it("comes back as an error, is counted and is in the work log", async () => {
     const failing = answeringTool("fail", async () => ({
@@ -146,7 +154,7 @@ describe("what goes wrong", () => {
       error: { code: "unknown_tool", hint: 'Did you mean "fail"?' },
     });
     expect((await session.call("fail", { budget: "much" })).envelope).toMatchObject({
-      error: { code: "invalid_argument", message: 'budget is "much"' },
+      error: { code: "invalid_argument", message: 'budget is "much", and must be a whole number from 1.' },
     });
     expect(session.status().calls).toBe(4);
     expect(session.workLog("full")).toMatchObject({
@@ -174,8 +182,41 @@ describe("what goes wrong", () => {
     expect(dataOf(await session.call("list", {}))).toMatchObject({
       files: ["one"],
       truncated: true,
-      warnings: ["Stopped after 1 items: the pipe broke"],
+      warnings: ["Stopped after 1 item: the pipe broke"],
     });
+    const given = { fields: {}, itemsName: "files", offset: 0, items: broken() };
+    expect(dataOf(await session.deliver(given, { tool: "elsewhere", args: {} }))).toMatchObject({
+      files: ["one"],
+      warnings: ["Stopped after 1 item: the pipe broke"],
+    });
+  });
+
+  it("is told of an offset that a result cannot have, and of two tools of one name", async () => {
+    const session = await openSession({ tools: [listTool(["a"])] });
+    for (const args of [undefined, null])
+      expect(dataOf(await session.call("list", args)).files).toEqual(["a"]);
+    for (const offset of [1.5, -5])
+      expect((await session.recall("r1", { offset })).envelope).toMatchObject({
+        error: {
+          code: "invalid_argument",
+          message: `offset is ${offset}, and must be a whole number from 0.`,
+        },
+      });
+    await expect(openSession({ tools: [listTool([]), listTool(["a"])] })).rejects.toThrow(
+      'two tools are called "list"',
+    );
+  });
+
+  it("is told of a size that a page cannot have", async () => {
+    const session = await openSession({ tools: [listTool(["a"])] });
+    await session.call("list", {});
+    for (const page of [
+      session.recall("r1", { maxTokens: 0 }),
+      session.nextPage("r1:offset:0", { maxTokens: 0 }),
+    ])
+      expect((await page).envelope).toMatchObject({
+        error: { code: "invalid_argument", message: "maxTokens is 0, and must be a whole number from 1." },
+      });
   });
 
   it("is told of tokens that lead nowhere", async () => {
@@ -193,7 +234,7 @@ describe("what goes wrong", () => {
   it("is told of a result that gave way to later ones", { timeout: 30_000 }, async () => {
     const session = await openSession({ tools: [listTool(["a"])] });
     const given = { fields: {}, itemsName: "files", items: files, offset: 0 };
-    const first = dataOf(await session.deliver(given, { tool: "elsewhere", args: {}, budget: 600 }));
+    const first = dataOf(await session.deliver(given, { tool: "elsewhere", args: {}, maxTokens: 600 }));
     for (let call = 0; call < 998; call += 1) await session.call("list", {});
     expect(await session.nextPage(first.continuation_token!)).toMatchObject({
       id: "r1000",

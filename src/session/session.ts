@@ -1,15 +1,9 @@
 import type { LedgerTier, ModelView } from "../budget/index.ts";
 import { didYouMean } from "../text/index.ts";
-import {
-  isFailure,
-  type ToolArguments,
-  type ToolCall,
-  type ToolFailure,
-  type ToolResult,
-} from "./budgeted-tool.ts";
 import type { Delivered } from "./envelope.ts";
 import type { ToolSchema } from "./hints.ts";
 import { type Delivery, deliver, evict } from "./results.ts";
+import type { SessionOptions } from "./session-options.ts";
 import type { SessionStatus } from "./session-report.ts";
 import {
   continuedCall,
@@ -20,21 +14,29 @@ import {
   openToken,
   openToolResult,
 } from "./sources.ts";
-import { type LiveSession, openLiveSession, type SessionOptions } from "./state/live-session.ts";
+import { type LiveSession, openLiveSession } from "./state/live-session.ts";
+import {
+  isFailure,
+  type ToolArguments,
+  type ToolCall,
+  type ToolFailure,
+  type ToolResult,
+} from "./tool/budgeted-tool.ts";
+import { budgetParameter, readArguments, type ToolParameters } from "./tool/read-arguments.ts";
 import { viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log/views.ts";
 
 /** One agent run under one budget. Content problems come back as error envelopes; only the store makes a call reject. */
 export interface Session {
   readonly id: string;
-  call(name: string, args: ToolArguments, options?: CallOptions): Promise<Delivered>;
+  call(name: string, args?: ToolArguments | null, options?: CallOptions): Promise<Delivered>;
   /** For a result that is there already, of a tool that is not ours: all of it is stored, and paged by `nextPage`. */
   deliver(result: ToolResult, call: GivenCall): Promise<Delivered>;
-  /** From the store, or where a token of the form `result` asks for more than it has, from the tool. */
-  nextPage(token: string, options?: CallOptions & BudgetOption): Promise<Delivered>;
-  /** A delivered result again, from the store. */
-  recall(id: string, offset?: number, options?: BudgetOption): Promise<Delivered>;
+  /** From the store; from the tool where the token asks for items behind those of its page, or names a call (`unique`). */
+  nextPage(token: string, options?: CallOptions & PageOption): Promise<Delivered>;
+  /** A delivered result again, from the store; from `offset` on, or as its page was. */
+  recall(id: string, options?: RecallOptions): Promise<Delivered>;
   /** An answer to a call that cannot be made: within its share, counted and logged as any other. */
-  refuse(failure: ToolFailure, call: Omit<GivenCall, "shownTokens">): Promise<Delivered>;
+  refuse(failure: ToolFailure, call: Pick<GivenCall, "tool" | "args">): Promise<Delivered>;
   /** What else stands in the model's window. History and tool results the session records by itself. */
   record(tier: Exclude<LedgerTier, "history" | "tool_results">, tokens: number): Promise<void>;
   /** The results so far are history: their compressed entries stand for them now. */
@@ -48,14 +50,19 @@ export interface Session {
   toolSchemas(): readonly ToolSchema[];
 }
 
-export interface BudgetOption {
-  /** Tokens that the page may have at most. */
-  readonly budget?: number | undefined;
+export interface PageOption {
+  /** Of the page, within what the session allots to a call. What a model asks for is in the arguments, as `budget`. */
+  readonly maxTokens?: number | undefined;
 }
 
 export type CallOptions = Partial<ToolCall>;
 
-export interface GivenCall extends BudgetOption {
+export interface RecallOptions extends PageOption {
+  /** Of the first item. */
+  readonly offset?: number | undefined;
+}
+
+export interface GivenCall extends PageOption {
   readonly tool: string;
   readonly args: ToolArguments;
   /** Where the model gets the result as it is, and not the page: what it counts. */
@@ -68,40 +75,37 @@ export async function createSession(options: SessionOptions): Promise<Session> {
   const { ledger, log, hints, results } = parts;
   const sources = { results, offsetTokens };
   const tools = [...parts.tools.values()];
-  const callTool: Session["call"] = (tool, args, call = {}) =>
-    deliverCall(live, { tool, args, isOwnCall: true, open: (id) => runTool(live, { id, tool, args }, call) });
+  const callTool: Session["call"] = (tool, given, call = {}) => {
+    const args = given ?? {};
+    const open = (id: string) => runTool(live, { id, tool, args }, call);
+    return deliverCall(live, { tool, args, isDirectCall: true, open }, { budget: args.budget });
+  };
   return {
     id: live.id,
     call: callTool,
-    deliver: (result, { tool, args, budget, shownTokens }) =>
-      deliverCall(live, {
-        tool,
-        args: { ...args, budget },
-        isOwnCall: false,
-        shownTokens,
-        open: (id) => openGivenResult(result, { id, tool, args }),
-      }),
-    async nextPage(token, { budget, ...call } = {}) {
+    deliver: (result, { tool, args, maxTokens, shownTokens }) => {
+      const open = (id: string) => openGivenResult(result, { id, tool, args });
+      return deliverCall(live, { tool, args, shownTokens, open }, { maxTokens });
+    },
+    async nextPage(token, { maxTokens, ...call } = {}) {
       // What is wrong with the stored result is told by the delivery.
       const again = await continuedCall(sources, token).catch(() => undefined);
+      const budget = maxTokens === undefined ? {} : { budget: maxTokens };
       if (again !== undefined && !isFailure(again)) {
-        return callTool(again.tool, { ...again.args, ...(budget === undefined ? {} : { budget }) }, call);
+        return callTool(again.tool, { ...again.args, ...budget }, call);
       }
-      return deliverCall(live, {
-        tool: "next_page",
-        args: { token, budget },
-        isOwnCall: false,
-        open: async () => again ?? openToken(sources, token),
-      });
+      const open = async () => again ?? openToken(sources, token);
+      const args = { token, ...budget };
+      return deliverCall(live, { tool: "next_page", args, open }, { maxTokens });
     },
-    recall: (id, offset, { budget } = {}) =>
-      deliverCall(live, {
-        tool: "recall",
-        args: { id, offset, budget },
-        isOwnCall: false,
-        open: () => openStored(sources, id, offset === undefined ? undefined : { at: "items", offset }),
-      }),
-    refuse: (failure, call) => deliver(parts, { ...call, isOwnCall: false, open: async () => failure }),
+    recall: (id, { offset, maxTokens } = {}) => {
+      const position = offset === undefined ? undefined : ({ at: "items", offset } as const);
+      const open = () => openStored(sources, id, position);
+      const args = { id, offset, budget: maxTokens };
+      return deliverCall(live, { tool: "recall", args, open }, { offset, maxTokens });
+    },
+    refuse: (failure, call) =>
+      deliverCall(live, { ...call, open: async () => failure }, { budget: call.args.budget }),
     async record(tier, tokens) {
       ledger.record(tier, tokens);
       await live.save();
@@ -125,15 +129,23 @@ export async function createSession(options: SessionOptions): Promise<Session> {
   };
 }
 
+/** What a model or a program may say of a page. */
+const pageParameters = {
+  budget: budgetParameter,
+  maxTokens: budgetParameter,
+  offset: { type: "integer", minimum: 0, description: "Items to skip." },
+} as const satisfies ToolParameters;
+
 /** A budget that is none is told, not taken for none. */
-function deliverCall({ parts }: LiveSession, delivery: Omit<Delivery, "budget">): Promise<Delivered> {
-  const { budget } = delivery.args;
-  if (budget === undefined || (Number.isSafeInteger(budget) && Number(budget) > 0)) {
-    return deliver(parts, { ...delivery, budget: budget as number | undefined });
-  }
-  const message = `budget is ${JSON.stringify(budget)}`;
-  const failure = { code: "invalid_argument", message, hint: "Use a whole number of tokens from 1." };
-  return deliver(parts, { ...delivery, open: async () => failure });
+function deliverCall(
+  { parts }: LiveSession,
+  delivery: Delivery,
+  wanted: { readonly [Name in keyof typeof pageParameters]?: unknown },
+): Promise<Delivered> {
+  const read = readArguments(pageParameters, wanted);
+  if ("failure" in read) return deliver(parts, { ...delivery, open: async () => read.failure });
+  const { budget, maxTokens = budget } = read.values;
+  return deliver(parts, { ...delivery, maxTokens });
 }
 
 async function runTool(

@@ -5,9 +5,9 @@ describe("a result of a tool that is recalled", () => {
   const items = Array.from({ length: 500 }, (_, index) => ({ path: `file-${index}`, note: "some words" }));
 
   it.each(["offset", "unique"] as const)(
-    "never goes back, and past the end is empty (tokens: %s)",
-    async (tokens) => {
-      const session = await openSession({ tools: [listTool(items, { total: 500 })], tokens });
+    "never goes back, and past the end is empty (continuations: %s)",
+    async (continuations) => {
+      const session = await openSession({ tools: [listTool(items, { total: 500 })], continuations });
       const first = dataOf(await session.call("list", { budget: 1_000 }));
       const end = first.returned;
       const tokenAt = (offset: number) => `offset:${offset}`;
@@ -19,7 +19,7 @@ describe("a result of a tool that is recalled", () => {
         [500, 0, undefined],
         [99_999, 0, undefined],
       ] as const) {
-        const page = dataOf(await session.recall("r1", offset));
+        const page = dataOf(await session.recall("r1", { offset }));
         expect(page).toMatchObject({ offset, returned, truncated: token !== undefined });
         expect(page.continuation_token).toBe(token);
       }
@@ -27,9 +27,9 @@ describe("a result of a tool that is recalled", () => {
   );
 
   it("goes on with the tool where the token names more than is stored", async () => {
-    const session = await openSession({ tools: [listTool(items)], tokens: "unique" });
+    const session = await openSession({ tools: [listTool(items)], continuations: "unique" });
     const first = dataOf(await session.call("list", { budget: 1_000 }));
-    const behind = await session.nextPage(`r1:offset:${first.returned + 3}`, { budget: 600 });
+    const behind = await session.nextPage(`r1:offset:${first.returned + 3}`, { maxTokens: 600 });
     expect(itemsOf(dataOf(behind))[0]).toEqual(items[first.returned + 3]);
     expect(behind.tokens).toBeLessThanOrEqual(600);
     const inside = await session.nextPage("r1:offset:2");

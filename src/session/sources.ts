@@ -1,14 +1,16 @@
 /** Where pages come from: a tool that runs now, a result that is there already, a stored one. */
-import type { ToolArguments, ToolFailure, ToolResult } from "./budgeted-tool.ts";
+
 import { offsetToken, type Position, parseToken, storedToken } from "./pages/continuation.ts";
 import type { Page, PageSource } from "./pages/page-source.ts";
-import { plainItem } from "./pages/read-items.ts";
+import { stoppedWarning } from "./pages/render-page.ts";
+import { plainItem } from "./plain-item.ts";
 import { chunkItems, givenItems } from "./state/item-chunks.ts";
 import type { ContinuedCall, OffsetTokens } from "./state/offset-tokens.ts";
 import type { ResultToStore, StoredReference, StoredResult } from "./state/result-record.ts";
 import type { SeenVersions } from "./state/seen-versions.ts";
 import { type StoredResults, storedLimits } from "./state/stored-results.ts";
 import { mostUnusedDays } from "./state/unused-results.ts";
+import type { ToolArguments, ToolFailure, ToolResult } from "./tool/budgeted-tool.ts";
 
 export interface Opened {
   readonly source: PageSource;
@@ -81,7 +83,7 @@ export async function openGivenResult(result: ToolResult, { id, tool, args }: Or
   if (failure !== undefined && count === 0) throw failure;
   const fields = plainFields(result.fields);
   const total = offset + count;
-  const stopped = failure === undefined ? [] : [`Stopped after ${count} items: ${String(failure)}`];
+  const stopped = failure === undefined ? [] : [stoppedWarning(count, failure)];
   const source: PageSource = {
     ...result,
     fields,

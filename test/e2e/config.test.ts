@@ -12,7 +12,7 @@ afterEach(() => sandbox.remove());
 test("config shows every value and where it comes from", async () => {
   sandbox.write(
     ".plimsoll/config.yaml",
-    "# ours\ncounter: bytes/4\ntools: [codex]\nsession: { tools: { grep: 500 } }\n",
+    "# ours\ncounter: bytes/4\ntools: [codex]\nsession: { tools: { grep: 600 } }\n",
   );
   mkdirSync(join(sandbox.home, ".config/plimsoll"), { recursive: true });
   writeFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), "title: Mine\ncounter: auto\n");
@@ -24,7 +24,7 @@ test("config shows every value and where it comes from", async () => {
     counter: "bytes/4",
     title: "Mine",
     tools: ["codex"],
-    session: { tools: { grep: 500 } },
+    session: { tools: { grep: 600 } },
   });
   expect(json.sources).toMatchObject({
     counter: "project .plimsoll/config.yaml:2",

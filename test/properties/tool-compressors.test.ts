@@ -4,10 +4,10 @@ import { createTools } from "../../src/tools/index.ts";
 
 const tools = createTools({ root: "." });
 
-function compressorOf(name: string): (typeof tools)[number]["compressor"] {
+function toolOf(name: string): (typeof tools)[number] {
   const tool = tools.find((each) => each.name === name);
   if (tool === undefined) throw new Error(`there is no tool ${name}`);
-  return tool.compressor;
+  return tool;
 }
 
 function files(paths: Readonly<Record<string, number>>): { path: string; size: number }[] {
@@ -18,7 +18,7 @@ function files(paths: Readonly<Record<string, number>>): { path: string; size: n
 
 const page = { offset: 0, truncated: false };
 
-testCompressor(compressorOf("project_files"), [
+testCompressor(toolOf("project_files"), [
   {
     args: { path: "src" },
     data: {
@@ -54,7 +54,7 @@ testCompressor(compressorOf("project_files"), [
   },
 ]);
 
-testCompressor(compressorOf("search_content"), [
+testCompressor(toolOf("search_content"), [
   {
     args: { pattern: "createStore" },
     data: {
@@ -96,7 +96,7 @@ testCompressor(compressorOf("search_content"), [
   },
 ]);
 
-testCompressor(compressorOf("read_file"), [
+testCompressor(toolOf("read_file"), [
   {
     args: { path: "src/store.ts" },
     data: {
@@ -143,7 +143,7 @@ testCompressor(compressorOf("read_file"), [
   },
 ]);
 
-testCompressor(compressorOf("vcs_diff"), [
+testCompressor(toolOf("vcs_diff"), [
   {
     args: {},
     data: {
@@ -219,7 +219,7 @@ testCompressor(compressorOf("vcs_diff"), [
   },
 ]);
 
-testCompressor(compressorOf("vcs_log"), [
+testCompressor(toolOf("vcs_log"), [
   {
     args: {},
     data: {
@@ -237,7 +237,7 @@ testCompressor(compressorOf("vcs_log"), [
   { args: {}, data: { commits: [], ...page, total: 0, returned: 0 }, text: "No commits" },
 ]);
 
-testCompressor(compressorOf("vcs_status"), [
+testCompressor(toolOf("vcs_status"), [
   {
     args: {},
     data: {
@@ -274,7 +274,7 @@ testCompressor(compressorOf("vcs_status"), [
   },
 ]);
 
-testCompressor(compressorOf("vcs_blame"), [
+testCompressor(toolOf("vcs_blame"), [
   {
     args: { path: "src/store.ts" },
     data: {

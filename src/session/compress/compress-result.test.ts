@@ -10,7 +10,7 @@ import { genericCompressor } from "./generic.ts";
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 200;
 const frame = { returned: 2, offset: 0, truncated: false };
 
-testCompressor(genericCompressor, [
+testCompressor({ name: "any tool", compress: genericCompressor }, [
   { args: {}, data: { lines: ["one", "two"], ...frame }, text: "one two" },
   {
     args: {},
@@ -18,12 +18,17 @@ testCompressor(genericCompressor, [
     text: '2 of 90 rows: {"a":1} {"a":2}',
   },
   { args: {}, data: { server: "x", lines: [], ...frame, returned: 0 }, text: '{"server":"x","lines":[]}' },
+  {
+    args: {},
+    data: { lines: [], ...frame, returned: 0, left_out: { fields: ["a", "+2 more"], token: "r1:fields+0" } },
+    text: '{"lines":[]}, left out: a, +2 more',
+  },
 ]);
 
 describe("the work log", () => {
   const data = { lines: ["the first line", "the second"], ...frame };
-  const enter = (compress: Compressor["compress"]): string =>
-    compressResult({ tool: "t", compress }, { tool: "t", args: {}, data }, 500);
+  const enter = (compressor: Compressor): string =>
+    compressResult(compressor, { tool: "t", args: {}, data }, 500);
 
   it("falls back to the generic compressor, and says so, where one throws or gives nothing", () => {
     const throwing = enter(() => {
@@ -55,12 +60,9 @@ describe("the work log", () => {
       data: fc.dictionary(fc.string(), fc.jsonValue()),
     });
     const check = ({ tool, args, compressed, thrown, data }: Drawn): void => {
-      const compressor: Compressor = {
-        tool,
-        compress: () => {
-          if (thrown !== null) throw thrown;
-          return compressed as string;
-        },
+      const compressor: Compressor = () => {
+        if (thrown !== null) throw thrown;
+        return compressed as string;
       };
       const compress = (maxCharacters: number): string =>
         compressResult(compressor, { tool, args, data }, maxCharacters);

@@ -1,4 +1,4 @@
-import { shorten } from "../shorten.ts";
+import { messageOf, shorten } from "../../text/index.ts";
 import type { CompressInput, Compressor } from "./compressor.ts";
 import { genericCompressor } from "./generic.ts";
 
@@ -9,11 +9,11 @@ export function compressResult(compressor: Compressor, input: CompressInput, max
 
 function attempt(compressor: Compressor, input: CompressInput): string {
   try {
-    const text: unknown = compressor.compress(input);
+    const text: unknown = compressor(input);
     if (typeof text === "string" && text.trim() !== "") return text;
     return fallBack(input, typeof text === "string" ? "it gave nothing" : `it gave ${typeof text}`);
   } catch (error) {
-    return fallBack(input, error instanceof Error ? error.message : String(error));
+    return fallBack(input, messageOf(error));
   }
 }
 
@@ -24,7 +24,7 @@ function fallBack(input: CompressInput, reason: string): string {
 /** The last resort must not fail in turn, whatever the data is. */
 function genericText(input: CompressInput): string {
   try {
-    return genericCompressor.compress(input);
+    return genericCompressor(input);
   } catch {
     return "The result cannot be shown.";
   }

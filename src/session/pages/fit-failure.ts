@@ -1,9 +1,8 @@
 import { ContextError } from "../../errors.ts";
-import type { ToolFailure } from "../budgeted-tool.ts";
+import { messageOf, shorten } from "../../text/index.ts";
 import type { ErrorEnvelope } from "../envelope.ts";
-import { shorten } from "../shorten.ts";
+import type { ToolFailure } from "../tool/budgeted-tool.ts";
 import type { PageOptions } from "./page-source.ts";
-import { reasonOf } from "./render-page.ts";
 
 /** What may be delivered, and how it is measured. */
 export type FitSizes = Pick<PageOptions, "allocation" | "measure" | "count">;
@@ -33,5 +32,5 @@ function shortened({ code, message, hint }: ToolFailure, characters: number): Er
 /** What a tool throws is an answer as well: the model can do something about it. */
 export function toFailure(error: unknown): ToolFailure {
   if (error instanceof ContextError) return { code: error.code, message: error.message, hint: error.hint };
-  return { code: "execution_error", message: reasonOf(error) };
+  return { code: "execution_error", message: messageOf(error) };
 }

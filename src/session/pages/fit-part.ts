@@ -1,4 +1,4 @@
-import { wholeCharacters } from "../shorten.ts";
+import { characterStart } from "../../text/index.ts";
 import { jsonText, type LongText, longestText } from "./long-text.ts";
 import { details, following, measureDraft, type PageDraft, settlePage } from "./page-draft.ts";
 import type { Page } from "./page-source.ts";
@@ -64,7 +64,7 @@ function longestEnd(draft: PageDraft, part: Part): number {
   const { text } = part.long;
   const fits = (end: number): boolean =>
     measureDraft(draft, partContent(draft, part, end), part.detail) <= draft.options.allocation;
-  const end = wholeCharacters(text, searchEnd(part, draft.options.allocation, fits));
+  const end = characterStart(text, searchEnd(part, draft.options.allocation, fits));
   const lineEnd = text.lastIndexOf("\n", end - 1) + 1;
   const ends = end < text.length && lineEnd > (part.from + end) / 2 ? [lineEnd, end] : [end];
   return ends.find((each) => each > part.from && fits(each)) ?? part.from;

@@ -1,5 +1,5 @@
-import type { ToolResult } from "../budgeted-tool.ts";
 import type { Cut, PageData } from "../envelope.ts";
+import type { ToolResult } from "../tool/budgeted-tool.ts";
 import type { Position, TextPosition } from "./continuation.ts";
 
 /** A result to take a page from: what a tool gave, or what is stored. */

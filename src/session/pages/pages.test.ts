@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { leastAllocation } from "../../budget/index.ts";
 import { type Counter, createCounter } from "../../tokens/index.ts";
-import type { ToolResult } from "../budgeted-tool.ts";
 import {
   bytesCounter,
   dataOf,
@@ -12,6 +11,7 @@ import {
   quarterCounter,
   readOn,
 } from "../sample-tool.contract.ts";
+import type { ToolResult } from "../tool/budgeted-tool.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 1_000 : 40;
 const timeout = 120_000;
@@ -73,7 +73,7 @@ describe("of any result, in any counter,", () => {
     const check = async ({ items, counter, budget, fields, ...result }: Drawn) => {
       const session = await openSession({ counter });
       const given: ToolResult = { ...result, fields, items, offset: 0 };
-      const first = await session.deliver(given, { tool: "elsewhere", args: {}, budget });
+      const first = await session.deliver(given, { tool: "elsewhere", args: {}, maxTokens: budget });
       const joined = await readOn(session, first, { budget });
       expect(joined.items).toEqual(plain(items));
       for (const page of joined.pages) checkPage(page, counter, budget);
@@ -81,7 +81,9 @@ describe("of any result, in any counter,", () => {
       if (left_out === undefined) {
         for (const [name, value] of Object.entries(fields)) expect(dataOf(first)[name]).toEqual(plain(value));
       } else {
-        const rest = await readOn(session, await session.nextPage(left_out.token, { budget }), { budget });
+        const rest = await readOn(session, await session.nextPage(left_out.token, { maxTokens: budget }), {
+          budget,
+        });
         expect(rest.fields).toEqual(plain(fields));
         expect(joined.fields).toEqual(plain(fields));
       }

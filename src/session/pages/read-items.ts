@@ -1,3 +1,5 @@
+import { plainItem } from "../plain-item.ts";
+
 /** Reads items only as far as they may fit: a tool that walks 100,000 files is left after the first page. */
 export interface ReadItems {
   readonly items: readonly unknown[];
@@ -73,15 +75,4 @@ function createTally(room: number, measure: (text: string) => number): Tally {
       return sum > room;
     },
   };
-}
-
-/** What JSON cannot say comes out as null or as a note in its place, never as a throw in the middle of a page. */
-export function plainItem(value: unknown): { item: unknown; json: string } {
-  try {
-    const json = JSON.stringify(value);
-    return json === undefined ? { item: null, json: "null" } : { item: value, json };
-  } catch (error) {
-    const item = `[unreadable item: ${error instanceof Error ? error.message : String(error)}]`;
-    return { item, json: JSON.stringify(item) };
-  }
 }

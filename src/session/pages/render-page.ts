@@ -1,5 +1,5 @@
-import type { Cut, PageData } from "../envelope.ts";
-import { shorten } from "../shorten.ts";
+import { countNoun, messageOf, shorten } from "../../text/index.ts";
+import { type Cut, frameNames, type PageData } from "../envelope.ts";
 import type { Position } from "./continuation.ts";
 import type { PageOptions, PageSource } from "./page-source.ts";
 import { isTooLong, type ReadItems } from "./read-items.ts";
@@ -63,10 +63,6 @@ function defined<Values extends object>(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;
 }
 
-const frameNames = new Set(
-  "total returned offset truncated cut left_out continuation_token budget_note warnings".split(" "),
-);
-
 /** A name that the frame has already would hide it, and one without end leaves no room. */
 function itemsNameOf({ itemsName }: PageSource): string {
   return frameNames.has(itemsName) || itemsName.length > 60 || itemsName === "" ? "items" : itemsName;
@@ -110,10 +106,11 @@ const mostWarnings = 5;
 function ownWarnings(source: PageSource, { items, failure }: ReadItems): string[] {
   const given = (typeof source.warnings === "function" ? source.warnings() : source.warnings) ?? [];
   const rest = given.length > mostWarnings ? [`+${given.length - mostWarnings} more warnings`] : [];
-  const stopped = failure === undefined ? [] : [`Stopped after ${items.length} items: ${reasonOf(failure)}`];
+  const stopped = failure === undefined ? [] : [stoppedWarning(items.length, failure)];
   return [...given.slice(0, mostWarnings), ...rest, ...stopped].map((text) => shorten(text, 200));
 }
 
-export function reasonOf(failure: unknown): string {
-  return failure instanceof Error ? failure.message : String(failure);
+/** What stands in the place of the items that did not come. */
+export function stoppedWarning(count: number, failure: unknown): string {
+  return `Stopped after ${countNoun(count, "item")}: ${messageOf(failure)}`;
 }

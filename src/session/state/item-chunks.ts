@@ -1,6 +1,6 @@
 /** Items as they are kept: chunks of JSON, each encoded once. A page reads the chunks it needs, so that a result of any size is paged
  *  at the price of a page. */
-import { plainItem } from "../pages/read-items.ts";
+import { plainItem } from "../plain-item.ts";
 
 export interface ItemChunks {
   /** Each an array. */

@@ -1,11 +1,11 @@
-import { createLedger, type LedgerOptions } from "../../budget/index.ts";
+import { createLedger } from "../../budget/index.ts";
 import { ContextError } from "../../errors.ts";
 import type { Store } from "../../store/index.ts";
-import type { Counter } from "../../tokens/index.ts";
-import type { BudgetedTool } from "../budgeted-tool.ts";
-import { createHints, type HintMode } from "../hints.ts";
+import { createHints } from "../hints.ts";
 import type { PageLimit, SessionParts } from "../results.ts";
+import type { SessionOptions } from "../session-options.ts";
 import { type SessionStatus, statusOf } from "../session-report.ts";
+import type { BudgetedTool } from "../tool/budgeted-tool.ts";
 import { openWorkLog } from "../work-log/work-log.ts";
 import { alwaysClear, createOffsetTokens, type OffsetTokens } from "./offset-tokens.ts";
 import { createSeenVersions, type SeenVersions } from "./seen-versions.ts";
@@ -18,31 +18,6 @@ import {
 } from "./session-record.ts";
 import { createStoredResults } from "./stored-results.ts";
 import { dropUnusedResults } from "./unused-results.ts";
-
-export interface SessionOptions {
-  /** A session of that id goes on where it was; without one a new session begins. */
-  readonly id?: string | undefined;
-  /** Sessions that name the same one have their results in common, as conversations side by side about one thing; each its own id unless
-   *  told. */
-  readonly resultsOf?: string | undefined;
-  readonly counter: Counter;
-  readonly store: Store;
-  readonly now: () => Date;
-  readonly budget?: LedgerOptions | undefined;
-  readonly tools?: readonly BudgetedTool[] | undefined;
-  /** `note` unless told. */
-  readonly hints?: HintMode | undefined;
-  /** `offset` unless told. */
-  readonly tokens?: TokenForm | undefined;
-  /** Asked for each page: what is known of the client may come later. */
-  readonly pageLimit?: (() => PageLimit) | undefined;
-  /** What the tool that takes tokens is called, asked for each page; `next_page` unless told. */
-  readonly nextPageName?: (() => string) | undefined;
-}
-
-/** How a result of our own tools says where it goes on. `offset`: always as `offset:100`, for a program that knows which tool it called.
- *  `unique`: so only where no other call goes on there, else as `r12:offset:100`; `nextPage` takes both. */
-export type TokenForm = "offset" | "unique";
 
 /** A session's parts, and the record that brings them back. */
 export interface LiveSession {
@@ -84,7 +59,7 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
   };
   const status = (): SessionStatus => statusOf(id, current(), parts.ledger);
   const offsetTokens =
-    options.tokens === "unique" ? createOffsetTokens(store, options.resultsOf ?? id) : alwaysClear;
+    options.continuations === "unique" ? createOffsetTokens(store, options.resultsOf ?? id) : alwaysClear;
   return { id, parts: { ...parts, record: countIn }, versions, offsetTokens, status, save };
 }
 
@@ -145,7 +120,7 @@ async function openParts(
     Math.min(ledger.expected(tool), pageLimit().tokens ?? Number.POSITIVE_INFINITY);
   return {
     counter,
-    tools: new Map(tools.map((tool) => [tool.name, tool])),
+    tools: byName(tools),
     ledger,
     log: await openWorkLog(store, id, record.evictedThrough),
     hints: createHints({ mode, ledger, expected, measured: record.measured }),
@@ -154,4 +129,17 @@ async function openParts(
     pageLimit,
     nextPageName,
   };
+}
+
+function byName(tools: readonly BudgetedTool[]): ReadonlyMap<string, BudgetedTool> {
+  const named = new Map<string, BudgetedTool>();
+  for (const tool of tools) {
+    if (named.has(tool.name)) {
+      throw new ContextError("invalid_argument", `two tools are called ${JSON.stringify(tool.name)}`, {
+        hint: "A call names its tool: give each a name of its own.",
+      });
+    }
+    named.set(tool.name, tool);
+  }
+  return named;
 }

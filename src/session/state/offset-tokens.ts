@@ -1,5 +1,5 @@
 import type { Store } from "../../store/index.ts";
-import type { ToolArguments, ToolFailure } from "../budgeted-tool.ts";
+import type { ToolArguments, ToolFailure } from "../tool/budgeted-tool.ts";
 import { callKey } from "./seen-versions.ts";
 
 /** A call of one of our own tools, whichever page of it. */

@@ -1,13 +1,13 @@
 /** One result as the store has it: lines of JSON in one record, namely a header, the fields, then chunks of items. Of a large result the
  *  record has the header alone, and the other lines are parts. */
 import { ContextError } from "../../errors.ts";
-import type { ToolArguments } from "../budgeted-tool.ts";
 import type { Position } from "../pages/continuation.ts";
+import type { ToolArguments } from "../tool/budgeted-tool.ts";
 import { type ItemChunks, itemsFrom } from "./item-chunks.ts";
 import type { ResultParts } from "./result-parts.ts";
 
 /** What is told of a result beside its fields and its items. */
-export interface ResultFacts {
+interface ResultFacts {
   readonly tool: string;
   readonly args: ToolArguments;
   readonly itemsName: string;
@@ -129,7 +129,7 @@ export function parseStored<Value>(text: string, id: string): Value {
   }
 }
 
-export function damagedResult(id: string, reason: string, cause?: unknown): ContextError {
+function damagedResult(id: string, reason: string, cause?: unknown): ContextError {
   return new ContextError("store_corrupt", `the stored result ${id} cannot be read: ${reason}`, {
     hint: "Call the tool again.",
     cause,

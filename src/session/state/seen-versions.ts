@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ToolArguments } from "../budgeted-tool.ts";
+import type { ToolArguments } from "../tool/budgeted-tool.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /** Which version of a result its pages came from. A continuation by offset asks the tool anew, and meanwhile the files may have changed. */

@@ -11,7 +11,6 @@ import {
   type StoredReference,
   type StoredResult,
 } from "./result-record.ts";
-import { loadStreamedResult } from "./streamed-results.ts";
 
 export interface StoredResults {
   /** Never one that another call has, of this process or another. */
@@ -40,8 +39,9 @@ export function resultPrefix(sessionId: string): string {
 /** Pages of stored results have places of their own: however long a result is paged, its pages do not drive it out. */
 type Kind = "result" | "page";
 
-/** Ids are claimed some at a time, which saves a write a call; those that a process leaves unused are never given. */
-const idBlock = 16;
+/** Ids are claimed some at a time, which saves a write a call. Those that are left unused are never given, and take places: so a session
+ *  claims no more than it had so far. */
+const mostIds = 16;
 
 export function createStoredResults(
   store: Store,
@@ -58,11 +58,14 @@ export function createStoredResults(
   const read = async (kind: Kind, id: string): Promise<string | undefined> =>
     (await store.get(resultCollection, placeOf(kind, id)))?.value;
   const claimed: number[] = [];
+  let ids = 0;
   return {
     async claimId() {
       if (claimed.length === 0) {
-        const last = await store.append(`session/${sessionId}/ids`, new Array<string>(idBlock).fill(""));
-        for (let number = last - idBlock + 1; number <= last; number += 1) claimed.push(number);
+        const count = Math.min(Math.max(ids, 1), mostIds);
+        ids += count;
+        const last = await store.append(`session/${sessionId}/ids`, new Array<string>(count).fill(""));
+        for (let number = last - count + 1; number <= last; number += 1) claimed.push(number);
       }
       return `r${claimed.shift()!}`;
     },
@@ -74,7 +77,6 @@ export function createStoredResults(
       if (large !== undefined) await parts.drop(large);
     },
     async load(id) {
-      // The session has streams of other names as well.
       if (!/^r\d{1,15}$/.test(id)) return undefined;
       const result = await read("result", id);
       const resultId = result && readHeader(result, id).id;
@@ -84,9 +86,8 @@ export function createStoredResults(
         id,
       );
       if (page?.id === id) return page;
-      const streamed = await loadStreamedResult(store, `session/${sessionId}/${id}`, id);
       const isDropped = [resultId, page?.id].some((other) => numberOf(other ?? "") > numberOf(id));
-      return streamed ?? (isDropped ? "dropped" : undefined);
+      return isDropped ? "dropped" : undefined;
     },
   };
 }

@@ -1,7 +1,7 @@
+import { shorten } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import type { ToolArguments } from "../budgeted-tool.ts";
-import { plainItem } from "../pages/read-items.ts";
-import { shorten } from "../shorten.ts";
+import { plainItem } from "../plain-item.ts";
+import type { ToolArguments } from "../tool/budgeted-tool.ts";
 
 /** One step of a session, compressed. Its text, with all that stands in it, is at most `mostCharacters` long. */
 export interface LogEntry {

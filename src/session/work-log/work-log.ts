@@ -7,8 +7,8 @@ export interface WorkLog {
   entries(): readonly LogEntry[];
   /** Of the entries whose results are no longer current: those still stand in the conversation whole. */
   tokens(isCurrent: (id: string) => boolean): number;
-  /** Gives up the oldest entry, never the newest one, nor one whose result is current. Gives what became of it. */
-  evictOldest(isCurrent: (id: string) => boolean): LogEntry | undefined;
+  /** Gives up the oldest entry, never the newest one, nor one whose result is current. Whether there was one to give up. */
+  evictOldest(isCurrent: (id: string) => boolean): boolean;
   clear(): void;
   evictedThrough(): number;
   /** Steps so far, evicted ones included. */
@@ -30,10 +30,10 @@ export async function openWorkLog(store: Store, sessionId: string, evicted = 0):
     tokens: (isCurrent) => kept.reduce((sum, { id, tokens }) => sum + (isCurrent(id) ? 0 : tokens), 0),
     evictOldest(isCurrent) {
       const oldest = kept[0];
-      if (oldest === undefined || kept.length === 1 || isCurrent(oldest.id)) return undefined;
+      if (oldest === undefined || kept.length === 1 || isCurrent(oldest.id)) return false;
       kept.shift();
       evictedThrough = oldest.sequence;
-      return oldest;
+      return true;
     },
     clear() {
       kept.length = 0;

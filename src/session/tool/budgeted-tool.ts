@@ -1,5 +1,5 @@
 /** What a tool is to a session: it gives a result lazily, and the session decides how much of it is delivered now. */
-import type { Compressor } from "./compress/compressor.ts";
+import type { Compressor } from "../compress/compressor.ts";
 
 export interface BudgetedTool {
   readonly name: string;
@@ -12,7 +12,8 @@ export interface BudgetedTool {
   readonly itemUnit: string;
   /** The parameter that limits how many items come back, such as `max_files`: hints in schemas set its default. */
   readonly limitParameter?: string | undefined;
-  readonly compressor: Compressor;
+  /** What the work log says of a result. */
+  readonly compress: Compressor;
   run(args: ToolArguments, call: ToolCall): Promise<ToolResult | ToolFailure>;
 }
 
