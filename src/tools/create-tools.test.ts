@@ -1,6 +1,9 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { leastAllocation } from "../budget/index.ts";
+import { isFailure } from "../session/index.ts";
 import { createTools } from "./create-tools.ts";
+import { createTree, whileDenied } from "./frame/temporary-tree.contract.ts";
 
 test("there are seven tools, each with the tokens that one of its items costs", () => {
   const tools = createTools({ root: "." });
@@ -19,4 +22,29 @@ test("every tool tells the least budget that a page has", () => {
   for (const { inputSchema } of createTools({ root: "." })) {
     expect(inputSchema.properties.budget?.description).toContain(`${leastAllocation} at least`);
   }
+});
+
+/** What each tool answers to a call that names what it must, and no more. */
+async function answersOf(root: string): Promise<string[]> {
+  const answers = createTools({ root }).map(async ({ name, inputSchema, run }) => {
+    const args = Object.fromEntries((inputSchema.required ?? []).map((each) => [each, "a"]));
+    const result = await run(args, { signal: new AbortController().signal });
+    return isFailure(result) ? result.message : name;
+  });
+  return Promise.all(answers);
+}
+
+test("every tool says that its root is a file, or gone", async () => {
+  const root = createTree({ a: "" });
+  expect(new Set(await answersOf(join(root, "a")))).toEqual(
+    new Set(["The root of the project is no directory."]),
+  );
+  expect(new Set(await answersOf(join(root, "b")))).toEqual(new Set(["The root of the project is gone."]));
+});
+
+// Elsewhere modes do not bind.
+test.skipIf(process.geteuid === undefined)("every tool says that its root may not be read", async () => {
+  const root = createTree({ "in/a": "" });
+  const answers = await whileDenied(root, ["in"], () => answersOf(join(root, "in")));
+  expect(new Set(answers)).toEqual(new Set(["The root of the project may not be read."]));
 });

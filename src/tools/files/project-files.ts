@@ -1,17 +1,19 @@
+import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
-import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
 import { detectFacts } from "../../workspace/index.ts";
-import { byteNamesWarning, diskName, isByteName, shownName } from "../frame/byte-names.ts";
-import { createContainedDirectories } from "../frame/contained-directories.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
-import { failure, isFailure } from "../frame/failure.ts";
+import { failure } from "../frame/failure.ts";
 import { numbered } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow, type Window } from "../frame/window.ts";
+import { byteNamesWarning, diskName, isByteName, shownName } from "../source/byte-names.ts";
+import { createContainedDirectories } from "../source/contained-directories.ts";
+import { deniedWarning, isDenied } from "../source/denied.ts";
+import { createGlob, type Glob } from "../source/glob.ts";
+import { listPaths, type PathList } from "../source/list-paths.ts";
 import { compressProjectFiles } from "./compress-project-files.ts";
-import { createGlob, type Glob } from "./glob.ts";
-import { listPaths, type PathList } from "./list-paths.ts";
 
 /** What the model sees of a file. The flags stand only where they hold. */
 export interface ListedFile {
@@ -22,6 +24,8 @@ export interface ListedFile {
   readonly is_symlink?: true;
   /** git tracks it, and it is not there, or its directory has become a link that leaves the root. */
   readonly is_deleted?: true;
+  /** It lies in a directory that may not be entered, and may be there or not. */
+  readonly is_unreadable?: true;
 }
 
 const parameters = {
@@ -107,7 +111,7 @@ async function describe(list: PathList, run: Run, filter: Filter): Promise<ToolR
             `${numbered(deeper, ["file lies", "files lie"])} deeper than max_depth ${filter.max_depth}: not listed.`,
           ]
         : []),
-      ...[byteNamesWarning(byteNames) ?? []].flat(),
+      ...[deniedWarning(list.denied()) ?? [], byteNamesWarning(byteNames) ?? []].flat(),
     ],
   };
 }
@@ -170,10 +174,15 @@ interface Tree {
 async function lookAtFile(listed: string, { root, isContained }: Tree): Promise<ListedFile> {
   const name = listed.replace(/\/$/, "");
   const path = shownName(name);
-  const stats = (await isContained(name))
-    ? await lstat(diskName(join(root, name))).catch(() => undefined)
-    : undefined;
-  if (stats === undefined) return { path, is_deleted: true };
+  try {
+    if (await isContained(name)) return describeFile(path, await lstat(diskName(join(root, name))));
+  } catch (error) {
+    if (isDenied(error)) return { path, is_unreadable: true };
+  }
+  return { path, is_deleted: true };
+}
+
+function describeFile(path: string, stats: Stats): ListedFile {
   // Milliseconds cost tokens and tell nothing.
   const mtime = `${stats.mtime.toISOString().slice(0, 19)}Z`;
   if (stats.isDirectory()) return { path, mtime, is_directory: true };

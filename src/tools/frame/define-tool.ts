@@ -1,10 +1,20 @@
-import type { BudgetedTool, CompressInput, ToolFailure, ToolResult } from "../../session/index.ts";
-import { failure, isFailure } from "./failure.ts";
+import {
+  type BudgetedTool,
+  budgetParameter,
+  type CompressInput,
+  inputSchemaOf,
+  isFailure,
+  type ParameterValues,
+  readArguments,
+  type ToolFailure,
+  type ToolParameters,
+  type ToolResult,
+} from "../../session/index.ts";
+import { failure } from "./failure.ts";
 import { itemHints, type ToolName } from "./item-hints.ts";
-import { type Parameters, readArguments, schemaOf, type Values } from "./read-arguments.ts";
 import { type Place, type Run, startRun } from "./run.ts";
 
-export interface ToolDefinition<P extends Parameters> {
+export interface ToolDefinition<P extends ToolParameters> {
   readonly name: ToolName;
   readonly description: string;
   /** Without `offset` and `budget`, which every tool takes. */
@@ -14,7 +24,7 @@ export interface ToolDefinition<P extends Parameters> {
   run(values: ToolValues<P>, run: Run): Promise<ToolResult | ToolFailure>;
 }
 
-export type ToolValues<P extends Parameters> = Values<P & typeof pageParameters>;
+export type ToolValues<P extends ToolParameters> = ParameterValues<P & typeof pageParameters>;
 
 const pageParameters = {
   offset: {
@@ -24,16 +34,11 @@ const pageParameters = {
     default: 0,
     minimum: 0,
   },
-  budget: {
-    type: "integer",
-    description:
-      "Tokens that this result may take: 512 at least, and never more than the session allots to one call.",
-    minimum: 1,
-  },
+  budget: budgetParameter as typeof budgetParameter,
 } as const;
 
 /** A tool whose arguments are checked, whose time is limited, and which never throws for what is in the tree or in the call. */
-export function defineTool<const P extends Parameters>(
+export function defineTool<const P extends ToolParameters>(
   definition: ToolDefinition<P>,
   place: Place,
 ): BudgetedTool {
@@ -42,10 +47,10 @@ export function defineTool<const P extends Parameters>(
   return {
     name,
     description,
-    inputSchema: schemaOf(parameters),
+    inputSchema: inputSchemaOf(parameters),
     ...itemHints[name],
     limitParameter,
-    compressor: { tool: name, compress: definition.compress },
+    compress: definition.compress,
     run: async (args, call) => {
       const read = readArguments(parameters, args);
       if ("failure" in read) return read.failure;

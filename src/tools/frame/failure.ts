@@ -1,4 +1,5 @@
 import type { ToolFailure } from "../../session/index.ts";
+import { cutText } from "../../text/index.ts";
 
 /** A tool that cannot answer says so as data: the model reads it and asks again in another way. */
 export function failure(code: FailureCode, message: string, hint?: string): ToolFailure {
@@ -20,6 +21,8 @@ export type FailureCode =
   | "timed_out"
   | "cancelled";
 
-export function isFailure(value: object): value is ToolFailure {
-  return "code" in value && "message" in value && typeof value.message === "string";
+/** What a model sent, in a message: quoted, and never a page long. */
+export function shown(given: string): string {
+  const { text, omitted } = cutText(given, 200);
+  return JSON.stringify(omitted > 0 ? `${text}…` : text);
 }

@@ -1,6 +1,5 @@
-/** Parts of the one line that stays of a result in the work log. */
-import { shorten } from "../../session/index.ts";
-import { printable } from "../../text/index.ts";
+/** Phrases of warnings, and of the one line that stays of a result in the work log. */
+import { type CutText, printable, shorten } from "../../text/index.ts";
 
 /** On one line, and without characters that could steer a terminal. */
 export function shortened(text: string, maxCharacters: number): string {
@@ -27,6 +26,11 @@ export function listNames(names: readonly string[], most: number, total: number 
   const shown = names.slice(0, most);
   const rest = Math.max(total, names.length) - shown.length;
   return [...shown, ...(rest > 0 ? [`+${rest} more`] : [])].join(", ");
+}
+
+/** A text that was cut, with what is missing: `text… [12 more characters]`. */
+export function withCutNote({ text, omitted }: CutText): string {
+  return omitted === 0 ? text : `${text}… [${omitted} more characters]`;
 }
 
 /** `512B`, `14.6KB`, `45KB`, `1MB`. */

@@ -42,7 +42,7 @@ export function startRun(place: Place, call: ToolCall): Run {
   return { ...place, signal: controller.signal, timeoutMs, timedOut: () => late, finish };
 }
 
-/** `what` ends with what was not finished: "the list of files". */
+/** `what` was not finished: "the list of files". */
 export function lateWarning({ timeoutMs }: Run, what: string): string {
   return `Stopped after ${timeoutMs / 1000} s: ${what} is not complete. Name a smaller path or a narrower pattern.`;
 }

@@ -1,11 +1,10 @@
 /** Trees and repositories that tests read, below one temporary directory. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { ToolFailure, ToolResult } from "../../session/index.ts";
-import { isFailure } from "./failure.ts";
+import { isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
 
 /** A string is a file's text, and `{ link }` a symbolic link. */
 export type Entries = Readonly<Record<string, string | Buffer | { readonly link: string }>>;
@@ -59,6 +58,27 @@ const gitTestEnvironment: NodeJS.ProcessEnv = {
     ]),
   ),
 };
+
+/** Runs while nobody may read these paths of the tree. Root may read everything: where tests run as root, another user runs it, and what
+ *  it loads must have been loaded before. */
+export async function whileDenied<T>(
+  root: string,
+  paths: readonly string[],
+  run: () => Promise<T>,
+): Promise<T> {
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) execFileSync("chown", ["-R", String(nobody), root]);
+  for (const path of paths) chmodSync(join(root, path), 0);
+  if (isRoot) process.seteuid?.(nobody);
+  try {
+    return await run();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+    for (const path of paths) chmodSync(join(root, path), 0o700);
+  }
+}
+
+const nobody = 65_534;
 
 export interface ReadResult extends Omit<ToolResult, "items" | "total" | "warnings" | "more"> {
   readonly items: readonly unknown[];

@@ -12,28 +12,30 @@ export interface Window<Item> {
 export interface WindowOptions {
   readonly offset: number;
   readonly limit?: number | undefined;
-  /** At least one item is kept, however long. */
+  /** Fewer than a window holds by itself. At least one item is kept, however long. */
   readonly maxCharacters?: number | undefined;
 }
 
 /** Ten times what the largest page of a known client holds (Claude Code: 25,000 tokens). */
-const defaultCharacters = 1_000_000;
+const mostCharacters = 1_000_000;
 
 export function createWindow<Item>({
   offset,
   limit = Number.POSITIVE_INFINITY,
-  maxCharacters = defaultCharacters,
+  maxCharacters = mostCharacters,
 }: WindowOptions): Window<Item> {
   const items: Item[] = [];
   let offered = 0;
   let characters = 0;
-  let full = limit <= 0;
+  let full = false;
   return {
     offer: (make, size = 0) => {
       offered++;
       if (offered <= offset || full) return;
       // Once full always full: what is kept has no gaps.
-      full = items.length >= limit || (items.length > 0 && characters + size > maxCharacters);
+      full =
+        items.length >= limit ||
+        (items.length > 0 && characters + size > Math.min(maxCharacters, mostCharacters));
       if (full) return;
       items.push(make());
       characters += size;

@@ -1,17 +1,19 @@
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import type { TextDecoder } from "node:util";
-import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
-import { containPath, shown } from "../frame/contained-path.ts";
+import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
+import type { CutText } from "../../text/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
-import { failure, isFailure } from "../frame/failure.ts";
-import { fileSize, numbered } from "../frame/phrases.ts";
+import { failure, shown } from "../frame/failure.ts";
+import { fileSize, numbered, withCutNote } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow } from "../frame/window.ts";
+import { containPath } from "../source/contained-path.ts";
+import { isDenied } from "../source/denied.ts";
+import { openRegular } from "../source/open-regular.ts";
+import { createDecoder, sampleEncoding } from "../source/text-encoding.ts";
 import { compressReadFile } from "./compress-read-file.ts";
-import { openRegular, sampleEncoding } from "./sample-file.ts";
-import { createDecoder } from "./text-encoding.ts";
-import { readLines, type TextLine } from "./text-lines.ts";
+import { readLines } from "./text-lines.ts";
 
 const parameters = {
   path: { type: "string", description: "File to read, relative to the root.", required: true },
@@ -99,12 +101,12 @@ async function readOpened(handle: FileHandle, run: Run, request: Request): Promi
     return failure("unreadable", `${shown(request.path)} is a directory.`, "List it with project_files.");
   }
   if (!stats.isFile()) return failure("unreadable", `${shown(request.path)} is a pipe, socket or device.`);
-  const encoding = request.encoding ?? (await sampleEncoding(handle, stats.size));
+  const encoding = request.encoding ?? (await sampleEncoding(handle));
   if (encoding === "binary") return describeBinary(request, stats);
   const decoder = createDecoder(encoding);
   if (decoder === undefined) {
     const hint = "Such as utf-8, utf-16le, latin1, shift_jis.";
-    return failure("invalid_argument", `${JSON.stringify(encoding.slice(0, 60))} is no encoding.`, hint);
+    return failure("invalid_argument", `${shown(encoding)} is no encoding.`, hint);
   }
   return readText(handle, run, { ...request, stats, decoder });
 }
@@ -117,8 +119,7 @@ interface TextRequest extends Request {
 /** The file is read to its end for the number of its lines, unless time is up. */
 async function readText(handle: FileHandle, run: Run, request: TextRequest): Promise<ToolResult> {
   const { start_line, end_line = Number.POSITIVE_INFINITY, offset, stats } = request;
-  const maxCharacters = Math.min(request.max_size, mostCharacters);
-  const window = createWindow<TextLine>({ offset, maxCharacters });
+  const window = createWindow<CutText>({ offset, maxCharacters: request.max_size });
   const options = {
     decoder: request.decoder,
     maxLineLength: request.max_line_length,
@@ -142,7 +143,7 @@ async function readText(handle: FileHandle, run: Run, request: TextRequest): Pro
       first_line: start_line + offset,
     },
     itemsName: "lines",
-    items: window.items.map(shownLine),
+    items: window.items.map(withCutNote),
     offset,
     total: late ? undefined : window.total(),
     more: (late && line < end_line) || window.more(),
@@ -155,20 +156,13 @@ async function readText(handle: FileHandle, run: Run, request: TextRequest): Pro
   };
 }
 
-/** More than any page holds; the rest is reached with offset. */
-const mostCharacters = 1_000_000;
-
-function cutWarnings(lines: readonly TextLine[], { max_line_length, start_column }: Request): string[] {
+function cutWarnings(lines: readonly CutText[], { max_line_length, start_column }: Request): string[] {
   const cut = lines.filter(({ omitted }) => omitted > 0).length;
   if (cut === 0) return [];
   const next = `go on with start_column ${start_column + max_line_length}`;
   return [
     `${numbered(cut, ["line is", "lines are"])} longer than ${max_line_length} characters and cut: raise max_line_length, or ${next}.`,
   ];
-}
-
-function shownLine({ text, omitted }: TextLine): string {
-  return omitted === 0 ? text : `${text}… [${omitted} more characters]`;
 }
 
 function describeBinary({ path, offset }: Request, { size, mtime, mtimeMs }: Stats): ToolResult {
@@ -189,6 +183,6 @@ function unreadable(path: string, error: unknown): ToolFailure {
   if (code === "ENOENT") {
     return failure("not_found", `${shown(path)} does not exist.`, "project_files lists what does.");
   }
-  const reason = code === "EACCES" || code === "EPERM" ? "may not be read" : `cannot be read (${code})`;
+  const reason = isDenied(error) ? "may not be read" : `cannot be read (${code})`;
   return failure("unreadable", `${shown(path)} ${reason}.`);
 }

@@ -2,15 +2,16 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { CutText } from "../../text/index.ts";
 import { createTree } from "../frame/temporary-tree.contract.ts";
-import { createDecoder } from "./text-encoding.ts";
-import { readLines, type TextLine } from "./text-lines.ts";
+import { createDecoder } from "../source/text-encoding.ts";
+import { readLines } from "./text-lines.ts";
 
-async function linesOf(bytes: Buffer | string, maxLineLength = 1_000_000): Promise<TextLine[]> {
+async function linesOf(bytes: Buffer | string, maxLineLength = 1_000_000): Promise<CutText[]> {
   const handle = await open(join(createTree({ file: bytes }), "file"));
   const decoder = createDecoder("utf-8");
   if (decoder === undefined) throw new Error("no UTF-8");
-  const lines: TextLine[] = [];
+  const lines: CutText[] = [];
   const { signal } = new AbortController();
   for await (const batch of readLines(handle, { decoder, maxLineLength, signal })) lines.push(...batch);
   await handle.close();
@@ -60,7 +61,7 @@ test("a line that was not read to its end in time is left out", async () => {
   const controller = new AbortController();
   const decoder = createDecoder("utf-8");
   if (decoder === undefined) throw new Error("no UTF-8");
-  const lines: TextLine[] = [];
+  const lines: CutText[] = [];
   for await (const batch of readLines(handle, { decoder, maxLineLength: 10, signal: controller.signal })) {
     lines.push(...batch);
     controller.abort();

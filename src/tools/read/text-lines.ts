@@ -1,12 +1,7 @@
 /** Lines of a file of any size, in little memory. */
 import type { FileHandle } from "node:fs/promises";
 import type { TextDecoder } from "node:util";
-
-export interface TextLine {
-  readonly text: string;
-  /** Characters that are left out after `text`. */
-  readonly omitted: number;
-}
+import { type CutText, cutText } from "../../text/index.ts";
 
 export interface LineOptions {
   readonly decoder: TextDecoder;
@@ -20,7 +15,7 @@ const chunkBytes = 256 * 1024;
 
 /** A batch for each part that was read. Line feeds and a carriage return before them belong to no line; what follows the last one is a
  *  line unless it is empty. A line that was not read to its end when the signal came is left out: it would pass for a whole one. */
-export async function* readLines(handle: FileHandle, options: LineOptions): AsyncGenerator<TextLine[]> {
+export async function* readLines(handle: FileHandle, options: LineOptions): AsyncGenerator<CutText[]> {
   const { decoder, signal } = options;
   const buffer = Buffer.alloc(chunkBytes);
   const collector = createLineCollector(options);
@@ -36,8 +31,8 @@ export async function* readLines(handle: FileHandle, options: LineOptions): Asyn
 }
 
 interface LineCollector {
-  collect(text: string): TextLine[];
-  end(): TextLine[];
+  collect(text: string): CutText[];
+  end(): CutText[];
 }
 
 /** Keeps of a line that is not over yet never more than is shown. */
@@ -54,7 +49,7 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): L
     if (last > first) kept += text.slice(first, last);
     length += end - from;
   };
-  const finish = (): TextLine => {
+  const finish = (): CutText => {
     const unshown = /^[\ud800-\udbff][\udc00-\udfff]/.test(kept) ? 0 : Math.min(extra, kept.length);
     const line = kept.slice(unshown);
     const left = Math.max(length - skip - unshown, 0);
@@ -64,7 +59,7 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): L
   };
   return {
     collect: (text) => {
-      const lines: TextLine[] = [];
+      const lines: CutText[] = [];
       let from = 0;
       for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
         take(text, from, end);
@@ -79,11 +74,10 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): L
 }
 
 /** `line` may be one character longer than what is shown; `length` is that of all of it. */
-function finished(line: string, length: number, maxLineLength: number): TextLine {
+function finished(line: string, length: number, maxLineLength: number): CutText {
   const isWhole = line.length === length;
   const complete = isWhole ? line.replace(/\r$/, "") : line;
   if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
-  // Never half of a surrogate pair: it would come out as U+FFFD.
-  const text = complete.slice(0, maxLineLength).replace(/[\ud800-\udbff]$/, "");
+  const { text } = cutText(complete, maxLineLength);
   return { text, omitted: length - text.length };
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
-import { diskName } from "../frame/byte-names.ts";
+import { diskName } from "../source/byte-names.ts";
 import type { CountedFile } from "./ripgrep-matches.ts";
 
 /** Looking at a hundred thousand files would take longer than searching them. */

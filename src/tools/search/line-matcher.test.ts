@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isFailure } from "../frame/failure.ts";
+import { isFailure } from "../../session/index.ts";
 import { createLineMatcher, type LineMatcher } from "./line-matcher.ts";
 
 function matcher(pattern: string, options: { isRegex?: boolean; caseSensitive?: boolean } = {}): LineMatcher {

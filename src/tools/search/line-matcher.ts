@@ -2,6 +2,7 @@
  *  and nothing else runs meanwhile. In a script of its own it can be stopped; a worker would cost more to start than most searches. */
 import { createContext, Script } from "node:vm";
 import type { ToolFailure } from "../../session/index.ts";
+import { cutText } from "../../text/index.ts";
 import { failure } from "../frame/failure.ts";
 
 export interface LineMatcher {
@@ -68,6 +69,6 @@ function compile(source: string, flags: string): RegExp | string {
   try {
     return new RegExp(source, flags);
   } catch (error) {
-    return `The pattern cannot be searched for: ${(error as Error).message.slice(0, 300)}.`;
+    return `The pattern cannot be searched for: ${cutText((error as Error).message, 300).text}.`;
   }
 }

@@ -1,3 +1,5 @@
+import { cutText, isInsidePair } from "../../text/index.ts";
+
 /** One line that matches, as the model sees it. */
 export interface Match {
   readonly path: string;
@@ -32,6 +34,9 @@ export interface SearchedLine {
   /** Where the match begins; undefined for a line that is only near one. */
   readonly at?: number | undefined;
 }
+
+/** ripgrep tells that there were some, not how many: both ways of searching say the same. */
+export const deniedFilesWarning = "Some files could not be read, and were not searched.";
 
 /** Puts matches and the lines around them together. Lines come in their order; a match is given when its last line was seen. */
 export function createMatchCollector(
@@ -72,8 +77,7 @@ const mostLineCharacters = 500;
 function cutAround(text: string, at: number): string {
   if (text.length <= mostLineCharacters) return text;
   const start = at + 100 <= mostLineCharacters ? 0 : Math.min(at - 100, text.length - mostLineCharacters);
-  const end = start + mostLineCharacters;
-  // Half of a surrogate pair would come out as U+FFFD.
-  const part = text.slice(start, end).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "");
-  return `${start > 0 ? "…" : ""}${part}${end < text.length ? "…" : ""}`;
+  const from = isInsidePair(text, start) ? start + 1 : start;
+  const part = cutText(text.slice(from), start + mostLineCharacters - from);
+  return `${start > 0 ? "…" : ""}${part.text}${part.omitted > 0 ? "…" : ""}`;
 }

@@ -1,14 +1,15 @@
 /** Files that git tracks although .gitignore leaves them out. ripgrep passes them over; the list of files has them, so they are searched
  *  by name: then it takes links and binary files as well, which are left out here. */
-import { type FileHandle, lstat, open } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
+import { isFailure } from "../../session/index.ts";
 import { splitRecords } from "../../workspace/index.ts";
-import { isByteName, nameOfBytes } from "../frame/byte-names.ts";
-import { createContainedDirectories } from "../frame/contained-directories.ts";
-import { isFailure } from "../frame/failure.ts";
 import type { Run } from "../frame/run.ts";
-import { detectEncoding, sampleBytes } from "../read/text-encoding.ts";
-import { startGit } from "../vcs/git.ts";
+import { isByteName, nameOfBytes } from "../source/byte-names.ts";
+import { createContainedDirectories } from "../source/contained-directories.ts";
+import { listing, startGit } from "../source/git.ts";
+import { openRegular } from "../source/open-regular.ts";
+import { sampleEncoding } from "../source/text-encoding.ts";
 import type { SearchRequest } from "./match.ts";
 import type { CountedFile } from "./ripgrep-matches.ts";
 
@@ -16,6 +17,8 @@ export interface Counts {
   readonly files: readonly CountedFile[];
   /** Undefined where ripgrep did not come to its end. */
   readonly searched: number | undefined;
+  /** Some files could not be read. */
+  readonly denied: boolean;
 }
 
 /** `count` counts the matches of files that are named. */
@@ -32,22 +35,21 @@ export async function countPassedOver(
   );
   const found: CountedFile[] = [];
   let searched = 0;
+  let denied = false;
   for (let at = 0; at < readable.length && !run.signal.aborted; at += filesAtOnce) {
     const counts = await count(readable.slice(at, at + filesAtOnce).map((each) => `./${each}`));
     found.push(...counts.files);
     searched += counts.searched ?? 0;
+    denied ||= counts.denied;
   }
-  return { files: await choose(found, (file) => isText(join(run.root, file.path))), searched };
+  return { files: await choose(found, (file) => isText(join(run.root, file.path))), searched, denied };
 }
 
 /** A command line has room for these. */
 const filesAtOnce = 200;
 
-/** As the list of files: without a person's global excludes. */
-const listing = ["-c", "core.excludesFile=", "ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
-
 async function trackedIgnored(run: Run, path: string): Promise<string[]> {
-  const git = await startGit(run, [...listing, "--", path]);
+  const git = await startGit(run, [...listing("--cached", "--ignored"), "--", path]);
   if (isFailure(git)) return [];
   const paths = new Set<string>();
   for await (const batch of splitRecords(git.output, "\0")) {
@@ -58,14 +60,11 @@ async function trackedIgnored(run: Run, path: string): Promise<string[]> {
 }
 
 async function isText(path: string): Promise<boolean> {
-  let handle: FileHandle | undefined;
+  const handle = await openRegular(path);
   try {
-    handle = await open(path);
-    const sample = Buffer.alloc(sampleBytes);
-    const { bytesRead } = await handle.read(sample, 0, sampleBytes, 0);
-    return detectEncoding(sample.subarray(0, bytesRead)) !== "binary";
+    return (await handle.stat()).isFile() && (await sampleEncoding(handle)) !== "binary";
   } finally {
-    await handle?.close();
+    await handle.close();
   }
 }
 

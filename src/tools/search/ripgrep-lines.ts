@@ -1,11 +1,10 @@
 /** Lines as ripgrep prints them, `PATH NUL LINE:COLUMN:OFFSET:TEXT`, around a match `PATH NUL LINE-OFFSET-TEXT`. Not its JSON: that
  *  has each line whole and all its matches, however long, and costs more to parse than to find. */
 import { isUtf8 } from "node:buffer";
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import { decodeBytes } from "../../workspace/index.ts";
-import { diskName } from "../frame/byte-names.ts";
-import { decodeLine } from "../read/text-encoding.ts";
+import { diskName } from "../source/byte-names.ts";
+import { openRegular } from "../source/open-regular.ts";
+import { decodeLine } from "../source/text-encoding.ts";
 import type { SearchedLine } from "./match.ts";
 
 /** Of a longer line only so many bytes are printed, with a note after them. */
@@ -74,8 +73,7 @@ type Around = Pick<SearchedLine, "text" | "at">;
 
 /** Undefined where the file has other bytes than ripgrep searched (UTF-16) or cannot be read any more. */
 async function readAround(path: string, offset: number, start: number): Promise<Around | undefined> {
-  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
-  const handle = await open(diskName(path), flags).catch(() => undefined);
+  const handle = await openRegular(diskName(path)).catch(() => undefined);
   try {
     const mark = Buffer.alloc(2);
     await handle?.read(mark, 0, 2, 0);
@@ -83,8 +81,8 @@ async function readAround(path: string, offset: number, start: number): Promise<
     const bytes = Buffer.alloc(2 * farBytes);
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, offset + start - farBytes);
     const [line = ""] = bytes.toString("latin1", farBytes, bytesRead).split("\n");
-    const before = decodeLine(wholeCharacters(bytes.subarray(0, farBytes)));
-    return { text: before + decodeLine(wholeCharacters(Buffer.from(line, "latin1"))), at: before.length };
+    const before = decodeLine(withoutCutEnds(bytes.subarray(0, farBytes)));
+    return { text: before + decodeLine(withoutCutEnds(Buffer.from(line, "latin1"))), at: before.length };
   } catch {
     return undefined;
   } finally {
@@ -93,7 +91,7 @@ async function readAround(path: string, offset: number, start: number): Promise<
 }
 
 /** Without the parts of characters at either end, as a byte string. */
-function wholeCharacters(bytes: Buffer): string {
+function withoutCutEnds(bytes: Buffer): string {
   for (let cut = 0; cut < 16; cut++) {
     const part = bytes.subarray(cut % 4, bytes.length - Math.floor(cut / 4));
     if (isUtf8(part)) return part.toString("latin1");

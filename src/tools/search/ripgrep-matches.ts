@@ -1,9 +1,9 @@
 /** Reads the matches of files whose number of matches is known. */
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { type StartedProcess, splitRecords } from "../../workspace/index.ts";
-import { diskName, isByteName, shownName } from "../frame/byte-names.ts";
+import { diskName, isByteName, shownName } from "../source/byte-names.ts";
+import { openRegular } from "../source/open-regular.ts";
 import { createMatchCollector, type Match } from "./match.ts";
 import { lineArguments, parseLine, type RipgrepLine, searchedLine } from "./ripgrep-lines.ts";
 
@@ -91,17 +91,13 @@ async function* readBatch(
     yield* parseMatches(reader.start(args, paths), { ...passing, files, root: reader.root });
     return;
   }
-  const handle = await openFile(join(reader.root, first.path)).catch(() => undefined);
+  const handle = await openRegular(diskName(join(reader.root, first.path))).catch(() => undefined);
   if (handle === undefined) return;
   try {
     yield* parseMatches(reader.start(args, handle), { ...passing, files, root: reader.root });
   } finally {
     await handle.close();
   }
-}
-
-function openFile(path: string): Promise<FileHandle> {
-  return open(diskName(path), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
 }
 
 interface Parsing extends Passing {

@@ -2,13 +2,13 @@
  *  So totals are true and the order is fixed, which ripgrep itself gives only on one core. */
 import type { FileHandle } from "node:fs/promises";
 import type { ToolFailure, ToolResult } from "../../session/index.ts";
+import { cutText, expandBraces } from "../../text/index.ts";
 import { loadProcesses, type ProcessEnd, type StartedProcess, splitRecords } from "../../workspace/index.ts";
-import { expandBraces } from "../files/glob.ts";
-import { byteNamesWarning, isByteName, nameOfBytes } from "../frame/byte-names.ts";
 import { failure } from "../frame/failure.ts";
 import { lateWarning, type Run, startRun } from "../frame/run.ts";
+import { byteNamesWarning, isByteName, nameOfBytes } from "../source/byte-names.ts";
 import { versionOfFiles } from "./files-version.ts";
-import type { FileFilter, Match, SearchRequest } from "./match.ts";
+import { deniedFilesWarning, type FileFilter, type Match, type SearchRequest } from "./match.ts";
 import { type Counts, countPassedOver } from "./passed-over-files.ts";
 import { type CountedFile, readMatches } from "./ripgrep-matches.ts";
 
@@ -30,7 +30,7 @@ export async function searchByRipgrep(
   const passedOver = countPassedOver(request, count, (paths) =>
     readCounts(start([...countArguments, ...pattern, "--", ...paths], count)),
   );
-  const { files, searched } = merge(await readCounts(counting), await passedOver);
+  const { files, searched, denied } = merge(await readCounts(counting), await passedOver);
   const problem = problemOf(await counting.end);
   count.finish();
   if (problem !== undefined && files.length === 0) return problem;
@@ -43,6 +43,7 @@ export async function searchByRipgrep(
   return describe(wanted, readMatches({ root: run.root, start: startOn }, wanted, request), {
     request,
     searched,
+    denied,
     isLate: () => count.timedOut() || run.timedOut(),
     version: await versionOfFiles(run.root, wanted),
     run,
@@ -54,6 +55,7 @@ const countingShare = 0.7;
 interface Found {
   readonly request: SearchRequest;
   readonly searched: number | undefined;
+  readonly denied: boolean;
   isLate(): boolean;
   readonly version: string;
   readonly run: Run;
@@ -62,7 +64,7 @@ interface Found {
 function describe(
   files: readonly CountedFile[],
   matches: AsyncIterable<Match>,
-  { request: { offset, maxResults }, searched, isLate, version, run }: Found,
+  { request: { offset, maxResults }, searched, denied, isLate, version, run }: Found,
 ): ToolResult {
   const byteNames = files.filter(({ path }) => isByteName(path)).length;
   const total = files.reduce((sum, { count }) => sum + count, 0);
@@ -76,6 +78,7 @@ function describe(
     version,
     warnings: () => [
       ...(isLate() ? [lateWarning(run, "the search")] : []),
+      ...(denied ? [deniedFilesWarning] : []),
       ...[byteNamesWarning(byteNames) ?? []].flat(),
     ],
   };
@@ -120,11 +123,12 @@ function typeArguments({ pattern }: FileFilter): string[] {
 function merge(found: Counts, passedOver: Counts): Counts {
   const known = new Set(found.files.map(({ path }) => path));
   const files = [...found.files, ...passedOver.files.filter(({ path }) => !known.has(path))];
-  return { files, searched: found.searched && found.searched + (passedOver.searched ?? 0) };
+  const searched = found.searched && found.searched + (passedOver.searched ?? 0);
+  return { files, searched, denied: found.denied || passedOver.denied };
 }
 
 /** `PATH NUL COUNT LF`, again and again; at the end what `--stats` says. */
-async function readCounts({ output }: StartedProcess): Promise<Counts> {
+async function readCounts({ output, end: ending }: StartedProcess): Promise<Counts> {
   const files: CountedFile[] = [];
   let path: string | undefined;
   let rest = "";
@@ -137,17 +141,24 @@ async function readCounts({ output }: StartedProcess): Promise<Counts> {
     }
   }
   const searched = /^(\d+) files? searched$/m.exec(rest)?.[1];
-  return { files, searched: searched === undefined ? undefined : Number(searched) };
+  const denied = isDeniedEnd(await ending);
+  return { files, searched: searched === undefined ? undefined : Number(searched), denied };
 }
 
 /** 2 is a mistake in the call; files that could not be read give it too, without a word. */
-function problemOf({ code, stderr }: ProcessEnd): ToolFailure | undefined {
-  if (code !== 2 || stderr.trim() === "") return undefined;
-  const told = /^error: (.+)$/m.exec(stderr)?.[1] ?? stderr.replace(/^rg: /, "").split("\n")[0] ?? "";
+function isDeniedEnd({ code, stderr }: ProcessEnd): boolean {
+  return code === 2 && stderr.trim() === "";
+}
+
+function problemOf(end: ProcessEnd): ToolFailure | undefined {
+  const { code, stderr } = end;
+  if (code !== 2 || isDeniedEnd(end)) return undefined;
+  const line = /^error: (.+)$/m.exec(stderr)?.[1] ?? stderr.replace(/^rg: /, "").split("\n")[0] ?? "";
+  const told = cutText(line, 300).text;
   const hint = /look-around|backreference/.test(told)
     ? "Rewrite it without."
     : "Check the regular expression.";
   return /regex|literal/.test(stderr)
-    ? failure("invalid_pattern", `The pattern cannot be searched for: ${told.slice(0, 300)}.`, hint)
-    : failure("search_failed", `ripgrep failed: ${told.slice(0, 300)}`);
+    ? failure("invalid_pattern", `The pattern cannot be searched for: ${told}.`, hint)
+    : failure("search_failed", `ripgrep failed: ${told}`);
 }

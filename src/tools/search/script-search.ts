@@ -1,18 +1,18 @@
 /** Searches without ripgrep: file after file in the order of the list, until the page and a little more is found or time is up. */
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import type { ToolFailure, ToolResult } from "../../session/index.ts";
-import { listPaths } from "../files/list-paths.ts";
-import { byteNamesWarning, diskName, isByteName, shownName } from "../frame/byte-names.ts";
-import { createContainedDirectories } from "../frame/contained-directories.ts";
-import { isFailure } from "../frame/failure.ts";
+import { isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
 import { fileSize, numbered } from "../frame/phrases.ts";
 import { lateWarning, type Run } from "../frame/run.ts";
 import { createWindow, type Window } from "../frame/window.ts";
-import { decodeFile } from "../read/text-encoding.ts";
+import { byteNamesWarning, diskName, isByteName, shownName } from "../source/byte-names.ts";
+import { createContainedDirectories } from "../source/contained-directories.ts";
+import { isDenied } from "../source/denied.ts";
+import { listPaths } from "../source/list-paths.ts";
+import { openRegular } from "../source/open-regular.ts";
+import { decodeFile } from "../source/text-encoding.ts";
 import { createLineMatcher, type FoundLine, type LineMatcher } from "./line-matcher.ts";
-import { createMatchCollector, type Match, type SearchRequest } from "./match.ts";
+import { createMatchCollector, deniedFilesWarning, type Match, type SearchRequest } from "./match.ts";
 
 /** Long enough for any file of `mostFileBytes` and a harmless pattern. Nothing else runs meanwhile. */
 const matchTimeoutMs = 500;
@@ -33,12 +33,13 @@ export async function searchByScript(request: SearchRequest, run: Run): Promise<
     matcher,
     isContained: createContainedDirectories(run.root),
     window: createWindow<Match>({ offset, limit: maxResults }),
-    seen: { searched: 0, matched: 0, large: 0, byteNames: 0, slow: [] },
+    seen: { searched: 0, matched: 0, large: 0, denied: 0, byteNames: 0, slow: [] },
   };
   for await (const batch of list.batches) {
     await searchBatch(search, batch.filter(request.files.matches));
     if (isEnough(search)) break;
   }
+  search.seen.denied += list.denied();
   return describe(search);
 }
 
@@ -48,7 +49,9 @@ interface Search {
   readonly matcher: LineMatcher;
   isContained(path: string): Promise<boolean>;
   readonly window: Window<Match>;
-  readonly seen: { searched: number; matched: number; large: number; byteNames: number; slow: string[] };
+  readonly seen: Record<"searched" | "matched" | "large" | "denied" | "byteNames", number> & {
+    slow: string[];
+  };
 }
 
 /** Counting to the end of a large tree would take minutes: another page ahead is enough to go on. */
@@ -60,12 +63,9 @@ function isEnough({ window, request, run, seen }: Search): boolean {
 async function searchBatch(search: Search, paths: readonly string[]): Promise<void> {
   for (let at = 0; at < paths.length && !isEnough(search); at += filesAtOnce) {
     const some = paths.slice(at, at + filesAtOnce);
-    const read = await Promise.all(
-      some.map(async (path) =>
-        (await search.isContained(path)) ? readText(search.run.root, path) : undefined,
-      ),
-    );
+    const read = await Promise.all(some.map((path) => readText(search, path)));
     search.seen.large += read.filter((each) => each === "large").length;
+    search.seen.denied += read.filter((each) => each === "denied").length;
     searchTexts(
       search,
       read.filter((each) => typeof each === "object"),
@@ -79,17 +79,21 @@ interface FileText {
 }
 
 /** Undefined for what is no text: binary, a link, a pipe, gone. */
-async function readText(root: string, path: string): Promise<FileText | "large" | undefined> {
-  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
-  const handle = await open(diskName(join(root, path)), flags).catch(() => undefined);
+async function readText(
+  { run, isContained }: Search,
+  path: string,
+): Promise<FileText | "large" | "denied" | undefined> {
+  let handle: FileHandle | undefined;
   try {
-    const stats = await handle?.stat();
-    if (handle === undefined || !stats?.isFile()) return undefined;
+    if (!(await isContained(path))) return undefined;
+    handle = await openRegular(diskName(join(run.root, path)));
+    const stats = await handle.stat();
+    if (!stats.isFile()) return undefined;
     if (stats.size > mostFileBytes) return "large";
     const text = decodeFile(await handle.readFile());
     return text === undefined ? undefined : { path, lines: linesOf(text) };
-  } catch {
-    return undefined;
+  } catch (error) {
+    return isDenied(error) ? "denied" : undefined;
   } finally {
     await handle?.close();
   }
@@ -164,6 +168,7 @@ function describe({ request, run, window, seen }: Search): ToolResult {
       ...(run.timedOut() ? [lateWarning(run, "the search")] : []),
       ...(stopped ? [`Not all was searched: there are at least ${window.total()} matches.`] : []),
       ...(seen.large > 0 ? [notSearched(seen.large)] : []),
+      ...(seen.denied > 0 ? [deniedFilesWarning] : []),
       ...(seen.slow.length > 0
         ? [`The pattern takes too long and was stopped in ${seen.slow.join(", ")}: simplify it.`]
         : []),

@@ -1,10 +1,12 @@
-import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
-import { createGlob } from "../files/glob.ts";
-import { isIgnoredPath } from "../files/list-paths.ts";
-import { containExisting, shown } from "../frame/contained-path.ts";
+import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
-import { failure, isFailure } from "../frame/failure.ts";
+import { failure, shown } from "../frame/failure.ts";
 import type { Place, Run } from "../frame/run.ts";
+import { containExisting } from "../source/contained-path.ts";
+import { isDenied } from "../source/denied.ts";
+import { createGlob } from "../source/glob.ts";
+import { isIgnoredPath } from "../source/list-paths.ts";
+import { openRegular } from "../source/open-regular.ts";
 import { compressSearch } from "./compress-search.ts";
 import { findRipgrep } from "./find-ripgrep.ts";
 import type { SearchRequest } from "./match.ts";
@@ -60,6 +62,9 @@ async function searchContent(
   if (!contained.stats.isFile() && !contained.stats.isDirectory()) {
     return failure("unreadable", `${shown(values.path)} is a pipe, socket or device.`);
   }
+  if (contained.stats.isFile() && (await isDeniedFile(contained.real))) {
+    return failure("unreadable", `${shown(values.path)} may not be read.`);
+  }
   const matches = file_pattern === undefined ? () => true : createGlob(file_pattern);
   if (matches === undefined) {
     return failure("invalid_pattern", "The braces in file_pattern make too many globs.");
@@ -78,6 +83,15 @@ async function searchContent(
   const result = await searchFiles(request, run, find);
   const warning = `git ignores ${request.path}; it was searched because it was named.`;
   return (await ignored) && !isFailure(result) ? warned(result, warning) : result;
+}
+
+async function isDeniedFile(path: string): Promise<boolean> {
+  try {
+    await (await openRegular(path)).close();
+    return false;
+  } catch (error) {
+    return isDenied(error);
+  }
 }
 
 async function searchFiles(

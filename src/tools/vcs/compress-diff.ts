@@ -1,6 +1,6 @@
 import type { CompressInput } from "../../session/index.ts";
 import { baseName, listNames, shortened, wholeItems } from "../frame/phrases.ts";
-import type { DiffHunk } from "./diff-hunks.ts";
+import type { DiffHunk } from "./output/diff-hunks.ts";
 
 /** `Diff: 5 files, +234/-89 lines. Modified: a.ts, b.ts, c.ts, +2 more`; of a later page
  *  `Diff: 5 files, +234/-89 lines. Hunks 41-60 of 75: c.ts, d.ts`. */

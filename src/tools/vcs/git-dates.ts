@@ -1,6 +1,6 @@
 /** Dates that a model names. git takes any text for one: what it does not know it leaves out, and "garbage" is now. */
 import type { ToolFailure } from "../../session/index.ts";
-import { failure } from "../frame/failure.ts";
+import { failure, shown } from "../frame/failure.ts";
 import type { Run } from "../frame/run.ts";
 import { gitText } from "./repository.ts";
 
@@ -31,7 +31,7 @@ export async function readDates(run: Run, named: Named): Promise<GitDates | Tool
 
 function noDate(name: string, text: string): ToolFailure {
   const hint = "Such as 2026-01-31, `2026-01-31 14:00`, `yesterday` or `2 weeks ago`.";
-  return failure("invalid_argument", `${name} is no date: ${JSON.stringify(text.slice(0, 60))}.`, hint);
+  return failure("invalid_argument", `${name} is no date: ${shown(text)}.`, hint);
 }
 
 /** Words that mean something to git (its date.c, 2.39), and those between them that people write. */

@@ -1,9 +1,9 @@
 /** What the vcs tools ask a repository before anything else. */
-import type { ToolFailure } from "../../session/index.ts";
-import { containPath } from "../frame/contained-path.ts";
-import { failure, isFailure } from "../frame/failure.ts";
+import { isFailure, type ToolFailure } from "../../session/index.ts";
+import { failure, shown } from "../frame/failure.ts";
 import type { Run } from "../frame/run.ts";
-import { gitFailure, startGit } from "./git.ts";
+import { containPath } from "../source/contained-path.ts";
+import { gitFailure, startGit } from "../source/git.ts";
 
 /** The whole output of a command that says little, or why there is none. */
 export async function gitText(run: Run, args: readonly string[]): Promise<string | ToolFailure> {
@@ -19,19 +19,41 @@ export async function gitText(run: Run, args: readonly string[]): Promise<string
 export interface Repository {
   /** Where the root lies in the repository: "" or with a slash at its end. */
   readonly prefix: string;
+  /** What was named, relative to the root; "." for the root itself. */
+  readonly named: string;
+  /** History ends where the clone was cut off. */
+  readonly isShallow: boolean;
   /** The last arguments of a command: they keep git below the root, and below the path that was named. Nothing after `--` where the
    *  root is the repository's own and nothing was named: git is faster so, and tells of empty commits too. */
   readonly paths: readonly string[];
 }
 
 export async function openRepository(run: Run, path: string | undefined): Promise<Repository | ToolFailure> {
-  const contained = path === undefined ? undefined : await containPath(run.root, path);
-  if (contained !== undefined && isFailure(contained)) return contained;
-  const text = await gitText(run, ["rev-parse", "--show-prefix"]);
+  const contained = await containPath(run.root, path ?? ".");
+  if (isFailure(contained)) return contained;
+  const text = await gitText(run, ["rev-parse", "--is-shallow-repository", "--show-prefix"]);
   if (typeof text !== "string") return text;
-  const prefix = text.replace(/\n$/, "");
-  const named = contained?.path ?? ".";
-  return { prefix, paths: prefix === "" && named === "." ? ["--"] : ["--", named] };
+  const end = text.indexOf("\n");
+  const prefix = text.slice(end + 1).replace(/\n$/, "");
+  const named = contained.path;
+  const paths = prefix === "" && named === "." ? ["--"] : ["--", named];
+  return { prefix, named, isShallow: text.slice(0, end) === "true", paths };
+}
+
+/** A path of the repository, as the root has it. */
+export function belowRoot(path: string, prefix: string): string {
+  return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+}
+
+/** Why HEAD has no commit; undefined where its branch just has none yet. */
+export async function headProblem(run: Run): Promise<ToolFailure | undefined> {
+  const branch = await gitText(run, ["symbolic-ref", "--quiet", "HEAD"]);
+  const wanted = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+  const commit = typeof branch === "string" ? await gitText(run, [...wanted, branch.trim()]) : branch;
+  if (typeof commit !== "string" && commit.code === "timed_out") return commit;
+  if (typeof branch === "string" && typeof commit !== "string") return undefined;
+  const message = "HEAD names a commit that cannot be read: the repository is damaged.";
+  return failure("git_failed", message, "Let a person look at it with `git fsck`.");
 }
 
 /** The name of the commit, by which nothing else can be meant: a revision may look like an option. */
@@ -40,10 +62,9 @@ export async function resolveCommit(run: Run, revision: string): Promise<string 
   const found = await gitText(run, ["rev-parse", "--verify", "--quiet", "--end-of-options", wanted]);
   if (typeof found === "string" && /^[\da-f]{40,64}$/.test(found.trim())) return found.trim();
   if (typeof found !== "string" && found.code !== "git_failed") return found;
-  const shown = JSON.stringify(revision.slice(0, 100));
   return failure(
     "unknown_revision",
-    `No commit is called ${shown}.`,
+    `No commit is called ${shown(revision)}.`,
     "Take a hash from vcs_log, a branch or a tag.",
   );
 }

@@ -1,6 +1,7 @@
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { readUntilHung } from "../frame/hanging-program.contract.ts";
 import {
   addEntries,
   createRepository,
@@ -9,7 +10,8 @@ import {
   readResult,
 } from "../frame/temporary-tree.contract.ts";
 import { testTool } from "../frame/tool.contract.ts";
-import { type BlamedLine, createVcsBlame } from "./vcs-blame.ts";
+import type { BlamedLine } from "./output/blame-lines.ts";
+import { createVcsBlame } from "./vcs-blame.ts";
 
 testTool("vcs_blame", { create: createVcsBlame, args: { path: "src/store.ts" } });
 
@@ -32,6 +34,13 @@ function createHistory(): string {
     "--date=2026-11-05T08:00:00Z",
   );
   return root;
+}
+
+/** The environment of a call for which this script stands in git's place. */
+function withGit(root: string, script: string): Record<string, string> {
+  addEntries(root, { "bin/git": script });
+  chmodSync(join(root, "bin/git"), 0o755);
+  return { PATH: `${join(root, "bin")}:${process.env.PATH}` };
 }
 
 test("each line has its commit, author and day, and the fields sum up", async () => {
@@ -83,11 +92,16 @@ test("lines that are not committed say so, and a root below the repository's wor
 
 test("the version of lines that are not committed changes with them, not with the clock", async () => {
   const root = createHistory();
-  addEntries(root, { "src/a.txt": "neu\n2\ndrei\n4\n" });
-  const versionNow = async () => (await blame(root, { path: "src/a.txt" })).version;
-  const version = await versionNow();
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  addEntries(root, { "src/a.txt": "neu\n2\ndrei\n4\n", clock: "1" });
+  const real = `PATH='${process.env.PATH}' git "$@"`;
+  const env = withGit(root, `#!/bin/sh\n${real} | sed "s/-time .*/-time $(cat clock)/"\n`);
+  const tool = createVcsBlame({ root, env });
+  const blameNow = async () => readResult(await tool.run({ path: "src/a.txt" }, call));
+  const versionNow = async () => (await blameNow()).version;
+  const { version, fields } = await blameNow();
+  addEntries(root, { clock: "1000000000" });
   expect(await versionNow()).toBe(version);
+  expect((await blameNow()).fields.newest).not.toBe(fields.newest);
   addEntries(root, { "src/a.txt": "neu\n2\ndrei\nvier\n" });
   expect(await versionNow()).not.toBe(version);
 });
@@ -141,6 +155,11 @@ test("a binary file is told as such, and other encodings are read as read_file r
   }
 });
 
+test("a line is never cut inside a character", async () => {
+  const root = createRepository({ a: `${"x".repeat(499)}😀x\n` });
+  expect((await blame(root, { path: "a" })).items).toMatchObject([{ text: `${"x".repeat(499)}…` }]);
+});
+
 test("a link inside the root is followed", async () => {
   const root = createHistory();
   addEntries(root, { "a link": { link: "src/a.txt" }, "a folder": { link: "src" } });
@@ -153,11 +172,10 @@ test("a link inside the root is followed", async () => {
 
 test("a git that hangs gives the lines until time was up, and says that there are more", async () => {
   const root = createHistory();
-  const script = `#!/bin/sh\ncase "$*" in *blame*) PATH='${process.env.PATH}' git "$@" | head -n 15; sleep 60 ;; esac\n`;
-  addEntries(root, { "bin/git": script });
-  chmodSync(join(root, "bin/git"), 0o755);
-  const tool = createVcsBlame({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
-  const result = await readResult(await tool.run({ path: "src/a.txt" }, { ...call, timeoutMs: 700 }));
+  const script = `#!/bin/sh\ncase "$*" in *blame*) PATH='${process.env.PATH}' git "$@" | head -n 15; : > "$MARK"; sleep 60 ;; esac\n`;
+  const mark = join(root, "mark");
+  const tool = createVcsBlame({ root, env: { ...withGit(root, script), MARK: mark } });
+  const result = await readUntilHung(tool, { path: "src/a.txt" }, { mark });
   expect(result.items.length).toBeGreaterThan(0);
   expect(result).toMatchObject({ total: undefined, more: true });
   expect(result.warnings).toEqual([expect.stringContaining("the list of lines is not complete")]);

@@ -1,26 +1,19 @@
-import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { relative, sep } from "node:path";
-import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
-import { decodeBytes, type ProcessEnd, splitRecords } from "../../workspace/index.ts";
-import { containExisting, type ExistingPath, shown } from "../frame/contained-path.ts";
+import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
+import { type ProcessEnd, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
-import { failure, isFailure } from "../frame/failure.ts";
+import { failure, shown } from "../frame/failure.ts";
 import { fileSize } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
-import { createWindow, type Window } from "../frame/window.ts";
-import { openRegular, sampleEncoding } from "../read/sample-file.ts";
-import { decodeLine, type Encoding } from "../read/text-encoding.ts";
+import { createWindow } from "../frame/window.ts";
+import { containExisting, type ExistingPath } from "../source/contained-path.ts";
+import { gitFailure, startGit } from "../source/git.ts";
+import { openRegular } from "../source/open-regular.ts";
+import { type Encoding, sampleEncoding } from "../source/text-encoding.ts";
 import { compressBlame } from "./compress-blame.ts";
-import { gitFailure, startGit } from "./git.ts";
-
-export interface BlamedLine {
-  readonly line: number;
-  readonly hash: string;
-  readonly author: string;
-  readonly date: string;
-  readonly text: string;
-}
+import { type BlamedLine, createBlameReader } from "./output/blame-lines.ts";
+import { submoduleNote } from "./submodules.ts";
 
 const parameters = {
   path: { type: "string", description: "File whose lines are asked about.", required: true },
@@ -61,10 +54,10 @@ async function blameLines(
 }
 
 /** As read_file does: git prints bytes, and says nothing about them. */
-async function encodingOf({ real, stats }: ExistingPath): Promise<Encoding | "binary"> {
+async function encodingOf({ real }: ExistingPath): Promise<Encoding | "binary"> {
   const handle = await openRegular(real).catch(() => undefined);
   try {
-    return handle === undefined ? "utf-8" : await sampleEncoding(handle, stats.size);
+    return handle === undefined ? "utf-8" : await sampleEncoding(handle);
   } finally {
     await handle?.close();
   }
@@ -109,7 +102,7 @@ async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolF
   }
   // Past the end is an empty page, not a mistake.
   const past = /has only \d+ lines?/.exec(end.stderr)?.[0];
-  if (end.code !== 0 && past === undefined && !late) return blameFailure(end, real);
+  if (end.code !== 0 && past === undefined && !late) return blameFailure(run, { end, path: real });
   return {
     fields: {
       path,
@@ -131,65 +124,12 @@ async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolF
 }
 
 /** git names the path as it is, on several lines where it has several. */
-function blameFailure(end: ProcessEnd, path: string): ToolFailure {
+async function blameFailure(
+  run: Run,
+  { end, path }: { end: ProcessEnd; path: string },
+): Promise<ToolFailure> {
   if (!/^fatal: no such path /m.test(end.stderr)) return gitFailure(end);
+  const note = await submoduleNote(run, path);
+  if (note !== undefined) return failure("git_failed", note);
   return failure("git_failed", `${shown(path)} is in no commit yet.`, "vcs_status lists what is new.");
-}
-
-interface BlameReader {
-  read(line: string): void;
-  readonly authors: ReadonlySet<string>;
-  newest(): string | undefined;
-  version(): string;
-}
-
-const mostLineCharacters = 500;
-
-/** A commit's author and date come only with its first line. See git-blame(1), "The porcelain format". */
-function createBlameReader(window: Window<BlamedLine>, encoding: Encoding): BlameReader {
-  const commits = new Map<string, { author: string; date: string }>();
-  const authors = new Set<string>();
-  const version = createHash("sha1");
-  let current = { hash: "", line: 0 };
-  let newest: string | undefined;
-  const commitOf = (hash: string) => {
-    const known = commits.get(hash) ?? { author: "", date: "" };
-    commits.set(hash, known);
-    return known;
-  };
-  const finishLine = (text: string) => {
-    const commit = commitOf(current.hash);
-    authors.add(commit.author);
-    if (newest === undefined || commit.date > newest) newest = commit.date;
-    // One byte more than whole characters: UTF-16 has half of a line feed at one end.
-    const shownText = decodeLine(text.slice(0, mostLineCharacters * 4 + 1), encoding);
-    const cut =
-      shownText.length > mostLineCharacters ? `${shownText.slice(0, mostLineCharacters)}…` : shownText;
-    const { hash, line } = current;
-    window.offer(() => ({ line, hash: hash.slice(0, 8), ...commit, text: cut }), cut.length + 80);
-  };
-  return {
-    read: (line) => {
-      if (!isTime(line)) version.update(`${line}\n`, "latin1");
-      const header = /^([\da-f]{40,64}) \d+ (\d+)/.exec(line);
-      if (line.startsWith("\t")) finishLine(line.slice(1));
-      else if (header !== null) current = { hash: header[1] ?? "", line: Number(header[2]) };
-      else if (line.startsWith("author ")) commitOf(current.hash).author = decodeBytes(line.slice(7));
-      else if (line.startsWith("author-time ")) commitOf(current.hash).date = dayOf(Number(line.slice(12)));
-    },
-    authors,
-    newest: () => newest,
-    version: () => version.digest("hex"),
-  };
-}
-
-/** What is not committed yet has the present second as its time; a commit's own time is in its hash. */
-function isTime(line: string): boolean {
-  return /^(?:author|committer)-time /.test(line);
-}
-
-/** Commits can claim any time, also one that no calendar holds. */
-function dayOf(seconds: number): string {
-  const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
 }

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { readUntilHung } from "../frame/hanging-program.contract.ts";
 import {
   addEntries,
   commit,
@@ -10,7 +11,7 @@ import {
   readResult,
 } from "../frame/temporary-tree.contract.ts";
 import { testTool } from "../frame/tool.contract.ts";
-import type { DiffHunk } from "./diff-hunks.ts";
+import type { DiffHunk } from "./output/diff-hunks.ts";
 import { createVcsDiff } from "./vcs-diff.ts";
 
 testTool("vcs_diff", { create: createVcsDiff, args: {} });
@@ -40,7 +41,7 @@ test("each hunk is an item, and the fields count files and lines", async () => {
   expect(result.items).toEqual([
     { path: "a.txt", header: "@@ -2,3 +2,3 @@", text: " 2\n-3\n+three\n 4" },
     { path: "a.txt", header: "@@ -24,3 +24,2 @@", text: " 24\n-25\n 26" },
-    { path: "b.txt", header: "@@ -1,1 +1,2 @@", text: "-x\n+x\n+y" },
+    { path: "b.txt", header: "@@ -1,1 +1,2 @@", text: "-x\n+x\r\n+y" },
   ]);
 });
 
@@ -154,6 +155,13 @@ test("a line of a megabyte is cut with a note", async () => {
   expect(hunk?.text).toBe(`-x\n+${"y".repeat(1_999)}… [998001 more characters]`);
 });
 
+test("a line is never cut inside a character", async () => {
+  const root = createRepository({ "a.js": "x\n" });
+  addEntries(root, { "a.js": `${"y".repeat(1_998)}😀yy\n` });
+  const [hunk] = (await diff(root)).items as DiffHunk[];
+  expect(hunk?.text).toBe(`-x\n+${"y".repeat(1_998)}… [4 more characters]`);
+});
+
 test("lines that look like the diff's own are lines", async () => {
   const text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n";
   const root = createRepository({ "a.txt": text });
@@ -163,18 +171,23 @@ test("lines that look like the diff's own are lines", async () => {
   expect(result.fields).toMatchObject({ files_changed: 1, insertions: 4, deletions: 0 });
 });
 
-test("a conflict is shown as one", async () => {
-  const root = createRepository({ "a.txt": "1\n" });
+test("a conflict is shown as one, also where one side has no file", async () => {
+  const root = createRepository({ "in/a.txt": "1\n", "in/b.txt": "1\n" });
   for (const branch of ["left", "right"]) {
     git(root, "checkout", "--quiet", "-b", branch, "main");
-    addEntries(root, { "a.txt": `${branch}\n` });
+    addEntries(root, { "in/a.txt": `${branch}\n`, "in/b.txt": `${branch}\n` });
+    if (branch === "left") rmSync(join(root, "in/b.txt"));
     commit(root, branch);
   }
   expect(() => git(root, "merge", "left")).toThrow();
-  const { items } = await diff(root);
-  expect(items).toEqual([
-    expect.objectContaining({ path: "a.txt", change: "conflict", header: expect.stringMatching(/^@@@ /) }),
+  const conflicts = ["a.txt", "b.txt"].map((path) => ({ path, change: "conflict" }));
+  const { items, fields } = await diff(join(root, "in"));
+  expect(items).toMatchObject([
+    { ...conflicts[0], header: expect.stringMatching(/^@@@ /), text: expect.stringMatching(/>>> left$/) },
+    conflicts[1],
   ]);
+  expect(fields).toEqual({ files_changed: 2, insertions: 5, deletions: 0, files: ["a.txt", "b.txt"] });
+  expect((await diff(join(root, "in"), { staged: true })).items).toEqual(conflicts);
 });
 
 test("no program that the repository names is run", async () => {
@@ -217,17 +230,18 @@ test("lines that are not UTF-8 are read as latin1", async () => {
   const root = createRepository({ "a.txt": Buffer.from("größe\n", "latin1"), "b.txt": "größe\n" });
   addEntries(root, { "a.txt": Buffer.from("größer\r\n", "latin1"), "b.txt": "größer\n" });
   const { items } = await diff(root);
-  expect((items as DiffHunk[]).map(({ text }) => text)).toEqual(["-größe\n+größer", "-größe\n+größer"]);
+  expect((items as DiffHunk[]).map(({ text }) => text)).toEqual(["-größe\n+größer\r", "-größe\n+größer"]);
 });
 
 test("a git that hangs gives the whole hunks until time was up", async () => {
   const root = createRepository({ "a.txt": "1\n", "b.txt": "1\n" });
   addEntries(root, { "a.txt": "2\n", "b.txt": "2\n3\n" });
-  const script = `#!/bin/sh\nPATH='${process.env.PATH}'\ncase "$*" in *--patch*) git "$@" | head -n 13; sleep 60 ;; esac\nexec git "$@"\n`;
+  const script = `#!/bin/sh\nPATH='${process.env.PATH}'\ncase "$*" in *--patch*) git "$@" | head -n 13; : > "$MARK"; sleep 60 ;; esac\nexec git "$@"\n`;
   addEntries(root, { "bin/git": script });
   chmodSync(join(root, "bin/git"), 0o755);
-  const tool = createVcsDiff({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
-  const result = await readResult(await tool.run({}, { ...call, timeoutMs: 800 }));
+  const mark = join(root, "mark");
+  const tool = createVcsDiff({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}`, MARK: mark } });
+  const result = await readUntilHung(tool, {}, { mark });
   expect((result.items as DiffHunk[]).map(({ path, text }) => [path, text])).toEqual([["a.txt", "-1\n+2"]]);
   expect(result).toMatchObject({ total: undefined, more: true });
 });

@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
-import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
 import { hashed, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
-import { failure, isFailure } from "../frame/failure.ts";
+import { failure } from "../frame/failure.ts";
+import { listNames, shortened } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow } from "../frame/window.ts";
+import { gitFailure, startGit } from "../source/git.ts";
 import { compressDiff } from "./compress-diff.ts";
-import { createDiffReader, type DiffHunk } from "./diff-hunks.ts";
-import { gitFailure, startGit } from "./git.ts";
-import { openRepository, resolveCommit } from "./repository.ts";
+import { createDiffReader, type DiffHunk } from "./output/diff-hunks.ts";
+import { openRepository, type Repository, resolveCommit } from "./repository.ts";
+import { submoduleNote } from "./submodules.ts";
 
 const parameters = {
   path: { type: "string", description: "Only changes in this file or directory." },
@@ -44,7 +46,7 @@ async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promi
   if (isFailure(sides)) return sides;
   const context = `--unified=${Math.min(values.context_lines, mostContextLines)}`;
   const args = [...sides, ...format, context, ...repository.paths];
-  return readDiff(run, { args, offset: values.offset, staged: values.staged });
+  return readDiff(run, { args, offset: values.offset, staged: values.staged, repository });
 }
 
 const mostContextLines = 100_000;
@@ -63,7 +65,8 @@ const format: readonly string[] = [
   "--output-indicator-old=-",
   "--output-indicator-context= ",
   "--submodule=short",
-  "--ignore-submodules=dirty",
+  // As vcs_status has it: what is changed there is changed here.
+  "--ignore-submodules=none",
 ];
 
 interface Sides {
@@ -100,15 +103,18 @@ interface Request {
   readonly args: readonly string[];
   readonly offset: number;
   readonly staged: boolean;
+  readonly repository: Repository;
 }
 
 /** The whole diff passes by, so that totals are true; the hunks of this page are kept. */
-async function readDiff(run: Run, { args, offset, staged }: Request): Promise<ToolResult | ToolFailure> {
+async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+  const { args, offset, staged, repository } = request;
   const git = await startGit(run, args);
   if (isFailure(git)) return git;
   const hash = createHash("sha1");
   const window = createWindow<DiffHunk>({ offset });
-  const reader = createDiffReader((hunk) => window.offer(() => hunk, hunk.text?.length));
+  const offer = (hunk: DiffHunk) => window.offer(() => hunk, hunk.text?.length);
+  const reader = createDiffReader(offer, repository.prefix);
   for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
     for (const line of batch) reader.read(line);
   }
@@ -116,6 +122,8 @@ async function readDiff(run: Run, { args, offset, staged }: Request): Promise<To
   if (!run.timedOut()) reader.end();
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
+  const found = run.timedOut() || window.total() > 0;
+  const note = found ? undefined : await submoduleNote(run, repository.named);
   return {
     fields: { ...(staged ? { staged } : {}), ...reader.facts() },
     itemsName: "hunks",
@@ -124,6 +132,16 @@ async function readDiff(run: Run, { args, offset, staged }: Request): Promise<To
     total: run.timedOut() ? undefined : window.total(),
     more: run.timedOut() || window.more(),
     version: hash.digest("hex"),
-    warnings: run.timedOut() ? [lateWarning(run, "the diff")] : [],
+    warnings: [
+      ...(run.timedOut() ? [lateWarning(run, "the diff")] : []),
+      ...[note ?? []].flat(),
+      ...[dirtyWarning(reader.dirtySubmodules()) ?? []].flat(),
+    ],
   };
+}
+
+function dirtyWarning(submodules: readonly string[]): string | undefined {
+  if (submodules.length === 0) return undefined;
+  const names = submodules.map((path) => shortened(path, 80));
+  return `Changes inside of a submodule are not shown: ${listNames(names, 3)}.`;
 }

@@ -1,6 +1,7 @@
-import { chmodSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { readUntilHung } from "../frame/hanging-program.contract.ts";
 import {
   addEntries,
   commit,
@@ -102,6 +103,28 @@ test("a repository without commits has none, and what is no repository is told",
   expect(await createVcsLog({ root, env: {} }).run({}, call)).toMatchObject({ code: "git_failed" });
 });
 
+test("a repository whose commits cannot be read is told from one that has none", async () => {
+  const root = createHistory();
+  const tool = createVcsLog({ root, env: process.env });
+  const damaged = {
+    code: "git_failed",
+    message: "HEAD names a commit that cannot be read: the repository is damaged.",
+  };
+  rmSync(join(root, ".git/objects"), { recursive: true });
+  mkdirSync(join(root, ".git/objects"));
+  expect(await tool.run({}, call)).toMatchObject(damaged);
+  addEntries(root, { ".git/refs/heads/main": "" });
+  expect(await tool.run({}, call)).toMatchObject(damaged);
+});
+
+test("of a shallow clone it is told that there were more commits", async () => {
+  const root = createHistory();
+  expect((await log(root)).warnings).toEqual([]);
+  addEntries(root, { ".git/shallow": git(root, "rev-parse", "HEAD") });
+  const warnings = ["The clone is shallow: older commits are not in it."];
+  expect(await log(root)).toMatchObject({ total: 1, warnings });
+});
+
 test("a variable that points git at another repository is not heeded", async () => {
   const [root, other] = [createHistory(), createRepository({ x: "" })];
   const env = { ...process.env, GIT_DIR: join(other, ".git"), GIT_WORK_TREE: other };
@@ -114,6 +137,10 @@ test("a message of any length is cut with a note", async () => {
   commit(root, "x".repeat(3_000));
   expect(messagesOf(await log(root, { max_commits: 1 }))).toEqual([
     `${"x".repeat(2_000)}… [1000 more characters]`,
+  ]);
+  commit(root, `${"x".repeat(1_999)}😀${"x".repeat(9)}`);
+  expect(messagesOf(await log(root, { max_commits: 1 }))).toEqual([
+    `${"x".repeat(1_999)}… [11 more characters]`,
   ]);
 });
 
@@ -147,11 +174,12 @@ test("a date is told as it was understood, and what is none is refused", async (
 
 test("a git that hangs gives the commits until time was up, and says that there may be more", async () => {
   const root = createHistory();
-  const script = `#!/bin/sh\nPATH='${process.env.PATH}'\ncase "$*" in *format=*) git "$@" | head -c 150; sleep 60 ;; esac\nexec git "$@"\n`;
+  const script = `#!/bin/sh\nPATH='${process.env.PATH}'\ncase "$*" in *format=*) git "$@" | head -c 150; : > "$MARK"; sleep 60 ;; esac\nexec git "$@"\n`;
   addEntries(root, { "bin/git": script });
   chmodSync(join(root, "bin/git"), 0o755);
-  const tool = createVcsLog({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}` } });
-  const result = await readResult(await tool.run({}, { ...call, timeoutMs: 700 }));
+  const mark = join(root, "mark");
+  const tool = createVcsLog({ root, env: { PATH: `${join(root, "bin")}:${process.env.PATH}`, MARK: mark } });
+  const result = await readUntilHung(tool, {}, { mark });
   expect(messagesOf(result)).toHaveLength(2);
   expect(result).toMatchObject({ more: true });
 });

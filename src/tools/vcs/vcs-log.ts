@@ -1,12 +1,14 @@
-import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
+import { cutText } from "../../text/index.ts";
 import { decodeBytes, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
-import { isFailure } from "../frame/failure.ts";
+import { withCutNote } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
+import { gitFailure, startGit } from "../source/git.ts";
 import { compressLog } from "./compress-log.ts";
-import { gitFailure, startGit } from "./git.ts";
 import { type GitDates, readDates } from "./git-dates.ts";
-import { gitText, openRepository, resolveCommit } from "./repository.ts";
+import { gitText, headProblem, openRepository, type Repository, resolveCommit } from "./repository.ts";
+import { submoduleNote } from "./submodules.ts";
 
 export interface Commit {
   readonly hash: string;
@@ -48,12 +50,12 @@ async function readCommits(
   if (isFailure(dates)) return dates;
   const commit = await resolveCommit(run, values.revision);
   if (typeof commit !== "string") {
-    return values.revision === "HEAD" && commit.code === "unknown_revision"
-      ? describe([], run, { ...values, dates, total: 0, commit: "none" })
-      : commit;
+    if (values.revision !== "HEAD" || commit.code !== "unknown_revision") return commit;
+    const none = { ...values, dates, total: 0, commit: "none", notes: [] };
+    return (await headProblem(run)) ?? describe([], run, none);
   }
   const rest = [...authorFilter(values.author), ...dates.args, commit, ...repository.paths];
-  return readLog(run, { ...values, dates, commit, rest });
+  return readLog(run, { ...values, dates, commit, rest, repository });
 }
 
 interface Request {
@@ -78,7 +80,7 @@ function countable(number: number): number {
 
 async function readLog(
   run: Run,
-  { rest, ...request }: Request & { rest: readonly string[] },
+  { rest, repository, ...request }: Request & { rest: readonly string[]; repository: Repository },
 ): Promise<ToolResult | ToolFailure> {
   const { offset, max_commits } = request;
   const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
@@ -96,13 +98,27 @@ async function readLog(
   const counted = await counting;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   const total = typeof counted === "string" ? Number(counted) : undefined;
-  return describe(commits, run, { ...request, total });
+  const notes = await notesOn(repository, run, total === 0);
+  return describe(commits, run, { ...request, total, notes });
+}
+
+async function notesOn({ named, isShallow }: Repository, run: Run, isEmpty: boolean): Promise<string[]> {
+  const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
+  return [
+    ...(isShallow ? ["The clone is shallow: older commits are not in it."] : []),
+    ...(submodule === undefined ? [] : [submodule]),
+  ];
+}
+
+interface Listing extends Request {
+  readonly total: number | undefined;
+  readonly notes: readonly string[];
 }
 
 function describe(
   commits: readonly Commit[],
   run: Run,
-  { offset, max_commits, commit, dates, total }: Request & { total: number | undefined },
+  { offset, max_commits, commit, dates, total, notes }: Listing,
 ): ToolResult {
   const atLeast = total === offset + countedAhead;
   return {
@@ -116,6 +132,7 @@ function describe(
     warnings: [
       ...(run.timedOut() ? [lateWarning(run, "the list of commits")] : []),
       ...(atLeast ? [`There are at least ${total} commits; more were not counted.`] : []),
+      ...notes,
     ],
   };
 }
@@ -125,7 +142,5 @@ const mostMessageCharacters = 2_000;
 function parseCommit(record: string): Commit {
   const [hash = "", author = "", date = "", ...message] = decodeBytes(record).split("\n");
   const text = message.join("\n").trim();
-  const cut = text.length - mostMessageCharacters;
-  const shown = cut > 0 ? `${text.slice(0, mostMessageCharacters)}… [${cut} more characters]` : text;
-  return { hash, author, date, message: shown };
+  return { hash, author, date, message: withCutNote(cutText(text, mostMessageCharacters)) };
 }

@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
-import type { BudgetedTool, ToolFailure, ToolResult } from "../../session/index.ts";
+import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
 import { decodeBytes, hashed, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
-import { isFailure } from "../frame/failure.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow, type Window } from "../frame/window.ts";
+import { deniedByGit, deniedWarning } from "../source/denied.ts";
+import { gitFailure, startGit } from "../source/git.ts";
 import { compressStatus } from "./compress-status.ts";
-import { gitFailure, startGit } from "./git.ts";
-import { openRepository, type Repository } from "./repository.ts";
+import { belowRoot, openRepository, type Repository } from "./repository.ts";
+import { submoduleNote } from "./submodules.ts";
 
 /** A path in several states is one item: staged, and changed again since. */
 export interface ChangedFile {
@@ -51,7 +52,7 @@ async function showStatus(
 async function readStatus(
   run: Run,
   offset: number,
-  { paths, prefix }: Repository,
+  { paths, prefix, named }: Repository,
 ): Promise<ToolResult | ToolFailure> {
   const command = [
     "status",
@@ -72,6 +73,7 @@ async function readStatus(
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   const late = run.timedOut();
+  const note = window.total() === 0 && !late ? await submoduleNote(run, named) : undefined;
   return {
     fields: {
       ...reader.branch,
@@ -84,7 +86,11 @@ async function readStatus(
     total: late ? undefined : window.total(),
     more: late || window.more(),
     version: hash.digest("hex"),
-    warnings: late ? [lateWarning(run, "the list of changes")] : [],
+    warnings: [
+      ...(late ? [lateWarning(run, "the list of changes")] : []),
+      ...[note ?? []].flat(),
+      ...[deniedWarning(deniedByGit(end.stderr)) ?? []].flat(),
+    ],
   };
 }
 
@@ -117,10 +123,6 @@ function createStatusReader(window: Window<ChangedFile>, prefix: string): Status
     else if (/^[1u?] /.test(record)) offer(parseChange(record));
   };
   return { read, branch, counts };
-}
-
-function belowRoot(path: string, prefix: string): string {
-  return path.startsWith(prefix) ? path.slice(prefix.length) : path;
 }
 
 function parseBranch(record: string): Record<string, string | number> {

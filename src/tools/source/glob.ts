@@ -1,3 +1,5 @@
+import { expandBraces } from "../../text/index.ts";
+
 /** Globs as .gitignore has them. Own code: turned into a regular expression, `*a*a*a*b` would take for ever on a long name. */
 export type Glob = (path: string) => boolean;
 
@@ -20,49 +22,6 @@ function compile(pattern: string): readonly Part[] {
   const names = pattern.replace(/^\.?\//, "").split("/");
   const parts = pattern.includes("/") ? names : ["**", ...names];
   return parts.map((part) => (part === "**" ? part : (part.match(/\[[!^]?\]?[^\]]*\]|\\.|./gsu) ?? [])));
-}
-
-const mostAlternatives = 256;
-
-/** The first pair of braces with a comma is opened, and what comes of it again. */
-export function expandBraces(pattern: string): string[] | undefined {
-  const done: string[] = [];
-  const pending = [pattern];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const open = openBraces(next);
-    if (open === undefined) done.push(next);
-    else pending.push(...open.reverse());
-    if (done.length + pending.length > mostAlternatives) return undefined;
-  }
-  return done;
-}
-
-function openBraces(pattern: string): string[] | undefined {
-  for (let start = pattern.indexOf("{"); start >= 0; start = pattern.indexOf("{", start + 1)) {
-    const choices = choicesFrom(pattern, start);
-    if (choices === undefined) continue;
-    const before = pattern.slice(0, start);
-    const after = pattern.slice(choices.end);
-    return choices.texts.map((text) => before + text + after);
-  }
-  return undefined;
-}
-
-function choicesFrom(pattern: string, start: number): { texts: string[]; end: number } | undefined {
-  const texts: string[] = [];
-  let depth = 0;
-  let from = start + 1;
-  for (let at = start; at < pattern.length; at++) {
-    const character = pattern[at];
-    if (character === "{") depth++;
-    if (character === "}") depth--;
-    if ((character === "," && depth === 1) || depth === 0) {
-      texts.push(pattern.slice(from, at));
-      from = at + 1;
-    }
-    if (depth === 0) return texts.length > 1 ? { texts, end: at + 1 } : undefined;
-  }
-  return undefined;
 }
 
 function matchParts(names: readonly string[], parts: readonly Part[]): boolean {

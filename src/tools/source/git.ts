@@ -1,5 +1,6 @@
 /** git as the tools run it: what goes wrong is a failure that the model reads. */
 import type { ToolFailure } from "../../session/index.ts";
+import { cutText } from "../../text/index.ts";
 import { gitReason, type ProcessEnd, readGit, type StartedProcess } from "../../workspace/index.ts";
 import { failure } from "../frame/failure.ts";
 import type { Run } from "../frame/run.ts";
@@ -7,6 +8,12 @@ import type { Run } from "../frame/run.ts";
 /** Paths in `args` stand for themselves, also `:(top)` and `*`. Put `--` before them. */
 export async function startGit(run: Run, args: readonly string[]): Promise<StartedProcess | ToolFailure> {
   return (await readGit(run, args)) ?? failure("git_failed", "git is not installed, or not on PATH.");
+}
+
+/** A list of files of these kinds, each name with a NUL byte at its end. A person's global excludes are not read, so that a tree gives the
+ *  same on every machine. */
+export function listing(...kinds: readonly string[]): string[] {
+  return ["-c", "core.excludesFile=", "ls-files", "-z", ...kinds, "--exclude-standard"];
 }
 
 export function gitFailure({ stderr }: ProcessEnd): ToolFailure {
@@ -17,5 +24,5 @@ export function gitFailure({ stderr }: ProcessEnd): ToolFailure {
     const hint = "Let a person add it to git's safe.directory.";
     return failure("git_failed", "git does not trust this repository: it belongs to another user.", hint);
   }
-  return failure("git_failed", gitReason(stderr).slice(0, 300));
+  return failure("git_failed", cutText(gitReason(stderr), 300).text);
 }

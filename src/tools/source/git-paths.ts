@@ -1,38 +1,31 @@
 import type { Hash } from "node:crypto";
+import { isFailure } from "../../session/index.ts";
 import { hashed, splitRecords } from "../../workspace/index.ts";
-import { nameOfBytes } from "../frame/byte-names.ts";
-import { isFailure } from "../frame/failure.ts";
 import type { Run } from "../frame/run.ts";
-import { startGit } from "../vcs/git.ts";
+import { nameOfBytes } from "./byte-names.ts";
+import { deniedByGit } from "./denied.ts";
+import { listing, startGit } from "./git.ts";
 
 export interface GitPaths {
   /** Sorted by bytes. A nested repository that git does not know ends with a slash. */
   readonly batches: AsyncIterable<string[]>;
   /** Asked after the batches were read. */
   succeeded(): Promise<boolean>;
+  /** Asked after the batches were read: directories that may not be read. */
+  denied(): Promise<number>;
 }
 
 /** What git tracks below `path`, and what it would track: one list, each path once. Undefined without git. */
 export async function gitPaths(run: Run, path: string, hash: Hash): Promise<GitPaths | undefined> {
-  const git = await startGit(run, [...listing, "--", path]);
+  // The letters of `-t` tell the kinds apart: `?` is not tracked, `S` is not checked out.
+  const git = await startGit(run, [...listing("-t", "--cached", "--others"), "--", path]);
   if (isFailure(git)) return undefined;
   return {
     batches: mergeKinds(splitRecords(hashed(git.output, hash), "\0")),
     succeeded: async () => (await git.end).code === 0,
+    denied: async () => deniedByGit((await git.end).stderr),
   };
 }
-
-/** The letters of `-t` tell the kinds apart: `?` is not tracked, `S` is not checked out. A person's global excludes are not read. */
-const listing = [
-  "-c",
-  "core.excludesFile=",
-  "ls-files",
-  "-z",
-  "-t",
-  "--cached",
-  "--others",
-  "--exclude-standard",
-];
 
 /** git lists what is not tracked first, then what is. The first list, mostly short, is kept and goes where it belongs. */
 async function* mergeKinds(records: AsyncIterable<string[]>): AsyncGenerator<string[]> {

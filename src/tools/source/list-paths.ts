@@ -1,9 +1,8 @@
 /** The files of a tree as the tools see it: those of git, or without a repository those that `.gitignore` files leave. */
 import { createHash, type Hash } from "node:crypto";
-import type { ToolFailure } from "../../session/index.ts";
-import { type ContainedPath, containExisting } from "../frame/contained-path.ts";
-import { isFailure } from "../frame/failure.ts";
+import { isFailure, type ToolFailure } from "../../session/index.ts";
 import type { Run } from "../frame/run.ts";
+import { type ContainedPath, containExisting } from "./contained-path.ts";
 import { gitPaths } from "./git-paths.ts";
 import { walkPaths } from "./walk-paths.ts";
 
@@ -14,6 +13,8 @@ export interface PathList {
   readonly batches: AsyncIterable<string[]>;
   /** Asked after the batches were read: git leaves out what was named, so it was listed without git. */
   isIgnored(): boolean;
+  /** Asked after the batches were read: directories that may not be read. */
+  denied(): number;
   /** Asked after the batches were read. Another list has another version. */
   version(): string;
 }
@@ -21,12 +22,13 @@ export interface PathList {
 export async function listPaths(run: Run, path: string): Promise<PathList | ToolFailure> {
   const contained = await containExisting(run.root, path);
   if (isFailure(contained)) return contained;
-  const found: Found = { ignored: false, hash: createHash("sha1") };
+  const found: Found = { ignored: false, denied: 0, hash: createHash("sha1") };
   const named: Named = { ...contained, isDirectory: contained.stats.isDirectory() };
   return {
     path: contained.path,
     batches: readBatches(run, named, found),
     isIgnored: () => found.ignored,
+    denied: () => found.denied,
     version: () => found.hash.copy().digest("hex"),
   };
 }
@@ -45,6 +47,7 @@ interface Named extends ContainedPath {
 
 interface Found {
   ignored: boolean;
+  denied: number;
   readonly hash: Hash;
 }
 
@@ -59,9 +62,13 @@ async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerato
     listed ||= below.length > 0;
     yield below;
   }
-  if (listed || run.signal.aborted) return;
+  if (run.signal.aborted) return;
+  if (listed) {
+    found.denied = (await git?.denied()) ?? 0;
+    return;
+  }
   const inRepository = (await git?.succeeded()) ?? false;
-  for await (const batch of walked(run, named)) {
+  for await (const batch of walked(run, named, found)) {
     found.ignored ||= inRepository && !known && batch.length > 0;
     for (const each of batch) found.hash.update(each);
     yield batch;
@@ -73,6 +80,7 @@ function isItself(entry: string, path: string): boolean {
   return entry === path || entry === `${path}/`;
 }
 
-function walked({ root, signal }: Run, { path, isDirectory }: Named): AsyncIterable<string[]> | string[][] {
-  return isDirectory ? walkPaths({ root, path, signal }) : [[path]];
+function walked({ root, signal }: Run, named: Named, found: Found): AsyncIterable<string[]> | string[][] {
+  const { path, isDirectory } = named;
+  return isDirectory ? walkPaths({ root, path, signal, found }) : [[path]];
 }

@@ -1,5 +1,5 @@
 /** What the lines before the first hunk of a file say. */
-import { decodeBytes } from "../../workspace/index.ts";
+import { decodeBytes } from "../../../workspace/index.ts";
 
 export interface FileChange {
   readonly change?: "added" | "deleted" | "renamed" | "copied" | "conflict";
@@ -35,6 +35,11 @@ export function nameOf(header: readonly string[]): string {
     return start.endsWith("to ") ? name : name.slice(2);
   }
   return nameInFirstLine(header[0] ?? "");
+}
+
+/** A submodule whose commit is the same, and only its files differ, has no line with hashes. */
+export function isSubmodule(header: readonly string[]): boolean {
+  return !header.some((line) => line.startsWith("index ") && !line.endsWith(" 160000"));
 }
 
 /** Without hunks the name stands only here, twice and the same: `diff --git a/NAME b/NAME`. A conflict has it once. */

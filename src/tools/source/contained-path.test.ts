@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createTree } from "../frame/temporary-tree.contract.ts";
 import { containExisting, containPath } from "./contained-path.ts";
-import { createTree } from "./temporary-tree.contract.ts";
 
 test("paths inside come back relative to the root, however they were written", async () => {
   const root = createTree({ "src/a.ts": "", in: { link: "src" } });

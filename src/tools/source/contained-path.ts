@@ -1,10 +1,11 @@
 /** Paths that a model names lie below the root, or are refused. */
 import type { Stats } from "node:fs";
-import { realpath, stat } from "node:fs/promises";
-import { isAbsolute, relative, resolve, sep } from "node:path";
-import type { ToolFailure } from "../../session/index.ts";
-import { followLinks } from "../../workspace/index.ts";
-import { failure, isFailure } from "./failure.ts";
+import { opendir, realpath, stat } from "node:fs/promises";
+import { relative, resolve, sep } from "node:path";
+import { isFailure, type ToolFailure } from "../../session/index.ts";
+import { followLinks, isGitInternal, isInside } from "../../workspace/index.ts";
+import { failure, shown } from "../frame/failure.ts";
+import { isDenied } from "./denied.ts";
 
 export interface ContainedPath {
   /** From the root, with slashes, as it was named; "." for the root itself. */
@@ -16,8 +17,8 @@ export interface ContainedPath {
 /** Refused: what leaves the root by its name or through a link, and what belongs to git. */
 export async function containPath(root: string, path: string): Promise<ContainedPath | ToolFailure> {
   if (path.includes("\0")) return failure("invalid_argument", "path holds a NUL byte.");
-  const realRoot = await realpath(root).catch(() => undefined);
-  if (realRoot === undefined) return failure("not_found", "The root of the project is gone.");
+  const realRoot = await realRootOf(root);
+  if (typeof realRoot !== "string") return realRoot;
   const named = resolve(root, path);
   const below = [root, realRoot].find((each) => isInside(named, resolve(each)));
   if (below === undefined) return outside(path, "lies outside of the root.");
@@ -39,23 +40,33 @@ export interface ExistingPath extends ContainedPath {
   readonly stats: Stats;
 }
 
-/** As `containPath`, for what must be there. */
+/** As `containPath`, for what must be there; a directory can be read. */
 export async function containExisting(root: string, path: string): Promise<ExistingPath | ToolFailure> {
   const contained = await containPath(root, path);
   if (isFailure(contained)) return contained;
-  const stats = await stat(contained.real).catch(() => undefined);
-  if (stats !== undefined) return { ...contained, stats };
-  return failure("not_found", `${shown(path)} does not exist.`, "project_files lists what does.");
+  try {
+    const stats = await stat(contained.real);
+    // Opened, not asked about: nothing else tells for certain.
+    if (stats.isDirectory()) await (await opendir(contained.real)).close();
+    return { ...contained, stats };
+  } catch (error) {
+    if (isDenied(error)) return failure("unreadable", `${shown(path)} may not be read.`);
+    return failure("not_found", `${shown(path)} does not exist.`, "project_files lists what does.");
+  }
 }
 
-function isInside(path: string, directory: string): boolean {
-  const way = relative(directory, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
-}
-
-/** Also in the spellings that other file systems take for it: `.GIT`, `git~1`, `.git.`, `.git::$INDEX_ALLOCATION`. */
-function isGitInternal(path: string): boolean {
-  return path.split(/[/\\]/).some((name) => /^(\.git|git~\d)[. ]*(:.*)?$/i.test(name));
+async function realRootOf(root: string): Promise<string | ToolFailure> {
+  try {
+    const real = await realpath(root);
+    // The dot asks whether one may go in, which the directory around it cannot tell.
+    if ((await stat(`${real}/.`)).isDirectory()) return real;
+  } catch (error) {
+    if (isDenied(error)) return failure("unreadable", "The root of the project may not be read.");
+    if ((error as NodeJS.ErrnoException).code !== "ENOTDIR") {
+      return failure("not_found", "The root of the project is gone.");
+    }
+  }
+  return failure("unreadable", "The root of the project is no directory.");
 }
 
 async function realPathOf(path: string, named: string): Promise<string | ToolFailure> {
@@ -77,9 +88,4 @@ const reasons: Readonly<Record<string, string>> = {
 
 function outside(path: string, how: string): ToolFailure {
   return failure("outside_root", `${shown(path)} ${how}`, "Paths are relative to the root of the project.");
-}
-
-/** In messages: quoted, and never a page long. */
-export function shown(path: string): string {
-  return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path);
 }
