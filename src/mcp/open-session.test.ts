@@ -13,14 +13,21 @@ const counter = await createCounter("bytes/4");
 const result = { fields: {}, itemsName: "lines", items: ["one", "two"], offset: 0 };
 const call = { tool: "t", args: {} };
 
-async function open(store: Store, goesOn = false) {
-  return openMcpSession({ id: "s", goesOn, store, counter, budget: {}, pageLimit: () => ({}) });
+async function open(store: Store, goesOn = false, client?: string) {
+  return openMcpSession({ id: "s", goesOn, client, store, counter, budget: {}, pageLimit: () => ({}) });
 }
 
-/** Makes the mark that of a process which has certainly ended. */
-async function killProcess(store: Store, state = "running"): Promise<void> {
+/** Makes the marks those of a process which has certainly ended. */
+async function killProcess(store: Store): Promise<void> {
   const { pid } = spawnSync(process.execPath, ["-e", "0"]);
-  await store.put("mcp", "s", JSON.stringify({ pid, state }));
+  for (const { key, value } of await store.list("mcp"))
+    await store.put("mcp", key, JSON.stringify({ ...(JSON.parse(value) as object), pid }));
+}
+
+/** Makes the marks those of a process whose number another one, this one, has got since. */
+async function reuseNumber(store: Store): Promise<void> {
+  for (const { key, value } of await store.list("mcp"))
+    await store.put("mcp", key, value.replace(/"started":"\d+"/, '"started":"1"'));
 }
 
 const usedBy = ({ session }: Awaited<ReturnType<typeof open>>): number =>
@@ -35,6 +42,18 @@ test("after a kill the account goes on", async () => {
   expect(usedBy(second)).toBe(usedBy(first));
   expect(usedBy(second)).toBeGreaterThan(0);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a killed process does not keep its account where its number was used again",
+  async () => {
+    const store = createMemoryStore();
+    const first = await open(store);
+    await first.session.deliver(result, call);
+    await reuseNumber(store);
+    const second = await open(store);
+    expect([second.session.id, usedBy(second)]).toEqual(["s", usedBy(first)]);
+  },
+);
 
 test("after an end in good order, or beside a process that runs, a new account begins", async () => {
   for (const end of ["closed", "running"]) {
@@ -100,4 +119,50 @@ test("processes at the same time have an account each, and their results in comm
   const third = await open(store);
   expect(third.session.id).toBe("s");
   expect(usedBy(third)).toBe(0);
+});
+
+/** Sessions of these clients, each with one more result than the one before. */
+async function openClients(store: Store, clients: readonly string[]) {
+  const opened = [];
+  for (const [index, client] of clients.entries()) {
+    const mcp = await open(store, false, client);
+    for (let number = 0; number <= index; number += 1) await mcp.session.deliver(result, call);
+    opened.push(mcp);
+  }
+  return opened;
+}
+
+test("a client goes on in its account, whoever comes back first, and however its server ended", async () => {
+  for (const end of ["killed", "closed"]) {
+    const store = createMemoryStore();
+    const opened = await openClients(store, ["a", "b"]);
+    expect(opened.map(({ session }) => session.id)).toEqual(["s", "s.2"]);
+    if (end === "killed") await killProcess(store);
+    else for (const { close } of opened) await close();
+    const [b, a] = [await open(store, false, "b"), await open(store, false, "a")];
+    expect([a, b].map(({ session }) => session.id)).toEqual(["s", "s.2"]);
+    expect([a, b].map(usedBy)).toEqual(opened.map(usedBy));
+  }
+});
+
+test("nobody begins with the account of a client that is gone", async () => {
+  for (const next of ["b", undefined]) {
+    const store = createMemoryStore();
+    await openClients(store, ["a"]);
+    await killProcess(store);
+    const other = await open(store, false, next);
+    expect([other.session.id, usedBy(other)]).toEqual(["s", 0]);
+    const back = await open(store, false, "a");
+    expect([back.session.id, usedBy(back)]).toEqual(["s.2", 0]);
+  }
+});
+
+test("a session that was named goes on for one client, not for those beside it", async () => {
+  const store = createMemoryStore();
+  const [first, second] = await openClients(store, ["a", "b"]);
+  await first!.close();
+  await second!.close();
+  const [third, fourth] = [await open(store, true, "c"), await open(store, true, "d")];
+  expect([third.session.id, usedBy(third)]).toEqual(["s", usedBy(first!)]);
+  expect([fourth.session.id, usedBy(fourth)]).toEqual(["s.2", 0]);
 });

@@ -8,6 +8,7 @@ import {
 } from "../session/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Counter } from "../tokens/index.ts";
+import { isAlive, ownIdentity, type ProcessIdentity } from "../workspace/index.ts";
 
 export interface McpSessionOptions {
   /** The same for every process that serves the same thing, so that ids and tokens of results hold over restarts. Processes that run at
@@ -15,6 +16,8 @@ export interface McpSessionOptions {
   readonly id: string;
   /** The account goes on whatever happened before, as if no process had ended. */
   readonly goesOn: boolean;
+  /** Where a process serves several conversations: which one it is. Each has an account, and goes on in it over restarts. */
+  readonly client?: string | undefined;
   readonly store: Store;
   readonly counter: Counter;
   readonly budget: LedgerOptions;
@@ -31,19 +34,23 @@ export interface McpSession {
   close(): Promise<void>;
 }
 
-/** Opens the session of a server. Results of earlier processes stay recallable, and their tokens hold. The account goes on only
- *  where the process before was killed a short time ago: else another conversation begins, to which it would tell nothing. */
+/** Opens the session of a server, or of one of its clients. Results of earlier processes stay recallable, and their tokens hold. The
+ *  account goes on only where the same client had it, or the process before was killed a short time ago: else another conversation
+ *  begins, to which it would tell nothing. */
 export async function openMcpSession(options: McpSessionOptions): Promise<McpSession> {
-  const { id: shared, goesOn, store, ...rest } = options;
-  const running = JSON.stringify({ pid: process.pid, state: "running" } satisfies Mark);
-  const ended = JSON.stringify({ pid: process.pid, state: "ended" } satisfies Mark);
-  const { id, before } = await claimAccount(store, shared, running);
+  const { id: shared, goesOn, client, store, ...rest } = options;
+  const own = ownIdentity();
+  const running = JSON.stringify({ ...own, state: "running", client } satisfies Mark);
+  const ended = JSON.stringify({ ...own, state: "ended", client } satisfies Mark);
+  const number = await lastNumber(store, shared, client);
+  const { id, before } = await claimAccount(store, shared, { number, mark: running });
   const session = await createSession({
-    ...{ id, store, now: () => new Date(), tokens: "unique" },
+    ...{ id, store, now: () => new Date(), continuations: "unique" },
     resultsOf: id === shared ? undefined : shared,
     ...rest,
   });
-  if (!goesOn && !wasKilled(before, lastCall(session))) await session.reset();
+  const isNamed = goesOn && (client === undefined || id === shared);
+  if (!isNamed && !isSameConversation(before, client, lastCall(session))) await session.reset();
   // A process that came later has put its own mark there.
   const end = (text: string | undefined): string => (text === running || text === undefined ? ended : text);
   return { session, close: async () => void (await store.update(marks, id, end)) };
@@ -51,25 +58,39 @@ export async function openMcpSession(options: McpSessionOptions): Promise<McpSes
 
 const marks = "mcp";
 
-/** Which process had the session last. */
-interface Mark {
-  readonly pid: number;
+/** Who had the account last. */
+interface Mark extends ProcessIdentity {
   readonly state: "running" | "ended";
+  readonly client?: string | undefined;
 }
 
-/** The first account that no living process has. */
+function accountId(shared: string, number: number): string {
+  return number === 1 ? shared : `${shared}.${number}`;
+}
+
+/** The account that the client had, where nobody had it since; else the first one. */
+async function lastNumber(store: Store, shared: string, client: string | undefined): Promise<number> {
+  for (let number = 1; client !== undefined; number += 1) {
+    const found = await store.get(marks, accountId(shared, number));
+    if (found === undefined) break;
+    if (readMark(found.value)?.client === client) return number;
+  }
+  return 1;
+}
+
+/** The first account, from that number on, which no living process has. */
 async function claimAccount(
   store: Store,
   shared: string,
-  mark: string,
+  { number: first, mark }: { readonly number: number; readonly mark: string },
 ): Promise<{ readonly id: string; readonly before: Mark | undefined }> {
-  for (let number = 1; ; number += 1) {
-    const id = number === 1 ? shared : `${shared}.${number}`;
+  for (let number = first; ; number += 1) {
+    const id = accountId(shared, number);
     let before: Mark | undefined;
     let isFree = false;
     await store.update(marks, id, (text) => {
       before = readMark(text);
-      isFree = before?.state !== "running" || !isAlive(before.pid);
+      isFree = before?.state !== "running" || !isAlive(before);
       return isFree ? mark : text!;
     });
     if (isFree) return { id, before };
@@ -87,22 +108,22 @@ function readMark(text: string | undefined): Mark | undefined {
 /** Within this time a client that lost its server starts it again. */
 const mostPauseMs = 3_600_000;
 
+function isSameConversation(
+  before: Mark | undefined,
+  client: string | undefined,
+  last: Date | undefined,
+): boolean {
+  if (before?.client !== client) return false;
+  return client !== undefined || wasKilled(before, last);
+}
+
 function wasKilled(before: Mark | undefined, last: Date | undefined): boolean {
   if (before?.state !== "running" || last === undefined) return false;
-  return !isAlive(before.pid) && Date.now() - last.getTime() < mostPauseMs;
+  return !isAlive(before) && Date.now() - last.getTime() < mostPauseMs;
 }
 
 function lastCall(session: Session): Date | undefined {
   const view = session.workLog("recent");
   const time = "recent" in view ? view.recent[0]?.time : undefined;
   return time === undefined ? undefined : new Date(time);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

@@ -1,4 +1,5 @@
-import { request } from "node:http";
+import { type ClientRequest, request } from "node:http";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   connectLines,
@@ -7,6 +8,7 @@ import {
   officialClients,
   plimsoll,
   readPages,
+  type TestClient,
 } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
@@ -18,14 +20,18 @@ let url: string;
 beforeEach(async () => {
   sandbox = createSandbox();
   for (const path of paths) sandbox.write(path, "text\n");
-  server = connectLines(plimsoll("mcp", "--http", "0", "--per-tool", "1000"), sandbox);
-  await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
-  url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
+  await start("0", "--per-tool", "1000");
 });
 afterEach(() => {
   server.child.kill("SIGKILL");
   sandbox.remove();
 });
+
+async function start(port: string, ...args: string[]): Promise<void> {
+  server = connectLines(plimsoll("mcp", "--http", port, ...args), sandbox);
+  await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
+  url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
+}
 
 describe.each(officialClients)("%s", (_name, connect) => {
   test("pages through a large result over HTTP", async () => {
@@ -40,9 +46,7 @@ describe.each(officialClients)("%s", (_name, connect) => {
 test("pages are as large as the client that asks shows them, also beside others", async () => {
   sandbox.write("prose.txt", "These are some words that people know.\n".repeat(2_000));
   server.child.kill("SIGKILL");
-  server = connectLines(plimsoll("mcp", "--http", "0"), sandbox);
-  await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
-  url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
+  await start("0");
   const names = ["codex-mcp-client", "somebody"];
   const clients = officialClients.flatMap(([, connect]) =>
     names.map(async (name) => ({ name, client: await connect(sandbox, [], { url, name }) })),
@@ -54,24 +58,115 @@ test("pages are as large as the client that asks shows them, also beside others"
   }
 });
 
+const statusOf = async (client: Pick<TestClient, "call">) =>
+  (await client.call("budget_status", {})).structuredContent!.data as unknown as {
+    readonly session: string;
+    readonly available: number;
+    readonly calls: number;
+    readonly recent: readonly unknown[];
+  };
+
+test("clients at once have a budget each, but for those of the revision without sessions, and tokens of all", async () => {
+  const clients = await Promise.all(
+    [0, 1, 2, 2].map((index) => officialClients[index]![1](sandbox, [], { url })),
+  );
+  const calls = clients.map((client) => client.call("project_files", {}));
+  const [first, ...others] = await Promise.all(calls);
+  const { available } = await statusOf(clients[0]!);
+  const pages = await readPages(clients[0]!, first!);
+  expect(joinItems(pages, "files")).toHaveLength(paths.length);
+  const all = await Promise.all(clients.map(statusOf));
+  expect(all.map(({ calls }) => calls)).toEqual([pages.length, 1, 2, 2]);
+  expect(all[0]!.available).toBeLessThan(available);
+  expect(all[1]!.available).toBe(available);
+  expect(new Set(all.map(({ session }) => session)).size).toBe(3);
+  expect(all[2]!.session).toBe(all[3]!.session);
+  expect((await readPages(clients[1]!, others[0]!)).length).toBe(pages.length);
+  const { stdout } = await sandbox.run(["session", "list", "--json"]);
+  const listed = (JSON.parse(stdout) as { id: string; calls: number }[]).map(({ id, calls }) => [id, calls]);
+  const ids = all.map(({ session }) => session);
+  expect(Object.fromEntries(listed)).toEqual({
+    [ids[0]!]: pages.length,
+    [ids[1]!]: pages.length,
+    [ids[2]!]: 2,
+  });
+});
+
+test("clients go on after a restart with their tokens and their account, the last one first", async () => {
+  const clients = await Promise.all([0, 1].map((index) => officialClients[index]![1](sandbox, [], { url })));
+  const first: string[] = [];
+  for (const client of clients) {
+    const { structuredContent } = await client.call("project_files", {});
+    first.push(structuredContent!.data.continuation_token!);
+  }
+  const before = await Promise.all(clients.map(statusOf));
+  for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+    server.child.kill(signal);
+    await server.exit;
+    await start(new URL(url).port, "--per-tool", "1000");
+    const after = [await statusOf(clients[1]!), await statusOf(clients[0]!)].reverse();
+    expect(after).toEqual(before);
+  }
+  const next = await Promise.all(
+    clients.map((client, index) => client.call("next_page", { token: first[index] })),
+  );
+  for (const { structuredContent } of next)
+    expect((structuredContent!.data.files as { path: string }[])[0]!.path).not.toBe(paths[0]);
+  expect((await statusOf(clients[0]!)).calls).toBe(2);
+});
+
+test("a client that ends its session gives its account to the next one, empty", async () => {
+  const transport = new StreamableHTTPClientTransport(new URL(url));
+  const client = new Client({ name: "one", version: "1" }, { versionNegotiation: { mode: "legacy" } });
+  await client.connect(transport);
+  await client.callTool({ name: "vcs_status", arguments: {} });
+  expect(transport.sessionId).toBeDefined();
+  await transport.terminateSession();
+  expect(transport.sessionId).toBeUndefined();
+  const { session, recent } = await statusOf(await officialClients[0]![1](sandbox, [], { url }));
+  expect(session).not.toMatch(/\.\d+$/);
+  expect(recent).toEqual([]);
+});
+
 const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
 
+interface Answer {
+  readonly status: number;
+  readonly session: unknown;
+}
+
 /** fetch does not let anyone choose the Host. */
-function post(headers: Record<string, string>, path = "/mcp"): Promise<{ status: number; body: string }> {
+function post(headers: Record<string, string>, path = "/mcp", message: object = ping): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
     const accept = "application/json, text/event-stream";
     const all = { "content-type": "application/json", accept, ...headers };
     const sent = request({ hostname, port, path, method: "POST", headers: all }, (response) => {
-      let body = "";
-      response.setEncoding("utf8").on("data", (text: string) => {
-        body += text;
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      const answer = { status: response.statusCode ?? 0, session: response.headers["mcp-session-id"] };
+      response.resume().on("end", () => resolve(answer));
     });
-    sent.on("error", reject).end(JSON.stringify(ping));
+    sent.on("error", reject).end(JSON.stringify(message));
   });
 }
+
+test("a client is known from its first request, however that is sent", async () => {
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "a", version: "1" } };
+  const initialize = { jsonrpc: "2.0", id: 1, method: "initialize", params };
+  for (const headers of [
+    { "mcp-protocol-version": "2025-11-25" },
+    { "transfer-encoding": "chunked" },
+  ] as Record<string, string>[]) {
+    const { status, session } = await post(headers, "/mcp", initialize);
+    expect({ status, session }).toEqual({
+      status: 200,
+      session: expect.stringMatching(/^[\da-f-]{36}\.YQ$/),
+    });
+  }
+  // Longer than any initialize: it passes on as it comes.
+  const long = { ...ping, params: { padding: "x".repeat(300_000) } };
+  const passed = await post({ "transfer-encoding": "chunked" }, "/mcp", long);
+  expect(passed).toEqual({ status: 200, session: undefined });
+});
 
 test("requests are taken from this machine only, and from no page of another site", async () => {
   const cases: [status: number, headers: Record<string, string>][] = [
@@ -89,25 +184,32 @@ test("requests are taken from this machine only, and from no page of another sit
   }
 });
 
-test("there is one path, and a client that goes in the middle harms nobody", async () => {
-  expect((await post({}, "/other")).status).toBe(404);
+/** One whose body does not come. */
+function beginRequest(): ClientRequest {
   const { hostname, port } = new URL(url);
-  const broken = request({
-    hostname,
-    port,
-    path: "/mcp",
-    method: "POST",
-    headers: { "content-length": 1_000 },
-  });
-  broken.on("error", () => {}).write("{");
+  const headers = { "content-length": 1_000 };
+  const begun = request({ hostname, port, path: "/mcp", method: "POST", headers }).on("error", () => {});
+  begun.write("{");
+  return begun;
+}
+
+test("there is one path, and a client that goes in the middle harms nobody", async () => {
+  for (const path of ["/other", "//", "*"]) expect((await post({}, path)).status).toBe(404);
+  const broken = beginRequest();
   await new Promise((resolve) => setTimeout(resolve, 100));
   broken.destroy();
   expect((await post({})).status).toBe(200);
 });
 
-test("a signal ends it, and nothing was written on stdout", async () => {
+test("a signal ends it at once, whoever is still there, and nothing was written on stdout", async () => {
+  const client = await officialClients[0]![1](sandbox, [], { url });
+  await client.call("vcs_status", {});
+  const begun = beginRequest();
+  await expect.poll(() => begun.socket?.bytesWritten ?? 0).toBeGreaterThan(0);
+  const signalled = Date.now();
   server.child.kill("SIGTERM");
   expect(await server.exit).toBe(0);
+  expect(Date.now() - signalled).toBeLessThan(2_000);
   expect(server.lines).toEqual([]);
 });
 

@@ -263,6 +263,21 @@ test("signals reach the server, and its end is the wrapper's", async () => {
   expect(await killed.exit).toBe(137);
 });
 
+test("a signal ends the wrapper also where the server is gone and left something behind", async () => {
+  const client = startLines(plimsoll("mcp", "wrap", "--", "sh", "-c", "sleep 60 2>&- & echo $!; exit 3"));
+  await expect.poll(() => client.lines.length, { timeout: 10_000 }).toBe(1);
+  opened.push(() => process.kill(Number(client.lines[0])));
+  client.child.kill("SIGTERM");
+  expect(await client.exit).toBe(3);
+});
+
+test("a client that reads no more ends the wrapper and its server, also while it holds its stdin", async () => {
+  const client = await startOdd([], "garbage");
+  client.child.stdout.destroy();
+  client.request("tools/list").catch(() => {});
+  expect(await client.exit).toBe(5);
+});
+
 test("empty arguments reach the server, but for its own name", async () => {
   const script = 'test "$#" = 3 && test -z "$2" && exit 9';
   expect(await startLines(plimsoll("mcp", "wrap", "--", "sh", "-c", script, "sh", "a", "", "")).exit).toBe(9);

@@ -195,18 +195,38 @@ test("what was asked is answered when stdin ends right behind it", async () => {
   const clientInfo = { name: "pipe", version: "1" };
   const messages = [
     { id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo } },
-    { method: "notifications/initialized" },
+    { id: null, method: "notifications/initialized", params: null },
     { id: 2, method: "tools/call", params: { name: "read_file", arguments: { path: paths[0] } } },
+    { id: 3, method: "ping", jsonrpc: "1.0" },
   ];
-  const input = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
+  const lines = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const input = `${lines.join("")}{"jsonrpc":"2.0","id":1763300000000000001,"method":"ping"}\n`;
   const { code, stdout, stderr } = await sandbox.run(["mcp"], { input });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(
-    stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line).id),
-  ).toEqual([1, 2]);
+  const told = "plimsoll: a message on stdin is not as JSON-RPC 2.0 has it\n";
+  expect({ code, stderr }).toEqual({ code: 0, stderr: told });
+  const ids = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => /"id":(\d+)[,}]/.exec(line)?.[1]);
+  expect(ids.sort()).toEqual(["1", "1763300000000000001", "2", "3"]);
+  const next = await startReady();
+  expect(dataOf(await next.call("budget_status", {}))).toMatchObject({
+    used: { tool_results: 0 },
+    recent: [],
+  });
+});
+
+test("a client that reads no more ends the server in good order, also while it holds its stdin", async () => {
+  const client = await startReady();
+  await client.call("read_file", { path: paths[0] });
+  client.child.stdout.destroy();
+  client.request("ping").catch(() => {});
+  expect(await client.exit).toBe(0);
+  const next = await startReady();
+  expect(dataOf(await next.call("budget_status", {}))).toMatchObject({
+    used: { tool_results: 0 },
+    recent: [],
+  });
 });
 
 test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s ends the server in good order", async (signal) => {

@@ -10,9 +10,9 @@ import {
   projectRoot,
 } from "../../workspace/index.ts";
 import type { Call, CommandResult } from "../command.ts";
-import { shownPath } from "../inject/prepare.ts";
 import { createDiff } from "../inject/unified-diff.ts";
 import { describeError } from "../report-error.ts";
+import { shownPath } from "../shown-path.ts";
 
 export interface InstallFlags {
   readonly tool?: readonly string[] | undefined;

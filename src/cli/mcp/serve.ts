@@ -4,9 +4,9 @@ import { ContextError } from "../../errors.ts";
 import { serveHttp, serveStdio, sessionIdOf } from "../../mcp/index.ts";
 import type { HintMode } from "../../session/index.ts";
 import type { Call } from "../command.ts";
+import { takeEndSignals } from "../end-signals.ts";
 import { readVersion } from "../version.ts";
 import { wholeNumber } from "../whole-number.ts";
-import { takeEndSignals } from "./end-signals.ts";
 import { readSettings, type ServerFlags } from "./settings.ts";
 
 export type ServeFlags = ServerFlags & {
@@ -33,6 +33,8 @@ export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   if (port !== undefined) await serveHttp(host, port);
   else {
     if (process.stdin.isTTY) output.note("an MCP client is expected on standard input; Ctrl-C ends");
+    // Where nobody reads any more it ends in good order, too: the frame would exit at once.
+    process.stdout.removeAllListeners("error");
     await serveStdio(host, { stdin, stdout: process.stdout });
     // A signal leaves it open, and Node would wait for its end.
     process.stdin.destroy();

@@ -1,10 +1,10 @@
 /** From the command line and the configuration to the budget, the store and the session of a server. */
 import { resolve } from "node:path";
-import type { LedgerOptions } from "../../budget/index.ts";
+import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
 import type { PageLimit } from "../../session/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { type LoadedConfig, loadConfig } from "../../workspace/index.ts";
-import { chooseCounters } from "../choose-counters.ts";
+import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { storeFile } from "../store-file.ts";
 import { wholeNumber } from "../whole-number.ts";
@@ -32,20 +32,12 @@ export interface ServerSettings {
 export async function readSettings(call: Call<ServerFlags>, root: string): Promise<ServerSettings> {
   const { options, cwd, env, output } = call;
   const config = await loadConfig({ cwd: root, env });
-  const { counter: name, model } = options;
-  const [counter] = await chooseCounters(
-    {
-      ...call,
-      cwd: root,
-      options: { counter: name === undefined ? undefined : [name], model },
-      // That the model is unknown goes without saying here.
-      output: model === undefined ? { ...output, note: () => {} } : output,
-    },
-    "auto",
-  );
+  // That the model is unknown goes without saying here.
+  const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
+  const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
   const characters = number(options, "page-characters", 1_000);
   return {
-    counter: counter!,
+    counter,
     budget: readBudget(options, config),
     storeFile: storeFile(options.store && resolve(cwd, options.store), { cwd: root, env, config }),
     sessionId: options.session,
@@ -60,7 +52,7 @@ function readBudget(options: ServerFlags, { values, sources }: LoadedConfig): Le
     sources[`session.${name}`] === "default" ? undefined : session[name];
   return {
     total: number(options, "total", 1_000) ?? chosen("total"),
-    perToolCall: number(options, "per-tool", 512) ?? chosen("per_tool_call"),
+    perToolCall: number(options, "per-tool", leastAllocation) ?? chosen("per_tool_call"),
     historyMax: chosen("history_max"),
     warningThreshold: chosen("warning_threshold"),
     tools: session.tools,

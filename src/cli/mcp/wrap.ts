@@ -1,7 +1,7 @@
 import { ContextError } from "../../errors.ts";
 import { sessionIdOf, wrapServer } from "../../mcp/index.ts";
 import type { Call, CommandExit } from "../command.ts";
-import { takeEndSignals } from "./end-signals.ts";
+import { takeEndSignals } from "../end-signals.ts";
 import { readSettings, type ServerFlags } from "./settings.ts";
 
 /** Runs another server, and ends as it ends: with its exit code. */
@@ -16,6 +16,8 @@ export async function runWrap(
   }
   const { cwd, stdin, output } = call;
   const { sessionId, ...settings } = await readSettings(call, cwd);
+  // Where nobody reads any more it ends as the server does: the frame would exit at once.
+  process.stdout.removeAllListeners("error");
   const exitCode = await wrapServer({
     ...settings,
     command: [name, ...args],

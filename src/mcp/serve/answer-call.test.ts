@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type BudgetedTool, createSession, type Delivered, type Session } from "../../session/index.ts";
 import { createMemoryStore, type Store } from "../../store/index.ts";
-import type { Answer } from "../page-calls.ts";
+import type { Answer } from "../call-answer.ts";
 import { type Answering, answerCall } from "./answer-call.ts";
 
 /** As bytes, so that pages and errors are as large as they can be. */
@@ -14,7 +14,7 @@ const tool: BudgetedTool = {
   inputSchema: { type: "object", properties: {} },
   itemTokens: 10,
   itemUnit: "lines",
-  compressor: { tool: "read", compress: () => "Read." },
+  compress: () => "Read.",
   async run({ path, offset = 0 }) {
     const lines = ["long ".repeat(200), ...Array.from({ length: 50 }, (_, index) => `line ${index + 1}`)];
     const items = lines.map((line) => `${path}: ${line}`).slice(Number(offset));
@@ -24,7 +24,9 @@ const tool: BudgetedTool = {
 
 async function serve(store: Store): Promise<Answering> {
   const options = { id: "s", store, counter, now: () => new Date(0), tools: [tool] };
-  return { session: await createSession({ ...options, tokens: "unique", budget: { perToolCall: 600 } }) };
+  return {
+    session: await createSession({ ...options, continuations: "unique", budget: { perToolCall: 600 } }),
+  };
 }
 
 async function ask(answering: Answering, name: string, args: Record<string, unknown>): Promise<Answer> {
@@ -107,6 +109,19 @@ test("a token that two calls gave at the same moment, or none, is an error", asy
   });
 });
 
+test("arguments are read as with every other tool: null for none, numbers and truths as strings", async () => {
+  const answering = await serve(createMemoryStore());
+  await ask(answering, "read", { path: "a", offset: 1 });
+  const linesOf = async (name: string, args: Record<string, unknown>) =>
+    dataOf(await ask(answering, name, args)).lines;
+  const whole = await linesOf("recall", { id: "r1" });
+  expect(await linesOf("recall", { id: "r1", offset: null, budget: null })).toEqual(whole);
+  expect(await linesOf("recall", { id: "r1", offset: "3", budget: "600" })).toEqual(whole.slice(2));
+  expect(await linesOf("next_page", { token: "r1:offset:3", budget: "600" })).toEqual(whole.slice(2));
+  await ask(answering, "budget_status", { reset: "true" });
+  expect(answering.session.status().ledger.tool_results.used).toBe(0);
+});
+
 test("whatever is wrong with a call, the answer is within its share, in the account, and tells what", async () => {
   const answering = await serve(createMemoryStore());
   const long = "z".repeat(100_000);
@@ -119,6 +134,10 @@ test("whatever is wrong with a call, the answer is within its share, in the acco
     ["recall", { id: long }],
     ["recall", { id: "r1", offset: long }],
     ["recall", { id: "r1", budget: [long] }],
+    ["recall", { id: "r1", ofset: 3 }],
+    ["next_page", { token: "r1:offset:1", [long]: 1 }],
+    ["budget_status", { reset: "yes" }],
+    ["budget_status", { rest: true }],
     [long, {}],
   ];
   for (const [name, args] of wrong) {

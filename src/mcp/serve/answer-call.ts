@@ -1,6 +1,6 @@
 import type { Session, ToolArguments } from "../../session/index.ts";
-import { type Answer, nextPage, recall, settle } from "../page-calls.ts";
-import { budgetStatusTool, nextPageTool, recallTool } from "../page-tools.ts";
+import { type Answer, settle } from "../call-answer.ts";
+import { budgetStatus, budgetStatusTool, nextPage, nextPageTool, recall, recallTool } from "../page-tools.ts";
 
 export interface Answering {
   readonly session: Session;
@@ -26,12 +26,4 @@ export function answerCall({ session }: Answering, { name, args, signal }: Calle
         return session.call(name, args, { signal });
     }
   });
-}
-
-async function budgetStatus(session: Session, args: ToolArguments): Promise<Answer> {
-  if (args.reset === true) await session.reset();
-  const { calls, summary } = session.status();
-  const data = { session: session.id, summary, ...session.forModel(), calls, ...session.workLog("recent") };
-  const envelope = { status: "success", data } as const;
-  return { envelope, text: JSON.stringify(envelope) };
 }

@@ -2,13 +2,14 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { McpServerFactory } from "@modelcontextprotocol/server";
 import type { LedgerOptions } from "../../budget/index.ts";
 import type { HintMode, PageLimit } from "../../session/index.ts";
+import type { Store } from "../../store/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { createTools } from "../../tools/index.ts";
 import type { Environment } from "../../workspace/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { countContext } from "../context-cost.ts";
-import { openMcpSession } from "../open-session.ts";
-import type { Answering } from "./answer-call.ts";
+import { type McpSession, openMcpSession } from "../open-session.ts";
+import { createClientSessions } from "./client-sessions.ts";
 import { createServerFactory, servedContext } from "./create-server.ts";
 
 export interface HostOptions {
@@ -32,57 +33,62 @@ export interface HostOptions {
   log(text: string): void;
 }
 
-/** What stands behind the servers of one process: the tools, and one session that opens with the first call. */
+/** What stands behind the servers of one process: the tools, and a session for each client. */
 export interface Host {
   readonly factory: McpServerFactory;
+  /** A client over HTTP has said that it goes. */
+  closeClient(id: string): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function createHost(options: HostOptions): Promise<Host> {
   const { root, env, version } = options;
   const tools = createTools({ root, env });
-  // One for each request: over HTTP several clients ask at the same time, and each cuts elsewhere.
+  // One for each request: clients that share a session ask at the same time, and each cuts elsewhere.
   const clientNames = new AsyncLocalStorage<string | undefined>();
-  let opening: Promise<OpenHost> | undefined;
-  const open = (): Promise<OpenHost> => {
-    const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientNames.getStore());
-    opening ??= openHost({ ...options, tools, pageLimit });
+  const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientNames.getStore());
+  let opening: Promise<Store> | undefined;
+  const sessions = createClientSessions(async (client) => {
+    opening ??= openStore(options);
     // A store that is busy or full now may be there for the next call.
     opening.catch(() => {
       opening = undefined;
     });
-    return opening;
-  };
+    return openSession({ ...options, tools, pageLimit, client, store: await opening });
+  });
   const factory = await createServerFactory({
     version,
     tools,
-    asClient: (name, answer) => clientNames.run(name, answer),
-    answering: open,
+    asClient: ({ id, name }, answer) => clientNames.run(name, () => sessions.use(id, answer)),
     hasHints: options.hints === "schema",
   });
-  return { factory, close: async () => (await opening?.catch(() => undefined))?.close() };
+  return {
+    factory,
+    closeClient: sessions.close,
+    async close() {
+      await sessions.closeAll();
+      await (await opening?.catch(() => undefined))?.close();
+    },
+  };
 }
 
-interface OpenHost extends Answering {
-  close(): Promise<void>;
+async function openStore({ storeFile }: HostOptions): Promise<Store> {
+  const { openSqliteStore } = await import("../../store/sqlite.ts");
+  return openSqliteStore({ path: storeFile });
 }
 
 type OpenOptions = Omit<HostOptions, "pageLimit"> & {
   readonly tools: ReturnType<typeof createTools>;
   readonly pageLimit: () => PageLimit;
+  readonly client: string | undefined;
+  readonly store: Store;
 };
 
-async function openHost(options: OpenOptions): Promise<OpenHost> {
-  const { storeFile, sessionId: id, goesOn, counter, budget, hints, tools, pageLimit } = options;
-  const { openSqliteStore } = await import("../../store/sqlite.ts");
-  const store = await openSqliteStore({ path: storeFile });
-  const opened = await openMcpSession({ id, goesOn, store, counter, budget, hints, tools, pageLimit });
+async function openSession(options: OpenOptions): Promise<McpSession> {
+  const { sessionId: id, goesOn, client, store, counter, budget, hints, tools, pageLimit } = options;
+  const opened = await openMcpSession({
+    ...{ id, goesOn, client, store, counter, budget, hints, tools, pageLimit },
+  });
   await opened.session.record("system", countContext(counter, servedContext(tools)));
-  return {
-    session: opened.session,
-    close: async () => {
-      await opened.close();
-      await store.close();
-    },
-  };
+  return opened;
 }

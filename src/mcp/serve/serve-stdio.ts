@@ -5,8 +5,12 @@ import { createStdioTransport, type StdioStreams } from "./stdio-transport.ts";
 export async function serveStdio(options: HostOptions, streams: StdioStreams): Promise<void> {
   const { signal, log } = options;
   const host = await createHost(options);
+  const { isJSONRPCNotification, isJSONRPCRequest } = await import("@modelcontextprotocol/server");
   const { serveStdio: serve } = await import("@modelcontextprotocol/server/stdio");
-  const transport = createStdioTransport(streams);
+  const transport = createStdioTransport(
+    streams,
+    (message) => isJSONRPCRequest(message) || isJSONRPCNotification(message),
+  );
   const connection = serve(host.factory, { transport, onerror: ({ message }) => log(message) });
   const close = (): void => void connection.close();
   if (signal.aborted) close();

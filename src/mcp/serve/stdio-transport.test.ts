@@ -1,11 +1,11 @@
 import { PassThrough } from "node:stream";
-import type { JSONRPCMessage } from "@modelcontextprotocol/server";
-import { expect, test } from "vitest";
+import { isJSONRPCRequest, type JSONRPCMessage } from "@modelcontextprotocol/server";
+import { expect, test, vi } from "vitest";
 import { createStdioTransport } from "./stdio-transport.ts";
 
 function connect() {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
-  const transport = createStdioTransport({ stdin, stdout });
+  const transport = createStdioTransport({ stdin, stdout }, isTaken);
   const messages: JSONRPCMessage[] = [];
   const errors: string[] = [];
   const state = { ended: false };
@@ -17,6 +17,9 @@ function connect() {
   return { stdin, stdout, transport, messages, errors, state };
 }
 
+const isTaken = (message: unknown): boolean =>
+  isJSONRPCRequest(message) || (message as JSONRPCMessage & { method: string }).method === cancelled;
+const cancelled = "notifications/cancelled";
 const request = (id: number, method = "ping") => ({ jsonrpc: "2.0" as const, id, method });
 const answer = (id: number) => ({ jsonrpc: "2.0" as const, id, result: {} });
 const line = (value: unknown) => `${JSON.stringify(value)}\n`;
@@ -29,7 +32,7 @@ test("messages come one by one, also out of one line, and what is none is told",
   stdin.write(`"\n7\n${line([request(2), request(3)])}`);
   await pause();
   expect(messages).toEqual([request(1), request(2), request(3)]);
-  expect(errors).toEqual(["a line on stdin is no JSON"]);
+  expect(errors).toEqual(["a line on stdin is no JSON", "a message on stdin is no object"]);
 });
 
 test("what was asked before the end of stdin is still answered", async () => {
@@ -48,9 +51,65 @@ test("what was asked before the end of stdin is still answered", async () => {
 test("nobody waits for what has been taken back, or for a subscription", async () => {
   const { stdin, transport } = connect();
   await transport.start();
-  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+  const cancel = { jsonrpc: "2.0", method: cancelled, params: { requestId: 1 } };
   stdin.end(line(request(1)) + line(request(2, "subscriptions/listen")) + line(cancel));
   await transport.ended;
+});
+
+test("what the library would drop is answered here, and nobody waits for it", async () => {
+  const { stdin, stdout, transport, messages, errors } = connect();
+  await transport.start();
+  stdin.end('{"jsonrpc":"1.0","id":1763300000000000001,"method":"ping"}\n');
+  await transport.ended;
+  expect(String(stdout.read())).toMatch(
+    /^\{"jsonrpc":"2\.0","id":1763300000000000001,"error":\{"code":-32600,"message":"Invalid Request: .*"\}\}\n$/,
+  );
+  expect(messages).toEqual([]);
+  expect(errors).toEqual(["a message on stdin is not as JSON-RPC 2.0 has it"]);
+});
+
+test("a request with an id of 64 bits is answered and taken back under that id", async () => {
+  const { stdin, stdout, transport, messages, state } = connect();
+  await transport.start();
+  const [one, two] = ["1763300000000000001", "1763300000000000002"];
+  const ask = (id: string) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}\n`;
+  stdin.write(ask(one) + ask(two));
+  stdin.end(`{"jsonrpc":"2.0","method":"${cancelled}","params":{"requestId":${one}}}\n`);
+  await pause();
+  const [first, second, taken] = messages as unknown as { id: string; params: { requestId: string } }[];
+  expect([typeof first!.id, taken!.params.requestId]).toEqual(["string", first!.id]);
+  expect(second!.id).not.toBe(first!.id);
+  expect(state.ended).toBe(false);
+  await transport.send({ jsonrpc: "2.0", id: second!.id, result: { a: 1 } });
+  await transport.ended;
+  expect(String(stdout.read())).toBe(`{"jsonrpc":"2.0","id":${two},"result":{"a":1}}\n`);
+});
+
+test("the process lives as long as an answer may come, and no longer", async () => {
+  const [set, clear] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
+  const { stdin, transport } = connect();
+  await transport.start();
+  stdin.end(line(request(1)));
+  await pause();
+  const timer = set.mock.results.find((_, index) => set.mock.calls[index]![1]! >= 10_000)?.value;
+  expect(timer?.hasRef()).toBe(true);
+  expect(clear).not.toHaveBeenCalledWith(timer);
+  await transport.close();
+  expect(clear).toHaveBeenCalledWith(timer);
+  vi.restoreAllMocks();
+});
+
+test("a client that reads no more ends it, also where stdin is open", async () => {
+  for (const [code, told] of [
+    ["EPIPE", []],
+    ["EIO", ["EIO"]],
+  ] as const) {
+    const { stdout, transport, errors } = connect();
+    await transport.start();
+    stdout.emit("error", Object.assign(new Error(code), { code }));
+    await transport.ended;
+    expect(errors).toEqual(told);
+  }
 });
 
 test("closing ends it, once, and stdin may then go without a word", async () => {

@@ -105,6 +105,8 @@ test("fields that a page has itself step aside", () => {
     limit: 3,
     tool_fields: { total: 30, offset: 3 },
   });
+  const paged = { cut: 1, left_out: [], continuation_token: "t", budget_note: "n" };
+  expect(structured({ rows: Array(40).fill(1), ...paged }).fields).toEqual({ tool_fields: paged });
 });
 
 test("what has neither a list nor a text is fields alone", () => {

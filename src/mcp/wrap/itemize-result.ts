@@ -1,6 +1,7 @@
 /** What a tool of another server gave, as items that can be paged: the elements of its largest list, the lines of its largest text, or
  *  the members of an object that has many and no large one. All else stands in the fields. */
 
+import { frameNames } from "../../session/index.ts";
 import { hasLongNumbers, type JsonMember, membersOf } from "../../text/index.ts";
 import { isObject, type RpcObject } from "../lines/rpc-message.ts";
 
@@ -9,6 +10,9 @@ export interface ItemizedResult {
   readonly itemsName: string;
   readonly items: Iterable<unknown>;
 }
+
+/** Every page says by it that the tool had failed. */
+export const errorField = "tool_error";
 
 export interface RawResult {
   readonly result: RpcObject;
@@ -56,7 +60,7 @@ function itemizeStructured(result: RpcObject, text: string, shown: readonly stri
   if (data === undefined) return itemizeLines(text);
   const told = shown.filter((each) => !isToldBy(each, data, text)).join("\n");
   if (told.length > largestSize(data, text)) {
-    const fields = besidePageFacts(Array.isArray(data) ? { items: data } : (data as RpcObject));
+    const fields = besideFrame(Array.isArray(data) ? { items: data } : (data as RpcObject));
     return { fields, itemsName: "text_content_lines", items: linesOf(told) };
   }
   const itemized = itemizeData(data, text);
@@ -126,9 +130,9 @@ function itemizeData(data: Data, text: string): ItemizedResult {
   if (Array.isArray(data)) return { fields: {}, itemsName: "items", items: data };
   const root = data as RpcObject;
   const path = largestPath(root, text);
-  if (path === undefined) return { fields: besidePageFacts(root), itemsName: "items", items: [] };
+  if (path === undefined) return { fields: besideFrame(root), itemsName: "items", items: [] };
   const part = path.reduce<unknown>((value, key) => (value as RpcObject)[key], root);
-  const fields = path.length === 0 ? {} : besidePageFacts(without(root, path));
+  const fields = path.length === 0 ? {} : besideFrame(without(root, path));
   const name = path.at(-1) ?? "members";
   if (typeof part === "string") return { fields, itemsName: `${name}_lines`, items: linesOf(part) };
   return { fields, itemsName: name, items: isObject(part) ? memberItems(part) : (part as unknown[]) };
@@ -140,10 +144,8 @@ function memberItems(object: RpcObject): RpcObject[] {
 }
 
 /** A page has facts of its own under these names. Lists that are paged already often have some of them, too. */
-const pageFacts = ["total", "returned", "offset", "truncated", "warnings"];
-
-function besidePageFacts(fields: RpcObject): RpcObject {
-  const names = pageFacts.filter((name) => Object.hasOwn(fields, name));
+function besideFrame(fields: RpcObject): RpcObject {
+  const names = Object.keys(fields).filter((name) => frameNames.has(name) || name === errorField);
   if (names.length === 0) return fields;
   const others = Object.entries(fields).filter(([name]) => !names.includes(name));
   return {

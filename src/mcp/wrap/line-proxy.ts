@@ -1,13 +1,14 @@
 /** The lines of a client and of its server, on their way through. All pass as they came, but for lists of tools, which get ours,
  *  results that are too large, which become pages, and calls of our tools, which never reach the server. */
 
-import { applyEdits, elementsOf } from "../../text/index.ts";
+import { applyEdits, elementsOf, messageOf } from "../../text/index.ts";
 import { releaseLine } from "../lines/line-buffer.ts";
-import { clientNameOf, idKey, type ParsedLine, parseLine, type RpcMessage } from "../lines/rpc-message.ts";
+import { clientNameOf, type ParsedLine, parseLine, type RpcMessage } from "../lines/rpc-message.ts";
 import { createBackground } from "./background.ts";
 import { argsOf, createOwnCalls } from "./own-calls.ts";
 import { createOwnTools } from "./own-tools.ts";
 import { type Paging, pageResult, type ResultCall } from "./page-result.ts";
+import { createTaskCalls, pageTask, type TaskCalls } from "./task-calls.ts";
 import { createToldContext } from "./told-context.ts";
 
 export interface LineProxy {
@@ -33,30 +34,37 @@ export interface LineProxyOptions extends Omit<Paging, "background" | "gave"> {
 }
 
 export function createLineProxy(options: LineProxyOptions): LineProxy {
-  const background = createBackground((error) => options.log(`a result is not kept: ${reasonOf(error)}`));
+  const background = createBackground((error) => options.log(`a result is not kept: ${messageOf(error)}`));
   const ownTools = createOwnTools();
   const ownCalls = createOwnCalls({ session: options.session, tools: ownTools, background });
   const told = createToldContext({ ...options, background });
+  const tasks = createTaskCalls();
   /** What the server has not answered yet. */
   const asked = new Map<string, AwaitedAnswer>();
 
   const remember = (message: RpcMessage): void => {
-    const { id, method, params } = message;
+    const { id, cancels, params } = message;
     const name = clientNameOf(message);
     if (name !== undefined) options.clientIs(name);
-    if (method === "notifications/cancelled") asked.delete(idKey(params?.requestId));
-    const awaited = awaitedBy(message);
+    if (cancels !== undefined) asked.delete(cancels);
+    const awaited = awaitedBy(message, tasks);
     if (id === undefined || awaited === undefined) return;
-    asked.set(idKey(id), awaited);
+    asked.set(id, awaited);
     if (awaited !== "list" || params?.cursor !== undefined) return;
     ownTools.beginList();
     told.beginList();
   };
-  const edit = async (text: string, { id, method, result }: RpcMessage): Promise<string> => {
-    const request = method === undefined && id !== undefined ? asked.get(idKey(id)) : undefined;
-    if (request === undefined) return text;
-    asked.delete(idKey(id));
-    if (result === undefined) return text;
+  const paging = { ...options, background, gave: ownTools.gave };
+  const requestOf = ({ id, method }: RpcMessage): AwaitedAnswer | undefined => {
+    if (id === undefined || method !== undefined) return undefined;
+    const request = asked.get(id);
+    asked.delete(id);
+    return request;
+  };
+  const edit = async (text: string, message: RpcMessage): Promise<string> => {
+    const request = requestOf(message);
+    const { result } = message;
+    if (request === undefined || result === undefined) return text;
     if (request === "greeting") {
       await told.greeted(result.instructions);
       return text;
@@ -66,10 +74,10 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
       await told.listed((JSON.parse(list) as RpcMessage).result?.tools);
       return list;
     }
-    return pageResult(text, result, {
-      paging: { ...options, background, gave: ownTools.gave },
-      call: request,
-    });
+    if (!("task" in request)) {
+      return tasks.began(result, request) ? text : pageResult(text, result, { paging, call: request });
+    }
+    return pageTask(text, result, { paging, call: request.task });
   };
 
   return {
@@ -91,7 +99,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
         const text = await editMessages(parsed, edit);
         return text === parsed.text ? asItCame : text;
       } catch (error) {
-        options.log(`a result is passed on as it came: ${reasonOf(error)}`);
+        options.log(`a result is passed on as it came: ${messageOf(error)}`);
         return asItCame;
       }
     },
@@ -100,10 +108,10 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
   };
 }
 
-/** What of the server's answers is looked at. */
-type AwaitedAnswer = ResultCall | "list" | "greeting";
+/** What of the server's answers is looked at. `task`: how the call stands, with its result once there is one. */
+type AwaitedAnswer = ResultCall | { readonly task: ResultCall } | "list" | "greeting";
 
-function awaitedBy(message: RpcMessage): AwaitedAnswer | undefined {
+function awaitedBy(message: RpcMessage, tasks: TaskCalls): AwaitedAnswer | undefined {
   switch (message.method) {
     // The second is that of revision 2026-07-28, which has no handshake.
     case "initialize":
@@ -113,13 +121,13 @@ function awaitedBy(message: RpcMessage): AwaitedAnswer | undefined {
       return "list";
     case "tools/call":
       return { tool: String(message.params?.name), args: argsOf(message) };
+    case "tasks/result":
+      return tasks.find(message);
+    case "tasks/get":
+      return { task: tasks.find(message) };
     default:
       return undefined;
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Of a line with several messages, those that are not for us. */

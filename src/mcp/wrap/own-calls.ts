@@ -1,8 +1,9 @@
-import type { Session } from "../../session/index.ts";
-import { idKey, isModern, isObject, type RpcMessage, type RpcObject } from "../lines/rpc-message.ts";
-import { nextPage, recall, settle, toCallResult } from "../page-calls.ts";
-import { nextPageTool, type PageTool } from "../page-tools.ts";
+import type { Session, ToolSchema } from "../../session/index.ts";
+import { type Answer, settle, toCallResult } from "../call-answer.ts";
+import { isModern, isObject, type RpcMessage, type RpcObject, renderAnswer } from "../lines/rpc-message.ts";
+import { nextPage, nextPageTool, recall } from "../page-tools.ts";
 import type { Background } from "./background.ts";
+import { errorField } from "./itemize-result.ts";
 import type { OwnTools } from "./own-tools.ts";
 
 /** Calls of our tools, which never reach the wrapped server. */
@@ -19,9 +20,12 @@ export interface OwnCallsOptions {
 
 export function createOwnCalls({ session, tools, background }: OwnCallsOptions): OwnCalls {
   const underWay = new Set<string>();
-  const answer = async (tool: PageTool, message: RpcMessage): Promise<string | undefined> => {
-    const key = idKey(message.id);
-    underWay.add(key);
+  const answer = async (
+    tool: ToolSchema,
+    message: RpcMessage & { readonly id: string },
+  ): Promise<string | undefined> => {
+    const { id } = message;
+    underWay.add(id);
     const args = argsOf(message);
     const page = tool === nextPageTool ? nextPage : recall;
     // What passed before the call can be recalled by it.
@@ -31,17 +35,15 @@ export function createOwnCalls({ session, tools, background }: OwnCallsOptions):
       tools.gave(delivered);
       return delivered;
     });
-    return underWay.delete(key) ? renderAnswer(message, toCallResult(found)) : undefined;
+    return underWay.delete(id) ? renderAnswer(id, { result: resultOf(found, message) }) : undefined;
   };
   return {
     take(message) {
-      const { id, method, params } = message;
-      if (method === "notifications/cancelled") {
-        return underWay.delete(idKey(params?.requestId)) ? Promise.resolve(undefined) : undefined;
-      }
+      const { id, cancels, method, params } = message;
+      if (cancels !== undefined) return underWay.delete(cancels) ? Promise.resolve(undefined) : undefined;
       if (id === undefined || method !== "tools/call") return undefined;
       const tool = tools.find(String(params?.name), argsOf(message));
-      return tool === undefined ? undefined : answer(tool, message);
+      return tool === undefined ? undefined : answer(tool, { ...message, id });
     },
   };
 }
@@ -50,7 +52,12 @@ export function argsOf({ params }: RpcMessage): RpcObject {
   return isObject(params?.arguments) ? params.arguments : {};
 }
 
-function renderAnswer(request: RpcMessage, result: object): string {
-  const complete = isModern(request) ? { resultType: "complete" } : {};
-  return `${JSON.stringify({ jsonrpc: "2.0", id: request.id, result: { ...result, ...complete } })}\n`;
+function resultOf(found: Answer, request: RpcMessage): object {
+  const result = toCallResult(found);
+  const { data } = result.structuredContent;
+  return {
+    ...result,
+    ...(isObject(data) && data[errorField] === true ? { isError: true } : {}),
+    ...(isModern(request) ? { resultType: "complete" } : {}),
+  };
 }

@@ -1,4 +1,4 @@
-import type { Delivered } from "../../session/index.ts";
+import type { Delivered, ToolSchema } from "../../session/index.ts";
 import {
   applyEdits,
   elementsOf,
@@ -8,12 +8,12 @@ import {
   membersOf,
 } from "../../text/index.ts";
 import { isObject, type RpcObject } from "../lines/rpc-message.ts";
-import { nextPageTool, type PageTool, recallTool } from "../page-tools.ts";
+import { nextPageTool, recallTool } from "../page-tools.ts";
 
 /** The tools that a wrapped server gets in addition, under names that it does not have itself. */
 export interface OwnTools {
   /** Which of ours a call means, if any. */
-  find(name: string, args: RpcObject): PageTool | undefined;
+  find(name: string, args: RpcObject): ToolSchema | undefined;
   nextPageName(): string;
   /** A page went out: its tokens are ours. */
   gave(page: Delivered): void;
@@ -31,7 +31,7 @@ const mostGiven = 1_000;
 export function createOwnTools(): OwnTools {
   let theirs = new Set<string>();
   const given = new Set<string>();
-  const nameOf = ({ name }: PageTool): string => (theirs.has(name) ? `${prefix}${name}` : name);
+  const nameOf = ({ name }: ToolSchema): string => (theirs.has(name) ? `${prefix}${name}` : name);
   return {
     find(name, args) {
       // A model that was given a token may call the tool by its usual name, also where that is the server's.
@@ -57,7 +57,7 @@ export function createOwnTools(): OwnTools {
   };
 }
 
-function render({ description, inputSchema }: PageTool, name: string): string {
+function render({ description, inputSchema }: ToolSchema, name: string): string {
   return JSON.stringify({ name, description, inputSchema, annotations: { readOnlyHint: true } });
 }
 

@@ -3,7 +3,7 @@ import { applyEdits, type JsonEdit, type JsonRange, memberOf, membersOf } from "
 import type { Counter } from "../../tokens/index.ts";
 import type { RpcObject } from "../lines/rpc-message.ts";
 import type { Background } from "./background.ts";
-import { blocksOf, isMedia, itemizeResult, textOf } from "./itemize-result.ts";
+import { blocksOf, errorField, isMedia, itemizeResult, textOf } from "./itemize-result.ts";
 
 export interface Paging {
   readonly session: Session;
@@ -30,8 +30,10 @@ export async function pageResult(
 ): Promise<string> {
   const places = locate(message, result);
   const itemized = itemizeResult({ result, structuredText: places.structuredText });
+  // First, so that no other field takes its room.
+  const fields = result.isError === true ? { [errorField]: true, ...itemized.fields } : itemized.fields;
   const deliver = (shownTokens?: number): Promise<Delivered> =>
-    paging.session.deliver({ ...itemized, offset: 0 }, { ...call, shownTokens });
+    paging.session.deliver({ ...itemized, fields, offset: 0 }, { ...call, shownTokens });
   const shown = [textsOf(result), places.structuredText ?? ""].map((text) =>
     countFitting(text, call, paging),
   );

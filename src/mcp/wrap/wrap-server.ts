@@ -5,6 +5,7 @@ import type { Readable, Writable } from "node:stream";
 import type { LedgerOptions } from "../../budget/index.ts";
 import { ContextError } from "../../errors.ts";
 import type { PageLimit } from "../../session/index.ts";
+import { messageOf } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { readLines, writeLine } from "../lines/line-stream.ts";
@@ -30,7 +31,7 @@ export interface WrapOptions {
 
 /** Runs a server behind a proxy that pages its large results. Gives the code to exit with: the server's own. */
 export async function wrapServer(options: WrapOptions): Promise<number> {
-  const { storeFile, sessionId, goesOn, counter, budget, stdin, stdout, log } = options;
+  const { storeFile, sessionId, goesOn, counter, budget, log } = options;
   let clientName: string | undefined;
   const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientName);
   const { openSqliteStore } = await import("../../store/sqlite.ts");
@@ -51,18 +52,29 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
       clientName = name;
     },
   });
+  try {
+    const exitCode = await runBehind(proxy, options);
+    await proxy.settled();
+    return exitCode;
+  } finally {
+    await close();
+    await store.close();
+  }
+}
+
+async function runBehind(proxy: LineProxy, options: WrapOptions): Promise<number> {
+  const { stdin, stdout } = options;
   const child = await start(options);
-  options.onStart((signal) => child.kill(signal));
+  const server = child.stdout!;
+  // What the server has left behind may hold its stdout after it is gone, and no signal would reach that.
+  options.onStart((signal) => void (child.kill(signal) || server.destroy()));
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   // What the server started itself may still hold the pipes: the end of stdin tells it to go.
   void ended.then(() => child.stdin?.end());
   const answers = passToServer(proxy, { stdin, stdout, server: child.stdin! });
-  await passToClient(proxy, child.stdout!, stdout);
+  await passToClient(proxy, server, stdout);
   const [code, signal] = await ended;
   await Promise.all(answers);
-  await proxy.settled();
-  await close();
-  await store.close();
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
@@ -74,7 +86,7 @@ async function start({ command: [command, ...args], cwd }: WrapOptions): Promise
     await once(child, "spawn");
     return child.on("error", () => {});
   } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "it is not there" : String(cause);
+    const reason = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "it is not there" : messageOf(cause);
     throw new ContextError("usage", `the server ${command} cannot be started: ${reason}`, {
       hint: "Name a program behind --, as in plimsoll mcp wrap -- npx -y SERVER.",
       cause,
@@ -105,6 +117,8 @@ function passToServer(proxy: LineProxy, { stdin, stdout, server }: ClientStreams
       if (forward !== undefined) await writeLine(server, forward);
     }
   };
+  // A client that reads no more is gone, also where its other end is still open.
+  stdout.on("error", () => server.end());
   void pump()
     .catch(() => undefined)
     .then(() => server.end());
@@ -112,5 +126,9 @@ function passToServer(proxy: LineProxy, { stdin, stdout, server }: ClientStreams
 }
 
 async function passToClient(proxy: LineProxy, server: Readable, stdout: Writable): Promise<void> {
-  for await (const line of readLines(server)) await writeLine(stdout, await proxy.fromServer(line));
+  try {
+    for await (const line of readLines(server)) await writeLine(stdout, await proxy.fromServer(line));
+  } catch (error) {
+    if (!server.destroyed) throw error;
+  }
 }
