@@ -127,16 +127,27 @@ function fitBehind(
 }
 
 /** Where a layer would get too little for a single word, the last one gives up its place: of very few tokens, the first layers get
- *  something rather than none of them. One without a share gives up its own. */
+ *  something rather than none of them. A layer gives up its own where it has no share, where that does not help it, and for
+ *  discoveries that are then whole: beside them nothing has more than its share. */
 function fitSome(given: readonly GivenLayer[], options: ComposeOptions): FittedLayer[] {
-  let present = given;
-  for (;;) {
-    const fitted = fitJoined(present, options);
-    const lost = present.find((_, index) => fitted[index]!.text === "");
-    if (lost === undefined) return given.map((each) => fitted[present.indexOf(each)] ?? each.layer.fit(0));
-    const leaving = options.shares[lost.name] === 0 ? lost : present.at(-1);
-    present = present.filter((each) => each !== leaving);
-  }
+  const fitted = fitJoined(given, options);
+  const [lost, last] = [fitted.findIndex(({ text }) => text === ""), given.length - 1];
+  if (lost === -1 || last === 0) return fitted;
+  if (lost === last || options.shares[given[lost]!.name] === 0) return fitWithout(given, lost, options);
+  const withoutLast = fitWithout(given, last, options);
+  const helps = withoutLast[lost]!.text !== "";
+  if (helps && !losesDiscoveries(withoutLast)) return withoutLast;
+  const withoutLost = fitWithout(given, lost, options);
+  return helps && losesDiscoveries(withoutLost) ? withoutLast : withoutLost;
+}
+
+function fitWithout(given: readonly GivenLayer[], left: number, options: ComposeOptions): FittedLayer[] {
+  const others = given.filter((_, index) => index !== left);
+  return fitSome(others, options).toSpliced(left, 0, given[left]!.layer.fit(0));
+}
+
+function losesDiscoveries(fitted: readonly FittedLayer[]): boolean {
+  return fitted.some(({ overflow }) => overflow > 0);
 }
 
 /** Counts do not add up: what is joined may have more tokens than its parts, and less is shared out until it fits. */

@@ -133,6 +133,30 @@ describe("discoveries", () => {
   });
 });
 
+describe("of very few tokens, discoveries that would fit", () => {
+  const fabric = "## Discoveries\n- billing is down";
+
+  it("are not lost to a project of which its share cannot hold a word", () => {
+    const project = `${"`".repeat(16)}typescript\n${"const x = 1;\n".repeat(9)}${"`".repeat(16)}`;
+    for (let maxTokens = counter.count(fabric); maxTokens <= 26; maxTokens++)
+      expect(compose({ project, fabric }, { maxTokens })).toMatchObject({ text: fabric, overflow: 0 });
+    const together = compose({ project, fabric }, { maxTokens: 30 });
+    expect(together.layers.every(({ tokens }) => tokens > 0)).toBe(true);
+  });
+
+  it("stay where the project can hold none, and prior work gets what is left", () => {
+    const layers = { project: `~~~~${"~".repeat(60)}\ncode`, fabric, priorWork: "done" };
+    expect(textOf(14, layers)).toBe(`${fabric}\n\n---\n\ndone`);
+  });
+
+  it("give way to the project where they would be cut all the same", () => {
+    const long = `${fabric}\n${"- a word\n".repeat(50)}`;
+    const { text, overflow } = compose({ project: "word ".repeat(50), fabric: long }, { maxTokens: 9 });
+    expect(text).toMatch(/^word [\w ]+\n\[truncated\]$/);
+    expect(overflow).toBeGreaterThan(100);
+  });
+});
+
 describe("prior work", () => {
   /** 3 headings, 2 discoveries; 46 tokens at least. */
   const fabric = [
@@ -166,6 +190,12 @@ test("a layer that leaves a fence open does not swallow the next one", () => {
   const { text, layers } = compose({ project: "see:\n\n```sh\nls", fabric: "## Notes\n- a" });
   expect(text).toBe("see:\n\n```sh\nls\n```\n\n---\n\n## Notes\n- a");
   expect(layers.map(({ truncated }) => truncated)).toEqual([false, false]);
+});
+
+test("a fence that ends with its list item is not closed behind it, where that would open one", () => {
+  const project = "# Shop\n\n- Test:\n- ```sh\n  npm test\n\nOrders are never deleted.\n";
+  const fabric = "## Discoveries\n- d1\n";
+  expect(compose({ project, fabric }).text).toBe(`${project}\n\n---\n\n${fabric}`);
 });
 
 test("half of a surrogate pair becomes what UTF-8 makes of it", () => {

@@ -59,7 +59,7 @@ function readShares(given: Partial<ContextShares>): ContextShares {
   if (sum === 0) {
     throw invalid(
       "all shares are 0",
-      "Give at least one layer a share, or set maxTokens to 0 to compose nothing.",
+      "Give at least one layer a share, or leave them out and set maxTokens to 0 to compose nothing.",
     );
   }
   return Object.fromEntries(shares.map(([name, share]) => [name, share / sum])) as ContextShares;

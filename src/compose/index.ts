@@ -12,12 +12,16 @@ export {
   createContextBudget,
 } from "./context-budget.ts";
 export {
+  type AddedReport,
   addToFabric,
   addWhatFits,
   type FabricReport,
   type FittedReport,
   maxEntries,
   maxEntryLength,
+  type ReportedDiscovery,
+  type ReportedNote,
+  type Reporter,
 } from "./fabric/add-to-fabric.ts";
 export {
   type Claim,

@@ -28,6 +28,8 @@ const oddLine = fc.oneof(
     "````js",
     "~~~",
     "- ```",
+    "> ~~~",
+    ">",
     "    ~~~",
     "<!-- a",
     "-->",
@@ -100,7 +102,7 @@ function partsOf(text: string, layers: readonly ComposedLayer[]): [part: string,
 }
 
 function checkPart(part: string, { name, truncated, omitted }: ComposedLayer, given: string): void {
-  const closed = /\n *(`{3,}|~{3,})$/;
+  const closed = /\n[ >]*(`{3,}|~{3,})$/;
   const body = withoutEdges(given);
   if (!truncated) {
     const forms = [given, given.replace(/\n$/, ""), body];
@@ -176,10 +178,16 @@ function itemsOf(sections: readonly DrawnSection[]): number {
   return sections.reduce((sum, { items }) => sum + items.length, 0);
 }
 
+/** Its first word needs many tokens: the fence is there twice. */
+const fencedText = fc
+  .tuple(fc.integer({ min: 3, max: 160 }), plainText)
+  .map(([marks, text]) => `${"`".repeat(marks)}\n${text}`);
+
 test("discoveries stay whole while they fit beside the project's share, and so do all headings", {
   timeout,
 }, () => {
-  const others = fc.record({ project: plainText, priorWork: plainText }, { requiredKeys: [] });
+  const project = fc.oneof({ arbitrary: plainText, weight: 2 }, fencedText);
+  const others = fc.record({ project, priorWork: plainText }, { requiredKeys: [] });
   const property = fc.property(
     drawnFabric,
     others,
@@ -198,10 +206,29 @@ test("discoveries stay whole while they fit beside the project's share, and so d
         expect(overflow).toBe(0);
         for (const discovery of discoveries) expect(text).toContain(discovery);
       }
-      if (fits(sections.map(shortestForm)))
+      // For headings alone the project does not give up its place.
+      if (!layers.project?.startsWith("`") && fits(sections.map(shortestForm)))
         for (const { heading } of sections) expect(text).toContain(heading);
     },
   );
+  fc.assert(property, { numRuns });
+});
+
+test("a fabric alone overflows by no more than it is too long, and with as many tokens more it does not", {
+  timeout,
+}, () => {
+  const fabrics = fc.oneof(drawnFabric.map(fabricText), oddText);
+  const property = fc.property(fabrics, counterName, anyBudget, (fabric, name, maxTokens) => {
+    const counter = counters.get(name)!;
+    const compose = (tokens: number) =>
+      createContextBudget({ counter, maxTokens: tokens }).compose({ fabric });
+    const { overflow } = compose(maxTokens);
+    if (overflow === 0) return;
+    expect(compose(maxTokens + overflow).overflow).toBe(0);
+    const whole = compose(1_000_000);
+    expect(whole.layers[0]!.truncated).toBe(false);
+    expect(overflow).toBeLessThanOrEqual(whole.tokens - maxTokens);
+  });
   fc.assert(property, { numRuns });
 });
 

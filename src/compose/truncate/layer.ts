@@ -62,13 +62,19 @@ export function readWhole(text: string, measure: Measure): WholeLayer {
   };
 }
 
-/** Made safe to stand before another layer. */
 function fitWhole(text: string, { counter, maxTokens }: Measure): FittedLayer | undefined {
-  if (countUpTo(counter, text, maxTokens) > maxTokens) return undefined;
-  const whole = wellFormed(closeFence(text));
+  // Of what is too long only a beginning is looked at.
+  const formed: Counter = { name: counter.name, count: (part) => counter.count(wellFormed(part)) };
+  if (countUpTo(formed, text, maxTokens) > maxTokens) return undefined;
+  const whole = wholeText(text);
   const tokens = counter.count(whole);
   if (tokens > maxTokens) return undefined;
   return { text: whole, tokens, truncated: false, omitted: 0, isBelowLeast: false, overflow: 0 };
+}
+
+/** Made safe to stand before another layer. */
+export function wholeText(text: string): string {
+  return closeFence(wellFormed(text));
 }
 
 /** In characters. What is longer means nothing. */

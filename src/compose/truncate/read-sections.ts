@@ -61,13 +61,13 @@ interface Reader {
   parent: string;
   /** Of a `####` heading that no item has followed yet. */
   groupStart: number | undefined;
-  /** What the next line may be inside of. */
-  block: "code" | "comment" | undefined;
+  /** Whether the line before belongs to a comment. */
+  inComment: boolean;
   /** Whether the line before is not blank. */
   hasText: boolean;
 }
 
-const atHeading = { groupStart: undefined, block: undefined, hasText: false } as const;
+const atHeading = { groupStart: undefined, inComment: false, hasText: false } as const;
 
 function noSection(): MutableSection {
   const [noun, isDiscovery] = ["items", false];
@@ -123,10 +123,8 @@ interface BodyLine {
 function readLine(reader: Reader, { text, line, kind, level }: BodyLine): void {
   const { start, end } = line;
   const { itemStarts } = reader.section;
-  const before = reader.block;
-  reader.block = blockAfter(kind, before);
-  const isInside =
-    kind === "code" || (kind === "fence" && before === "code") || (kind === "comment" && before === kind);
+  const isInside = kind === "code" || kind === "closer" || (kind === "comment" && reader.inComment);
+  reader.inComment = kind === "comment";
   if (isInside) return;
   if (isBlankLine(text, line)) return;
   if (level >= 4 && level <= 6) {
@@ -140,12 +138,6 @@ function readLine(reader: Reader, { text, line, kind, level }: BodyLine): void {
   if (isIndented && hasOwner) return;
   itemStarts.push(reader.groupStart ?? start);
   reader.groupStart = undefined;
-}
-
-function blockAfter(kind: LineKind, before: Reader["block"]): Reader["block"] {
-  if (kind === "fence") return before === "code" ? undefined : "code";
-  if (kind === "code") return "code";
-  return kind === "comment" ? "comment" : undefined;
 }
 
 function isBlankLine(text: string, { start, end }: Line): boolean {

@@ -79,7 +79,7 @@ ${list("other", 8)}... and 12 more items
 
   \`\`\`js
   ## no heading
-- no item
+  - no item
   \`\`\`
 - second
 #### two
@@ -95,7 +95,7 @@ plain
 
   \`\`\`js
   ## no heading
-- no item
+  - no item
   \`\`\`
 ... and 4 more entanglements
 
@@ -153,6 +153,18 @@ describe("discoveries", () => {
     expect(fitTo(text, cut.length)).toEqual({ text: cut, ...facts, overflow: alone - cut.length });
   });
 
+  it("that are all there is are too long by what the layer is, and not by a marker that it would not have", () => {
+    const only = `## Discoveries\n${list("found", 20)}`.trimEnd();
+    const note = "... and 20 more discoveries\n\n[... truncated, 20 items omitted]".length;
+    for (let limit = note + 20; limit < only.length; limit++) {
+      const { overflow } = fitTo(only, limit);
+      expect(overflow).toBe(only.length - limit);
+      expect(fitTo(only, limit + overflow)).toMatchObject({ text: only, overflow: 0 });
+    }
+    const beside = `## One\n- a\n${only}`;
+    expect(fitTo(beside, 100).overflow).toBe(beside.length - 100);
+  });
+
   it("of which none fits leave their heading, then the marker, then nothing", () => {
     const marker = "[... truncated, 14 items omitted]";
     const heading = `## Discoveries\n... and 5 more discoveries\n\n${marker}`;
@@ -179,7 +191,7 @@ it("blank lines around sections are no more than one where something is cut", ()
   });
 });
 
-it("a layer of a great many sections costs what can stay of it", { timeout: 5_000 }, async () => {
+it("a layer of a great many sections costs what can stay of it", { timeout: 20_000 }, async () => {
   const counter = await createCounter("exact:o200k");
   const measure = { counter, maxTokens: 10_000 };
   for (const section of ["## a\n", "## a\n- b\n", "## Discoveries\n- b\n"]) {
@@ -196,6 +208,14 @@ it("brackets that are never closed cost what they are", { timeout: 2_000 }, () =
     text: "[... truncated, 99 items omitted]",
     overflow: 0,
   });
+});
+
+it("a fence that ends with its item hides no section behind it", () => {
+  const text = `### Entanglements\n- \`\`\`ts\n  function a()\n${list("function", 60)}\n### Discoveries\n- do not touch billing\n`;
+  const { text: cut, omitted, overflow } = fitTo(text, 200);
+  expect(cut).toMatch(/^### Entanglements\n- ```ts\n {2}function a\(\)\n- function 0\n/);
+  expect(cut).toContain("\n### Discoveries\n- do not touch billing\n\n[");
+  expect([omitted, overflow]).toEqual([61 - cut.split("function ").length + 1, 0]);
 });
 
 it("a fence that the layer leaves open is closed before the marker", () => {

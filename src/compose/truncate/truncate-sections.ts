@@ -2,7 +2,7 @@
 import type { Counter } from "../../tokens/index.ts";
 import { countUpTo } from "./count-up-to.ts";
 import { largestWithin } from "./largest-within.ts";
-import { type FittedLayer, type Layer, type Measure, readWhole, withoutEdges } from "./layer.ts";
+import { type FittedLayer, type Layer, type Measure, readWhole, wholeText, withoutEdges } from "./layer.ts";
 import { readSections, type Section } from "./read-sections.ts";
 import {
   itemsWithin,
@@ -49,7 +49,7 @@ function createCutter(text: string, measure: Measure): Cutter {
   const overflowOf = (stage: number, limit: number): number => {
     // The first two take nothing from discoveries.
     if (!hasDiscoveries || stage === 0 || stage === 1) return 0;
-    ofDiscoveries ??= counter.count(stages[1]!.renderAt(0).text);
+    ofDiscoveries ??= tokensOfDiscoveries(text, stages[1]!, counter);
     return Math.max(1, ofDiscoveries - limit);
   };
   return {
@@ -65,6 +65,14 @@ function createCutter(text: string, measure: Measure): Cutter {
       return { ...facts, text, tokens: counter.count(text), omitted: rendered.omitted };
     },
   };
+}
+
+/** With the marker for all else that is left out, or with all else where that takes less: there may be nothing else. */
+function tokensOfDiscoveries(text: string, stage: Stage, counter: Counter): number {
+  const [alone, whole] = [stage.renderAt(0).text, wholeText(text)];
+  if (alone.startsWith(whole)) return counter.count(whole);
+  const tokens = counter.count(alone);
+  return Math.min(tokens, countUpTo(counter, whole, tokens));
 }
 
 interface Stage {
