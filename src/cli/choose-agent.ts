@@ -1,5 +1,7 @@
-import { agentCommand, agentPresets, checkAgentCommand, findPresets } from "../agent/index.ts";
+import { agentCommand, agentPresets } from "../agent/index.ts";
 import { ContextError } from "../errors.ts";
+import { type Environment, findProgram } from "../workspace/index.ts";
+import { checkAgentCommand } from "./check-agent-command.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
 /** The options of every command that runs agents. */
@@ -43,4 +45,11 @@ async function missingAgent({ env }: AgentCall): Promise<ContextError> {
       ? `None of ${known} is on PATH: install one, or use --agent-command.`
       : `Found on PATH: ${found.join(", ")}. Choose one with --agent, or use --agent-command.`;
   return new ContextError("usage", "no agent is named", { hint: choice });
+}
+
+/** Those whose program is there. */
+async function findPresets(env: Environment): Promise<string[]> {
+  const names = Object.keys(agentPresets);
+  const programs = await Promise.all(names.map((name) => findProgram(name, env)));
+  return names.filter((_, index) => programs[index] !== undefined);
 }

@@ -1,11 +1,11 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
-import { adoptAgent } from "../../src/agent/index.ts";
+import { adoptAgent } from "../../src/agent/process/adopt-agent.ts";
 
 const starter = fileURLToPath(new URL("agent-starter.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-agents-"));
@@ -69,6 +69,11 @@ test("an agent that was killed along with its run is lost", async () => {
   expect(await run?.end).toMatchObject({ outcome: "lost", code: null, answer: "begun\n" });
 });
 
+/** Of all processes. */
+function commandLines(): string[] {
+  return execFileSync("ps", ["-Ao", "args"], { encoding: "utf8" }).split("\n");
+}
+
 const rounds = process.env.PLIMSOLL_DEEP === "1" ? 100 : 10;
 
 test("killed at any moment, an agent either ran once and is found, or never runs", {
@@ -81,7 +86,8 @@ test("killed at any moment, an agent either ran once and is found, or never runs
     const run = await adoptAgent(folder, limits);
     if (run === undefined) {
       found.never++;
-      await sleep(100);
+      // The wrapper may be late: it is there from before the kill, or never will be.
+      await expect.poll(() => commandLines().filter((line) => line.includes(folder))).toEqual([]);
       expect(contentOf(mark)).toBe("");
     } else {
       found.ran++;

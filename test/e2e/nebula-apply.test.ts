@@ -289,6 +289,9 @@ describe("nothing is run and nothing written", () => {
       ["api", "docs"],
       ["page"],
     ]);
+    const { promptTokens } = json.waves[0][0];
+    expect(json.phases).toHaveLength(3);
+    expect(json.phases[0]).toEqual({ id: "api", state: "waiting", attempts: 0, promptTokens, seconds: 0 });
     expect(json.waves[0][0].layers).toMatchObject([{ name: "project", truncated: false }]);
   });
 });
@@ -389,13 +392,11 @@ describe("while a run goes on", () => {
     const { child, exited } = await startHanging();
     child.kill("SIGKILL");
     await exited;
-    const resumed = apply(["--resume", "--json"]);
-    await sleep(300);
+    const resumed = await startHanging("--resume", "--json");
+    await expect.poll(resumed.stderr).toContain('"adopted":true');
     sandbox.write("../home/go", "");
-    const run = await resumed;
-    expect(run.code, run.stderr).toBe(0);
+    expect(await resumed.exited, resumed.stderr()).toEqual([0, null]);
     expect(started()).toEqual(["api", "docs", "page"]);
     expect(read("prompt-page")).toContain("Made api.");
-    expect(run.stderr).toContain('"adopted":true');
   });
 });

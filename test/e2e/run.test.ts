@@ -103,11 +103,13 @@ test("with --json the answer and the account of the prompt are one value", async
   const value = JSON.parse(stdout);
   expect(Object.keys(value)).toEqual(["answer", "exitCode", "seconds", "prompt"]);
   expect(value).toMatchObject({ answer: "Answer", exitCode: 0 });
-  const { prompt } = value;
-  expect(Object.keys(prompt)).toEqual(["tokens", "maxTokens", "counter", "layers", "omitted", "overflow"]);
-  expect(prompt).toMatchObject({ maxTokens: 10_000, counter: "bytes/3.5", omitted: 0, overflow: 0 });
-  expect(prompt.layers).toEqual([{ name: "project", tokens: prompt.tokens, truncated: false, omitted: 0 }]);
-  expect(prompt.tokens).toBeGreaterThan(10);
+  const { tokens, context, ...more } = value.prompt;
+  expect(more).toEqual({});
+  expect(Object.keys(context)).toEqual(["tokens", "maxTokens", "counter", "layers", "omitted", "overflow"]);
+  expect(context).toMatchObject({ maxTokens: 10_000, counter: "bytes/3.5", omitted: 0, overflow: 0 });
+  expect(context.layers).toEqual([{ name: "project", tokens: context.tokens, truncated: false, omitted: 0 }]);
+  expect(context.tokens).toBeGreaterThan(10);
+  expect(tokens).toBeGreaterThan(context.tokens);
 });
 
 test("an agent that fails makes the exit code 1, and what it said is kept", async () => {
@@ -148,7 +150,8 @@ test("a dry run prints the prompt and what is in it, and runs nothing", async ()
   );
   const { prompt } = JSON.parse((await run([...args, "--json"])).stdout);
   expect(prompt.text).toBe(stdout);
-  expect(prompt.layers).toHaveLength(1);
+  expect(prompt.tokens).toBe(Math.ceil(Buffer.byteLength(stdout) / 4));
+  expect(prompt.context.layers).toHaveLength(1);
   expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
 });
 
@@ -156,7 +159,7 @@ test("the budget is the flag's, else the configuration's, and the context is wit
   sandbox.write("AGENTS.md", "A rule of this project, told at length.\n".repeat(500));
   sandbox.write(".plimsoll/config.yaml", "context:\n  max_tokens: 300\n");
   const account = async (...flags: string[]) =>
-    JSON.parse((await run(["x", "--dry-run", "--json", ...flags])).stdout).prompt;
+    JSON.parse((await run(["x", "--dry-run", "--json", ...flags])).stdout).prompt.context;
   const configured = await account();
   expect(configured.maxTokens).toBe(300);
   expect(configured.tokens).toBeLessThanOrEqual(300);
@@ -239,7 +242,7 @@ test("an interrupted agent's answer so far is the one JSON value, with the error
   expect(await exitOf(child)).toBe(130);
   expect(JSON.parse(stdout)).toMatchObject({
     answer: "half\n",
-    prompt: { maxTokens: 10_000 },
+    prompt: { context: { maxTokens: 10_000 } },
     error: { code: "interrupted", message: "interrupted: the agent was ended", hint: null },
   });
 });
@@ -252,7 +255,7 @@ test("what of the context was cut is told before the agent speaks", async () => 
   expect(code).toBe(0);
   expect(stderr).toMatch(/^plimsoll: context: \d+ of 200 tokens/);
   expect(stderr).toMatch(/plimsoll: prior work: \d+ tokens, truncated, \d+ lines omitted\n/);
-  expect(stderr).toMatch(/plimsoll: the discoveries do not fit: \d+ tokens of them are missing\nhi\n$/);
+  expect(stderr).toMatch(/plimsoll: \d+ tokens of discoveries did not fit\nhi\n$/);
 });
 
 test("a task of several words that nobody quoted is told so", async () => {

@@ -59,17 +59,13 @@ test("an agent that still runs is waited for, and its answer comes", async () =>
   expect(end?.seconds).toBeGreaterThan(0.4);
 });
 
-test("of an agent that has ended the answer comes at once, with the time that it took", async () => {
+test("of an agent that has ended the answer comes with the time that it took, however long ago that was", async () => {
   const folder = newFolder();
-  const request = { command: "echo early; sleep 0.2; exit 4", prompt: "", folder, ...place, ...limits };
-  await startAgent(request).end;
-  await sleep(400);
-  const started = performance.now();
-  const end = await adopt(folder);
-  expect(performance.now() - started).toBeLessThan(200);
-  expect(end).toMatchObject({ outcome: "failed", code: 4, answer: "early\n" });
-  expect(end?.seconds).toBeGreaterThan(0.15);
-  expect(end?.seconds).toBeLessThan(0.6);
+  await startAgent({ command: "echo early; exit 4", prompt: "", folder, ...place, ...limits }).end;
+  const before = Math.floor(Date.now() / 1000) - 3_600;
+  utimesSync(join(folder, "prompt"), before, before);
+  utimesSync(join(folder, "state"), before, before + 7);
+  expect(await adopt(folder)).toMatchObject({ outcome: "failed", code: 4, answer: "early\n", seconds: 7 });
 });
 
 test("an attempt that never started is given up, and cannot start any more", async () => {
@@ -127,11 +123,9 @@ test("the timeout counts from the agent's start, not from its adoption", async (
   await expect.poll(() => readFileSync(join(folder, "stdout"), "utf8")).not.toBe("");
   const before = Date.now() / 1000 - 30;
   utimesSync(join(folder, "prompt"), before, before);
-  const started = performance.now();
   const end = await adopt(folder);
   expect(end?.outcome).toBe("timed_out");
   expect(end?.seconds).toBeGreaterThanOrEqual(30);
-  expect(performance.now() - started).toBeLessThan(2_000);
   await expect.poll(() => isRunning(Number(end?.answer))).toBe(false);
 });
 
@@ -171,8 +165,8 @@ test("files that an agent writes itself may be larger than what it may say", asy
 test("where the folder goes away the agent is lost, and ended", async () => {
   const folder = await startAlone("sleep 60");
   const pid = Number.parseInt(readFileSync(join(folder, "state"), "utf8"), 10);
+  // It has looked once when it comes back.
   const end = adopt(folder);
-  await sleep(50);
   rmSync(folder, { recursive: true });
   expect(await end).toMatchObject({ outcome: "lost", error: expect.stringContaining("cannot be read") });
   await expect.poll(() => isRunning(pid)).toBe(false);

@@ -21,7 +21,7 @@ export const attemptFiles = {
   stdout: "stdout",
   stderr: "stderr",
   /** A line for whoever decided first whether the attempt runs: its process and the start of that, or that it never runs. Then,
-   *  once it has ended, a line with its exit code. */
+   *  once it has ended, a line with its exit code, and `cut` after it where not all that it said could be written. */
   state: "state",
 } as const;
 
@@ -64,6 +64,11 @@ export function readStatus(folder: string): number | undefined {
   return status === undefined ? undefined : Number(status);
 }
 
+/** Whether something is missing of what it said: it was too much, or the disk was full. Known once its wrapper has ended. */
+export function isOutputCut(folder: string): boolean {
+  return /^cut$/m.test(readFileSync(join(folder, attemptFiles.state), "utf8"));
+}
+
 /** When it started, by the clock. */
 export function startedMs(folder: string): number {
   return statSync(join(folder, attemptFiles.prompt)).mtimeMs;
@@ -94,6 +99,11 @@ export function readOutput(
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Where an agent that failed said why: on stderr, else on stdout, where some programs tell of their errors too. */
+export function saidOn(said: Readonly<Record<OutputName, string>>): OutputName | undefined {
+  return (["stderr", "stdout"] as const).find((name) => said[name].trim() !== "");
 }
 
 const mostErrorCharacters = 20_000;

@@ -1,7 +1,6 @@
 /** The agents that are known by name. Each takes the prompt on stdin and prints its answer on stdout. */
 import { ContextError } from "../../errors.ts";
 import { didYouMean } from "../../text/index.ts";
-import { type Environment, findProgram } from "../../workspace/index.ts";
 
 /** Command lines; `{model}` is where a model is named, with --model in all of them. What an agent may do without being asked is
  *  the user's own setting of it. */
@@ -24,13 +23,6 @@ export interface AgentChoice {
   /** A command line of one's own; which model it uses is its own matter. */
   readonly command?: string | undefined;
   readonly model?: string | undefined;
-}
-
-/** The presets whose program is there. */
-export async function findPresets(env: Environment): Promise<string[]> {
-  const names = Object.keys(agentPresets);
-  const programs = await Promise.all(names.map((name) => findProgram(name, env)));
-  return names.filter((_, index) => programs[index] !== undefined);
 }
 
 /** The command line that is meant. */

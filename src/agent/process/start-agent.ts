@@ -1,7 +1,8 @@
 import type { ChildProcess } from "node:child_process";
+import { messageOf } from "../../text/index.ts";
 import type { Environment } from "../../workspace/index.ts";
 import { createAttempt } from "./attempt-folder.ts";
-import { type AgentEnd, type AgentLimits, endWithoutOutput, messageOf, watchAgent } from "./watch-agent.ts";
+import { type AgentEnd, type AgentLimits, endWithoutOutput, watchAgent } from "./watch-agent.ts";
 import { spawnWrapper } from "./wrapper.ts";
 
 export interface AgentRequest extends AgentLimits {

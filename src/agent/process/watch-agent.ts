@@ -1,6 +1,14 @@
 /** Waits for the end of an agent, whoever started it, and ends it where it takes too long or says too much. */
 import { constants } from "node:os";
-import { type OutputName, outputBytes, readLastErrors, readOutput, readStatus } from "./attempt-folder.ts";
+import { formatNumber, messageOf } from "../../text/index.ts";
+import {
+  isOutputCut,
+  type OutputName,
+  outputBytes,
+  readLastErrors,
+  readOutput,
+  readStatus,
+} from "./attempt-folder.ts";
 import { endGroup, type ProcessGroup } from "./end-group.ts";
 
 export type AgentOutcome = "completed" | "failed" | "timed_out" | "too_much_output" | "interrupted" | "lost";
@@ -62,10 +70,6 @@ export async function watchAgent(agent: RunningAgent, limits: AgentLimits): Prom
 /** Of an agent of which nothing was heard. */
 export function endWithoutOutput(outcome: AgentOutcome, error: string): AgentEnd {
   return { outcome, code: null, answer: "", stderr: "", seconds: 0, error };
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 async function waitForEnd(agent: RunningAgent, limits: AgentLimits): Promise<AgentEnd> {
@@ -151,20 +155,25 @@ function createRelay(folder: string, { maxOutputBytes, onOutput }: AgentLimits):
 function describeEnd(outcome: Outcome, folder: string, limits: AgentLimits): Omit<AgentEnd, "seconds"> {
   // After an outcome of ours its code tells only how it died of us.
   const code = outcome === "completed" ? (readStatus(folder) ?? null) : null;
+  // Asked first: an agent whose words nobody takes any more often ends with a code that says only that.
+  const cutSentence = code !== null && isOutputCut(folder) ? unkept : undefined;
+  const error = code === null ? sentenceOf(outcome, limits) : (cutSentence ?? describeCode(code));
   return {
-    outcome: code === null || code === 0 ? outcome : "failed",
+    outcome: code === null || error === undefined ? outcome : "failed",
     code,
     answer: readOutput(folder, "stdout", { maxBytes: limits.maxOutputBytes }).toString("utf8"),
     stderr: readLastErrors(folder),
-    error: code === null ? sentenceOf(outcome, limits) : describeCode(code),
+    error,
   };
 }
+
+const unkept = "Not all that the agent said could be kept: the disk may be full.";
 
 function sentenceOf(outcome: Outcome, { timeoutMs, maxOutputBytes }: AgentLimits): string | undefined {
   const sentences: Record<Outcome, string | undefined> = {
     completed: undefined,
     timed_out: `The agent was ended after ${timeoutMs / 1000} s, the most that it may take.`,
-    too_much_output: `The agent was ended because it printed more than ${maxOutputBytes.toLocaleString("en")} bytes.`,
+    too_much_output: `The agent was ended because it printed more than ${formatNumber(maxOutputBytes)} bytes.`,
     interrupted: "The agent was ended because the run was interrupted.",
     lost: "The agent was ended from outside before it could say how it ended.",
   };

@@ -8,6 +8,8 @@ import type { Environment } from "../../workspace/index.ts";
  * whose line is the first has the attempt. Where that is another process, nothing runs.
  * cat writes what it reads at once, where head would hold back what fills no buffer, and lose it when it is killed. It may not make
  * a file larger than the limit, whoever watches: then it ends, and at its next word so does the agent, on whom there is no limit.
+ * A cat that fails, there or on a full disk, is the last of its pipeline, whose status it gives: that leaves a mark. An agent whose
+ * words fit into the pipe would not notice. Beside the claim the mark needs no more of the disk.
  * The status is written when the agent itself ends, even if a process that it left behind still holds its streams.
  * All but the agent outlive a SIGTERM, which goes to the whole group: its last words and its status are kept. (A trap that does
  * something is not inherited, neither by a subshell nor by a program; one that ignores is, by both.)
@@ -30,8 +32,8 @@ trap : TERM
     trap : TERM
     (exec /bin/sh -c "$2" <"$1/prompt" 2>&3 3>&-)
     echo $? >>"$1/state"
-  } | { trap '' TERM XFSZ; ulimit -f "$3"; exec cat >"$1/stdout" 3>&-; }
-} 3>&1 | { trap '' TERM XFSZ; ulimit -f "$3"; exec cat >"$1/stderr"; }
+  } | { trap '' TERM XFSZ; ulimit -f "$3"; exec cat >"$1/stdout" 3>&-; } || echo cut >>"$1/state"
+} 3>&1 | { trap '' TERM XFSZ; ulimit -f "$3"; exec cat >"$1/stderr"; } || echo cut >>"$1/state"
 `;
 
 /** What a shell counts files in. */

@@ -18,6 +18,8 @@ export interface ContextAccount extends Omit<ComposedContext, "text"> {
 export interface AccountedContext {
   readonly text: string;
   readonly account: ContextAccount;
+  /** Of what the project layer leaves out, the entries of a snapshot's tree; all else are lines. */
+  readonly omittedEntries: number;
 }
 
 /** The layers that the command line names, within the budget, and what became of each. */
@@ -27,12 +29,12 @@ export async function composeContext(
 ): Promise<AccountedContext> {
   const { counter, maxTokens } = settings;
   const { scan, ...layers } = await readLayers(call, maxTokens);
-  const composed =
+  const { composed, omittedEntries } =
     scan === undefined
-      ? createContextBudget(settings).compose(layers)
+      ? { composed: createContextBudget(settings).compose(layers), omittedEntries: 0 }
       : composeSnapshot(scan, layers, settings);
   const { text, tokens, ...facts } = composed;
-  return { text, account: { tokens, maxTokens, counter: counter.name, ...facts } };
+  return { text, account: { tokens, maxTokens, counter: counter.name, ...facts }, omittedEntries };
 }
 
 /** A snapshot knows better than any cut what it can do without: where it does not fit beside the others, it is rendered again for the
@@ -41,7 +43,7 @@ function composeSnapshot(
   scan: ProjectScan,
   layers: ContextLayers,
   settings: ContextSettings,
-): ComposedContext {
+): { composed: ComposedContext; omittedEntries: number } {
   const { counter, maxTokens } = settings;
   const budget = createContextBudget(settings);
   const composeWithin = (limit: number) => {
@@ -51,7 +53,8 @@ function composeSnapshot(
   const first = composeWithin(maxTokens);
   const cut = first.composed.layers.find(({ name, truncated }) => name === "project" && truncated);
   const { snapshot, composed } = cut === undefined ? first : composeWithin(cut.tokens);
-  return snapshot.truncated ? withOmitted(composed, snapshot.omitted) : composed;
+  const { truncated, omitted, omittedEntries } = snapshot;
+  return { composed: truncated ? withOmitted(composed, omitted) : composed, omittedEntries };
 }
 
 function withOmitted(composed: ComposedContext, omitted: number): ComposedContext {

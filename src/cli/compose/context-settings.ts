@@ -1,7 +1,7 @@
 import type { ContextShares } from "../../compose/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { loadConfig } from "../../workspace/index.ts";
-import { chooseCounters } from "../choose-counters.ts";
+import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { wholeNumber } from "../whole-number.ts";
 
@@ -19,14 +19,12 @@ export interface ContextSettings {
 
 /** Each from the command line, else from the configuration. */
 export async function readContextSettings(call: Call<ContextFlags>): Promise<ContextSettings> {
-  const { "max-context-tokens": asked, counter: name, model } = call.options;
+  const { "max-context-tokens": asked } = call.options;
   const maxAsked = asked === undefined ? undefined : wholeNumber(asked, "max-context-tokens", 0);
   const { context } = (await loadConfig(call)).values;
-  const options = { counter: name === undefined ? undefined : [name], model };
-  const [counter] = await chooseCounters({ ...call, options }, "bytes/4");
   const { project, fabric, prior_work: priorWork } = context.shares;
   return {
-    counter: counter!,
+    counter: await chooseCounter(call, "bytes/4"),
     maxTokens: maxAsked ?? context.max_tokens,
     shares: { project, fabric, priorWork },
   };

@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import type { ProjectScan } from "../../compose/index.ts";
-import { printable } from "../../text/index.ts";
+import { countNoun, printable } from "../../text/index.ts";
 import { scanProject } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
-import { countNoun } from "../count-noun.ts";
 
 /** A project's scan, with progress and what could not be read on stderr. `shownAs` stands before the names of files. */
 export async function scanDirectory(

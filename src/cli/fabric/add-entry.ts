@@ -1,5 +1,4 @@
-import { isDeepStrictEqual } from "node:util";
-import { addToFabric, emptyFabric, type FabricKind, type FabricReport } from "../../compose/index.ts";
+import { addToFabric, type FabricKind, type FabricReport } from "../../compose/index.ts";
 import type { CommandResult } from "../command.ts";
 import { changeFabric, type FabricCall, tellId } from "./open-fabric.ts";
 
@@ -11,20 +10,13 @@ export async function addEntry<Kind extends FabricKind>(
   kind: Kind,
   entry: Reported<Kind>,
 ): Promise<CommandResult> {
-  let [isNew, from] = [false, ""];
-  const report: FabricReport = { [kind]: [entry] };
+  let [id, from, isNew] = ["", "", false];
   const fabric = await changeFabric(call, (before, reporter) => {
-    const after = addToFabric(before, report, reporter.from, reporter.date);
-    [isNew, from] = [after !== before, reporter.from];
+    const { fabric: after, ids } = addToFabric(before, { [kind]: [entry] }, reporter);
+    [id, from, isNew] = [ids[kind][0]!, reporter.from, after !== before];
     return after;
   });
-  const [wanted] = addToFabric(emptyFabric, report, from)[kind];
-  const added = fabric[kind].findLast((each) => isDeepStrictEqual(bare(each), bare(wanted)));
-  const id = added?.id ?? "";
+  const added = fabric[kind].find((each) => each.id === id);
   if (!isNew) call.output.note(`${from} reported that before: it is ${id}`);
   return tellId(call, { entry: added, id, note: isNew ? `added ${id}` : undefined });
-}
-
-function bare(entry: object | undefined): object {
-  return { ...entry, id: undefined, date: undefined };
 }

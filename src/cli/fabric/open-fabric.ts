@@ -1,11 +1,12 @@
 /** Where the fabric is that a command is about, and who changes it: a running phase knows both from its environment. */
 import { basename, join, relative, resolve } from "node:path";
 import { fabricOf, nebulaKey, type OpenNebulaRecord, openNebulaRecord, person } from "../../agent/index.ts";
-import { emptyFabric, type Fabric, type FabricState } from "../../compose/index.ts";
+import { emptyFabric, type Fabric, type FabricState, type Reporter } from "../../compose/index.ts";
 import { ContextError } from "../../errors.ts";
+import type { Store } from "../../store/index.ts";
 import { exists, loadConfig } from "../../workspace/index.ts";
 import type { Call, CommandResult, OptionSpec } from "../command.ts";
-import { storeFile } from "../store-file.ts";
+import { lookInStore, storeFile, withStore } from "../store-file.ts";
 
 type PathOption = OptionSpec & { readonly value: string };
 
@@ -25,20 +26,12 @@ export type FabricCall = Call<{ readonly nebula?: string | undefined; readonly s
 /** The fabric as it is now; undefined where nothing was ever written of the nebula. Looking makes no store. */
 export async function readFabric(call: FabricCall): Promise<FabricState | undefined> {
   const directory = await nebulaDirectory(call);
-  const path = await storePath(call);
-  if (!(await exists(path))) return undefined;
-  const record = await withRecord(path, directory, ({ read }) => read());
+  const record = await lookInStore(await storePath(call), (store) => recordOf(directory, store).read());
   return record === undefined ? undefined : fabricOf(record);
 }
 
-export interface Reporter {
-  /** Id of the running phase, else `person`. */
-  readonly from: string;
-  /** Today, YYYY-MM-DD. */
-  readonly date: string;
-}
-
-/** Changes the fabric as one step, whoever else changes it at that moment. A mistake that the change finds is wrong usage. */
+/** Changes the fabric as one step, whoever else changes it at that moment. The reporter is the running phase, else a person. A mistake
+ *  that the change finds is wrong usage. */
 export async function changeFabric(
   call: FabricCall,
   change: (fabric: Fabric, reporter: Reporter) => Fabric,
@@ -48,8 +41,8 @@ export async function changeFabric(
   const path = await storePath(call);
   // What is refused must not leave a store behind.
   if (!(await exists(path))) checked(() => change(emptyFabric, reporter));
-  const record = await withRecord(path, directory, (opened) =>
-    opened.change((before) => {
+  const record = await withStore(path, (store) =>
+    recordOf(directory, store).change((before) => {
       const fabric = checked(() => change(before.fabric, reporter));
       if (fabric === before.fabric) return before;
       const { name, directory: known, ...rest } = before;
@@ -89,23 +82,18 @@ async function nebulaDirectory({ options, cwd, env }: FabricCall): Promise<strin
   });
 }
 
-async function storePath({ options, cwd, env }: FabricCall): Promise<string> {
+/** A running phase knows it from its environment. */
+export async function storePath({
+  options,
+  cwd,
+  env,
+}: Call<{ readonly store?: string | undefined }>): Promise<string> {
   const named = options.store ?? (env.PLIMSOLL_STORE || undefined);
   return storeFile(named, { cwd, env, config: await loadConfig({ cwd, env }) });
 }
 
-async function withRecord<Result>(
-  path: string,
-  directory: string,
-  work: (record: OpenNebulaRecord) => Promise<Result>,
-): Promise<Result> {
-  const { openSqliteStore } = await import("../../store/sqlite.ts");
-  const store = await openSqliteStore({ path });
-  try {
-    return await work(openNebulaRecord(store, nebulaKey(directory)));
-  } finally {
-    await store.close();
-  }
+function recordOf(directory: string, store: Store): OpenNebulaRecord {
+  return openNebulaRecord(store, nebulaKey(directory));
 }
 
 function checked<Result>(work: () => Result): Result {

@@ -1,10 +1,9 @@
 /** What `nebula apply` tells while it is at work: a line for each start and end, and on a terminal how all stands. With --json, events. */
 import type { ApplyEvent } from "../../agent/index.ts";
-import type { ComposedLayer } from "../../compose/index.ts";
-import { printable, printableLines } from "../../text/index.ts";
-import { countNoun } from "../count-noun.ts";
+import { formatNumber, printable, printableLines } from "../../text/index.ts";
+import { layerName, missing } from "../compose/describe-context.ts";
 import type { Output } from "../output.ts";
-import { formatNumber } from "../table.ts";
+import { createEvents } from "./apply-events.ts";
 
 export interface ApplyProgress {
   tell(event: ApplyEvent): void;
@@ -28,7 +27,7 @@ export interface ProgressOptions {
 export function createApplyProgress(options: ProgressOptions): ApplyProgress {
   const { output } = options;
   const standing = createStanding(options);
-  const tellPrograms = (event: object) => output.event({ time: options.now().toISOString(), ...event });
+  const tellPrograms = createEvents(output, options.now);
   let isPaused = false;
   return {
     tell(event) {
@@ -63,7 +62,7 @@ function describeEvent(
       return [`${of}waiting → running${startFacts(event)}`, false];
     case "ended":
       return event.state === "failed"
-        ? [`${of}running → failed after ${duration(event.seconds)}. ${failure(event, shown)}`, true]
+        ? [`${of}running → failed after ${duration(event.seconds)}. ${describeFailure(event, shown)}`, true]
         : [`${of}running → ${event.state}, ${duration(event.seconds)}, ${prompt(event)}`, false];
     case "blocked":
       return [`${of}blocked: ${printable(event.by)} did not complete`, false];
@@ -92,17 +91,11 @@ function prompt({ promptTokens }: { readonly promptTokens: number }): string {
   return `prompt ${formatNumber(promptTokens)} tokens`;
 }
 
-/** As people call it. */
-export function layerName(name: ComposedLayer["name"]): string {
-  return name === "priorWork" ? "prior work" : name;
-}
-
-/** Of the discoveries, which are the last that a budget cuts. */
-export function missing(overflow: number): string {
-  return `${countNoun(overflow, "token")} of discoveries did not fit`;
-}
-
-function failure({ error = "", stderr, stdout }: Ended, shown: (path: string) => string): string {
+/** How an agent failed, and where all that it said is. */
+export function describeFailure(
+  { error = "", stderr, stdout }: Pick<Ended, "error" | "stderr" | "stdout">,
+  shown: (path: string) => string,
+): string {
   const [stream, file] = stderr === undefined ? ["stdout", stdout] : ["stderr", stderr];
   const place = file === undefined ? "" : `\nAll that it said on ${stream}: ${printable(shown(file))}`;
   return `${printableLines(error)}${place}`;

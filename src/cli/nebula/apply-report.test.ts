@@ -32,6 +32,14 @@ test("the report has a line for each phase, the first line of its error, and a s
   expect(renderApplyReport({ phases: [] })).toBe("0 phases: nothing to do");
 });
 
+test("a phase that runs is counted as such, and has no time yet", () => {
+  const phase = { id: "api", state: "running", attempts: 1, promptTokens: 90, seconds: 0 } as const;
+  expect(renderApplyReport({ phases: [phase] }).split("\n")).toEqual([
+    "api  running  1 attempt    90 tokens",
+    "1 phase: 1 running",
+  ]);
+});
+
 test("the plan has the waves, and for each prompt its tokens and what of each layer is in it", () => {
   const layer = { omitted: 0, truncated: false };
   const planned = { title: "The API", state: "waiting", promptTokens: 1234, overflow: 0 } as const;

@@ -1,8 +1,8 @@
 import type { ApplyPlan, ApplyReport, PhaseReport, PlannedPhase } from "../../agent/index.ts";
-import { printable } from "../../text/index.ts";
-import { countNoun } from "../count-noun.ts";
-import { formatNumber, renderTable } from "../table.ts";
-import { duration, layerName, missing } from "./apply-progress.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
+import { layerName, missing } from "../compose/describe-context.ts";
+import { renderTable } from "../table.ts";
+import { duration } from "./apply-progress.ts";
 
 /** How all phases stand, a line each, and in one line for all. */
 export function renderApplyReport({ phases }: ApplyReport): string {
@@ -10,7 +10,8 @@ export function renderApplyReport({ phases }: ApplyReport): string {
     printable(phase.id),
     phase.state,
     phase.attempts === 0 ? "" : countNoun(phase.attempts, "attempt"),
-    phase.attempts === 0 ? "" : duration(phase.seconds),
+    // It is known once the phase has ended.
+    phase.attempts === 0 || phase.state === "running" ? "" : duration(phase.seconds),
     phase.attempts === 0 ? "" : `${formatNumber(phase.promptTokens)} tokens`,
     printable(phase.error?.split("\n")[0] ?? ""),
   ]);
@@ -18,7 +19,7 @@ export function renderApplyReport({ phases }: ApplyReport): string {
 }
 
 function sumUp(phases: readonly PhaseReport[]): string {
-  const states = ["completed", "failed", "blocked", "waiting"] as const;
+  const states = ["completed", "running", "failed", "blocked", "waiting"] as const;
   const counts = states.flatMap((state) => {
     const count = phases.filter((phase) => phase.state === state).length;
     return count === 0 ? [] : `${formatNumber(count)} ${state}`;
@@ -27,7 +28,7 @@ function sumUp(phases: readonly PhaseReport[]): string {
 }
 
 /** The waves with each phase's prompt, and what of each layer would be in it. */
-export function renderApplyPlan({ waves }: ApplyPlan): string {
+export function renderApplyPlan({ waves }: Pick<ApplyPlan, "waves">): string {
   const lines = waves.flatMap((wave, index) => [
     `wave ${index + 1}`,
     ...renderTable(wave.map(rowOf), ["left", "left", "right", "left"]).map((line) => `  ${line}`),

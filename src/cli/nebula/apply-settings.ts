@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type ApplyOptions, defaultAgentLimits, type Nebula } from "../../agent/index.ts";
+import type { ApplyOptions, Nebula } from "../../agent/index.ts";
 import { ContextError } from "../../errors.ts";
 import { loadConfig } from "../../workspace/index.ts";
 import { chooseAgent } from "../choose-agent.ts";
@@ -23,18 +23,10 @@ interface ApplyFlags {
 
 export type ApplySettings = Pick<
   ApplyOptions,
-  | "counter"
-  | "cwd"
-  | "env"
-  | "maxWorkers"
-  | "maxContextTokens"
-  | "shares"
-  | "timeoutMs"
-  | "maxOutputBytes"
-  | "storeFile"
+  "counter" | "cwd" | "env" | "maxWorkers" | "maxContextTokens" | "shares" | "timeoutMs" | "storeFile"
 >;
 
-/** Flag over manifest over configuration over default. */
+/** Flag over manifest over configuration; defaults are those of applying a nebula. */
 export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promise<ApplySettings> {
   const { options, cwd, env } = call;
   const { execution } = nebula;
@@ -47,11 +39,10 @@ export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promis
     counter,
     cwd: await workingDirectory(nebula, cwd),
     env,
-    maxWorkers: number("max-workers", 1) ?? execution.maxWorkers ?? 1,
+    maxWorkers: number("max-workers", 1),
     maxContextTokens: isAsked ? maxTokens : (execution.maxContextTokens ?? maxTokens),
     shares,
-    timeoutMs: seconds === undefined ? defaultAgentLimits.timeoutMs : seconds * 1000,
-    maxOutputBytes: defaultAgentLimits.maxOutputBytes,
+    timeoutMs: seconds === undefined ? undefined : seconds * 1000,
     storeFile: storeFile(options.store, { cwd, env, config: await loadConfig({ cwd, env }) }),
   };
 }

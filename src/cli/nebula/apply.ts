@@ -1,12 +1,14 @@
-import { type Nebula, planApply } from "../../agent/index.ts";
-import { exists } from "../../workspace/index.ts";
+import { defaultAgentLimits, type Nebula, planApply } from "../../agent/index.ts";
+import type { Store } from "../../store/index.ts";
 import { agentOptions } from "../choose-agent.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, type CommandResult, defineCommand } from "../command.ts";
+import { lookInStore } from "../store-file.ts";
+import { tellAsEvents } from "./apply-events.ts";
 import { renderApplyPlan } from "./apply-report.ts";
 import { type ApplyCall, type ApplySettings, agentCommands, readApplySettings } from "./apply-settings.ts";
 import { folderArgument, usableNebula } from "./read-nebula.ts";
-import { runNebula, withStore } from "./run-nebula.ts";
+import { runNebula } from "./run-nebula.ts";
 
 const options = {
   ...agentOptions,
@@ -16,8 +18,11 @@ const options = {
     summary:
       "budget for the context before each task; 0 for none (default: the manifest's, else the configuration's)",
   },
-  timeout: { value: "SECONDS", summary: "how long one agent may take (default: 3600)" },
-  counter: { ...counterOptions.counter, value: "NAME", list: false },
+  timeout: {
+    value: "SECONDS",
+    summary: `how long one agent may take (default: ${defaultAgentLimits.timeoutMs / 1000})`,
+  },
+  counter: counterOptions.counter,
   store: { value: "FILE", summary: "where the state is kept (default: the configuration's)" },
   yes: { summary: "ask nothing: neither for phases whose gate asks for a person, nor before all runs again" },
   "dry-run": { summary: "show the waves and each prompt's tokens; run nothing, write nothing" },
@@ -30,9 +35,9 @@ export const applyCommand: Command = defineCommand({
   details: `Runs every phase once all that it depends on has completed. The agent gets the project, the fabric and the answers of its
 dependencies within the budget, then the task. What it reports in a fenced fabric block of its answer goes into the fabric. A phase that
 fails blocks those that need it and nothing else; the exit code is 1 unless all have completed.
-State is kept in the store: after a failure, Ctrl-C or kill -9, --resume goes on, and --resume --dry-run shows what is left. Without
+State is kept in the store: after a failure, Ctrl-C or kill -9, --resume goes on, and "plimsoll nebula status" shows what is left. Without
 --resume all runs again; at a terminal you are asked first where the run before has stopped half way.
-With --json, events are lines of JSON on stderr.`,
+With --json, events are lines of JSON on stderr, warnings and notes among them.`,
   examples: [
     { line: "plimsoll nebula apply plan --agent claude", meaning: "one phase after the other" },
     {
@@ -45,8 +50,10 @@ With --json, events are lines of JSON on stderr.`,
       meaning: "an agent of your own, for programs",
     },
   ],
-  async run(call) {
-    const nebula = await usableNebula(call);
+  async run(asked) {
+    const { output, warn } = tellAsEvents(asked.output, () => new Date());
+    const call = { ...asked, output };
+    const nebula = await usableNebula(call, warn);
     const settings = await readApplySettings(call, nebula);
     if (call.options["dry-run"] === true) return planNebula(nebula, settings, call);
     const command = await agentCommands(nebula, settings, call);
@@ -54,15 +61,14 @@ With --json, events are lines of JSON on stderr.`,
   },
 });
 
-/** Looks only: a store that is not there is not made. */
+/** Looks only. */
 async function planNebula(
   nebula: Nebula,
   settings: ApplySettings,
   { options }: ApplyCall,
 ): Promise<CommandResult> {
   const resume = options.resume === true;
-  const plan = (await exists(settings.storeFile))
-    ? await withStore(settings, (store) => planApply(nebula, { ...settings, store, resume }))
-    : await planApply(nebula, { ...settings, resume });
+  const look = (store?: Store) => planApply(nebula, { ...settings, store, resume });
+  const plan = (await lookInStore(settings.storeFile, look)) ?? (await look());
   return { json: plan, text: renderApplyPlan(plan) };
 }

@@ -17,18 +17,19 @@ export async function readNebula({ arguments: [folder = "."], cwd }: FolderCall)
     return { ...loaded, problems };
   } catch (error) {
     if (!(error instanceof ContextError) || error.file === undefined) throw error;
-    const { code, hint, file, line, cause } = error;
-    // The path stands before it anyway, as the person sees it.
-    const message = error.message.replace(`${file}: `, "");
+    const { code, message, hint, file, line, cause } = error;
     throw new ContextError(code, message, { hint, file: relative(cwd, file), line, cause });
   }
 }
 
-/** A nebula without errors: warnings are notes, and with an error among the problems nothing goes on. */
-export async function usableNebula(call: FolderCall): Promise<Nebula> {
+/** A nebula without errors: warnings are told, as notes unless said otherwise, and with an error among the problems nothing goes on. */
+export async function usableNebula(
+  call: FolderCall,
+  warn: (problem: NebulaProblem) => void = (problem) => call.output.note(problemLine(problem)),
+): Promise<Nebula> {
   const { nebula, problems } = await readNebula(call);
   const [first, ...rest] = problems.filter(({ severity }) => severity === "error");
-  for (const problem of problems) if (problem.severity === "warning") call.output.note(problemLine(problem));
+  for (const problem of problems) if (problem.severity === "warning") warn(problem);
   if (nebula !== undefined) return nebula;
   const { message, file, line } = first!;
   throw new ContextError("invalid_content", [message, ...rest.map(problemLine)].join("\n"), { file, line });

@@ -7,7 +7,6 @@ function phase(id: string, title: string, dependsOn: readonly string[] = []): Ph
     file: "",
     body: "",
     scope: [],
-    allowScopeOverlap: false,
     gate: "trust" as const,
     priority: 2,
     labels: [],

@@ -8,12 +8,11 @@ import {
   openNebulaRecord,
   standingOf,
 } from "../../agent/index.ts";
-import type { Store } from "../../store/index.ts";
-import { printable } from "../../text/index.ts";
+import { countNoun, printable } from "../../text/index.ts";
 import type { CommandResult } from "../command.ts";
-import { countNoun } from "../count-noun.ts";
-import { shownPath } from "../inject/prepare.ts";
-import { takeEndSignals } from "../mcp/end-signals.ts";
+import { takeEndSignals } from "../end-signals.ts";
+import { shownPath } from "../shown-path.ts";
+import { withStore } from "../store-file.ts";
 import { createApplyProgress } from "./apply-progress.ts";
 import { renderApplyReport } from "./apply-report.ts";
 import type { ApplyCall, ApplySettings } from "./apply-settings.ts";
@@ -24,7 +23,7 @@ export type RunSettings = ApplySettings & Pick<ApplyOptions, "command">;
 export function runNebula(nebula: Nebula, settings: RunSettings, call: ApplyCall): Promise<CommandResult> {
   const { output, cwd, env } = call;
   const signal = takeInterrupt();
-  return withStore(settings, async (store) => {
+  return withStore(settings.storeFile, async (store) => {
     const before = standingOf(nebula, await openNebulaRecord(store, nebulaKey(nebula.directory)).read());
     const resume = call.options.resume === true;
     const progress = createApplyProgress({
@@ -55,19 +54,6 @@ function takeInterrupt(): AbortSignal {
     interrupted.abort();
   });
   return interrupted.signal;
-}
-
-export async function withStore<Result>(
-  { storeFile }: ApplySettings,
-  work: (store: Store) => Promise<Result>,
-): Promise<Result> {
-  const { openSqliteStore } = await import("../../store/sqlite.ts");
-  const store = await openSqliteStore({ path: storeFile });
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
 }
 
 function completedIn({ phases }: ApplyReport): number {

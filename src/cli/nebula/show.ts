@@ -1,12 +1,11 @@
 import { type Nebula, type Phase, renderTask, wavesOf } from "../../agent/index.ts";
 import { ContextError } from "../../errors.ts";
-import { printable } from "../../text/index.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import { chooseCounters, counterOptions } from "../choose-counters.ts";
+import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { countNoun } from "../count-noun.ts";
 import type { Style } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 import { folderArgument, usableNebula } from "./read-nebula.ts";
 import { renderMermaid } from "./render-mermaid.ts";
 
@@ -31,10 +30,9 @@ report; what a run composes before it comes on top. A nebula with errors is not 
       });
     }
     const nebula = await usableNebula(call);
-    const [counter, second] = await chooseCounters(call, "bytes/4");
-    if (second !== undefined) throw new ContextError("usage", "nebula show counts with one counter only");
+    const counter = await chooseCounter(call, "bytes/4");
     const waves = wavesOf(nebula.phases);
-    const counted = { nebula, waves, tokens: countTasks(nebula, counter!), counter: counter! };
+    const counted = { nebula, waves, tokens: countTasks(nebula, counter), counter };
     return {
       json: describe(counted),
       text: call.options.mermaid === true ? renderMermaid(waves) : renderWaves(counted, call.output.style),

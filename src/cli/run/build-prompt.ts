@@ -1,8 +1,9 @@
 /** From the command line to the prompt: the task behind the context that it needs, within the budget. */
 import { withTask } from "../../compose/index.ts";
 import { ContextError } from "../../errors.ts";
+import { modelForCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
-import { type ContextAccount, composeContext } from "../compose/compose-context.ts";
+import { type AccountedContext, composeContext } from "../compose/compose-context.ts";
 import { type ContextFlags, readContextSettings } from "../compose/context-settings.ts";
 import { readTextInput, refuseSharedStdin } from "../text-input.ts";
 
@@ -21,20 +22,23 @@ export type RunCall = Call<RunFlags>;
 export interface Prompt {
   /** What the agent gets: the composed context, a separator and the task. */
   readonly text: string;
-  /** Of the context alone: the task is as long as it is. */
-  readonly account: ContextAccount;
+  /** Of all of it. */
+  readonly tokens: number;
+  /** What of it is within the budget: the task is as long as it is. */
+  readonly context: AccountedContext;
 }
 
 export async function buildPrompt(call: RunCall): Promise<Prompt> {
-  const { counter, model, fabric, prior } = call.options;
+  const { fabric, prior } = call.options;
   refuseSharedStdin([call.arguments[0], fabric, prior], "of TASK, --fabric and --prior");
-  // The model is the agent's too: beside --counter it is not without effect.
-  const counting = { ...call.options, model: counter === undefined ? model : undefined };
+  // The model is the agent's too.
+  const counting = { ...call.options, model: modelForCounter(call.options) };
   const settings = await readContextSettings({ ...call, options: counting });
   const task = await readTask(call);
   const layers = { snapshot: call.options["no-project-context"] !== true, fabric, prior };
-  const { text, account } = await composeContext({ ...call, options: layers }, settings);
-  return { text: withTask(text, task), account };
+  const context = await composeContext({ ...call, options: layers }, settings);
+  const text = withTask(context.text, task);
+  return { text, tokens: settings.counter.count(text), context };
 }
 
 async function readTask(call: RunCall): Promise<string> {

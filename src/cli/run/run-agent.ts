@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentEnd, defaultAgentLimits, startAgent } from "../../agent/index.ts";
-import { takeEndSignals } from "../mcp/end-signals.ts";
+import { takeEndSignals } from "../end-signals.ts";
 import { type ExitCode, exitCodes } from "../report-error.ts";
 import type { RunCall } from "./build-prompt.ts";
 

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
-import { addToFabric, addWhatFits, maxEntries, maxEntryLength } from "./add-to-fabric.ts";
-import { emptyFabric } from "./fabric-state.ts";
+import { addToFabric, addWhatFits, type FabricReport, maxEntries, maxEntryLength } from "./add-to-fabric.ts";
+import { emptyFabric, type Fabric } from "./fabric-state.ts";
 import { resolveEntry } from "./resolve-entry.ts";
 
+function add(fabric: Fabric, report: FabricReport, from: string, date?: string): Fabric {
+  return addToFabric(fabric, report, { from, date }).fabric;
+}
+
 test("entries get ids by kind, and who reported them", () => {
-  const fabric = addToFabric(
+  const fabric = add(
     emptyFabric,
     {
       entanglements: [{ package: "parser", kind: "function", signature: "parse()", file: "src/parse.ts" }],
@@ -56,40 +60,48 @@ test("the same entry of the same reporter is there once, that of another is anot
     discoveries: [{ detail: "no schema" }],
     notes: [{ text: "x" }],
   };
-  const once = addToFabric(emptyFabric, report, "one", "2026-11-15");
+  const once = add(emptyFabric, report, "one", "2026-11-15");
   // Also on another day, and when it was stored and read in between.
-  expect(addToFabric(once, report, "one", "2026-11-16")).toBe(once);
+  expect(add(once, report, "one", "2026-11-16")).toBe(once);
   const stored = JSON.parse(JSON.stringify(once)) as typeof once;
-  expect(addToFabric(stored, report, "one", "2026-11-16")).toBe(stored);
-  const twice = addToFabric(once, report, "two");
+  expect(add(stored, report, "one", "2026-11-16")).toBe(stored);
+  const twice = add(once, report, "two");
   expect(twice.claims.map(({ id, owner }) => [id, owner])).toEqual([
     ["c1", "one"],
     ["c2", "two"],
   ]);
-  expect(addToFabric(twice, {}, "two")).toBe(twice);
+  expect(add(twice, {}, "two")).toBe(twice);
+});
+
+test("the ids of a report are told in its order, also of what was there before", () => {
+  const before = add(emptyFabric, { notes: [{ text: "a" }, { text: "b" }] }, "one");
+  const report = { claims: [{ path: "x" }], notes: [{ text: "new" }, { text: " b " }, { text: "new" }] };
+  const { fabric, ids } = addToFabric(before, report, { from: "one" });
+  expect(ids).toEqual({ entanglements: [], claims: ["c1"], discoveries: [], notes: ["n3", "n2", "n3"] });
+  expect(addToFabric(fabric, report, { from: "one" })).toEqual({ fabric, ids });
 });
 
 test("an id never comes back when its entry was dropped", () => {
-  const fabric = addToFabric(emptyFabric, { notes: [{ text: "a" }, { text: "b" }] }, "one");
-  const next = addToFabric({ ...fabric, notes: [] }, { notes: [{ text: "a" }] }, "one");
+  const fabric = add(emptyFabric, { notes: [{ text: "a" }, { text: "b" }] }, "one");
+  const next = add({ ...fabric, notes: [] }, { notes: [{ text: "a" }] }, "one");
   expect(next.notes.map(({ id }) => id)).toEqual(["n3"]);
 });
 
 test("a discovery is resolved once, and reported again it is a new one", () => {
   const report = { discoveries: [{ detail: "no schema" }] };
-  const fabric = addToFabric(emptyFabric, report, "one");
+  const fabric = add(emptyFabric, report, "one");
   const resolved = resolveEntry(fabric, "d1");
   expect(resolved.discoveries).toMatchObject([{ id: "d1", resolved: true }]);
   expect(fabric.discoveries).toMatchObject([{ id: "d1", resolved: false }]);
   expect(resolveEntry(resolved, "d1")).toBe(resolved);
-  expect(addToFabric(resolved, report, "one").discoveries).toMatchObject([
+  expect(add(resolved, report, "one").discoveries).toMatchObject([
     { id: "d1", resolved: true },
     { id: "d2", resolved: false },
   ]);
 });
 
 test("any other entry is taken out, and only that one; its id does not come back", () => {
-  const fabric = addToFabric(
+  const fabric = add(
     emptyFabric,
     {
       entanglements: [{ package: "p", kind: "function", signature: "f()" }],
@@ -100,15 +112,12 @@ test("any other entry is taken out, and only that one; its id does not come back
   );
   const kept = resolveEntry(resolveEntry(resolveEntry(fabric, "c1"), "e1"), "n1");
   expect(kept).toEqual({ ...emptyFabric, claims: [fabric.claims[1]], lastIds: fabric.lastIds });
-  expect(addToFabric(kept, { claims: [{ path: "a" }] }, "one").claims.map(({ id }) => id)).toEqual([
-    "c2",
-    "c3",
-  ]);
+  expect(add(kept, { claims: [{ path: "a" }] }, "one").claims.map(({ id }) => id)).toEqual(["c2", "c3"]);
 });
 
 test("an entry that is not there is told with those that are", () => {
   const report = { claims: [{ path: "x" }], discoveries: [{ detail: "a" }, { detail: "b" }] };
-  const fabric = addToFabric(emptyFabric, report, "one");
+  const fabric = add(emptyFabric, report, "one");
   const refusal = (id: string, from = fabric) => {
     try {
       return resolveEntry(from, id);
@@ -129,36 +138,37 @@ test("an entry that is not there is told with those that are", () => {
 
 test("where a kind is full, as much as fits is added of it, and all of the others", () => {
   const notes = Array.from({ length: maxEntries - 1 }, (_, index) => ({ text: `${index}` }));
-  const before = addToFabric(emptyFabric, { notes }, "one");
+  const before = add(emptyFabric, { notes }, "one");
   const report = {
     claims: [{ path: "a" }],
     notes: [{ text: "7" }, { text: "new" }, { text: "too much" }, { text: "too much" }],
   };
-  const { fabric, omitted } = addWhatFits(before, report, "one");
+  const { fabric, ids, omitted } = addWhatFits(before, report, { from: "one" });
+  expect(ids).toMatchObject({ claims: ["c1"], notes: ["n8", `n${maxEntries}`] });
   expect(omitted).toEqual({ entanglements: 0, claims: 0, discoveries: 0, notes: 1 });
   expect(fabric.claims).toHaveLength(1);
   expect(fabric.notes).toHaveLength(maxEntries);
   expect(fabric.notes.at(-1)).toMatchObject({ id: `n${maxEntries}`, text: "new" });
-  expect(addWhatFits(fabric, report, "one").fabric).toBe(fabric);
+  expect(addWhatFits(fabric, report, { from: "one" }).fabric).toBe(fabric);
 });
 
 test("what is empty or above the limits is refused, and nothing is added", () => {
-  const refused = (report: Parameters<typeof addToFabric>[1], from = "one", fabric = emptyFabric) => {
+  const refused = (report: FabricReport, from = "one", fabric = emptyFabric) => {
     try {
-      return addToFabric(fabric, report, from);
+      return add(fabric, report, from);
     } catch (error) {
       return (error as Error).message;
     }
   };
   const long = "x".repeat(maxEntryLength);
-  expect(addToFabric(emptyFabric, { notes: [{ text: long }] }, "one").notes).toHaveLength(1);
+  expect(add(emptyFabric, { notes: [{ text: long }] }, "one").notes).toHaveLength(1);
   expect(refused({ notes: [{ text: `${long}x` }] })).toBe(
     "the text has 2001 characters, at most 2000 are kept",
   );
   expect(refused({ claims: [{ path: "a" }, { path: " \n" }] })).toBe("the path is empty");
   expect(refused({ claims: [{ path: "a" }] }, "")).toBe("the owner is empty");
   const paths = Array.from({ length: maxEntries }, (_, index) => ({ path: `src/${index}` }));
-  const full = addToFabric(emptyFabric, { claims: paths }, "one");
+  const full = add(emptyFabric, { claims: paths }, "one");
   expect(full.claims).toHaveLength(maxEntries);
   expect(refused({ claims: [{ path: "b" }] }, "one", full)).toBe(
     "the fabric would have 10001 claims, at most 10000 are kept",

@@ -22,6 +22,20 @@ export interface ReportedNote {
   readonly text: string;
 }
 
+/** Who reports, and when. */
+export interface Reporter {
+  /** Id of a phase, or who else it is. */
+  readonly from: string;
+  /** YYYY-MM-DD, for discoveries. */
+  readonly date?: string | undefined;
+}
+
+export interface AddedReport {
+  readonly fabric: Fabric;
+  /** By kind, in the order of the report. An entry that was there before has the id that it had. */
+  readonly ids: Readonly<Record<FabricKind, readonly string[]>>;
+}
+
 /** Characters of one text of an entry. */
 export const maxEntryLength = 2_000;
 /** Entries of one kind. */
@@ -31,37 +45,46 @@ export const maxEntries = 10_000;
  * The fabric with all that was reported, or an error and nothing. The same entry of the same `from` is not added twice; a discovery
  * that was resolved and is reported again is a new one. With nothing to add, the same object comes back.
  */
-export function addToFabric(fabric: Fabric, report: FabricReport, from: string, date?: string): Fabric {
-  const fitted = addWhatFits(fabric, report, from, date);
+export function addToFabric(fabric: Fabric, report: FabricReport, reporter: Reporter): AddedReport {
+  const { omitted, ...added } = addWhatFits(fabric, report, reporter);
   for (const kind of fabricKinds) {
-    if (fitted.omitted[kind] > 0) throw noRoom(kind, fitted.fabric[kind].length + fitted.omitted[kind]);
+    if (omitted[kind] > 0) throw noRoom(kind, added.fabric[kind].length + omitted[kind]);
   }
-  return fitted.fabric;
+  return added;
 }
 
-export interface FittedReport {
-  readonly fabric: Fabric;
-  /** Entries that there was no room for, by kind. */
+export interface FittedReport extends AddedReport {
+  /** Entries that there was no room for, by kind. They have no ids. */
   readonly omitted: Readonly<Record<FabricKind, number>>;
 }
 
 /** As `addToFabric`, where a kind that is full leaves out what comes last of that kind, and nothing else. */
-export function addWhatFits(fabric: Fabric, report: FabricReport, from: string, date?: string): FittedReport {
-  const entanglements = report.entanglements?.map((each) => entanglementOf(each, from));
-  const claims = report.claims?.map(({ path }) => ({ path, owner: from }));
-  const discoveries = report.discoveries?.map((each) => discoveryOf(each, from, date));
-  const notes = report.notes?.map(({ kind = "note", text }) => ({ kind, text, from }));
-  const bodies = { entanglements, claims, discoveries, notes };
+export function addWhatFits(fabric: Fabric, report: FabricReport, reporter: Reporter): FittedReport {
+  const { from } = reporter;
+  const bodies: Readonly<Record<FabricKind, readonly Body[]>> = {
+    entanglements: (report.entanglements ?? []).map((each) => entanglementOf(each, from)),
+    claims: (report.claims ?? []).map(({ path }) => ({ path, owner: from })),
+    discoveries: (report.discoveries ?? []).map((each) => discoveryOf(each, reporter)),
+    notes: (report.notes ?? []).map(({ kind = "note", text }) => ({ kind, text, from })),
+  };
+  const ids: Record<FabricKind, readonly string[]> = {
+    entanglements: [],
+    claims: [],
+    discoveries: [],
+    notes: [],
+  };
   const omitted = { entanglements: 0, claims: 0, discoveries: 0, notes: 0 };
   let fitted = fabric;
   for (const kind of fabricKinds) {
-    const added = addEntries(fitted, kind, bodies[kind] ?? []);
-    [fitted, omitted[kind]] = [added.fabric, added.omitted];
+    const added = addEntries(fitted, kind, bodies[kind]);
+    [fitted, ids[kind], omitted[kind]] = [added.fabric, added.ids, added.omitted];
   }
-  return { fabric: fitted, omitted };
+  return { fabric: fitted, ids, omitted };
 }
 
 const fabricKinds = ["entanglements", "claims", "discoveries", "notes"] as const;
+
+type Entry = Body & { readonly id: string };
 
 /** An entry without its id. Keys are in the order of the type, so that equal entries are equal texts. */
 type Body = Readonly<Record<string, string | boolean | undefined>>;
@@ -75,38 +98,43 @@ function entanglementOf(
 
 function discoveryOf(
   { kind = "blocker", detail, affects }: ReportedDiscovery,
-  from: string,
-  date: string | undefined,
+  { from, date }: Reporter,
 ): Body {
   return { kind, detail, from, affects, date, resolved: false };
 }
 
 type Reported<Kind extends FabricKind> = NonNullable<FabricReport[Kind]>[number];
 
-function addEntries(
-  fabric: Fabric,
-  kind: FabricKind,
-  bodies: readonly Body[],
-): { readonly fabric: Fabric; readonly omitted: number } {
-  const list: readonly unknown[] = fabric[kind];
-  const known = new Set(bodies.length === 0 ? [] : list.map((entry) => identity(entry as Body)));
-  const added: (Body & { readonly id: string })[] = [];
+interface AddedEntries {
+  readonly fabric: Fabric;
+  readonly ids: readonly string[];
+  readonly omitted: number;
+}
+
+function addEntries(fabric: Fabric, kind: FabricKind, bodies: readonly Body[]): AddedEntries {
+  if (bodies.length === 0) return { fabric, ids: [], omitted: 0 };
+  const list = fabric[kind] as unknown as readonly Entry[];
+  const idsSoFar = new Map(list.map((entry) => [identity(entry), entry.id]));
+  const added: Entry[] = [];
+  const tooMany = new Set<string>();
   const room = Math.max(0, maxEntries - list.length);
-  let lastId = fabric.lastIds[kind];
-  let omitted = 0;
-  for (const body of bodies.map(trimmed)) {
-    if (known.has(identity(body))) continue;
-    known.add(identity(body));
+  const ids = bodies.map(trimmed).flatMap((body) => {
+    const name = identity(body);
+    const known = idsSoFar.get(name);
+    if (known !== undefined) return known;
     if (added.length === room) {
-      omitted += 1;
-      continue;
+      tooMany.add(name);
+      return [];
     }
-    lastId += 1;
-    added.push({ id: `${prefixes[kind]}${lastId}`, ...body });
-  }
-  if (added.length === 0) return { fabric, omitted };
-  const lastIds = { ...fabric.lastIds, [kind]: lastId };
-  return { fabric: { ...fabric, [kind]: [...list, ...added], lastIds }, omitted };
+    const id = `${prefixes[kind]}${fabric.lastIds[kind] + added.length + 1}`;
+    idsSoFar.set(name, id);
+    added.push({ id, ...body });
+    return id;
+  });
+  const omitted = tooMany.size;
+  if (added.length === 0) return { fabric, ids, omitted };
+  const lastIds = { ...fabric.lastIds, [kind]: fabric.lastIds[kind] + added.length };
+  return { fabric: { ...fabric, [kind]: [...list, ...added], lastIds }, ids, omitted };
 }
 
 const prefixes: Readonly<Record<FabricKind, string>> = {

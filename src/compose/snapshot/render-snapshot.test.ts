@@ -80,6 +80,7 @@ it("says nothing about an empty project, and nothing at all within 0 tokens", ()
     tokens: 0,
     truncated: false,
     omitted: 0,
+    omittedEntries: 0,
   });
   const scan = { ...nothing, paths: ["a"] };
   expect(renderSnapshot(scan, { counter: bytes4, maxTokens: 0 })).toEqual({
@@ -87,6 +88,7 @@ it("says nothing about an empty project, and nothing at all within 0 tokens", ()
     tokens: 0,
     truncated: true,
     omitted: 1,
+    omittedEntries: 1,
   });
 });
 

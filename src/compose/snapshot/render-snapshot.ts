@@ -24,6 +24,8 @@ export interface Snapshot {
   readonly truncated: boolean;
   /** What is missing: entries of the tree, lines of facts and conventions. */
   readonly omitted: number;
+  /** Of these, the entries of the tree. */
+  readonly omittedEntries: number;
 }
 
 export const defaultMaxSnapshotTokens = 8_000;
@@ -40,7 +42,8 @@ export function renderSnapshot(scan: ProjectScan, options: SnapshotOptions): Sna
   const marked = joined([fitted, "[truncated]"]);
   const text = dropped && counter.count(marked) <= maxTokens ? marked : fitted;
   const omitted = sections.reduce((sum, section) => sum + section.omitted, 0);
-  return { text, tokens: counter.count(text), truncated: omitted > 0, omitted };
+  const [, { omitted: omittedEntries }] = sections;
+  return { text, tokens: counter.count(text), truncated: omitted > 0, omitted, omittedEntries };
 }
 
 function checkArguments(scan: ProjectScan, options: SnapshotOptions): void {

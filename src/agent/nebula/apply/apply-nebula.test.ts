@@ -17,11 +17,11 @@ import { createCounter } from "../../../tokens/index.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import { nebulaKey, runKey } from "../record/nebula-key.ts";
 import { fabricOf, openNebulaRecord } from "../record/nebula-record.ts";
-import type { ApplyOptions } from "./application.ts";
+import { person } from "../record/record-changes.ts";
 import type { ApplyEvent, ApplyReport } from "./apply-event.ts";
 import { applyNebula } from "./apply-nebula.ts";
+import type { ApplyOptions } from "./apply-options.ts";
 import { planApply } from "./plan-apply.ts";
-import { person } from "./state/record-changes.ts";
 
 let folder: string;
 let store: Store;
@@ -40,7 +40,6 @@ const phase = (id: string, more: Partial<Phase> = {}): Phase => ({
   body: `Make the ${id}.`,
   dependsOn: [],
   scope: [`src/${id}/**`],
-  allowScopeOverlap: false,
   gate: "trust",
   priority: 0,
   labels: [],
@@ -70,13 +69,7 @@ async function apply(
     command: ({ id }) => `${keep}; ${act[id] ?? ""}\necho "Made ${id}."`,
     cwd: folder,
     env: { PATH: process.env.PATH, HOME: join(folder, "home") },
-    maxWorkers: 1,
-    maxContextTokens: 10_000,
     timeoutMs: 20_000,
-    maxOutputBytes: 1e6,
-    resume: false,
-    approve: async () => false,
-    signal: new AbortController().signal,
     tell: (event) => events.push(event),
     ...more,
   });
@@ -132,7 +125,7 @@ describe("what a phase is told", () => {
     }));
     await record().change((current) => ({
       ...current,
-      fabric: addToFabric(current.fabric, { discoveries }, person),
+      fabric: addToFabric(current.fabric, { discoveries }, { from: person }).fabric,
     }));
     const options = { maxContextTokens: 100 };
     events = [];
@@ -145,7 +138,6 @@ describe("what a phase is told", () => {
       cwd: folder,
       env: {},
       store,
-      resume: false,
     });
     expect(planned.waves[0]?.[0]?.overflow).toBe(cuts()[0]?.[1]);
   });
@@ -218,8 +210,8 @@ describe("what a phase reports", () => {
       fabric: addToFabric(
         current.fabric,
         { notes: Array.from({ length: maxEntries }, (_, index) => ({ text: `${index}` })) },
-        person,
-      ),
+        { from: person },
+      ).fabric,
     }));
     const act = { api: block('notes: ["uses REST"]\\ndiscoveries: ["no table"]') };
     expect(states(await apply([phase("api")], { act }))).toEqual(["api completed"]);
@@ -337,10 +329,10 @@ describe("between two runs", () => {
 
 test("when it is interrupted its agents end and their phases wait; resuming goes on", async () => {
   const controller = new AbortController();
-  const tell = (event: ApplyEvent) => {
-    if (event.event === "started") setTimeout(() => controller.abort(), 100);
-  };
-  const report = await apply(plan(), { act: { api: "sleep 30" }, signal: controller.signal, tell });
+  const going = apply(plan(), { act: { api: "sleep 30" }, signal: controller.signal });
+  await expect.poll(started).toEqual(["api"]);
+  controller.abort();
+  const report = await going;
   expect(states(report)).toEqual(["api waiting", "docs waiting", "page waiting"]);
   expect(report.phases[0]).toMatchObject({ attempts: 1, error: expect.stringContaining("interrupted") });
   expect(states(await apply(plan(), { resume: true }))).toEqual([
@@ -374,7 +366,7 @@ test("a run with another store leaves alone what runs and what is kept for the f
     resume: true,
     act: { api: "while [ ! -e go ]; do sleep 0.02; done" },
   });
-  while (started().length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  await expect.poll(started).toHaveLength(2);
   const report = await apply([phase("api")], { ...other, store: createMemoryStore() });
   expect(states(report)).toEqual(["api completed"]);
   writeFileSync(join(folder, "go"), "");
@@ -384,7 +376,7 @@ test("a run with another store leaves alone what runs and what is kept for the f
 
 test("a second run of the same nebula is refused while one goes on", async () => {
   const first = apply(plan(), { act: { api: "while [ ! -e go ]; do sleep 0.02; done" } });
-  while (started().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await expect.poll(started).toHaveLength(1);
   await expect(apply()).rejects.toMatchObject({
     code: "write_failed",
     message: expect.stringContaining(`process ${process.pid} is applying the nebula plan already`),

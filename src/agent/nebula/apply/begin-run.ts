@@ -8,16 +8,16 @@ import type { AgentLimits } from "../../process/watch-agent.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import { renderTask } from "../files/render-task.ts";
 import type { NebulaRecord, OpenNebulaRecord } from "../record/nebula-record.ts";
-import type { ApplyOptions } from "./application.ts";
+import { freshRecord, resumedRecord } from "../record/record-changes.ts";
+import type { SettledOptions } from "./apply-options.ts";
 import { dropAnswer } from "./state/answers.ts";
 import { listAttempts, removeAttempt } from "./state/attempt-folders.ts";
-import { freshRecord, resumedRecord } from "./state/record-changes.ts";
 
 export interface RunPlace {
   readonly key: string;
   readonly record: OpenNebulaRecord;
-  readonly attempts: string;
-  readonly options: ApplyOptions;
+  readonly attemptsFolder: string;
+  readonly options: SettledOptions;
   /** Ends agents. */
   readonly signal: AbortSignal;
 }
@@ -35,16 +35,16 @@ export interface AdoptedAgent extends AgentRun {
 
 /** Starts anew, or goes on where the run before stopped. What the record names is never removed, wherever a kill falls. */
 export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginning> {
-  const { record, attempts: folder, options, key } = place;
+  const { record, attemptsFolder, options, key } = place;
   const before = await record.read();
   await tellChanges(nebula, before, place);
   const adopted = await adoptRunning(nebula, options.resume ? before : undefined, place);
-  const left = await endAttempts(options.resume ? attemptsOf(nebula, before) : new Set(), place);
+  const left = await endAttempts(options.resume ? foldersOf(nebula, before) : new Set(), place);
   const running = new Set([...adopted.keys()].map(({ id }) => id));
   const begun = await record.change((current) =>
     options.resume ? resumedRecord(current, nebula, running) : freshRecord(current, nebula),
   );
-  for (const attempt of left) await removeAttempt(attempt, folder);
+  for (const folder of left) await removeAttempt(folder, attemptsFolder);
   for (const id of idsGone(nebula, before)) await dropAnswer(options.store, { key, phase: id });
   return { record: begun, adopted };
 }
@@ -54,19 +54,20 @@ function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
   return Object.keys(before?.phases ?? {}).filter((id) => !ids.has(id));
 }
 
-function attemptsOf(nebula: Nebula, before: NebulaRecord | undefined): Set<string> {
-  const attempts = nebula.phases.map(({ id }) => before?.phases[id]?.attempt);
-  return new Set(attempts.filter((each) => each !== undefined));
+/** Of the attempts that the record names. */
+function foldersOf(nebula: Nebula, before: NebulaRecord | undefined): Set<string> {
+  const folders = nebula.phases.map(({ id }) => before?.phases[id]?.attemptFolder);
+  return new Set(folders.filter((each) => each !== undefined));
 }
 
 /** Ends every agent of runs before that nobody waits for any more. Gives the folders that nobody needs then. */
 async function endAttempts(
   kept: ReadonlySet<string>,
-  { attempts, options }: RunPlace,
+  { attemptsFolder, options }: RunPlace,
 ): Promise<readonly string[]> {
   const limits = limitsOf(options, AbortSignal.abort());
-  const left = (await listAttempts(attempts)).filter((attempt) => !kept.has(attempt));
-  for (const attempt of left) await (await adopt(attempt, limits))?.end;
+  const left = (await listAttempts(attemptsFolder)).filter((folder) => !kept.has(folder));
+  for (const folder of left) await (await adopt(folder, limits))?.end;
   return left;
 }
 
@@ -77,26 +78,26 @@ async function adoptRunning(
 ): Promise<Map<Phase, AdoptedAgent>> {
   const adopted = new Map<Phase, AdoptedAgent>();
   for (const phase of phases) {
-    const { state, attempt } = before?.phases[phase.id] ?? {};
-    if (state !== "running" || attempt === undefined) continue;
-    const agent = await adopt(attempt, limitsOf(options, signal));
+    const { state, attemptFolder } = before?.phases[phase.id] ?? {};
+    if (state !== "running" || attemptFolder === undefined) continue;
+    const agent = await adopt(attemptFolder, limitsOf(options, signal));
     if (agent !== undefined) adopted.set(phase, agent);
   }
   return adopted;
 }
 
 /** An agent that never started is none. Nor is one whose folder somebody has damaged: its phase runs again. */
-async function adopt(attempt: string, limits: AgentLimits): Promise<AdoptedAgent | undefined> {
+async function adopt(folder: string, limits: AgentLimits): Promise<AdoptedAgent | undefined> {
   try {
-    const wasRunning = readStatus(attempt) === undefined;
-    const agent = await adoptAgent(attempt, limits);
+    const wasRunning = readStatus(folder) === undefined;
+    const agent = await adoptAgent(folder, limits);
     return agent === undefined ? undefined : { ...agent, wasRunning };
   } catch {
     return undefined;
   }
 }
 
-function limitsOf({ timeoutMs, maxOutputBytes }: ApplyOptions, signal: AbortSignal): AgentLimits {
+function limitsOf({ timeoutMs, maxOutputBytes }: SettledOptions, signal: AbortSignal): AgentLimits {
   return { timeoutMs, maxOutputBytes, signal };
 }
 
@@ -119,7 +120,7 @@ async function tellChanges(
     return;
   }
   for (const id of idsGone(nebula, before))
-    notice(`phase ${id} is no longer in the nebula: what it reported stays`);
+    notice(`phase ${id} is no longer in the nebula: what it reported stays, its claims go`);
   for (const phase of completed) {
     if (await hasChanged(phase, nebula, before))
       notice(
@@ -130,10 +131,11 @@ async function tellChanges(
 
 /** A prompt ends with the task, so the one that was sent tells whether the task is still the same. */
 async function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): Promise<boolean> {
-  const { attempt } = before.phases[phase.id] ?? {};
-  if (attempt === undefined) return false;
+  const { attemptFolder } = before.phases[phase.id] ?? {};
+  if (attemptFolder === undefined) return false;
   try {
-    return !(await readFile(join(attempt, attemptFiles.prompt), "utf8")).endsWith(renderTask(nebula, phase));
+    const prompt = await readFile(join(attemptFolder, attemptFiles.prompt), "utf8");
+    return !prompt.endsWith(renderTask(nebula, phase));
   } catch {
     return false;
   }

@@ -1,15 +1,15 @@
 /** How a phase ends: what its agent answered and reported, or how it failed, in the record and told. */
-import { join } from "node:path";
 import type { FabricReport } from "../../../compose/index.ts";
-import { didYouMean } from "../../../text/index.ts";
-import { attemptFiles, type OutputName } from "../../process/attempt-folder.ts";
+import { didYouMean, formatNumber } from "../../../text/index.ts";
+import { saidOn } from "../../process/attempt-folder.ts";
 import type { AgentEnd } from "../../process/watch-agent.ts";
 import type { Phase } from "../files/nebula.ts";
-import { type FabricBlocks, parseFabricBlock } from "../record/fabric-block.ts";
 import type { NebulaRecord } from "../record/nebula-record.ts";
+import { type ChangedRecord, type End, endedRecord } from "../record/record-changes.ts";
+import { type FabricBlocks, parseFabricBlock } from "../report/fabric-block.ts";
 import type { Application } from "./application.ts";
 import { keepAnswer } from "./state/answers.ts";
-import { type ChangedRecord, type End, endedRecord } from "./state/record-changes.ts";
+import { lastWords } from "./state/attempt-folders.ts";
 
 export async function completePhase(phase: Phase, end: AgentEnd, application: Application): Promise<void> {
   const { schedule, sources, options, tell } = application;
@@ -30,7 +30,7 @@ export async function completePhase(phase: Phase, end: AgentEnd, application: Ap
 function withProblems({ report, problems: [first, ...more] }: FabricBlocks, id: string): FabricReport {
   if (first === undefined) return report ?? {};
   const how = report === undefined ? "could not be read" : "could be read only in part";
-  const others = more.length === 0 ? "" : `, and ${more.length.toLocaleString("en")} more`;
+  const others = more.length === 0 ? "" : `, and ${formatNumber(more.length)} more`;
   const text = `what phase ${id} reported ${how}: ${first}${others}`;
   return { ...report, notes: [...(report?.notes ?? []), { kind: "failure", text }] };
 }
@@ -40,10 +40,7 @@ const mostProblems = 20;
 
 function firstOf(problems: readonly string[]): string[] {
   const more = problems.length - mostProblems;
-  return [
-    ...problems.slice(0, mostProblems),
-    ...(more > 0 ? [`… and ${more.toLocaleString("en")} more`] : []),
-  ];
+  return [...problems.slice(0, mostProblems), ...(more > 0 ? [`… and ${formatNumber(more)} more`] : [])];
 }
 
 function unknownAffected({ discoveries = [] }: FabricReport = {}, phases: readonly Phase[]): string[] {
@@ -67,7 +64,7 @@ export async function failPhase(phase: Phase, end: AgentEnd, application: Applic
     return schedule.hold(phase.id);
   }
   const blocked = schedule.end(phase.id, "failed");
-  const failure = { state: "failed" as const, seconds, blocked, ...describeFailure(end) };
+  const failure = { state: "failed" as const, seconds, blocked, error: describeFailure(end) };
   await recordEnd(phase, failure, application);
   for (const each of blocked) tell({ event: "blocked", phase: each, by: phase.id });
 }
@@ -75,34 +72,28 @@ export async function failPhase(phase: Phase, end: AgentEnd, application: Applic
 const shownLines = 5;
 const shownCharacters = 1_000;
 
-/** With its last words: on stderr, else on stdout, where some programs tell of their errors too. */
-function describeFailure(end: AgentEnd): { error: string; said?: OutputName } {
-  const { error = "The agent failed.", stderr, answer } = end;
-  const said = stderr.trim() !== "" ? "stderr" : answer.trim() !== "" ? "stdout" : undefined;
-  if (said === undefined) return { error };
-  const words = said === "stderr" ? stderr : answer;
-  const lines = words.trimEnd().split("\n").slice(-shownLines).join("\n").slice(-shownCharacters);
-  return { error: `${error}\n${lines}`, said };
+/** With its last words. */
+function describeFailure({ error = "The agent failed.", stderr, answer }: AgentEnd): string {
+  const said = { stderr, stdout: answer };
+  const stream = saidOn(said);
+  if (stream === undefined) return error;
+  const lines = said[stream].trimEnd().split("\n").slice(-shownLines).join("\n").slice(-shownCharacters);
+  return `${error}\n${lines}`;
 }
 
 type Ended = Pick<End, "seconds" | "error" | "report" | "blocked"> & {
   readonly state: "completed" | "failed" | "waiting";
-  /** Where the last words of a failure are from. */
-  readonly said?: OutputName | undefined;
 };
 
 export async function recordEnd(phase: Phase, end: Ended, application: Application): Promise<void> {
   const date = new Date().toISOString().slice(0, 10);
-  const { said, ...ended } = end;
   const after = await changeRecord(phase, application, (current) =>
-    endedRecord(current, phase, { ...ended, date }),
+    endedRecord(current, phase, { ...end, date }),
   );
   const { state, seconds, error } = end;
   const { promptTokens } = factsOf(after, phase.id);
-  const attempt = after.phases[phase.id]?.attempt;
-  const file =
-    said !== undefined && attempt !== undefined ? { [said]: join(attempt, attemptFiles[said]) } : {};
-  application.tell({ event: "ended", phase: phase.id, state, seconds, promptTokens, error, ...file });
+  const words = state === "failed" ? lastWords(after.phases[phase.id]?.attemptFolder) : {};
+  application.tell({ event: "ended", phase: phase.id, state, seconds, promptTokens, error, ...words });
 }
 
 /** Changes the record in one step, and tells of what the fabric had no room for. */

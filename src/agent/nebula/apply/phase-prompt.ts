@@ -1,10 +1,22 @@
-import { type ComposedContext, type ContextBudget, renderFabric, withTask } from "../../../compose/index.ts";
+/** What the agent of a phase is told, and what all of a run are. */
+import {
+  type ComposedContext,
+  type ContextBudget,
+  createContextBudget,
+  renderFabric,
+  renderSnapshot,
+  type ScanProblem,
+  withTask,
+} from "../../../compose/index.ts";
 import type { Store } from "../../../store/index.ts";
+import { closeFence } from "../../../text/index.ts";
 import type { Counter } from "../../../tokens/index.ts";
+import { scanProject } from "../../../workspace/index.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import { renderTask } from "../files/render-task.ts";
-import { parseFabricBlock } from "../record/fabric-block.ts";
 import { fabricOf, type NebulaRecord } from "../record/nebula-record.ts";
+import { parseFabricBlock } from "../report/fabric-block.ts";
+import type { ApplyOptions } from "./apply-options.ts";
 import { readAnswer } from "./state/answers.ts";
 
 export interface PromptSources {
@@ -19,6 +31,28 @@ export interface PromptSources {
   readonly isProjectTruncated?: boolean | undefined;
   /** Absent where there is no store yet. */
   readonly store?: Pick<Store, "get"> | undefined;
+}
+
+export type ContextSettings = Pick<ApplyOptions, "counter" | "cwd" | "env" | "maxContextTokens" | "shares">;
+
+export interface SharedSources
+  extends Pick<PromptSources, "nebula" | "counter" | "budget" | "project" | "isProjectTruncated"> {
+  /** What of the project could not be read. */
+  readonly problems: readonly ScanProblem[];
+}
+
+/** What all prompts of a run share. The project is looked at once: what does not change can be cached. */
+export async function promptSources(
+  nebula: Nebula,
+  { counter, cwd, env, shares, maxContextTokens = nebula.execution.maxContextTokens }: ContextSettings,
+): Promise<SharedSources> {
+  if (maxContextTokens === 0) return { nebula, counter, project: "", problems: [] };
+  const budget = createContextBudget({ counter, maxTokens: maxContextTokens, shares });
+  const scan = await scanProject(cwd, { env });
+  // What fits its share stays whole in every prompt: they all begin with the same bytes.
+  const limit = { counter, maxTokens: budget.shareOf("project") };
+  const { text: project, truncated: isProjectTruncated } = renderSnapshot(scan, limit);
+  return { nebula, counter, budget, project, isProjectTruncated, problems: scan.problems };
 }
 
 export interface PhasePrompt {
@@ -62,7 +96,7 @@ async function renderPriorWork(
     const { title = id } = nebula.phases.find((each) => each.id === id) ?? {};
     if (answer === undefined) continue;
     const { rest } = await parseFabricBlock(answer);
-    parts.push(`### ${id}: ${title}\n\n${rest.trim()}`);
+    parts.push(`### ${id}: ${title}\n\n${closeFence(rest.trim())}`);
   }
   return parts.join("\n\n");
 }

@@ -2,23 +2,23 @@
  *  reported, in one step. Killed between any two, a later run knows what to do. */
 import { type AgentRun, startAgent } from "../../process/start-agent.ts";
 import type { Phase } from "../files/nebula.ts";
+import { freshRecord, startedRecord } from "../record/record-changes.ts";
 import type { Application } from "./application.ts";
 import type { PhaseStarted } from "./apply-event.ts";
 import type { AdoptedAgent } from "./begin-run.ts";
 import { changeRecord, completePhase, factsOf, failPhase, recordEnd } from "./end-phase.ts";
 import { type PhasePrompt, phasePrompt } from "./phase-prompt.ts";
-import { newAttempt, removeAttempt } from "./state/attempt-folders.ts";
-import { freshRecord, startedRecord } from "./state/record-changes.ts";
+import { newAttemptFolder, removeAttempt } from "./state/attempt-folders.ts";
 
 /** Runs the phase and tells the schedule how it ended. */
 export async function runPhase(phase: Phase, application: Application): Promise<void> {
-  const { record, tell, attempts: folder, stop, options } = application;
+  const { record, tell, attemptsFolder, stop, options } = application;
   const before = (await record.read()) ?? freshRecord(undefined, application.sources.nebula);
   const prompt = await phasePrompt(phase, before, application.sources);
   const last = before.phases[phase.id];
-  const attempt = newAttempt(folder, phase.id, (last?.attempts ?? 0) + 1);
+  const attemptFolder = newAttemptFolder(attemptsFolder, phase.id, (last?.attempts ?? 0) + 1);
   if (stop.signal.aborted) return application.schedule.hold(phase.id);
-  const start = { startedAt: new Date().toISOString(), promptTokens: prompt.tokens, attempt };
+  const start = { promptTokens: prompt.tokens, attemptFolder };
   const after = await changeRecord(phase, application, (current) => startedRecord(current, phase, start));
   tell({ event: "started", phase: phase.id, ...factsOf(after, phase.id), adopted: false, ...cutsOf(prompt) });
   const { command, cwd, env, timeoutMs, maxOutputBytes } = options;
@@ -26,14 +26,14 @@ export async function runPhase(phase: Phase, application: Application): Promise<
   const agent = startAgent({
     command: command(phase),
     prompt: prompt.text,
-    folder: attempt,
+    folder: attemptFolder,
     cwd,
     env: { ...env, ...environmentOf(phase, application) },
     ...limits,
   });
   await Promise.all([
     followPhase(phase, agent, application),
-    last?.attempt === undefined ? undefined : removeAttempt(last.attempt, folder),
+    last?.attemptFolder === undefined ? undefined : removeAttempt(last.attemptFolder, attemptsFolder),
   ]);
 }
 

@@ -21,7 +21,7 @@ export interface LoadedNebula {
 export type NebulaProblem = ContentProblem;
 
 /** Reads nebula.toml and every phase file beside it. Problems of the content are data; only a folder or a nebula.toml that cannot be read
- *  throws, with the path in its message and as its file. */
+ *  throws, with the path as its file. */
 export async function loadNebula(directory: string): Promise<LoadedNebula> {
   const absolute = resolve(directory);
   // Nothing else that a start pays for needs TOML and schemas.
@@ -48,7 +48,7 @@ export async function loadNebula(directory: string): Promise<LoadedNebula> {
 async function readManifest(file: string): Promise<string> {
   const read = await readRegularText(file);
   if ("text" in read) return read.text;
-  throw new ContextError("unreadable_input", `${file}: ${read.reason}`, {
+  throw new ContextError("unreadable_input", read.reason, {
     file,
     hint: "A nebula is a folder with nebula.toml and phase files, *.md.",
   });
@@ -79,7 +79,7 @@ async function namesIn(directory: string): Promise<string[]> {
     return await readdir(directory);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new ContextError("unreadable_input", `${directory}: the folder cannot be listed (${code})`, {
+    throw new ContextError("unreadable_input", `the folder cannot be listed (${code})`, {
       file: directory,
       cause: error,
     });
@@ -132,7 +132,6 @@ function assemble(directory: string, { manifest, drafts, dependencies }: Parts):
       body,
       dependsOn: dependencies.get(id) ?? [],
       scope: keys.scope ?? [],
-      allowScopeOverlap: keys.allow_scope_overlap === true,
       gate: keys.gate ?? shared.execution.gate ?? "trust",
       model: keys.model ?? shared.execution.model,
       type: keys.type ?? defaults.type,

@@ -39,11 +39,16 @@ const executionSchema = z.strictObject({
 });
 
 export const manifestSchema: z.ZodType<ManifestFile> = z.strictObject({
-  nebula: z.strictObject({ name: z.string(), description: text.optional() }),
+  nebula: z.strictObject({
+    name: z.string(),
+    // Carried:
+    description: text.optional(),
+  }),
   defaults: z
     .strictObject({
-      type: text.optional(),
       priority: z.int().optional(),
+      // Carried:
+      type: text.optional(),
       labels: texts.optional(),
       assignee: text.optional(),
     })
@@ -64,7 +69,7 @@ export const manifestSchema: z.ZodType<ManifestFile> = z.strictObject({
     .optional(),
 });
 
-/** What of nebula.toml has an effect. */
+/** What of nebula.toml is read further: what has an effect, and what programs find in a nebula. */
 export interface ManifestFile {
   nebula: { name: string; description?: string | undefined };
   defaults?: Partial<Pick<PhaseFile, "type" | "priority" | "labels" | "assignee">> | undefined;
@@ -88,24 +93,24 @@ export interface ManifestFile {
 export const phaseSchema: z.ZodType<PhaseFile> = z.strictObject({
   id: z.string(),
   title: z.string(),
-  type: text.optional(),
   priority: z.int().optional(),
   depends_on: names.optional(),
   blocks: names.optional(),
-  labels: texts.optional(),
-  assignee: text.optional(),
   scope: names.optional(),
   allow_scope_overlap: z.boolean().optional(),
   gate: z.enum(gates).optional(),
   model: text.optional(),
   // Carried:
+  type: text.optional(),
+  labels: texts.optional(),
+  assignee: text.optional(),
   max_review_cycles: whole.optional(),
   max_budget_usd: atLeast0.optional(),
   decomposed: z.boolean().optional(),
   auto_decompose: z.boolean().optional(),
 });
 
-/** What of a phase's front matter has an effect. */
+/** What of a phase's front matter is read further: what has an effect, and what programs find in a phase. */
 export interface PhaseFile {
   id: string;
   title: string;

@@ -32,7 +32,6 @@ export interface Phase {
   readonly dependsOn: readonly string[];
   /** Glob patterns, as written. */
   readonly scope: readonly string[];
-  readonly allowScopeOverlap: boolean;
   /** Its own, else that of the nebula, else `trust`. */
   readonly gate: Gate;
   /** Its own, else that of the nebula. */

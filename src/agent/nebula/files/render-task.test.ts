@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseFabricBlock } from "../record/fabric-block.ts";
+import { parseFabricBlock } from "../report/fabric-block.ts";
 import { renderTask } from "./render-task.ts";
 
 const plain = { goals: [], constraints: [] };

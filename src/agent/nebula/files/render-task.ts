@@ -1,4 +1,4 @@
-import { fabricExample } from "../record/fabric-example.ts";
+import { fabricExample } from "../report/fabric-example.ts";
 import type { Nebula, Phase } from "./nebula.ts";
 
 /** What an agent is asked to do for a phase: the last part of its prompt, the same bytes for the same files. */

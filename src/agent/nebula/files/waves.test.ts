@@ -3,7 +3,7 @@ import type { Phase } from "./nebula.ts";
 import { wavesOf } from "./waves.ts";
 
 function phase(id: string, dependsOn: string = "", priority = 2): Phase {
-  const rest = { scope: [], allowScopeOverlap: false, gate: "trust" as const, labels: [] };
+  const rest = { scope: [], gate: "trust" as const, labels: [] };
   return { id, title: id, file: `${id}.md`, body: "", dependsOn: [...dependsOn], priority, ...rest };
 }
 

@@ -14,7 +14,10 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const run: PhaseRun = { title: "Parse", state: "completed", attempts: 1, promptTokens: 812, seconds: 1.5 };
 
 function note(text: string, from = "person"): (record: NebulaRecord) => NebulaRecord {
-  return (record) => ({ ...record, fabric: addToFabric(record.fabric, { notes: [{ text }] }, from) });
+  return (record) => ({
+    ...record,
+    fabric: addToFabric(record.fabric, { notes: [{ text }] }, { from }).fabric,
+  });
 }
 
 test("a nebula of which nothing was written has no record, and the first change begins one", async () => {
@@ -80,8 +83,8 @@ const good: NebulaRecord = {
   fabric: addToFabric(
     emptyFabric,
     { notes: [{ text: "x" }], claims: [{ path: "a" }], discoveries: [{ detail: "d" }] },
-    "parse",
-  ),
+    { from: "parse" },
+  ).fabric,
 };
 
 const { fabric } = good;
@@ -101,6 +104,12 @@ test.each<[string, unknown, string, RegExp]>([
   [
     "a count below 0",
     { ...good, phases: { parse: { ...run, attempts: -1 } } },
+    "store_corrupt",
+    /phase "parse" is damaged/,
+  ],
+  [
+    "claims of a scope that are none",
+    { ...good, phases: { parse: { ...run, scopeClaims: ["c1", 2] } } },
     "store_corrupt",
     /phase "parse" is damaged/,
   ],

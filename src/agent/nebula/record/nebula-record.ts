@@ -18,12 +18,12 @@ export interface PhaseRun {
   readonly state: PhaseState;
   readonly attempts: number;
   readonly promptTokens: number;
-  /** ISO 8601. */
-  readonly startedAt?: string | undefined;
   readonly seconds: number;
   readonly error?: string | undefined;
-  /** Folder of the current attempt. */
-  readonly attempt?: string | undefined;
+  /** Of the last attempt. */
+  readonly attemptFolder?: string | undefined;
+  /** Ids of the claims that the last attempt made of its scope. */
+  readonly scopeClaims?: readonly string[] | undefined;
 }
 
 export interface OpenNebulaRecord {

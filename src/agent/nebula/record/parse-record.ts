@@ -28,6 +28,7 @@ function parseJson(text: string): unknown {
 type Check = (value: unknown) => boolean;
 
 const text: Check = (value) => typeof value === "string";
+const texts: Check = (value) => Array.isArray(value) && value.every(text);
 const flag: Check = (value) => typeof value === "boolean";
 const amount: Check = (value) => typeof value === "number" && value >= 0;
 const whole: Check = (value) => Number.isSafeInteger(value) && amount(value);
@@ -48,10 +49,10 @@ const runChecks: Checks<PhaseRun> = {
   state: oneOf(phaseStates),
   attempts: whole,
   promptTokens: amount,
-  startedAt: optional(text),
   seconds: amount,
   error: optional(text),
-  attempt: optional(text),
+  attemptFolder: optional(text),
+  scopeClaims: optional(texts),
 };
 
 const entryChecks: { readonly [Kind in FabricKind]: Checks<EntryOf<Kind>> } = {

@@ -16,7 +16,6 @@ export interface Schedule {
   again(id: string): void;
   /** A running phase waits for something else than its dependencies: it is not offered again. */
   hold(id: string): void;
-  stateOf(id: string): PhaseState;
 }
 
 /** `phases` in the order in which they should start where several may. Their states so far are waiting, running or completed. */
@@ -60,7 +59,6 @@ export function createSchedule(
       if (missing.get(id) === 0) offer(id);
     },
     hold: (id) => void states.set(id, "waiting"),
-    stateOf: (id) => states.get(id) ?? "waiting",
   };
 }
 

@@ -17,6 +17,7 @@ export async function keepAnswer(
   await store.put(collection, `${key}/${phase}`, answer);
 }
 
+/** What the phase answered last, whole: in an earlier run, where it has not completed in the last one. */
 export async function readAnswer(
   store: Pick<Store, "get">,
   { key, phase }: AnswerPlace,

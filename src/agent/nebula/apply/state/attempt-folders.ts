@@ -2,33 +2,52 @@ import { randomBytes } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Environment, stateDirectory } from "../../../../workspace/index.ts";
-import { attemptFiles } from "../../../process/attempt-folder.ts";
+import {
+  attemptFiles,
+  type OutputName,
+  readLastErrors,
+  readOutput,
+  saidOn,
+} from "../../../process/attempt-folder.ts";
+import { defaultAgentLimits } from "../../../process/watch-agent.ts";
 
 /** Where the attempts of a nebula's agents are kept, by the key of its runs: one folder an attempt, of each phase only the last. */
-export function attemptsFolder(key: string, env: Environment): string {
+export function attemptsFolderOf(key: string, env: Environment): string {
   return join(stateDirectory(env), "runs", key);
 }
 
 /** A name that none had before: an agent of a killed run that is late to start must never find its folder in use by another. */
-export function newAttempt(folder: string, phase: string, attempt: number): string {
+export function newAttemptFolder(attemptsFolder: string, phase: string, attempt: number): string {
   const name = phase.replaceAll(/[^\w.-]+/g, "-").slice(0, 60);
-  return join(folder, `${name}.${attempt}-${randomBytes(4).toString("hex")}`);
+  return join(attemptsFolder, `${name}.${attempt}-${randomBytes(4).toString("hex")}`);
 }
 
-export async function listAttempts(folder: string): Promise<string[]> {
+export async function listAttempts(attemptsFolder: string): Promise<string[]> {
   try {
-    return (await readdir(folder)).sort().map((name) => join(folder, name));
+    return (await readdir(attemptsFolder)).sort().map((name) => join(attemptsFolder, name));
   } catch {
     return [];
   }
 }
 
+/** The file with all that the agent of a failed attempt said, by its stream. None where it said nothing, or its folder is gone. */
+export function lastWords(attemptFolder: string | undefined): { readonly [Name in OutputName]?: string } {
+  if (attemptFolder === undefined) return {};
+  try {
+    const stdout = readOutput(attemptFolder, "stdout", { maxBytes: defaultAgentLimits.maxOutputBytes });
+    const said = saidOn({ stderr: readLastErrors(attemptFolder), stdout: stdout.toString("utf8") });
+    return said === undefined ? {} : { [said]: join(attemptFolder, attemptFiles[said]) };
+  } catch {
+    return {};
+  }
+}
+
 /** Removes the folder of an attempt that has ended. The record may name any path: only what lies where attempts do is ours. */
-export async function removeAttempt(attempt: string, folder: string): Promise<void> {
-  if (dirname(attempt) !== folder || basename(attempt) === "..") return;
+export async function removeAttempt(attemptFolder: string, attemptsFolder: string): Promise<void> {
+  if (dirname(attemptFolder) !== attemptsFolder || basename(attemptFolder) === "..") return;
   // The prompt first: a wrapper that is late must not find it where the state, which would stop it, is gone already.
   // What cannot be removed is tried again when the next run begins.
-  await rm(join(attempt, attemptFiles.prompt), { force: true })
-    .then(() => rm(attempt, { recursive: true, force: true }))
+  await rm(join(attemptFolder, attemptFiles.prompt), { force: true })
+    .then(() => rm(attemptFolder, { recursive: true, force: true }))
     .catch(() => {});
 }

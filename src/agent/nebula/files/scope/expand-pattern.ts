@@ -1,4 +1,5 @@
 /** From a scope as people write it to plain globs: no braces, no `./`, no `//`, no trailing slash. */
+import { expandBraces } from "../../../../text/index.ts";
 
 /** One glob. `*`, `?`, `[…]`, `**` and `\` are special in it. */
 export interface PlainPattern {
@@ -9,56 +10,12 @@ export interface PlainPattern {
 
 /** Longer than any path that a system takes in one piece. */
 const longestPattern = 1024;
-const mostAlternatives = 256;
 
 /** `undefined` for what is too much to be looked at. */
 export function expandPattern(pattern: string): PlainPattern[] | undefined {
   if (pattern.length > longestPattern) return undefined;
-  const alternatives = expandBraces(pattern, { left: mostAlternatives });
+  const alternatives = expandBraces(pattern);
   return alternatives && [...new Set(alternatives)].flatMap(withNames).map(plain);
-}
-
-/** Braces from the innermost out: `a{b,c}d` is `abd` and `acd`. Without a comma they are part of a name. */
-function expandBraces(pattern: string, budget: { left: number }): string[] | undefined {
-  const braces = findBraces(pattern);
-  if (braces === undefined) return --budget.left < 0 ? undefined : [pattern];
-  const expanded: string[] = [];
-  for (const part of braces.parts) {
-    const whole = `${pattern.slice(0, braces.start)}${part}${pattern.slice(braces.end)}`;
-    const below = expandBraces(whole, budget);
-    if (below === undefined) return undefined;
-    expanded.push(...below);
-  }
-  return expanded;
-}
-
-interface Braces {
-  readonly start: number;
-  readonly end: number;
-  readonly parts: readonly string[];
-}
-
-/** The first pair that closes and has a comma of its own. */
-function findBraces(pattern: string): Braces | undefined {
-  const open: { start: number; commas: number[] }[] = [];
-  for (const { 0: mark, index } of pattern.matchAll(/\\.|[{},]/gs)) {
-    if (mark === "{") open.push({ start: index, commas: [] });
-    if (mark === ",") open.at(-1)?.commas.push(index);
-    const closed = mark === "}" ? open.pop() : undefined;
-    if (closed !== undefined && closed.commas.length > 0) {
-      return { start: closed.start, end: index + 1, parts: partsOf(pattern, closed, index) };
-    }
-  }
-  return undefined;
-}
-
-function partsOf(
-  pattern: string,
-  { start, commas }: { start: number; commas: number[] },
-  end: number,
-): string[] {
-  const ends = [...commas, end];
-  return ends.map((to, index) => pattern.slice((index === 0 ? start : ends[index - 1]!) + 1, to));
 }
 
 /** `[id]` is a set of letters, and in some frameworks the name of a folder: it stands for both. */

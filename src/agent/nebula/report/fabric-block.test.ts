@@ -51,11 +51,21 @@ test("line breaks may be CRLF, and the fence may be of tildes or in a list", asy
   expect(await parseFabricBlock(inItem)).toMatchObject({ report: { claims: [{ path: "a" }] }, rest: "" });
 });
 
+test("a fence that ends with its list item hides no block behind it", async () => {
+  const answer = "- ```sh\n  npm test\n- all good\n\n";
+  expect(await parseFabricBlock(`${answer}${whole}`)).toMatchObject({ report, problems: [] });
+  expect(await parseFabricBlock(`- \`\`\`fabric\n  claims: [a]\n\n${whole}`)).toMatchObject({
+    report,
+    problems: ["line 1: the fabric block is never closed and may be cut off, so it is not read"],
+  });
+});
+
 test("an answer without a block comes back as it is", async () => {
   for (const rest of [
     "",
     "plain\n",
     "```yaml\nclaims: [a]\n```\n",
+    "> ```fabric\n> claims: [a]\n> ```\n",
     "````md\n```fabric\nclaims: [a]\n```\n````\n",
   ]) {
     expect(await parseFabricBlock(rest)).toEqual({ problems: [], rest });
@@ -113,6 +123,67 @@ test("texts that YAML would refuse are taken as they are written", async () => {
   });
 });
 
+test("so are those in braces", async () => {
+  const { report, problems } = await read(
+    [
+      "entanglements:",
+      "  - { package: @a/b, kind: function, signature: find(code: string, kind: Kind): Link, file: src/a.ts }",
+      '  - { package: a, kind: type, signature: "{ a: b, text: c", file: it\'s: here, }',
+      "  - {",
+      "      package: a, kind: function,",
+      "      signature: save(link: Link): void",
+      "    }",
+      "discoveries:",
+      '  - { kind: limit, detail: "real blocker" }',
+      "  - `save()` is: slow",
+    ].join("\n"),
+  );
+  expect(problems).toEqual([]);
+  expect(report).toMatchObject({
+    entanglements: [
+      { package: "@a/b", signature: "find(code: string, kind: Kind): Link", file: "src/a.ts" },
+      { kind: "type", signature: "{ a: b, text: c", file: "it's: here" },
+      { kind: "function", signature: "save(link: Link): void" },
+    ],
+    discoveries: [{ kind: "limit", detail: "real blocker" }, { detail: "`save()` is: slow" }],
+  });
+});
+
+test("an entry that cannot be read costs no other one, and is told with its line", async () => {
+  const { report, problems, rest } = await read(`Here it is
+entanglements:
+  - { package: a, kind: function, signature: "f(x: string, file: src/a.ts }
+  - { package: a, kind: type, signature: T }
+discoveries:
+  - kind: limit
+    detail: "kept"
+  - kind: limit
+      detail: wrong
+ - affects: page
+  - detail: kept too
+    from: me
+claims: [a
+notes: [b]
+notes:
+- c
+`);
+  expect(problems).toEqual([
+    "line 4: what stands before the first key is not read",
+    'line 6: malformed YAML: Missing closing "quote',
+    "line 11: malformed YAML: Nested mappings are not allowed in compact mappings",
+    'line 13: "discoveries[2].detail" is missing',
+    'line 15: unknown key "discoveries[3].from". Allowed are kind, detail, affects.',
+    "line 16: malformed YAML: Flow sequence in block collection must be sufficiently indented and end with a ]",
+  ]);
+  expect(report).toEqual({
+    entanglements: [{ package: "a", kind: "type", signature: "T" }],
+    claims: [],
+    discoveries: [{ kind: "limit", detail: "kept" }, { detail: "kept too" }],
+    notes: [{ text: "b" }, { text: "c" }],
+  });
+  expect(rest).toBe("one\n\ntwo");
+});
+
 test("what is wrong is told with its line in the answer, and all else is taken", async () => {
   const { report, problems, rest } = await read(`claims: [a]
 discoverys: []
@@ -156,11 +227,19 @@ test("a text is at most as long as an entry may be", async () => {
   expect(problems[1]).toBe('line 4: "notes[1].text" must be a text that is not empty, not ""');
 });
 
+test("a problem that is cut ends with a whole character", async () => {
+  const [one, two] = await Promise.all(
+    ["", "x"].map(
+      async (shift) => (await read(`notes: [{ kind: "${shift}${"😀".repeat(200)}", text: a }]`)).problems[0],
+    ),
+  );
+  for (const problem of [one!, two!]) expect(problem).toMatch(/^line 4: [^\p{Surrogate}]+😀…$/u);
+});
+
 test.each([
   ["a list", "- a\n- b", /^line 4: the block must be a mapping of keys, not a list$/],
   ["a text", "all went well", /^line 4: the block must be a mapping of keys, not "all went well"$/],
   ["malformed", 'claims: [a\nnotes: "x', /^line \d: malformed YAML: /],
-  ["a key twice", "claims: [a]\nclaims: [b]", /^line 5: malformed YAML: Map keys must be unique$/],
   [
     "an alias that grows without end",
     `a: &a [x]\n${"bcdefghi"

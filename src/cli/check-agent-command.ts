@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, resolve } from "node:path";
-import { ContextError } from "../../errors.ts";
-import type { Environment } from "../../workspace/index.ts";
+import { ContextError } from "../errors.ts";
+import type { Environment } from "../workspace/index.ts";
 
 export interface CommandPlace {
   readonly cwd: string;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { addToFabric, emptyFabric, maxEntries, maxEntryLength } from "../../../../compose/index.ts";
-import type { Nebula, Phase } from "../../files/nebula.ts";
-import type { NebulaRecord, PhaseRun } from "../../record/nebula-record.ts";
+import { addToFabric, emptyFabric, maxEntries, maxEntryLength } from "../../../compose/index.ts";
+import type { Nebula, Phase } from "../files/nebula.ts";
+import type { NebulaRecord, PhaseRun } from "./nebula-record.ts";
 import { endedRecord, freshRecord, person, resumedRecord, startedRecord } from "./record-changes.ts";
 
 const phase = (id: string, scope: readonly string[] = []): Phase => ({
@@ -11,7 +11,6 @@ const phase = (id: string, scope: readonly string[] = []): Phase => ({
   body: "",
   dependsOn: [],
   scope,
-  allowScopeOverlap: false,
   gate: "trust",
   priority: 0,
   labels: [],
@@ -37,7 +36,7 @@ const recordOf = (phases: NebulaRecord["phases"]): NebulaRecord => ({
   ...freshRecord(undefined, nebula()),
   phases,
 });
-const start = { startedAt: "2026-01-01T00:00:00.000Z", promptTokens: 7, attempt: "/runs/a.1" };
+const start = { promptTokens: 7, attemptFolder: "/runs/a.1" };
 
 describe("a record for a new run", () => {
   test("has every phase waiting and keeps only what people added, and the numbers of ids", () => {
@@ -67,8 +66,8 @@ describe("a record to resume", () => {
   test("keeps what completed or still runs, lets all else wait without its error, and takes the titles of now", () => {
     const before = recordOf({
       done: run(),
-      runs: run({ state: "running", attempt: "/runs/runs.1" }),
-      lost: run({ state: "running", attempt: "/runs/lost.1" }),
+      runs: run({ state: "running", attemptFolder: "/runs/runs.1" }),
+      lost: run({ state: "running", attemptFolder: "/runs/lost.1" }),
       failed: run({ state: "failed", attempts: 3, error: "It failed." }),
       blocked: run({ state: "blocked", attempts: 0, error: "failed did not complete." }),
       gone: run(),
@@ -90,6 +89,51 @@ describe("a record to resume", () => {
   });
 });
 
+describe("claims of a record to resume", () => {
+  const started = (record: NebulaRecord, id: string, ...scope: string[]): NebulaRecord =>
+    startedRecord(record, phase(id, scope), start).record;
+  const claiming = (record: NebulaRecord, from: string, path: string): NebulaRecord => ({
+    ...record,
+    fabric: addToFabric(record.fabric, { claims: [{ path }] }, { from }).fabric,
+  });
+  const claimsOf = ({ fabric }: NebulaRecord): string[] =>
+    fabric.claims.map(({ id, path, owner }) => `${id} ${path} ${owner}`);
+
+  test("go with a phase that was renamed or removed, and those of people stay", () => {
+    const ran = started(started(recordOf({}), "done", "src/1"), "failed", "src/2");
+    const { record } = endedRecord(claiming(ran, person, "docs"), phase("done"), {
+      state: "completed",
+      seconds: 1,
+    });
+    const [done, failed, renamed] = [
+      phase("done", ["src/1"]),
+      phase("failed", ["src/2"]),
+      phase("new", ["src/1"]),
+    ];
+    const resumed = (...phases: Phase[]) => resumedRecord(record, { ...nebula(), phases });
+    expect(claimsOf(resumed(renamed, failed))).toEqual(["c2 src/2 failed", "c3 docs person"]);
+    expect(claimsOf(resumed(done))).toEqual(["c1 src/1 done", "c3 docs person"]);
+    expect(resumed(done, failed, renamed).fabric).toBe(record.fabric);
+  });
+
+  test("are those of the scope of now, and what the agent claimed itself", () => {
+    const ran = claiming(started(recordOf({}), "a", "src/old", "src/both"), "a", "src/found");
+    const { record: failed } = endedRecord(ran, phase("a"), { state: "failed", seconds: 1 });
+    const edited = phase("a", [" src/both", "src/new"]);
+    const resumed = resumedRecord(failed, { ...nebula(), phases: [edited] });
+    expect(claimsOf(resumed)).toEqual(["c2 src/both a", "c3 src/found a"]);
+    const again = startedRecord(resumed, edited, start).record;
+    expect(claimsOf(again)).toEqual(["c2 src/both a", "c3 src/found a", "c4 src/new a"]);
+    expect(claimsOf(started(again, "a", "src/new"))).toEqual(["c3 src/found a", "c4 src/new a"]);
+  });
+
+  test("of an agent that still runs are those that it was told of", () => {
+    const running = started(recordOf({}), "a", "src/old");
+    const edited = { ...nebula(), phases: [phase("a", ["src/new"])] };
+    expect(claimsOf(resumedRecord(running, edited, new Set(["a"])))).toEqual(["c1 src/old a"]);
+  });
+});
+
 describe("a phase", () => {
   test("that starts has one attempt more and claims its scope, each path once", () => {
     const scope = ["src/a/**", " ", "x".repeat(maxEntryLength + 1)];
@@ -98,7 +142,14 @@ describe("a phase", () => {
       phase("a", scope),
       start,
     );
-    expect(first.phases.a).toEqual({ title: "The a", state: "running", attempts: 2, seconds: 0, ...start });
+    expect(first.phases.a).toEqual({
+      title: "The a",
+      state: "running",
+      attempts: 2,
+      seconds: 0,
+      scopeClaims: ["c1"],
+      ...start,
+    });
     expect(first.fabric.claims).toEqual([{ id: "c1", path: "src/a/**", owner: "a" }]);
     expect(omitted).toBeUndefined();
     expect(startedRecord(first, phase("a", scope), start).record.fabric.claims).toHaveLength(1);
@@ -121,7 +172,7 @@ describe("a phase", () => {
       state: "failed",
       seconds: 3,
       error: "It failed.",
-      attempt: "/runs/a.1",
+      attemptFolder: "/runs/a.1",
     });
     expect(ended.phases.b).toMatchObject({ state: "blocked", error: "a did not complete." });
     expect(ended.fabric.discoveries).toMatchObject([{ detail: "no table", from: "a", date: "2026-01-02" }]);
@@ -135,7 +186,7 @@ describe("a phase", () => {
         : { claims: texts.map((path) => ({ path })) };
     return {
       ...recordOf({ a: run({ state: "running" }) }),
-      fabric: addToFabric(emptyFabric, report, person),
+      fabric: addToFabric(emptyFabric, report, { from: person }).fabric,
     };
   };
   const report = { discoveries: [{ detail: "no table" }], notes: [{ text: "x" }, { text: "y" }] };

@@ -1,7 +1,8 @@
 /** The steps in which a record changes while a nebula is applied, each one a whole: pure functions from a record to the next. */
 import {
-  addToFabric,
+  type AddedReport,
   addWhatFits,
+  type Claim,
   emptyFabric,
   type Fabric,
   type FabricReport,
@@ -9,9 +10,10 @@ import {
   maxEntries,
   maxEntryLength,
   type PhaseState,
-} from "../../../../compose/index.ts";
-import type { Nebula, Phase } from "../../files/nebula.ts";
-import type { NebulaRecord, PhaseRun } from "../../record/nebula-record.ts";
+} from "../../../compose/index.ts";
+import { formatNumber } from "../../../text/index.ts";
+import type { Nebula, Phase } from "../files/nebula.ts";
+import type { NebulaRecord, PhaseRun } from "./nebula-record.ts";
 
 const unstarted = { state: "waiting", attempts: 0, promptTokens: 0, seconds: 0 } as const;
 
@@ -22,20 +24,40 @@ export function freshRecord(record: NebulaRecord | undefined, nebula: Nebula): N
   return { ...headOf(nebula), phases: Object.fromEntries(phases), fabric };
 }
 
-/** What completed or is in `running` stays so; all else waits again. Phases that are gone go; what they reported stays. */
+/** What completed or is in `running` stays so; all else waits again. Phases that are gone go, and with them their claims, since nobody
+ *  works there any more; what else they reported stays. */
 export function resumedRecord(
   record: NebulaRecord,
   nebula: Nebula,
   running: ReadonlySet<string> = new Set(),
 ): NebulaRecord {
-  const phases = nebula.phases.map(({ id, title }) => {
+  const phases = nebula.phases.map(({ id, title }): [string, PhaseRun] => {
     const run = record.phases[id];
     if (run === undefined) return [id, { title, ...unstarted }];
     const { error: _, ...rest } = run;
     const state = run.state === "completed" || running.has(id) ? run.state : "waiting";
     return [id, { ...rest, title, state }];
   });
-  return { ...headOf(nebula), phases: Object.fromEntries(phases), fabric: record.fabric };
+  const runs = Object.fromEntries(phases);
+  const owners = new Set([person, ...phases.map(([id]) => id)]);
+  const waiting = nebula.phases.filter(({ id }) => runs[id]?.state === "waiting");
+  const fabric = waiting.reduce(
+    (sofar, phase) => withoutOldScope(sofar, phase, runs[phase.id]),
+    withoutClaims(record.fabric, ({ owner }) => !owners.has(owner)),
+  );
+  return { ...headOf(nebula), phases: runs, fabric };
+}
+
+/** Without what its scope claimed at the start of the attempt before and does not have now. What its agent claimed stays. */
+function withoutOldScope(fabric: Fabric, { scope }: Phase, before: PhaseRun | undefined): Fabric {
+  const claimed = new Set(before?.scopeClaims);
+  const paths = new Set(scope.map((path) => path.trim()));
+  return withoutClaims(fabric, ({ id, path }) => claimed.has(id) && !paths.has(path));
+}
+
+function withoutClaims(fabric: Fabric, isGone: (claim: Claim) => boolean): Fabric {
+  const claims = fabric.claims.filter((claim) => !isGone(claim));
+  return claims.length === fabric.claims.length ? fabric : { ...fabric, claims };
 }
 
 function headOf({ name, directory }: Nebula): Pick<NebulaRecord, "version" | "name" | "directory"> {
@@ -57,9 +79,8 @@ function fabricOfPeople(fabric: Fabric): Fabric {
 }
 
 export interface Start {
-  readonly startedAt: string;
   readonly promptTokens: number;
-  readonly attempt: string;
+  readonly attemptFolder: string;
 }
 
 export interface ChangedRecord {
@@ -68,14 +89,15 @@ export interface ChangedRecord {
   readonly omitted?: string | undefined;
 }
 
-/** The phase runs, one attempt more, and claims its scope. */
+/** The phase runs, one attempt more, and claims its scope in place of the one that the attempt before had. */
 export function startedRecord(record: NebulaRecord, phase: Phase, start: Start): ChangedRecord {
   const { id, title, scope } = phase;
   const attempts = (record.phases[id]?.attempts ?? 0) + 1;
-  const run: PhaseRun = { title, state: "running", attempts, seconds: 0, ...start };
   const claims = scope.filter((path) => path.trim() !== "" && path.length <= maxEntryLength);
   const report = { claims: claims.map((path) => ({ path })) };
-  const { fabric, omitted } = withReport(record.fabric, id, { report });
+  const before = withoutOldScope(record.fabric, phase, record.phases[id]);
+  const { fabric, ids, omitted } = withReport(before, id, { report });
+  const run: PhaseRun = { title, state: "running", attempts, seconds: 0, ...start, scopeClaims: ids.claims };
   return { record: { ...record, phases: { ...record.phases, [id]: run }, fabric }, omitted };
 }
 
@@ -104,8 +126,7 @@ export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End
   return { record: { ...record, phases, fabric }, omitted };
 }
 
-interface Reported {
-  readonly fabric: Fabric;
+interface Reported extends AddedReport {
   readonly omitted?: string | undefined;
 }
 
@@ -115,17 +136,17 @@ function withReport(
   id: string,
   { report = {}, date }: Pick<End, "report" | "date">,
 ): Reported {
-  const fitted = addWhatFits(fabric, report, id, date);
+  const fitted = addWhatFits(fabric, report, { from: id, date });
   const omitted = describeOmitted(fitted.omitted);
-  if (omitted === undefined) return { fabric: fitted.fabric };
-  const hasRoom = fitted.fabric.notes.length < maxEntries;
+  const { ids } = fitted;
+  if (omitted === undefined) return { fabric: fitted.fabric, ids };
   const note = { kind: "failure" as const, text: omitted };
-  return { fabric: hasRoom ? addToFabric(fitted.fabric, { notes: [note] }, id) : fitted.fabric, omitted };
+  return { fabric: addWhatFits(fitted.fabric, { notes: [note] }, { from: id }).fabric, ids, omitted };
 }
 
 function describeOmitted(omitted: FittedReport["omitted"]): string | undefined {
   const counts = Object.entries(omitted).filter(([, count]) => count > 0);
   if (counts.length === 0) return undefined;
-  const kinds = counts.map(([kind, count]) => `${count.toLocaleString("en")} of its ${kind}`).join(", ");
-  return `the fabric is full and does not have ${kinds}: it keeps ${maxEntries.toLocaleString("en")} of a kind`;
+  const kinds = counts.map(([kind, count]) => `${formatNumber(count)} of its ${kind}`).join(", ");
+  return `the fabric is full and does not have ${kinds}: it keeps ${formatNumber(maxEntries)} of a kind`;
 }

@@ -1,8 +1,9 @@
 /** What a fabric block may say. Loads zod, so only an answer that has such a block imports this. */
 import { z } from "zod";
 import { type FabricKind, type FabricReport, maxEntryLength, noteKinds } from "../../../compose/index.ts";
+import { formatNumber } from "../../../text/index.ts";
 
-const limit = `a text of at most ${maxEntryLength.toLocaleString("en-US")} characters`;
+const limit = `a text of at most ${formatNumber(maxEntryLength)} characters`;
 const text = z
   .string()
   .trim()

@@ -1,6 +1,6 @@
 /** The fenced `fabric` blocks in which an agent reports, within the answer that it gives anyway. */
 import type { FabricReport } from "../../../compose/index.ts";
-import { printable, scanLines } from "../../../text/index.ts";
+import { cutText, formatNumber, type Line, printable, scanLines } from "../../../text/index.ts";
 import { fabricExample } from "./fabric-example.ts";
 import type { ReportProblem } from "./read-report.ts";
 
@@ -17,7 +17,7 @@ export interface FabricBlocks {
  *  repeats what it was asked must not report it. Loads YAML only where there is a block. */
 export async function parseFabricBlock(answer: string): Promise<FabricBlocks> {
   const { blocks, open } = findBlocks(answer);
-  const problems: ReportProblem[] = open === undefined ? [] : [{ line: open, message: unclosed }];
+  const problems: ReportProblem[] = open.map((line) => ({ line, message: unclosed }));
   if (blocks.length === 0) return { problems: describe(problems), rest: answer };
   const { createReportReader } = await import("./read-report.ts");
   const read = await createReportReader();
@@ -47,7 +47,7 @@ const tooLong = {
   problems: [
     {
       line: 0,
-      message: `fabric blocks of more than ${maxBlockLength.toLocaleString("en-US")} characters are not read`,
+      message: `fabric blocks of more than ${formatNumber(maxBlockLength)} characters are not read`,
     },
   ],
 };
@@ -62,25 +62,30 @@ interface Block {
   readonly text: string;
 }
 
-/** A block in another fence is an example and none. */
-function findBlocks(answer: string): { blocks: Block[]; open?: number } {
+/** A block in another fence or in a quote is an example and none. */
+function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
   const blocks: Block[] = [];
-  let opener: { start: number; next: number; number: number; isFabric: boolean } | undefined;
-  scanLines(answer, ({ number, start, end, next }, kind) => {
-    if (kind !== "fence") return;
-    if (opener === undefined) {
-      opener = { start, next, number, isFabric: fabricFence.test(answer.slice(start, end)) };
-      return;
+  const open: number[] = [];
+  let opener: Line | undefined;
+  const giveUp = (): void => {
+    if (opener !== undefined) open.push(opener.number);
+  };
+  scanLines(answer, (line, kind) => {
+    if (kind !== "opener" && kind !== "closer") return;
+    if (kind === "opener") giveUp();
+    else if (opener !== undefined) {
+      const text = answer.slice(opener.next, line.start);
+      blocks.push({ start: opener.start, end: line.next, line: opener.number, text });
     }
-    const text = answer.slice(opener.next, start);
-    if (opener.isFabric) blocks.push({ start: opener.start, end: next, line: opener.number, text });
-    opener = undefined;
+    const opens = kind === "opener" && fabricFence.test(answer.slice(line.start, line.end));
+    opener = opens ? line : undefined;
   });
-  return opener?.isFabric ? { blocks, open: opener.number } : { blocks };
+  giveUp();
+  return { blocks, open };
 }
 
 /** The line is known to be a fence: what stands before its marks is a list's. */
-const fabricFence = /^[^`~]*[`~]{3,}[ \t]*fabric(?:[ \t]|$)/i;
+const fabricFence = /^[^`~>]*[`~]{3,}[ \t]*fabric(?:[ \t]|$)/i;
 
 const longestProblem = 240;
 
@@ -90,8 +95,9 @@ function describe(problems: readonly ReportProblem[]): string[] {
     .map(({ line, message }) => `line ${line}: ${shortened(printable(message))}`);
 }
 
-function shortened(text: string): string {
-  return text.length <= longestProblem ? text : `${text.slice(0, longestProblem)}…`;
+function shortened(message: string): string {
+  const { text, omitted } = cutText(message, longestProblem);
+  return omitted === 0 ? text : `${text}…`;
 }
 
 function without(answer: string, blocks: readonly Block[]): string {

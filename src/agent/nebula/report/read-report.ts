@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { FabricReport } from "../../../compose/index.ts";
 import { loadYaml } from "../../../workspace/index.ts";
 import { mainFields, reportSchema } from "./fabric-report-schema.ts";
+import { type ReadEntries, readEntries } from "./read-entries.ts";
 
 export interface ReadReport {
   /** Undefined where the block cannot be read at all. Else all entries that are right, whatever the others are. */
@@ -18,27 +19,25 @@ export interface ReportProblem {
 
 export async function createReportReader(): Promise<(block: string) => ReadReport> {
   const { readYaml, explainIssues } = await loadYaml();
-  return (block) => {
-    const asWritten = readYaml(block);
-    const yaml = asWritten.problems.length === 0 ? asWritten : readYaml(quoteTexts(block));
-    if (yaml.problems.length > 0) return { report: undefined, problems: asWritten.problems };
-    const input = expand(yaml.input ?? {});
-    const { data, error } = reportSchema.safeParse(input, { reportInput: true });
-    if (error === undefined) return { report: data, problems: [] };
-    const problems = explainIssues(error.issues, reportSchema, yaml.lineOf).map(
-      ({ path, line, message }) => ({ line, message: path.length === 0 ? `the block ${message}` : message }),
-    );
-    return { report: reportSchema.safeParse(withoutWrong(input, error.issues)).data, problems };
+  const check = ({ input, problems, lineOf, isUnread }: ReadEntries): ReadReport => {
+    const expanded = expand(input ?? {});
+    const { data, error } = reportSchema.safeParse(expanded, { reportInput: true });
+    if (error === undefined) return { report: data, problems };
+    const issues = error.issues.filter(({ path }) => !isUnread(path));
+    const explained = explainIssues(issues, reportSchema, lineOf).map(({ path, line, message }) => ({
+      line,
+      message: path.length === 0 ? `the block ${message}` : message,
+    }));
+    const report = reportSchema.safeParse(withoutWrong(expanded, error.issues)).data;
+    return { report, problems: [...problems, ...explained] };
   };
-}
-
-/** `signature: parse(text: string): Ast` is no YAML, and what everybody writes: the rest of such a line is the text. Only tried
- *  where the block cannot be read as it is, so that YAML keeps its meaning. */
-function quoteTexts(block: string): string {
-  return block.replaceAll(
-    /^([ \t]*(?:- +)?(?:package|kind|signature|file|path|detail|affects|text): +)([^"'|>\s].*)$/gm,
-    (_, key: string, value: string) => `${key}'${value.trimEnd().replaceAll("'", "''")}'`,
-  );
+  return (block) => {
+    const yaml = readYaml(block);
+    if (yaml.problems.length === 0) return check({ ...yaml, isUnread: () => false });
+    const read = check(readEntries(block, readYaml));
+    const isEmpty = Object.values(read.report ?? {}).every(({ length }) => length === 0);
+    return isEmpty ? { report: undefined, problems: yaml.problems } : read;
+  };
 }
 
 /** Short forms written out: an entry that is only a text, and texts that YAML takes for numbers. A key without a value is absent. */
