@@ -1,5 +1,5 @@
 import { ContextError } from "../errors.ts";
-import { formatNumber } from "./table.ts";
+import { formatNumber } from "../text/index.ts";
 
 export interface WindowParts {
   /** Tokens kept free for the answer. */

@@ -110,7 +110,10 @@ describe("an error with the file", () => {
       message: "is a directory",
       file: "-",
     });
-    await expect(readMessagesInput(".", call)).rejects.toMatchObject({ message: "is a directory" });
+    await expect(readMessagesInput(".", call)).rejects.toMatchObject({
+      message: "is a directory",
+      file: ".",
+    });
     await expect(readMessagesInput("none", call)).rejects.toMatchObject({
       message: "no such file or directory",
       file: "none",

@@ -1,7 +1,7 @@
 /** Messages from a file or standard input: JSON (a list, or a request that holds one) or JSON Lines with one message a line. */
 import { ContextError } from "../errors.ts";
+import { countNoun } from "../text/index.ts";
 import type { TextLimit } from "../workspace/index.ts";
-import { countNoun } from "./count-noun.ts";
 import { parseJson } from "./parse-json.ts";
 import { type InputCall, readTextInput } from "./text-input.ts";
 

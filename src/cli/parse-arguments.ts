@@ -73,8 +73,15 @@ function checkOption(value: unknown, name: string, { choices, list }: OptionSpec
   const values = Array.isArray(value) ? value.map(String) : typeof value === "string" ? [value] : [];
   for (const each of values) {
     if (each === "") throw usageError(`--${name} has an empty ${list ? "name in its list" : "value"}`);
+    if (list !== true && areChoices(each.split(","), choices))
+      throw usageError(`--${name} takes one value, not "${each}"`, "Choose one of them.");
     checkChoice(each, name, choices);
   }
+}
+
+/** Several, as other options have them in a list. */
+function areChoices(values: readonly string[], choices: readonly string[] = []): boolean {
+  return values.length > 1 && values.every((value) => choices.includes(value));
 }
 
 function checkArguments(given: readonly string[], target: CommandTarget): void {

@@ -1,4 +1,5 @@
 import { ContextError } from "../errors.ts";
+import { messageOf } from "../text/index.ts";
 
 export interface JsonPlace {
   /** As it is shown. */
@@ -18,7 +19,7 @@ export function parseJson(text: string, place: JsonPlace): unknown {
 
 /** V8 tells the position of most mistakes, and quotes the text around the others, which may be long. */
 function noJson(error: unknown, text: string, { file, line }: JsonPlace): ContextError {
-  const told = error instanceof Error ? error.message : String(error);
+  const told = messageOf(error);
   const [what = ""] = told.split(/ in JSON at position|, (?:\.{3})?"/);
   const position = told.includes("end of JSON") ? text.length : /at position (\d+)/.exec(told)?.[1];
   const before = position === undefined ? undefined : text.trimEnd().slice(0, Number(position));

@@ -1,6 +1,5 @@
-import { printable } from "../text/index.ts";
+import { countNoun, printable } from "../text/index.ts";
 import type { ContentProblem } from "../workspace/index.ts";
-import { countNoun } from "./count-noun.ts";
 
 /** One line a problem, then how many there are in how much. */
 export function renderProblems(

@@ -1,7 +1,7 @@
 /** Expected errors are one line and exit 1, or 2 for wrong usage. Anything else is a bug: stack, exit 70. */
 import { inspect } from "node:util";
 import { ContextError, type ErrorCode } from "../errors.ts";
-import { printable, printableLines } from "../text/index.ts";
+import { messageOf, printable, printableLines } from "../text/index.ts";
 import type { Output } from "./output.ts";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, bug: 70, interrupted: 130 } as const;
@@ -33,7 +33,7 @@ export function describeError(
 function reportBug(error: unknown, output: Output): ExitCode {
   const hint = "This is a bug in plimsoll. Please report it with the lines above.";
   output.problem(`${inspect(error)}\n${hint}`);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (output.json) printJson(output, { code: "internal", message, hint });
   return exitCodes.bug;
 }

@@ -150,6 +150,15 @@ test("a value outside the choices is wrong usage", async () => {
   });
 });
 
+test("several values for an option that takes one are wrong usage", async () => {
+  const { code, stderr } = await run("packs", "list", "--level", "low,high");
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: 'plimsoll: --level takes one value, not "low,high". Choose one of them.\n',
+  });
+  expect((await run("packs", "list", "--level", "low,hgih")).stderr).toContain('unknown level "low,hgih"');
+});
+
 test("a bug shows its stack and exits 70, with --json as a value too", async () => {
   const { code, stdout, stderr } = await run("bug", "--json");
   expect(code).toBe(70);

@@ -1,7 +1,9 @@
 import { join, resolve } from "node:path";
 import { ContextError } from "../errors.ts";
+import type { Store } from "../store/index.ts";
 import {
   type Environment,
+  exists,
   homeDirectory,
   type LoadedConfig,
   projectRoot,
@@ -29,4 +31,26 @@ export function storeFile(named: string | undefined, { cwd, env, config }: Store
   if (store.startsWith("~/")) return join(home, store.slice(2));
   // Not from where one stands: a project has one store, whichever of its folders a command runs in.
   return resolve(source.startsWith("user ") ? home : projectRoot(cwd, home), store);
+}
+
+/** Opens the store for as long as the work takes. One that is not there is made. */
+export async function withStore<Result>(
+  file: string,
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const { openSqliteStore } = await import("../store/sqlite.ts");
+  const store = await openSqliteStore({ path: file });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Undefined where there is no store: looking makes none. */
+export async function lookInStore<Result>(
+  file: string,
+  look: (store: Store) => Promise<Result>,
+): Promise<Result | undefined> {
+  return (await exists(file)) ? withStore(file, look) : undefined;
 }

@@ -18,8 +18,3 @@ export function renderTable(
 function widestOf(rows: readonly (readonly string[])[], column: number): number {
   return rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0);
 }
-
-/** A whole number with its thousands apart: 1,234,567. The same in every locale. */
-export function formatNumber(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
-}

@@ -18,7 +18,7 @@ export async function readTextInput(
   limit?: TextLimit,
 ): Promise<TextInput> {
   const path = resolve(cwd, name);
-  const file = name === "-" ? "-" : relative(cwd, path);
+  const file = name === "-" ? "-" : relative(cwd, path) || ".";
   if (name === "-" && stdinKind === "directory")
     throw new ContextError("unreadable_input", "is a directory", { file });
   const read = await (name === "-" ? readTextStream(stdin, limit) : readTextFile(path, limit));

@@ -29,7 +29,7 @@ test("without a command the help is the result, and no failure", async () => {
   expect(await sandbox.run(["-qh"])).toEqual(bare);
 });
 
-const nebula = ["nebula", "nebula validate", "nebula show", "nebula apply"];
+const nebula = ["nebula", "nebula validate", "nebula show", "nebula apply", "nebula status"];
 const pinned = ["inject", "count", "mcp", "compose", "snapshot", "run", ...nebula, "config", "completion"];
 
 test("the help of the program and of these commands is as pinned, and has examples", async () => {

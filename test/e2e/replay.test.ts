@@ -262,7 +262,7 @@ describe("what cannot be read", () => {
     [["replay", ".", "--window", "64k"], '--window is "64k"'],
     [["replay", ".", "--reserve", "-1"], '--reserve is "-1"'],
     [["replay", ".", "--policy", "economical"], 'unknown policy "economical". Did you mean "economic"?'],
-    [["replay", ".", "--counter", "bytes/4,exact:o200k"], "replay counts with one counter only"],
+    [["replay", ".", "--counter", "bytes/4,exact:o200k"], "--counter takes one value"],
     [["replay", ".", "--html", "."], ".: is a directory, not a file"],
     [["replay", ".", "--window", "200000,16000"], "the reserve of 16,000 takes the whole window of 16,000."],
     [

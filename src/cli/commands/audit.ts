@@ -1,13 +1,12 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
 import { type AuditedTool, type AuditReport, loadAudit, loadPacks } from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
-import { printable } from "../../text/index.ts";
+import { formatNumber, printable } from "../../text/index.ts";
 import { homeDirectory, loadConfig, openDirectory, projectRoot } from "../../workspace/index.ts";
-import { chooseCounters, counterOptions } from "../choose-counters.ts";
+import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Style } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 
 export const auditCommand: Command = defineCommand({
   arguments: [{ name: "DIR", optional: true, summary: "where the tools would be started (default: here)" }],
@@ -28,15 +27,14 @@ configuration's, else auto.`,
   async run(call) {
     const { cwd, env, options, output } = call;
     const directory = await openDirectory(call.arguments[0] ?? ".", cwd);
-    const [counter, second] = await chooseCounters({ ...call, cwd: directory }, "auto");
-    if (second !== undefined) throw new ContextError("usage", "audit counts with one counter only");
+    const counter = await chooseCounter({ ...call, cwd: directory }, "auto");
     const home = await realpath(homeDirectory(env)).catch(() => homeDirectory(env));
     const { values: config } = await loadConfig({ cwd: directory, env });
     const content = await loadPacks({ config, scope: "project", root: projectRoot(directory, home), env });
     for (const { file, line, message } of content.problems)
       output.note(`${printable(relative(cwd, file))}:${line}: ${message}`);
     const report = await (await loadAudit()).audit({
-      ...{ adapters: content.adapters, directory, home, counter: counter! },
+      ...{ adapters: content.adapters, directory, home, counter },
       ...{ cwd: await realpath(cwd), all: options.all === true },
     });
     return { json: report, text: renderReport(report, output.style) };

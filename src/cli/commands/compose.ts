@@ -1,6 +1,6 @@
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { type ContextAccount, composeContext } from "../compose/compose-context.ts";
+import { type AccountedContext, composeContext } from "../compose/compose-context.ts";
 import { readContextSettings } from "../compose/context-settings.ts";
 import { notesOnContext } from "../compose/describe-context.ts";
 import { checkLayerFlags } from "../compose/layer-inputs.ts";
@@ -15,8 +15,7 @@ export const composeCommand: Command = defineCommand({
       value: "N",
       summary: "the budget of the text; 0 for none at all (default: the configuration's, 10000)",
     },
-    counter: { ...counterOptions.counter, value: "NAME", list: false },
-    model: counterOptions.model,
+    ...counterOptions,
   },
   details: `Prints one text of the layers that are given, in the order project, fabric, prior work, with a rule between them. It
 is within the budget for certain, separators and markers included. Each layer may count on its share (the
@@ -40,13 +39,14 @@ The counter: --counter, else that of --model, else the configuration's, else byt
   ],
   async run(call) {
     checkLayerFlags(call.options);
-    const { text, account } = await composeContext(call, await readContextSettings(call));
-    for (const line of notesOn(account)) call.output.note(line);
+    const context = await composeContext(call, await readContextSettings(call));
+    const { text, account } = context;
+    for (const line of notesOn(context)) call.output.note(line);
     return { json: { text, ...account }, text, exact: true };
   },
 });
 
-function notesOn(account: ContextAccount): string[] {
-  if (account.maxTokens === 0) return ["the budget is 0: nothing is composed"];
-  return notesOnContext(account);
+function notesOn(context: AccountedContext): string[] {
+  if (context.account.maxTokens === 0) return ["the budget is 0: nothing is composed"];
+  return notesOnContext(context);
 }

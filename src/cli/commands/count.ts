@@ -1,9 +1,9 @@
-import { printable } from "../../text/index.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
 import { chooseCounters, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { type CountedFile, type CountReport, countInputs, type SkippedFile } from "../count-inputs.ts";
 import type { Output } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 
 /** On a terminal a directory shows its largest files; the rest is one line. */
 const shownOnTerminal = 20;
@@ -13,7 +13,8 @@ export const countCommand: Command = defineCommand({
     { name: "FILE", optional: true, repeated: true, summary: 'file, directory, or "-" for standard input' },
   ],
   options: {
-    ...counterOptions,
+    counter: { ...counterOptions.counter, value: "NAME[,NAME...]", list: true },
+    model: counterOptions.model,
     all: { summary: `list every file on a terminal, not the ${shownOnTerminal} largest` },
   },
   details: `Without FILE: what is piped in, else the current directory. Directories are walked without what .gitignore and
@@ -71,10 +72,7 @@ function renderReport(
   const shown = all ? sorted : sorted.slice(0, shownOnTerminal);
   const hidden = sorted.length - shown.length;
   const rows = [[...counters, "bytes", "file"], ...shown.map((file) => row(file, printable(file.path)))];
-  const totalRow = row(
-    total,
-    `total of ${formatNumber(files.length)} ${files.length === 1 ? "file" : "files"}`,
-  );
+  const totalRow = row(total, `total of ${countNoun(files.length, "file")}`);
   const more =
     hidden === 0 ? [] : [[...counters.map(() => ""), "", `... and ${formatNumber(hidden)} more (--all)`]];
   const lines = renderTable(

@@ -6,9 +6,9 @@ import { ContextError } from "../../errors.ts";
 import { printable, toByteString } from "../../text/index.ts";
 import { changeFile, homeDirectory, projectRoot, readEmbeddedContent } from "../../workspace/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { shownPath } from "../inject/prepare.ts";
 import { sampleConfig, sampleContext, samplePackFile } from "../packs/sample-files.ts";
 import { describeError } from "../report-error.ts";
+import { shownPath } from "../shown-path.ts";
 
 export const initCommand: Command = defineCommand({
   options: {},

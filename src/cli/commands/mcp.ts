@@ -28,7 +28,6 @@ const budgetOptions = {
   store: { value: "FILE", summary: "where results are kept (default: the configuration's)" },
   session: { value: "ID", summary: "go on with this session (default: one for each root or server)" },
   ...counterOptions,
-  counter: { ...counterOptions.counter, value: "NAME", list: false },
 } as const satisfies OptionSpecs;
 
 const installOptions = {

@@ -1,8 +1,8 @@
 import { ContextError } from "../../errors.ts";
-import { printable } from "../../text/index.ts";
+import { countNoun, printable } from "../../text/index.ts";
 import { addNote, clearNotes, homeDirectory, projectRoot, readNotes } from "../../workspace/index.ts";
 import { type Call, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
-import { shownPath } from "../inject/prepare.ts";
+import { shownPath } from "../shown-path.ts";
 
 const addCommand = defineCommand({
   arguments: [{ name: "TEXT", repeated: true, summary: "the note, one line of at most 500 bytes" }],
@@ -39,7 +39,7 @@ const clearCommand = defineCommand({
     withNotes(call, async (root) => {
       const before = await readNotes(root);
       const notes = await clearNotes(root);
-      call.output.note(`${before.length} ${before.length === 1 ? "note" : "notes"} removed`);
+      call.output.note(`${countNoun(before.length, "note")} removed`);
       return notes;
     }),
 });

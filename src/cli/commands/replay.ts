@@ -28,7 +28,7 @@ export const replayCommand: Command = defineCommand({
       value: "N",
       summary: "assistant turns that are trimmed last (default: the configuration's, 10)",
     },
-    counter: { ...counterOptions.counter, value: "NAME" },
+    counter: counterOptions.counter,
     model: {
       ...counterOptions.model,
       summary: "the model that is meant: its counter, prices and cache rules",

@@ -1,4 +1,4 @@
-import type { AgentEnd } from "../../agent/index.ts";
+import { type AgentEnd, defaultAgentLimits } from "../../agent/index.ts";
 import { agentOptions, chooseAgent } from "../choose-agent.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, type CommandResult, defineCommand } from "../command.ts";
@@ -22,8 +22,11 @@ export const runCommand: Command = defineCommand({
     fabric: { value: "FILE", summary: "the shared state of sibling work, as Markdown" },
     prior: { value: "FILE", summary: "what was done before" },
     model: { value: "ID", summary: "the agent's model; chooses the counter of its family too" },
-    counter: { ...counterOptions.counter, value: "NAME", list: false },
-    timeout: { value: "SECONDS", summary: "how long the agent may take (default: 3600)" },
+    counter: counterOptions.counter,
+    timeout: {
+      value: "SECONDS",
+      summary: `how long the agent may take (default: ${defaultAgentLimits.timeoutMs / 1000})`,
+    },
     "dry-run": { summary: "print the prompt, and on stderr what is in it; run nothing" },
   },
   details: `Hands an agent its task behind a snapshot of the project, the fabric and prior work, composed within the budget, on its
@@ -44,33 +47,36 @@ with all that it started. The counter: --counter, else that of --model, else the
   async run(call) {
     const { options } = call;
     const isDryRun = options["dry-run"] === true;
-    const seconds = wholeNumber(options.timeout ?? "3600", "timeout", 1);
+    const timeoutMs =
+      options.timeout === undefined
+        ? defaultAgentLimits.timeoutMs
+        : wholeNumber(options.timeout, "timeout", 1) * 1000;
     // What is only looked at can be looked at without the agent.
     const command = isDryRun ? "" : await chooseAgent(call, options.model);
     const prompt = await buildPrompt(call);
     if (isDryRun) return showPrompt(prompt, call.output);
-    for (const line of notesOnContext(prompt.account)) call.output.note(line);
-    const end = await runAgent(call, { command, prompt: prompt.text, timeoutMs: seconds * 1000 });
+    for (const line of notesOnContext(prompt.context)) call.output.note(line);
+    const end = await runAgent(call, { command, prompt: prompt.text, timeoutMs });
     return report(end, prompt, call.output);
   },
 });
 
-function showPrompt({ text, account }: Prompt, output: Output): CommandResult {
-  for (const line of describeContext(account)) output.note(line);
-  return { json: { prompt: { text, ...account } }, text, exact: true };
+function showPrompt({ text, tokens, context }: Prompt, output: Output): CommandResult {
+  for (const line of describeContext(context)) output.note(line);
+  return { json: { prompt: { text, tokens, context: context.account } }, text, exact: true };
 }
 
 /** Without --json its answer is out already. */
 function report(
   { outcome, code, answer, seconds, error }: AgentEnd,
-  prompt: Prompt,
+  { tokens, context }: Prompt,
   output: Output,
 ): CommandResult {
   const failed = outcome !== "completed";
   const interrupted = outcome === "interrupted";
   const message = interrupted ? "interrupted: the agent was ended" : (error ?? "");
   if (failed) output.problem(message);
-  const value = { answer, exitCode: code, seconds, prompt: prompt.account };
+  const value = { answer, exitCode: code, seconds, prompt: { tokens, context: context.account } };
   const json = failed ? { ...value, error: { code: outcome, message, hint: null } } : value;
   return { json, text: "", failed, interrupted };
 }

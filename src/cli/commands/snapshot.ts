@@ -1,7 +1,6 @@
 import { defaultMaxSnapshotTokens, renderSnapshot } from "../../compose/index.ts";
-import { ContextError } from "../../errors.ts";
 import { openDirectory } from "../../workspace/index.ts";
-import { chooseCounters, counterOptions } from "../choose-counters.ts";
+import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { scanDirectory } from "../compose/scan-directory.ts";
 import { wholeNumber } from "../whole-number.ts";
@@ -10,8 +9,7 @@ export const snapshotCommand: Command = defineCommand({
   arguments: [{ name: "DIR", optional: true, summary: "the project (default: here)" }],
   options: {
     "max-tokens": { value: "N", summary: `the limit of the text (default: ${defaultMaxSnapshotTokens})` },
-    counter: { ...counterOptions.counter, value: "NAME" },
-    model: counterOptions.model,
+    ...counterOptions,
   },
   details: `What an agent needs to know of a project before it begins, as Markdown: name and language from its manifests, its
 tree, and its conventions. The tree has the files that git tracks or would track, three levels deep; a folder of more
@@ -33,13 +31,12 @@ line break added. The counter: --counter, else that of --model, else the configu
     const maxTokens = limit === undefined ? defaultMaxSnapshotTokens : wholeNumber(limit, "max-tokens", 0);
     const named = call.arguments[0] ?? ".";
     const directory = await openDirectory(named, cwd);
-    const [counter, second] = await chooseCounters({ ...call, cwd: directory }, "bytes/4");
-    if (second !== undefined) throw new ContextError("usage", "snapshot counts with one counter only");
+    const counter = await chooseCounter({ ...call, cwd: directory }, "bytes/4");
     const scan = await scanDirectory(directory, call, named);
-    const { text, tokens, truncated, omitted } = renderSnapshot(scan, { counter: counter!, maxTokens });
+    const { text, tokens, truncated, omitted } = renderSnapshot(scan, { counter, maxTokens });
     if (text === "" && !truncated) output.note("nothing was found here");
     const files = scan.paths.length;
-    const json = { text, tokens, maxTokens, counter: counter!.name, truncated, omitted, files };
+    const json = { text, tokens, maxTokens, counter: counter.name, truncated, omitted, files };
     return { json, text, exact: true };
   },
 });

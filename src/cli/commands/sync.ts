@@ -1,5 +1,5 @@
 import { relative, resolve } from "node:path";
-import { printable } from "../../text/index.ts";
+import { formatNumber, printable } from "../../text/index.ts";
 import {
   homeDirectory,
   loadConfig,
@@ -10,7 +10,7 @@ import {
 } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 
 export const syncCommand: Command = defineCommand({
   options: {

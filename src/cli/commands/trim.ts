@@ -30,7 +30,6 @@ export const trimCommand: Command = defineCommand({
     },
     tools: { value: "FILE", summary: "tool definitions that are sent along, as JSON" },
     ...counterOptions,
-    counter: { ...counterOptions.counter, value: "NAME", list: false },
     checkpoint: { value: "FILE", summary: "decisions so far: read if it is there, written after" },
     stats: { summary: "tell the numbers on stderr" },
   },

@@ -5,9 +5,8 @@ import {
   type Problem,
   validateRequest,
 } from "../../messages/index.ts";
-import { printable } from "../../text/index.ts";
+import { countNoun, printable } from "../../text/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { countNoun } from "../count-noun.ts";
 import { readMessagesInput } from "../messages-input.ts";
 import type { Output } from "../output.ts";
 import { renderTable } from "../table.ts";

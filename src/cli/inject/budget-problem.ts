@@ -1,5 +1,5 @@
 import { type Adapter, isEnforced, type TargetResult } from "../../adapters/index.ts";
-import { formatNumber } from "../table.ts";
+import { formatNumber } from "../../text/index.ts";
 
 /** Why nothing may be written for these adapters; nothing to say where it fits. */
 export function budgetProblem(

@@ -14,13 +14,12 @@ import type { Verbosity } from "../../text/index.ts";
 import {
   type ContentProblem,
   detectFacts,
-  type Environment,
   homeDirectory,
   loadConfig,
   projectRoot,
   readNotes,
 } from "../../workspace/index.ts";
-import { chooseCounters } from "../choose-counters.ts";
+import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 
 export interface InjectFlags {
@@ -31,7 +30,7 @@ export interface InjectFlags {
   readonly profile?: string | undefined;
   readonly lang?: string | undefined;
   readonly verbosity?: string | undefined;
-  readonly counter?: readonly string[] | undefined;
+  readonly counter?: string | undefined;
   readonly model?: string | undefined;
   readonly "on-overflow"?: string | undefined;
   readonly content?: string | undefined;
@@ -76,8 +75,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
       output.note(`${id} has no file of its own here: it reads that of ${owner.id}`);
     }
   }
-  const [counter, second] = await chooseCounters({ ...call, cwd: place }, "bytes/4");
-  if (second !== undefined) throw new ContextError("usage", "inject counts with one counter only");
+  const counter = await chooseCounter({ ...call, cwd: place }, "bytes/4");
   return {
     adapters: loaded.adapters,
     engine: {
@@ -91,7 +89,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
       },
       places,
       env,
-      counter: counter!,
+      counter,
       counterChosen:
         options.counter !== undefined || options.model !== undefined || config.counter !== undefined,
       verbosity: options.verbosity as Verbosity | undefined,
@@ -132,12 +130,4 @@ function tellProblems(
     file: relative(cwd, first.file),
     line: first.line,
   });
-}
-
-/** What a path means to the person who typed the command: in the project as seen from where they are, else below HOME. */
-export function shownPath(path: string, cwd: string, env: Environment): string {
-  const home = homeDirectory(env);
-  const below = relative(cwd, path);
-  if (!below.startsWith("..") || path.startsWith(`${projectRoot(cwd, home)}/`)) return below;
-  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : below;
 }

@@ -1,7 +1,8 @@
 /** What `inject` tells: rows for programs and tables for people, both made of the engine's results. */
 import type { Adapter, ClipResult, TargetResult } from "../../adapters/index.ts";
+import { countNoun, formatNumber } from "../../text/index.ts";
 import type { FileChange } from "../../workspace/index.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 
 /** One line of the report: an adapter and all that became of it. */
 export interface AdapterRow {
@@ -86,7 +87,7 @@ function statusText(result: TargetResult | ClipResult, shown: RowOptions["shown"
 }
 
 function countOf(count: number, what: string): string {
-  return count === 0 ? "" : `${count} ${count === 1 ? "pack" : "packs"} ${what}`;
+  return count === 0 ? "" : `${countNoun(count, "pack")} ${what}`;
 }
 
 const headings = ["Adapter", "Packs included", "Tokens (approx)", "Budget", "Verbosity", "Status"];
@@ -117,7 +118,7 @@ export function renderChanges(
       return [`${path} (${ids}): imports ${shown(result.importedFrom!)}, which holds the block`];
     if (status !== "ok" || change === undefined) return [];
     if (change.before === change.after) return [`${path} (${ids}): already current`];
-    const packs = `${result.packs.length} ${result.packs.length === 1 ? "pack" : "packs"}`;
+    const packs = countNoun(result.packs.length, "pack");
     return [`${path} (${ids}): ${verbOf(change, dryRun)}, ${packs}, ~${formatNumber(result.tokens)} tokens`];
   });
 }

@@ -7,10 +7,11 @@ import {
   type TargetResult,
 } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
+import { formatNumber } from "../../text/index.ts";
 import { createCounter } from "../../tokens/index.ts";
 import type { Call, CommandResult } from "../command.ts";
-import { formatNumber } from "../table.ts";
-import { type Prepared, shownPath } from "./prepare.ts";
+import { shownPath } from "../shown-path.ts";
+import type { Prepared } from "./prepare.ts";
 import { adapterRows, renderChanges, renderStats } from "./report.ts";
 import { tellFindings } from "./tell-findings.ts";
 import { createDiff } from "./unified-diff.ts";

@@ -1,8 +1,9 @@
 import { injectionStatus } from "../../adapters/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { describeError } from "../report-error.ts";
+import { shownPath } from "../shown-path.ts";
 import { budgetProblem } from "./budget-problem.ts";
-import { type Prepared, shownPath } from "./prepare.ts";
+import type { Prepared } from "./prepare.ts";
 import { renderStatus, statusRows } from "./status-report.ts";
 
 /** `--status` tells how things stand; `--check` also fails unless all is current and within limits. */

@@ -1,7 +1,8 @@
 import { uninstallFiles } from "../../adapters/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { describeError } from "../report-error.ts";
-import { type Prepared, shownPath } from "./prepare.ts";
+import { shownPath } from "../shown-path.ts";
+import type { Prepared } from "./prepare.ts";
 
 /** Without `--tool` every tool's files are looked at: what an earlier choice of tools left behind goes too. */
 export async function runUninstall(

@@ -1,5 +1,6 @@
 import type { TargetState } from "../../adapters/index.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { formatNumber } from "../../text/index.ts";
+import { renderTable } from "../table.ts";
 
 /** Rows of `--status` for programs: one an adapter and file. */
 export function statusRows(states: readonly TargetState[], shown: (path: string) => string): object[] {

@@ -1,8 +1,8 @@
 /** What could not be done, what gave way, and limits that a tool only warns or advises about. */
 import { type ClipResult, isEnforced, type LimitUse, type TargetResult } from "../../adapters/index.ts";
+import { formatNumber } from "../../text/index.ts";
 import type { Output } from "../output.ts";
 import { describeError } from "../report-error.ts";
-import { formatNumber } from "../table.ts";
 import { budgetProblem } from "./budget-problem.ts";
 
 interface Telling {

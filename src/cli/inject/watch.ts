@@ -1,6 +1,7 @@
 /** Runs inject again whenever its content changes, until it is interrupted. A mistake in a pack is told, and watching goes on. */
 import { join, resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
+import { countNoun } from "../../text/index.ts";
 import {
   companyDirectory,
   configDirectory,
@@ -39,7 +40,7 @@ export async function watchInject(call: Call<InjectFlags>): Promise<undefined> {
     watching.update(first);
     run();
     const count = first.length;
-    call.output.note(`watching ${count} ${count === 1 ? "folder" : "folders"}; stop with Ctrl-C`);
+    call.output.note(`watching ${countNoun(count, "folder")}; stop with Ctrl-C`);
   });
 }
 

@@ -14,8 +14,8 @@ import {
   readEmbeddedContent,
 } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { shownPath } from "../inject/prepare.ts";
 import { renderProblems } from "../render-problems.ts";
+import { shownPath } from "../shown-path.ts";
 import { createLineFinder, type LineFinder } from "./find-line.ts";
 import { contentOptions, loadPacksContent, type PacksContent } from "./load-content.ts";
 

@@ -1,11 +1,10 @@
-import { ContextError } from "../../errors.ts";
 import type { Pack, Profile } from "../../packs/index.ts";
-import { printable } from "../../text/index.ts";
+import { formatNumber, printable } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import { chooseCounters, counterOptions } from "../choose-counters.ts";
-import { type Call, type Command, defineCommand } from "../command.ts";
+import { chooseCounter, counterOptions } from "../choose-counters.ts";
+import { type Command, defineCommand } from "../command.ts";
 import type { Style } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 import { contentOptions, loadPacksContent } from "./load-content.ts";
 import { tellProblems } from "./tell-problems.ts";
 import { type TierTokens, tierTokens } from "./tier-tokens.ts";
@@ -27,19 +26,11 @@ pack's texts in each tier, counted with bytes/4 unless a counter is chosen.`,
   async run(call) {
     const content = await loadPacksContent(call);
     const failed = tellProblems(content.problems, call);
-    const counter = await chooseOneCounter(call);
+    const counter = await chooseCounter(call, "bytes/4");
     const rows = content.packs.map((pack) => describePack(pack, { counter, profile: content.profile }));
     return { json: rows, text: renderList(rows, counter.name, call.output.style), failed };
   },
 });
-
-export async function chooseOneCounter(
-  call: Call<{ readonly counter?: readonly string[] | undefined; readonly model?: string | undefined }>,
-): Promise<Counter> {
-  const [counter, second] = await chooseCounters(call, "bytes/4");
-  if (second !== undefined) throw new ContextError("usage", "packs are counted with one counter only");
-  return counter!;
-}
 
 export interface ListedPack {
   readonly id: string;

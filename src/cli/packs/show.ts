@@ -3,18 +3,19 @@ import { ContextError } from "../../errors.ts";
 import { mergeLayers, type Pack, trimPacks } from "../../packs/index.ts";
 import {
   didYouMean,
+  formatNumber,
   printable,
   printableLines,
   textAt,
   type Verbosity,
   verbosities,
 } from "../../text/index.ts";
-import { counterOptions } from "../choose-counters.ts";
+import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { shownPath } from "../inject/prepare.ts";
 import type { Style } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
-import { chooseOneCounter, describePack, type ListedPack } from "./list.ts";
+import { shownPath } from "../shown-path.ts";
+import { renderTable } from "../table.ts";
+import { describePack, type ListedPack } from "./list.ts";
 import { type ContentCall, contentOptions, loadPacksContent, type PacksContent } from "./load-content.ts";
 import { tellProblems } from "./tell-problems.ts";
 
@@ -43,7 +44,7 @@ text: preamble, constraints and context, as far as the verbosity goes.`,
     const failed = tellProblems(content.problems, call);
     const pack = findPack(call.arguments[0]!, content);
     const verbosity = (call.options.verbosity as Verbosity | undefined) ?? "full";
-    const counter = await chooseOneCounter(call);
+    const counter = await chooseCounter(call, "bytes/4");
     const shown: ShownPack = {
       ...describePack(pack, { counter, profile: content.profile }),
       description: pack.description,

@@ -1,6 +1,6 @@
 import { printable } from "../../text/index.ts";
 import type { ContentProblem } from "../../workspace/index.ts";
-import { shownPath } from "../inject/prepare.ts";
+import { shownPath } from "../shown-path.ts";
 import type { ContentCall } from "./load-content.ts";
 
 /** Tells what is wrong with the content. Returns whether something of it cannot be used: what can is shown all the same. */

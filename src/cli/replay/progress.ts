@@ -1,8 +1,7 @@
 /** What a replay tells while it is at work: a line that changes on a terminal, a line now and then in a log. */
 import { performance } from "node:perf_hooks";
-import { countNoun } from "../count-noun.ts";
+import { countNoun, formatNumber } from "../../text/index.ts";
 import type { Output } from "../output.ts";
-import { formatNumber } from "../table.ts";
 
 export interface ReplayProgress {
   /** Begins one session with one policy. What it gives is called after each call, with the calls so far. */

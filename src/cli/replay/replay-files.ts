@@ -11,13 +11,12 @@ import {
   replaySession,
   type SessionReplay,
 } from "../../replay/index.ts";
-import { printable } from "../../text/index.ts";
+import { formatNumber, printable } from "../../text/index.ts";
 import { readTextFile } from "../../workspace/index.ts";
 import { checkWindow } from "../check-window.ts";
 import type { Call } from "../command.ts";
 import { messagesLimit } from "../messages-input.ts";
 import { describeError } from "../report-error.ts";
-import { formatNumber } from "../table.ts";
 import { createSeriesList, type SeriesList } from "./page/call-series.ts";
 import { createReplayProgress, type ReplayProgress } from "./progress.ts";
 import type { SessionFiles } from "./session-files.ts";

@@ -1,9 +1,8 @@
 /** What `replay` tells: rows for programs, a table for people. */
 import { addTotals, type ReplayPolicy, type ReplayTotals } from "../../replay/index.ts";
-import { printable } from "../../text/index.ts";
-import { countNoun } from "../count-noun.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
 import type { Style } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 import type { ReplayReport } from "./replay-files.ts";
 
 export interface ResultRow extends ReplayTotals {

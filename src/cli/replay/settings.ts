@@ -1,12 +1,11 @@
 /** From the command line and the configuration to what a replay is run with. */
 import { type Prices, priceOf, providerOfModel } from "../../billing/index.ts";
-import { ContextError } from "../../errors.ts";
 import type { ReplayPolicy } from "../../replay/index.ts";
 import { printable } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { loadConfig } from "../../workspace/index.ts";
 import { checkWindow } from "../check-window.ts";
-import { chooseCounters } from "../choose-counters.ts";
+import { chooseCounter, modelForCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { wholeNumber } from "../whole-number.ts";
 
@@ -33,7 +32,7 @@ export interface ReplayFlags {
   readonly reserve?: string | undefined;
   readonly "prefix-tokens"?: string | undefined;
   readonly keep?: string | undefined;
-  readonly counter?: readonly string[] | undefined;
+  readonly counter?: string | undefined;
   readonly model?: string | undefined;
   readonly html?: string | undefined;
 }
@@ -51,6 +50,8 @@ export async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySetti
     const value = options[name];
     return value === undefined ? undefined : wholeNumber(value, name, 0);
   };
+  // The model also means prices.
+  const counting = { counter: options.counter, model: modelForCounter(options) };
   const settings = {
     windows: [...new Set((options.window ?? ["200000"]).map((value) => wholeNumber(value, "window", 1)))],
     // Checked against the choices already.
@@ -59,7 +60,7 @@ export async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySetti
     prefixTokens: wholeOf("prefix-tokens"),
     keep: wholeOf("keep") ?? history.keep,
     threshold: history.threshold,
-    counter: await chooseCounter(call),
+    counter: await chooseCounter({ ...call, options: counting }, "exact:o200k"),
     model: options.model,
     billedAs: whoBills(call, config.prices),
     prices: config.prices,
@@ -75,16 +76,4 @@ function whoBills({ options: { model }, output }: Call<ReplayFlags>, prices: Pri
   if (!priceOf({ provider, model, prices }).isDefault) return model;
   output.note(`no prices are known for "${printable(model)}": billed as ${provider}'s default`);
   return `${provider}'s default`;
-}
-
-/** A model also means prices, so that beside --counter it is not without effect. */
-async function chooseCounter(call: Call<ReplayFlags>): Promise<Counter> {
-  const { counter, model } = call.options;
-  const isChosen = counter !== undefined && !counter.includes("auto");
-  const options = { counter, model: isChosen ? undefined : model };
-  const [chosen, second] = await chooseCounters({ ...call, options }, "exact:o200k");
-  if (chosen === undefined || second !== undefined) {
-    throw new ContextError("usage", "replay counts with one counter only");
-  }
-  return chosen;
 }

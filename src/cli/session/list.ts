@@ -1,9 +1,9 @@
 import { listSessions, type SessionLine } from "../../session/index.ts";
-import { printable } from "../../text/index.ts";
+import { formatNumber, printable } from "../../text/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { shownPath } from "../inject/prepare.ts";
 import type { Style } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { shownPath } from "../shown-path.ts";
+import { renderTable } from "../table.ts";
 import { shownTime } from "./entry-lines.ts";
 import { storeOptions, withSessions } from "./open-sessions.ts";
 

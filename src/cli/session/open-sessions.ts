@@ -1,7 +1,7 @@
 import type { Store } from "../../store/index.ts";
-import { exists, loadConfig } from "../../workspace/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
 import type { Call, OptionSpec } from "../command.ts";
-import { storeFile } from "../store-file.ts";
+import { lookInStore, storeFile } from "../store-file.ts";
 
 export const storeOptions: { readonly store: OptionSpec & { readonly value: string } } = {
   store: { value: "FILE", summary: "where sessions are kept (default: the configuration's)" },
@@ -10,21 +10,14 @@ export const storeOptions: { readonly store: OptionSpec & { readonly value: stri
 export interface FoundStore<Result> {
   readonly file: string;
   /** Absent where there is no store. */
-  readonly result?: Result;
+  readonly result: Result | undefined;
 }
 
-/** Looks into the store that sessions are kept in. Looking makes none: that a session was never there must not leave a trace. */
+/** Looks into the store that sessions are kept in. */
 export async function withSessions<Result>(
   { options, cwd, env }: Call<{ readonly store?: string | undefined }>,
   read: (store: Store) => Promise<Result>,
 ): Promise<FoundStore<Result>> {
   const file = storeFile(options.store, { cwd, env, config: await loadConfig({ cwd, env }) });
-  if (!(await exists(file))) return { file };
-  const { openSqliteStore } = await import("../../store/sqlite.ts");
-  const store = await openSqliteStore({ path: file });
-  try {
-    return { file, result: await read(store) };
-  } finally {
-    await store.close();
-  }
+  return { file, result: await lookInStore(file, read) };
 }

@@ -1,8 +1,8 @@
 /** A session as people look at it: the ledger as bars, the work log, what was evicted, the largest results. */
 import type { LogEntry, SessionReport } from "../../session/index.ts";
-import { printable } from "../../text/index.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
 import type { Style } from "../output.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 import { entryLines, shownTime } from "./entry-lines.ts";
 import { renderTiers } from "./tier-bars.ts";
 
@@ -36,7 +36,7 @@ export function renderSession(report: SessionReport, { style, all }: RenderOptio
 }
 
 function introduction({ id, started, calls, counter, warning }: SessionReport, style: Style): string[] {
-  const counted = `${formatNumber(calls)} ${calls === 1 ? "call" : "calls"} since ${shownTime(started)}`;
+  const counted = `${countNoun(calls, "call")} since ${shownTime(started)}`;
   return [
     `${style.bold(printable(id))}  ${counted}, tokens by ${printable(counter)}`,
     ...(warning === undefined ? [] : [warning]),

@@ -10,7 +10,7 @@ import {
 import type { Store } from "../../store/index.ts";
 import { didYouMean } from "../../text/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { shownPath } from "../inject/prepare.ts";
+import { shownPath } from "../shown-path.ts";
 import { noSession } from "./list.ts";
 import { storeOptions, withSessions } from "./open-sessions.ts";
 import { renderSession } from "./render-session.ts";

@@ -1,5 +1,6 @@
 import type { SessionReport } from "../../session/index.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { formatNumber } from "../../text/index.ts";
+import { renderTable } from "../table.ts";
 
 const width = 24;
 

@@ -22,7 +22,7 @@ export async function openCheckpoint(
   { cwd, env }: Pick<Call, "cwd" | "env">,
 ): Promise<CheckpointFile> {
   const path = resolve(cwd, name);
-  const file = relative(cwd, path);
+  const file = relative(cwd, path) || ".";
   const change = (options: Pick<ChangeOptions, "change" | "dryRun">): Promise<FileChange> =>
     changeFile(path, { root: parse(path).root, env, ...options }).catch((error: unknown) => {
       throw withFile(error, file);

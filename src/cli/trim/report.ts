@@ -1,9 +1,8 @@
 import { ContextError } from "../../errors.ts";
 import type { Overflow, Reduction } from "../../history/index.ts";
-import { printable } from "../../text/index.ts";
-import { countNoun } from "../count-noun.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
 import type { MessagesKey } from "../messages-input.ts";
-import { formatNumber, renderTable } from "../table.ts";
+import { renderTable } from "../table.ts";
 import { isRfc, type TrimSettings } from "./settings.ts";
 
 export interface TrimReport {

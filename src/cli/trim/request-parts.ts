@@ -43,7 +43,7 @@ function nameOf(value: unknown): string {
 /** A list, or a request that has one. What is in it is checked where it is counted. */
 async function readTools(name: string, cwd: string): Promise<unknown> {
   const path = resolve(cwd, name);
-  const file = relative(cwd, path);
+  const file = relative(cwd, path) || ".";
   const read = await readTextFile(path);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
   const value = parseJson(read.text.replace(/^\uFEFF/, ""), { file });

@@ -22,7 +22,7 @@ import {
 } from "./report.ts";
 import { readRequestParts } from "./request-parts.ts";
 import { rewriteMessages } from "./rewrite-messages.ts";
-import { chooseCounter, chooseFormat, chooseModel, isRfc, readSettings, type TrimFlags } from "./settings.ts";
+import { chooseFormat, chooseModel, counterFor, isRfc, readSettings, type TrimFlags } from "./settings.ts";
 
 /** The checkpoint is written before anything is printed: a failure leaves stdout empty. */
 export async function runTrim(call: Call<TrimFlags>): Promise<CommandResult> {
@@ -34,7 +34,7 @@ export async function runTrim(call: Call<TrimFlags>): Promise<CommandResult> {
   const request = await readRequestParts(input, call);
   const format = chooseFormat(call, input);
   const model = chooseModel(call, input);
-  const counter = await chooseCounter(call, { config, model });
+  const counter = await counterFor(call, { config, model });
   const trimmer = await openTrimmer({ ...settings, format, model, counter }, saved);
   const reduction = reduce(trimmer, { request, input, call });
   const { key = "messages", source } = input;

@@ -5,7 +5,7 @@ import { type FormatName, formatOfRequest } from "../../messages/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { Config } from "../../workspace/index.ts";
 import { checkWindow } from "../check-window.ts";
-import { chooseCounters } from "../choose-counters.ts";
+import { chooseCounter, modelForCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import type { MessagesInput } from "../messages-input.ts";
 import { wholeNumber } from "../whole-number.ts";
@@ -119,14 +119,13 @@ export function chooseModel(
 }
 
 /** `--counter`, else that of `--model`, else the configuration's, else that of the request's model. A model also means rules of its
- *  provider, so that beside --counter it is not without effect. */
-export async function chooseCounter(
+ *  provider. */
+export function counterFor(
   call: TrimCall,
   { config, model }: { readonly config: Config; readonly model: string | undefined },
 ): Promise<Counter> {
-  const name = call.options.counter ?? (call.options.model === undefined ? config.counter : undefined);
-  const isChosen = name !== undefined && name !== "auto";
-  const options = isChosen ? { counter: [name] } : { counter: ["auto"], model };
-  const [counter] = await chooseCounters({ ...call, options }, "auto");
-  return counter!;
+  const named = call.options.counter ?? (call.options.model === undefined ? config.counter : undefined);
+  const counter = named ?? "auto";
+  const options = { counter, model: modelForCounter({ counter, model }) };
+  return chooseCounter({ ...call, options }, "auto");
 }

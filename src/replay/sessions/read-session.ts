@@ -1,5 +1,6 @@
 /** Which program wrote a file is told by what is in it, never by its name. */
 import { ContextError } from "../../errors.ts";
+import { messageOf } from "../../text/index.ts";
 import { isClaudeCodeLine, readClaudeCodeSession } from "./claude-code-session.ts";
 import { isCodexLine, readCodexSession } from "./codex-session.ts";
 import { type JsonLine, parseJsonLines, withoutByteOrderMark } from "./json-lines.ts";
@@ -80,7 +81,7 @@ function parseOrThrow(content: string, file: string): unknown {
   try {
     return JSON.parse(content);
   } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause);
+    const problem = messageOf(cause);
     const position = /position (\d+)/.exec(problem)?.[1];
     const line = position === undefined ? undefined : content.slice(0, Number(position)).split("\n").length;
     throw new ContextError("unreadable_input", `no JSON: ${problem}`, { file, line, cause });

@@ -1,5 +1,6 @@
 /** A session as a reader gives it: the messages as they were recorded, nothing mended, and notes on all that was left out. */
 import type { FormatName } from "../../messages/index.ts";
+import { countNoun } from "../../text/index.ts";
 
 export interface RecordedSession {
   readonly file: string;
@@ -71,7 +72,7 @@ export function lineOfType(type: unknown): LeftOut {
 function describeLeftOut(all: readonly { readonly what: LeftOut; readonly count: number }[]): string {
   const sorted = all.toSorted((left, right) => (left.what.join(" ") < right.what.join(" ") ? -1 : 1));
   const kinds = sorted.map(({ what: [noun, rest], count }) => {
-    const named = `${count} ${noun}${count === 1 ? "" : "s"}`;
+    const named = countNoun(count, noun);
     return rest === undefined ? named : `${named} ${rest}`;
   });
   return `left out: ${kinds.join(", ")}`;

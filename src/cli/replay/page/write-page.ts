@@ -2,11 +2,9 @@
 import { realpath } from "node:fs/promises";
 import { parse, relative, resolve } from "node:path";
 import { ContextError } from "../../../errors.ts";
-import { printable, toByteString } from "../../../text/index.ts";
+import { countNoun, formatNumber, printable, toByteString } from "../../../text/index.ts";
 import { changeFile } from "../../../workspace/index.ts";
 import type { Call } from "../../command.ts";
-import { countNoun } from "../../count-noun.ts";
-import { formatNumber } from "../../table.ts";
 import type { ReplayReport } from "../replay-files.ts";
 import { renderPage } from "./render-page.ts";
 
