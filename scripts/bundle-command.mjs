@@ -11,7 +11,7 @@ const seldom = new RegExp(
     "/text/(html|json)/",
     "/messages/(formats|normalise|validate)/",
     "/dist/(agent|billing|budget|compose|history|mcp|replay|session|store|tools)/",
-    "/workspace/(processes/start-process|scan/|sync/)",
+    "/workspace/(processes/start-process|scan/(list-project|read-conventions|scan-project)|sync/)",
     "/adapters/(audit|clips|mcp-wire)/",
     "/packs/lint/",
     "/cli/(completion|compose|fabric|mcp|nebula|packs|replay|run|session|trim)/",

@@ -1,5 +1,6 @@
 /** All measurements as one table, and the goals that they are held against. */
-import { formatNumber, renderTable } from "../../src/cli/table.ts";
+import { renderTable } from "../../src/cli/table.ts";
+import { formatNumber } from "../../src/text/index.ts";
 import { mostComposeMs } from "../compose-layers.ts";
 import { mostSnapshotMs } from "../snapshot-scan.ts";
 import type { Measurement } from "../tools/measurement.ts";

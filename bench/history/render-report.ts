@@ -1,5 +1,6 @@
 /** The measurements as tables, and the goals that they are held against. */
-import { formatNumber, renderTable } from "../../src/cli/table.ts";
+import { renderTable } from "../../src/cli/table.ts";
+import { formatNumber } from "../../src/text/index.ts";
 import { PREFIX_TOKENS, RESERVE } from "./bench-session.ts";
 import type { Goal } from "./goals.ts";
 import type { TurnsReport } from "./measure-turns.ts";

@@ -1,5 +1,6 @@
 /** The measurements as aligned tables, one a question. */
-import { formatNumber, renderTable } from "../../src/cli/table.ts";
+import { renderTable } from "../../src/cli/table.ts";
+import { formatNumber } from "../../src/text/index.ts";
 import { families } from "../../src/tokens/index.ts";
 import { REFERENCE } from "./counters.ts";
 import type { AccuracyRow, MismatchRow } from "./measure-accuracy.ts";

@@ -1,5 +1,6 @@
 /** The measurements as one table, and the goals that they are held against. */
-import { formatNumber, renderTable } from "../../src/cli/table.ts";
+import { renderTable } from "../../src/cli/table.ts";
+import { formatNumber } from "../../src/text/index.ts";
 import type { Measurement } from "./measurement.ts";
 
 export interface Report {
