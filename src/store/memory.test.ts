@@ -6,9 +6,12 @@ describeStore("memory", async () => createMemoryStore());
 
 test("a page costs what it has, however many keys the collection has", async () => {
   const [few, many] = [await openPages(300), await openPages(60_000)];
-  await Promise.all([few(), many()]);
+  let [fewMs, manyMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let round = 0; round < 5; round += 1) {
+    [fewMs, manyMs] = [Math.min(fewMs, await few()), Math.min(manyMs, await many())];
+  }
   // Two hundred times the keys: looking at each of them would show.
-  expect((await many()) / (await few())).toBeLessThan(20);
+  expect(manyMs / fewMs).toBeLessThan(20);
 });
 
 /** Reads the same page, from the middle of that many keys, over and over, and tells the time. */
@@ -18,7 +21,7 @@ async function openPages(keys: number): Promise<() => Promise<number>> {
   for (let index = 0; index < keys; index += 1) await store.put("c", keyOf(index), "v");
   return async () => {
     const start = performance.now();
-    for (let round = 0; round < 300; round += 1) {
+    for (let round = 0; round < 100; round += 1) {
       const page = await store.list("c", { prefix: "k", after: keyOf(keys / 2), limit: 20 });
       expect(page[0]?.key).toBe(keyOf(keys / 2 + 1));
     }

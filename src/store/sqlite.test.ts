@@ -104,10 +104,13 @@ describe("a store on disk", () => {
     const store = await openSqliteStore({ path, waitMs: 300 });
     const other = new Database(path);
     other.exec("BEGIN IMMEDIATE");
-    const before = performance.eventLoopUtilization();
+    let ticks = 0;
+    const ticking = setInterval(() => ticks++, 1);
     const busy = { code: "store_unavailable", file: path, hint: expect.stringContaining("Try again") };
     await expect(store.put("c", "k", "v")).rejects.toMatchObject(busy);
-    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5);
+    clearInterval(ticking);
+    // As many as a busy machine allows; a wait inside of SQLite would let none through.
+    expect(ticks).toBeGreaterThan(5);
     const late = store.put("c", "k", "late");
     other.exec("COMMIT");
     await late;
@@ -147,13 +150,14 @@ describe("calls that wait for another writer", () => {
 
   test("fail together when it never ends, not one after the other", async () => {
     const path = newPath();
-    const store = await openSqliteStore({ path, waitMs: 200 });
+    const store = await openSqliteStore({ path, waitMs: 100 });
     const other = new Database(path);
     other.exec("BEGIN IMMEDIATE");
     const start = performance.now();
-    const results = await Promise.allSettled(Array.from({ length: 20 }, () => store.put("c", "k", "v")));
+    const results = await Promise.allSettled(Array.from({ length: 200 }, () => store.put("c", "k", "v")));
     expect(results.map(({ status }) => status)).toEqual(results.map(() => "rejected"));
-    expect(performance.now() - start).toBeLessThan(1_000);
+    // One after the other would be 20 seconds.
+    expect(performance.now() - start).toBeLessThan(5_000);
     other.exec("COMMIT");
     await store.put("c", "k", "v");
     await store.close();
@@ -253,7 +257,7 @@ describe("a file that is no store of ours is refused and stays as it is", () => 
   test("a store with a damaged page opens and says so when the page is read", async () => {
     const path = newPath();
     const store = await openSqliteStore({ path });
-    for (let index = 0; index < 500; index += 1) await store.put("c", `k${index}`, "v".repeat(200));
+    for (let index = 0; index < 25; index += 1) await store.put("c", `k${index}`, "v".repeat(4_000));
     await store.close();
     const damaged = newPath();
     const bytes = readFileSync(path);

@@ -190,18 +190,13 @@ function describeLists(store: () => Store): void {
     expect(keysOf(await store().list("c", { prefix: "%" }))).toEqual([]);
   });
 
-  test.each([1, 7, 100, 250, 251])("pages of %i give every record once, in order", async (limit) => {
+  test("pages of any length give every record once, in order", async () => {
     const keys = Array.from({ length: 250 }, (_, index) => `k${String(index).padStart(3, "0")}`);
     for (const key of keys) await store().put("c", key, `value of ${key}`);
-    const seen: string[] = [];
-    for (let after = ""; ; ) {
-      const page = await store().list("c", { prefix: "k", after, limit });
-      expect(page.length).toBeLessThanOrEqual(limit);
-      for (const { key, value } of page) seen.push(value.slice("value of ".length) === key ? key : "wrong");
-      if (page.length === 0) break;
-      after = page.at(-1)!.key;
+    for (const limit of [1, 7, 100, 250, 251]) {
+      const seen = (await readInPages(store(), limit)).map(({ key, value }) => [key, value]);
+      expect({ limit, seen }).toEqual({ limit, seen: keys.map((key) => [key, `value of ${key}`]) });
     }
-    expect(seen).toEqual(keys);
   });
 
   test("a page goes on after a key that does not exist, and before the prefix", async () => {
@@ -210,6 +205,17 @@ function describeLists(store: () => Store): void {
     expect(keysOf(await store().list("c", { prefix: "p", after: "b" }))).toEqual(["pa", "pb"]);
     expect(keysOf(await store().list("c", { prefix: "p", after: "z" }))).toEqual([]);
   });
+}
+
+async function readInPages(store: Store, limit: number): Promise<{ key: string; value: string }[]> {
+  const seen: { key: string; value: string }[] = [];
+  for (let after = ""; ; ) {
+    const page = await store.list("c", { prefix: "k", after, limit });
+    expect(page.length).toBeLessThanOrEqual(limit);
+    if (page.length === 0) return seen;
+    seen.push(...page);
+    after = page.at(-1)!.key;
+  }
 }
 
 function describeStreams(store: () => Store): void {

@@ -76,24 +76,29 @@ function commandLines(): string[] {
 
 const rounds = process.env.PLIMSOLL_DEEP === "1" ? 100 : 10;
 
+/** Some milliseconds into the start, or as soon as the agent has begun: a busy machine may need longer for that. */
+const momentOf = (round: number) => async (folder: string) => {
+  if (round % 3 === 0) await expect.poll(() => contentOf(join(folder, "state"))).not.toBe("");
+  else await sleep((round * 7) % 12);
+};
+
 test("killed at any moment, an agent either ran once and is found, or never runs", {
   timeout: 20_000 + rounds * 1_000,
 }, async () => {
-  const found = { ran: 0, never: 0 };
+  let ran = 0;
   for (let round = 0; round < rounds; round++) {
     const mark = join(root, `mark.${round}`);
-    const { folder } = await killWhile(`echo ran >>'${mark}'; cat`, () => sleep((round * 7) % 12));
+    const { folder } = await killWhile(`echo ran >>'${mark}'; cat`, momentOf(round));
     const run = await adoptAgent(folder, limits);
     if (run === undefined) {
-      found.never++;
       // The wrapper may be late: it is there from before the kill, or never will be.
       await expect.poll(() => commandLines().filter((line) => line.includes(folder))).toEqual([]);
       expect(contentOf(mark)).toBe("");
     } else {
-      found.ran++;
+      ran++;
       expect(await run.end).toMatchObject({ outcome: "completed", code: 0, answer: "the prompt" });
       expect(contentOf(mark)).toBe("ran\n");
     }
   }
-  expect(found.ran).toBeGreaterThan(0);
+  expect(ran).toBeGreaterThan(0);
 });

@@ -13,7 +13,7 @@ afterEach(() => sandbox.remove());
 const bytes4 = ["--counter", "bytes/4"];
 
 test("the help is as pinned", async () => {
-  const help = await sandbox.run(["audit", "--help"]);
+  const help = await sandbox.call(["audit", "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   await expect(help.stdout).toMatchFileSnapshot("golden/help-audit.txt");
 });
@@ -47,7 +47,7 @@ test("JSON has this shape and nothing else", async () => {
   mkdirSync(join(sandbox.home, ".claude"));
   writeFileSync(join(sandbox.home, ".claude/CLAUDE.md"), "Mine.");
   symlinkSync("GEMINI.md", join(sandbox.cwd, "QWEN.md"));
-  const { code, stdout } = await sandbox.run(["audit", "--json", ...bytes4]);
+  const { code, stdout } = await sandbox.call(["audit", "--json", ...bytes4]);
   expect(code).toBe(0);
   const report = JSON.parse(stdout);
   expect(Object.keys(report)).toEqual(["counter", "tools"]);
@@ -74,19 +74,19 @@ test("JSON has this shape and nothing else", async () => {
 
 test("without a model the counter is the one that counts highest, and a note says so", async () => {
   sandbox.write("GEMINI.md", "Use tabs.");
-  const { stdout, stderr } = await sandbox.run(["audit", "--json"]);
+  const { stdout, stderr } = await sandbox.call(["audit", "--json"]);
   expect(JSON.parse(stdout).counter).toBe("estimate:claude-5");
   expect(stderr).toContain("estimate:claude-5");
-  const model = await sandbox.run(["audit", "--json", "--model", "gpt-5"]);
+  const model = await sandbox.call(["audit", "--json", "--model", "gpt-5"]);
   expect(JSON.parse(model.stdout).counter).toBe("estimate:o200k");
 });
 
 test("only tools that load something are shown, unless all are asked for", async () => {
-  expect(await sandbox.run(["audit", ...bytes4])).toEqual({
+  expect(await sandbox.call(["audit", ...bytes4])).toEqual({
     ...{ code: 0, stderr: "" },
     stdout: "no AI tool loads a file here\n",
   });
-  const { stdout } = await sandbox.run(["audit", "--all", "--json", ...bytes4]);
+  const { stdout } = await sandbox.call(["audit", "--all", "--json", ...bytes4]);
   const ids = JSON.parse(stdout).tools.map(({ id }: { id: string }) => id);
   expect(ids).toEqual(expect.arrayContaining(["claude-code", "codex-cli", "cursor", "zed"]));
   expect(ids).not.toContain("agents-md");
@@ -96,8 +96,8 @@ test("nothing is written", async () => {
   sandbox.write("AGENTS.md", "Use tabs.");
   sandbox.write("CLAUDE.md", "@AGENTS.md");
   const before = snapshot();
-  await sandbox.run(["audit"]);
-  await sandbox.run(["audit", "--all", "--json"]);
+  await sandbox.call(["audit"]);
+  await sandbox.call(["audit", "--all", "--json"]);
   expect(snapshot()).toEqual(before);
 });
 
@@ -113,17 +113,17 @@ function snapshot(): string[] {
 
 test("a directory that cannot be read is a failure; two counters are wrong usage", async () => {
   sandbox.write("file.md", "x");
-  expect(await sandbox.run(["audit", "gone"])).toEqual({
+  expect(await sandbox.call(["audit", "gone"])).toEqual({
     ...{ code: 1, stdout: "" },
     stderr: "plimsoll: gone: no such directory\n",
   });
-  expect(await sandbox.run(["audit", "file.md"])).toMatchObject({
+  expect(await sandbox.call(["audit", "file.md"])).toMatchObject({
     code: 1,
     stderr: "plimsoll: file.md: is no directory\n",
   });
-  const json = await sandbox.run(["audit", "gone", "--json"]);
+  const json = await sandbox.call(["audit", "gone", "--json"]);
   expect(JSON.parse(json.stdout).error).toMatchObject({ code: "unreadable_input", file: "gone" });
-  expect(await sandbox.run(["audit", "--counter", "bytes/4,chars/3.5"])).toMatchObject({
+  expect(await sandbox.call(["audit", "--counter", "bytes/4,chars/3.5"])).toMatchObject({
     code: 2,
     stdout: "",
   });
@@ -131,7 +131,7 @@ test("a directory that cannot be read is a failure; two counters are wrong usage
 
 test("names of files cannot steer the terminal", async () => {
   sandbox.write(".kiro/steering/\u001b[31mred.md", "Text.");
-  const { stdout } = await sandbox.run(["audit", ...bytes4]);
+  const { stdout } = await sandbox.call(["audit", ...bytes4]);
   expect(stdout).toContain(".kiro/steering/\\x1b[31mred.md");
   expect(stdout).not.toContain("\u001b");
 });

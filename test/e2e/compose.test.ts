@@ -27,7 +27,7 @@ test("what is printed is within the budget, and what was cut is told on stderr",
   sandbox.write("project.md", lines(500));
   sandbox.write("fabric.md", fabric);
   const args = ["compose", "--project", "project.md", "--fabric", "fabric.md", "--max-context-tokens", "200"];
-  const { code, stdout, stderr } = await sandbox.run(args);
+  const { code, stdout, stderr } = await sandbox.call(args);
   expect(code).toBe(0);
   expect(Buffer.byteLength(stdout)).toBeLessThanOrEqual(800);
   expect(stdout).toMatch(/^line 0\n.*\n\[truncated\]\n\n---\n\n## Entanglements\n/s);
@@ -37,7 +37,7 @@ test("what is printed is within the budget, and what was cut is told on stderr",
   expect(stderr).toMatch(/^plimsoll: context: \d+ of 200 tokens \(bytes\/4\)\n/);
   expect(stderr).toMatch(/plimsoll: project: \d+ tokens, truncated, \d+ lines omitted\n/);
   expect(stderr).toMatch(/plimsoll: fabric: \d+ tokens, truncated, \d+ items omitted\n/);
-  expect(await sandbox.run([...args, "--quiet"])).toEqual({ code: 0, stdout, stderr: "" });
+  expect(await sandbox.call([...args, "--quiet"])).toEqual({ code: 0, stdout, stderr: "" });
 });
 
 test("JSON has the text, the facts of each layer, the budget and the counter", async () => {
@@ -53,7 +53,7 @@ test("JSON has the text, the facts of each layer, the budget and the counter", a
     "40",
     "--json",
   ];
-  const { code, stdout } = await sandbox.run(args);
+  const { code, stdout } = await sandbox.call(args);
   const { text, ...facts } = JSON.parse(stdout);
   expect(code).toBe(0);
   expect(text).toMatch(/^12345678\n\n---\n\nline 0\n.*\[truncated\]$/s);
@@ -95,10 +95,10 @@ test("budget and shares come from the configuration, and the command line goes b
   );
   sandbox.write("a.md", lines(400));
   const args = ["compose", "--project", "a.md", "--prior", "a.md", "--json"];
-  const own = JSON.parse((await sandbox.run(args)).stdout);
+  const own = JSON.parse((await sandbox.call(args)).stdout);
   expect(own.maxTokens).toBe(100);
   expect(own.layers[1].tokens).toBeGreaterThan(own.layers[0].tokens * 3);
-  const asked = JSON.parse((await sandbox.run([...args, "--max-context-tokens", "300"])).stdout);
+  const asked = JSON.parse((await sandbox.call([...args, "--max-context-tokens", "300"])).stdout);
   expect(asked.maxTokens).toBe(300);
   expect(asked.tokens).toBeGreaterThan(290);
 });
@@ -106,7 +106,7 @@ test("budget and shares come from the configuration, and the command line goes b
 test("the counter is that of --counter, else of --model, else the configuration's", async () => {
   sandbox.write("a.md", lines(400));
   const counterOf = async (...args: string[]) =>
-    JSON.parse((await sandbox.run(["compose", "--project", "a.md", "--json", ...args])).stdout).counter;
+    JSON.parse((await sandbox.call(["compose", "--project", "a.md", "--json", ...args])).stdout).counter;
   expect(await counterOf("--counter", "exact:o200k", "--max-context-tokens", "50")).toBe("exact:o200k");
   expect(await counterOf("--model", "gpt-5")).toBe("estimate:o200k");
   sandbox.write(".plimsoll/config.yaml", "counter: chars/3.5\n");
@@ -116,10 +116,10 @@ test("the counter is that of --counter, else of --model, else the configuration'
 test("a snapshot of the project can be the project layer, and 0 composes nothing", async () => {
   sandbox.write("package.json", '{ "name": "harbour" }');
   sandbox.write("prior.md", "done");
-  const snapshot = await sandbox.run(["compose", "--snapshot", "--prior", "prior.md"]);
+  const snapshot = await sandbox.call(["compose", "--snapshot", "--prior", "prior.md"]);
   expect(snapshot.stdout).toContain("harbour");
   expect(snapshot.stdout).toMatch(/\n\n---\n\ndone$/);
-  const none = await sandbox.run([
+  const none = await sandbox.call([
     "compose",
     "--snapshot",
     "--prior",
@@ -134,13 +134,13 @@ test("what a snapshot left out itself is told too", async () => {
   sandbox.write("AGENTS.md", lines(300));
   for (let file = 1; file < 20; file++) sandbox.write(`a-file-with-a-long-name-${file}.txt`, "");
   const args = ["compose", "--snapshot", "--max-context-tokens", "50"];
-  const { text, layers, omitted } = JSON.parse((await sandbox.run([...args, "--json"])).stdout);
+  const { text, layers, omitted } = JSON.parse((await sandbox.call([...args, "--json"])).stdout);
   const entries = Number(/\n\[\.\.\. truncated, (\d+) entries omitted\]/.exec(text)?.[1]);
   expect(omitted).toBe(entries + 300 - text.match(/^line \d+$/gm).length);
   expect(layers).toMatchObject([{ name: "project", truncated: true, omitted }]);
-  const { stderr } = await sandbox.run(args);
+  const { stderr } = await sandbox.call(args);
   expect(stderr).toContain(`truncated, ${entries} entries and ${omitted - entries} lines omitted\n`);
-  const none = JSON.parse((await sandbox.run([...args.with(-1, "2"), "--json"])).stdout);
+  const none = JSON.parse((await sandbox.call([...args.with(-1, "2"), "--json"])).stdout);
   expect(none).toMatchObject({ text: "", omitted: 320 });
   expect(none.layers).toEqual([{ name: "project", tokens: 0, truncated: true, omitted: 320 }]);
 });
@@ -151,7 +151,7 @@ test("beside other layers a snapshot keeps its tree and its conventions, each in
   sandbox.write("prior.md", lines(500));
   sandbox.write("fabric.md", fabric);
   const args = ["compose", "--snapshot", "--prior", "prior.md", "--fabric", "fabric.md", "--json"];
-  const { stdout } = await sandbox.run([...args, "--max-context-tokens", "600"]);
+  const { stdout } = await sandbox.call([...args, "--max-context-tokens", "600"]);
   const { text, tokens, layers } = JSON.parse(stdout);
   const [project] = text.split("\n\n---\n\n");
   expect(project).toMatch(
@@ -165,7 +165,7 @@ test("beside other layers a snapshot keeps its tree and its conventions, each in
 test("wrong usage is told before anything is read", async () => {
   sandbox.write("a.md", "a");
   const usage = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await sandbox.run(["compose", ...args]);
+    const { code, stdout, stderr } = await sandbox.call(["compose", ...args]);
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
     return stderr;
   };
@@ -186,7 +186,7 @@ test("a layer that cannot be read is named, and nothing is printed", async () =>
   sandbox.write("a.md", "a");
   sandbox.write("image.png", Buffer.from([0, 1, 2]));
   const failed = async (name: string): Promise<string> => {
-    const run = await sandbox.run([
+    const run = await sandbox.call([
       "compose",
       "--project",
       "a.md",
@@ -201,7 +201,7 @@ test("a layer that cannot be read is named, and nothing is printed", async () =>
   expect(await failed("missing.md")).toBe("plimsoll: missing.md: no such file or directory\n");
   expect(await failed(join(sandbox.cwd, "image.png"))).toBe("plimsoll: image.png: binary file\n");
   expect(await failed(".")).toBe("plimsoll: .: is a directory\n");
-  const { code, stdout } = await sandbox.run(["compose", "--fabric", "missing.md", "--json"]);
+  const { code, stdout } = await sandbox.call(["compose", "--fabric", "missing.md", "--json"]);
   expect(code).toBe(1);
   expect(JSON.parse(stdout).error).toMatchObject({ code: "unreadable_input", file: "missing.md" });
 });

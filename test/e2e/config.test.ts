@@ -19,7 +19,7 @@ test("config shows every value and where it comes from", async () => {
   const { code, stdout, stderr } = await sandbox.run(["config"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   await expect(stdout).toMatchFileSnapshot("golden/config.txt");
-  const json = JSON.parse((await sandbox.run(["config", "--json"])).stdout);
+  const json = JSON.parse((await sandbox.call(["config", "--json"])).stdout);
   expect(json.values).toMatchObject({
     counter: "bytes/4",
     title: "Mine",
@@ -37,7 +37,7 @@ test("config shows every value and where it comes from", async () => {
 test("a wrong configuration stops a command that needs it, with file, line and all problems", async () => {
   sandbox.write(".plimsoll/config.yaml", "conter: auto\n\nhistory:\n  keep: many\n");
   for (const args of [["config"], ["count", "-"]]) {
-    expect(await sandbox.run(args, { input: "x" })).toEqual({
+    expect(await sandbox.call(args, { input: "x" })).toEqual({
       code: 1,
       stdout: "",
       stderr: `plimsoll: .plimsoll/config.yaml:1: unknown key "conter". Did you mean "counter"?
@@ -45,7 +45,7 @@ test("a wrong configuration stops a command that needs it, with file, line and a
 `,
     });
   }
-  const { code, stdout } = await sandbox.run(["config", "--json"]);
+  const { code, stdout } = await sandbox.call(["config", "--json"]);
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toEqual({
     error: {
@@ -60,7 +60,7 @@ test("a wrong configuration stops a command that needs it, with file, line and a
 
 test("a counter that the configuration misspells is named with a suggestion", async () => {
   sandbox.write(".plimsoll/config.yaml", "counter: byte/4\n");
-  const { code, stderr } = await sandbox.run(["config"]);
+  const { code, stderr } = await sandbox.call(["config"]);
   expect(code).toBe(1);
   expect(stderr).toMatch(
     /config\.yaml:1: "counter" must be one of bytes\/4, .*, not "byte\/4"\. Did you mean "bytes\/4"\?\n$/,

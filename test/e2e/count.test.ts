@@ -32,7 +32,7 @@ test("JSON has every file by path, the total, and what was skipped", async () =>
   sandbox.write("b.md", "größe");
   sandbox.write("a/c.md", "12345");
   sandbox.write("logo.png", Buffer.from([0x89, 0x50, 0x4e, 0x47, 0]));
-  const { code, stdout } = await sandbox.run(["count", ".", "--counter", "bytes/4,chars/3.5", "--json"]);
+  const { code, stdout } = await sandbox.call(["count", ".", "--counter", "bytes/4,chars/3.5", "--json"]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({
     files: [
@@ -46,7 +46,7 @@ test("JSON has every file by path, the total, and what was skipped", async () =>
 
 test("several counters stand side by side, each once, given by comma or by repeating", async () => {
   sandbox.write("a", "abcdefgh");
-  const { stdout } = await sandbox.run([
+  const { stdout } = await sandbox.call([
     "count",
     "a",
     "--counter",
@@ -67,7 +67,7 @@ test("standard input is read for -, and when something is piped in and no file i
 
 test("without input and without a name the current directory is counted", async () => {
   sandbox.write("a", "abcd");
-  const { stdout } = await sandbox.run(["count", ...bytes4, "--json"]);
+  const { stdout } = await sandbox.call(["count", ...bytes4, "--json"]);
   expect(JSON.parse(stdout).files).toEqual([{ path: "a", bytes: 4, tokens: { "bytes/4": 1 } }]);
 });
 
@@ -75,7 +75,7 @@ test("a file is counted once however often it is named, and paths are relative t
   sandbox.write("d/a", "abcd");
   sandbox.write("e/b", "abcd");
   const names = ["count", "a", "./a", ".", join(sandbox.cwd, "d/a"), "../e", ...bytes4, "--json"];
-  const { stdout } = await sandbox.run(names, { cwd: join(sandbox.cwd, "d") });
+  const { stdout } = await sandbox.call(names, { cwd: join(sandbox.cwd, "d") });
   expect(JSON.parse(stdout).files.map(({ path }: { path: string }) => path)).toEqual(["../e/b", "a"]);
 });
 
@@ -86,7 +86,7 @@ test("each bad input has its own message, the others are counted, and the exit c
   sandbox.write("wide.txt", Buffer.from("\uFEFFhello", "utf16le"));
   symlinkSync("circle", join(sandbox.cwd, "circle"));
   const names = ["missing.md", "good.md", "image.bin", "latin.txt", "wide.txt", "circle", "good.md/x"];
-  const { code, stdout, stderr } = await sandbox.run(["count", ...names, ...bytes4]);
+  const { code, stdout, stderr } = await sandbox.call(["count", ...names, ...bytes4]);
   expect(code).toBe(1);
   expect(stdout).toContain("total of 1 file\n");
   expect(stderr).toBe(`plimsoll: circle: its symbolic links lead in a circle
@@ -96,7 +96,7 @@ plimsoll: latin.txt: invalid UTF-8 in line 2: convert it first
 plimsoll: missing.md: no such file or directory
 plimsoll: wide.txt: UTF-16 text, only UTF-8 is read: convert it first
 `);
-  const quiet = await sandbox.run(["count", ...names, ...bytes4, "--quiet", "--json"]);
+  const quiet = await sandbox.call(["count", ...names, ...bytes4, "--quiet", "--json"]);
   expect(quiet).toMatchObject({ code: 1, stderr });
   expect(JSON.parse(quiet.stdout).skipped).toHaveLength(6);
 });
@@ -105,13 +105,13 @@ test("in a directory, binary files and links are a note and no failure; unreadab
   for (const name of ["a", "b", "c", "d", "e"]) sandbox.write(`${name}.png`, Buffer.from([0]));
   sandbox.write("text.md", "abcd");
   symlinkSync("text.md", join(sandbox.cwd, "link.md"));
-  const fine = await sandbox.run(["count", ".", ...bytes4]);
+  const fine = await sandbox.call(["count", ".", ...bytes4]);
   expect(fine.code).toBe(0);
   expect(fine.stderr).toContain("plimsoll: skipped, binary file: a.png, b.png, c.png and 2 more\n");
   expect(fine.stderr).toContain("plimsoll: skipped, symbolic link: link.md\n");
-  expect((await sandbox.run(["count", ".", ...bytes4, "--quiet"])).stderr).toBe("");
+  expect((await sandbox.call(["count", ".", ...bytes4, "--quiet"])).stderr).toBe("");
   sandbox.write("latin.txt", Buffer.from([0xfc]));
-  const failed = await sandbox.run(["count", ".", ...bytes4, "--quiet"]);
+  const failed = await sandbox.call(["count", ".", ...bytes4, "--quiet"]);
   expect(failed).toMatchObject({
     code: 1,
     stderr: "plimsoll: latin.txt: invalid UTF-8 in line 1: convert it first\n",
@@ -123,7 +123,7 @@ test("what .gitignore leaves out is not counted", async () => {
   sandbox.write(".gitignore", "dist/\n");
   sandbox.write("dist/a.js", "abcd");
   sandbox.write("src/a.ts", "abcd");
-  const { stdout } = await sandbox.run(["count", ".", ...bytes4, "--json"]);
+  const { stdout } = await sandbox.call(["count", ".", ...bytes4, "--json"]);
   expect(JSON.parse(stdout).files.map(({ path }: { path: string }) => path)).toEqual([
     ".gitignore",
     "src/a.ts",
@@ -168,10 +168,10 @@ test("a file too large to hold is refused by its size, quickly", async () => {
 
 test("names with line breaks and control characters cannot break the table or steer the terminal", async () => {
   sandbox.write("a\nb\u001b[31m", "abcd");
-  const { stdout } = await sandbox.run(["count", ".", ...bytes4]);
+  const { stdout } = await sandbox.call(["count", ".", ...bytes4]);
   expect(stdout).toContain("  a\\nb\\x1b[31m\n");
   expect(stdout).not.toContain("\u001b");
-  const json = await sandbox.run(["count", ".", ...bytes4, "--json"]);
+  const json = await sandbox.call(["count", ".", ...bytes4, "--json"]);
   expect(JSON.parse(json.stdout).files[0].path).toBe("a\nb\u001b[31m");
 });
 
@@ -197,7 +197,7 @@ test("what is skipped is listed once however many directories hold it, and a lin
   sandbox.write("d/text", "abcd");
   symlinkSync("../text", join(sandbox.cwd, "d/sub/link"));
   symlinkSync("text", join(sandbox.cwd, "d/named"));
-  const { code, stdout } = await sandbox.run(["count", "d", "d/sub", "d/named", ...bytes4, "--json"]);
+  const { code, stdout } = await sandbox.call(["count", "d", "d/sub", "d/named", ...bytes4, "--json"]);
   expect(code).toBe(0);
   const { files, skipped } = JSON.parse(stdout);
   expect(files.map(({ path }: { path: string }) => path)).toEqual(["d/named", "d/text"]);
@@ -220,7 +220,7 @@ test("a pipe in the place of .gitignore does not hold the command up", async () 
 
 test("an empty directory is no failure", async () => {
   mkdirSync(join(sandbox.cwd, "void"));
-  const { code, stdout } = await sandbox.run(["count", "void", ...bytes4]);
+  const { code, stdout } = await sandbox.call(["count", "void", ...bytes4]);
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout: "bytes/4  bytes  file\n      0      0  total of 0 files\n",
@@ -229,7 +229,7 @@ test("an empty directory is no failure", async () => {
 
 test("an unknown counter is wrong usage with a suggestion, and nothing is counted", async () => {
   sandbox.write("a", "abcd");
-  const { code, stdout, stderr } = await sandbox.run(["count", "a", "--counter", "estimate:claude5"]);
+  const { code, stdout, stderr } = await sandbox.call(["count", "a", "--counter", "estimate:claude5"]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain('unknown counter "estimate:claude5". Did you mean "estimate:claude-5"?');
 });
@@ -237,7 +237,7 @@ test("an unknown counter is wrong usage with a suggestion, and nothing is counte
 test("the counter comes from --counter, else --model, else the configuration, else the dearest, and is always named", async () => {
   sandbox.write("a", "hello world\n");
   const counterOf = async (...args: string[]) => {
-    const { stdout, stderr } = await sandbox.run(["count", "a", "--json", ...args]);
+    const { stdout, stderr } = await sandbox.call(["count", "a", "--json", ...args]);
     return { counters: Object.keys(JSON.parse(stdout).total.tokens), stderr };
   };
   expect(await counterOf()).toEqual({

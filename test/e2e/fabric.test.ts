@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createSandbox, type RunOptions, type Sandbox } from "./run-plimsoll.ts";
+import { type CallOptions, createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
 
@@ -16,16 +16,13 @@ test.each(["", "show", "add", "add entanglement", "add claim", "add discovery", 
   "the help of fabric %s is as pinned",
   async (name) => {
     const words = ["fabric", ...name.split(" ").filter((word) => word !== "")];
-    const help = await sandbox.run([...words, "--help"]);
+    const help = await sandbox.call([...words, "--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
     await expect(help.stdout).toMatchFileSnapshot(`golden/help-${words.join("-")}.txt`);
   },
 );
 
-async function fabric(args: readonly string[], options?: RunOptions) {
-  const { code, stdout, stderr } = await sandbox.run(["fabric", ...args], options);
-  return { code, stdout, stderr };
-}
+const fabric = (args: readonly string[], options?: CallOptions) => sandbox.call(["fabric", ...args], options);
 
 const done = (stdout: string) => ({ code: 0, stdout, stderr: "" });
 const stateFile = () => join(sandbox.home, ".local/state/plimsoll/state.db");
@@ -88,7 +85,7 @@ test("people add to the fabric of a nebula, and see what phases will see", async
 
 test("a running phase knows its nebula, its store and itself", async () => {
   mkdirSync(join(sandbox.cwd, "elsewhere"));
-  const inPhase: RunOptions = {
+  const inPhase: CallOptions = {
     cwd: join(sandbox.cwd, "elsewhere"),
     env: {
       PLIMSOLL_NEBULA: join(sandbox.cwd, "plan"),
@@ -235,15 +232,15 @@ test(`${writers} processes that add at once lose nothing`, { timeout: 240_000 },
     const ids: string[] = [];
     for (let index = 0; index < entriesEach; index++) {
       const env = { PLIMSOLL_PHASE: `phase-${writer}` };
-      const args = ["add", "note", `note ${index}`, "--nebula", "plan", "--json"];
-      const { code, stdout, stderr } = await fabric(args, { env });
+      const args = ["fabric", "add", "note", `note ${index}`, "--nebula", "plan", "--json"];
+      const { code, stdout, stderr } = await sandbox.run(args, { env });
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       ids.push(JSON.parse(stdout).id);
     }
     return ids;
   };
   const ids = (await Promise.all(Array.from({ length: writers }, (_, writer) => add(writer)))).flat();
-  const { stdout } = await fabric(["show", "--nebula", "plan", "--json"]);
+  const { stdout } = await sandbox.run(["fabric", "show", "--nebula", "plan", "--json"]);
   const { notes } = JSON.parse(stdout) as { notes: { id: string; text: string; from: string }[] };
   const all = Array.from({ length: writers * entriesEach }, (_, index) => `n${index + 1}`);
   expect(notes.map(({ id }) => id)).toEqual(all);

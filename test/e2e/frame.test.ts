@@ -25,20 +25,20 @@ test("without a command the help is the result, and no failure", async () => {
   const bare = await sandbox.run([]);
   expect(bare).toMatchObject({ code: 0, stderr: "" });
   expect(await sandbox.run(["--help"])).toEqual(bare);
-  expect(await sandbox.run(["help"])).toEqual(bare);
-  expect(await sandbox.run(["-qh"])).toEqual(bare);
+  expect(await sandbox.call(["help"])).toEqual(bare);
+  expect(await sandbox.call(["-qh"])).toEqual(bare);
 });
 
 const nebula = ["nebula", "nebula validate", "nebula show", "nebula apply", "nebula status"];
 const pinned = ["inject", "count", "mcp", "compose", "snapshot", "run", ...nebula, "config", "completion"];
 
 test("the help of the program and of these commands is as pinned, and has examples", async () => {
-  const program = await sandbox.run(["--help"]);
+  const program = await sandbox.call(["--help"]);
   await expect(program.stdout).toMatchFileSnapshot("golden/help.txt");
   for (const command of pinned) {
     const words = command.split(" ");
     expect(program.stdout).toContain(words[0]);
-    const help = await sandbox.run([...words, "--help"]);
+    const help = await sandbox.call([...words, "--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
     expect(help.stdout).toContain("Examples:");
     await expect(help.stdout).toMatchFileSnapshot(`golden/help-${words.join("-")}.txt`);
@@ -47,11 +47,11 @@ test("the help of the program and of these commands is as pinned, and has exampl
 
 test.each(["count", "nebula apply"])("the help of %s comes by each way of asking for it", async (command) => {
   const words = command.split(" ");
-  const help = await sandbox.run([...words, "--help"]);
-  expect(await sandbox.run(["help", ...words])).toEqual(help);
-  expect(await sandbox.run(["--quiet", "help", ...words])).toEqual(help);
-  expect(await sandbox.run([...words, "-qh"])).toEqual(help);
-  expect(JSON.parse((await sandbox.run([...words, "-h", "--json"])).stdout)).toEqual({
+  const help = await sandbox.call([...words, "--help"]);
+  expect(await sandbox.call(["help", ...words])).toEqual(help);
+  expect(await sandbox.call(["--quiet", "help", ...words])).toEqual(help);
+  expect(await sandbox.call([...words, "-qh"])).toEqual(help);
+  expect(JSON.parse((await sandbox.call([...words, "-h", "--json"])).stdout)).toEqual({
     help: help.stdout.trimEnd(),
   });
 });
@@ -81,7 +81,7 @@ test.each([
   [["completion"], 'SHELL is missing. See "plimsoll completion --help".'],
   [["completion", "bahs"], 'unknown shell "bahs". Did you mean "bash"? Choose from bash, zsh, fish.'],
 ])("%j is wrong usage: exit 2, nothing on stdout", async (args, message) => {
-  const { code, stdout, stderr } = await sandbox.run(args);
+  const { code, stdout, stderr } = await sandbox.call(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr.replace(/^plimsoll: /, "").trimEnd()).toEqual(message);
 });
@@ -102,7 +102,7 @@ test("with --json anywhere a usage error is one JSON value on stdout", async () 
       },
     });
   }
-  const { stdout } = await sandbox.run(["count", "--model", "", "--json"]);
+  const { stdout } = await sandbox.call(["count", "--model", "", "--json"]);
   expect(JSON.parse(stdout)).toEqual({
     error: { code: "usage", message: "--model has an empty value", hint: null },
   });
@@ -110,7 +110,7 @@ test("with --json anywhere a usage error is one JSON value on stdout", async () 
 
 test("a file named --json is a file after --", async () => {
   sandbox.write("--json", "abcd");
-  const { code, stdout } = await sandbox.run(["count", "--counter", "bytes/4", "--", "--json"]);
+  const { code, stdout } = await sandbox.call(["count", "--counter", "bytes/4", "--", "--json"]);
   expect(code).toBe(0);
   expect(stdout).toContain("--json");
   expect(() => JSON.parse(stdout)).toThrow();
@@ -125,11 +125,11 @@ test("colours appear only when they are forced here, and never with NO_COLOR", a
     { FORCE_COLOR: "0" },
   ];
   for (const env of colourless) {
-    expect((await sandbox.run(["config"], { env })).stdout).not.toContain(sequence);
-    expect((await sandbox.run(["--help"], { env })).stdout).not.toContain(sequence);
+    expect((await sandbox.call(["config"], { env })).stdout).not.toContain(sequence);
+    expect((await sandbox.call(["--help"], { env })).stdout).not.toContain(sequence);
   }
   expect((await sandbox.run(["config"], { env: { FORCE_COLOR: "1" } })).stdout).toContain(sequence);
-  expect((await sandbox.run(["--help"], { env: { FORCE_COLOR: "1" } })).stdout).toContain(sequence);
+  expect((await sandbox.call(["--help"], { env: { FORCE_COLOR: "1" } })).stdout).toContain(sequence);
 });
 
 test("a reader that stops early ends the command quietly", async () => {

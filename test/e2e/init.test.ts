@@ -28,7 +28,7 @@ function snapshot(): Record<string, string> {
 }
 
 test("the help is as pinned", async () => {
-  const help = await sandbox.run(["init", "--help"]);
+  const help = await sandbox.call(["init", "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   await expect(help.stdout).toMatchFileSnapshot("golden/help-init.txt");
 });
@@ -44,14 +44,14 @@ test("a project gets a configuration, a sample pack and the schemas, and is told
 });
 
 test("the sample lints clean, and inject takes it", async () => {
-  await sandbox.run(["init"]);
-  expect(await sandbox.run(["packs", "lint", "--json"])).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
-  expect((await sandbox.run(["inject"])).code).toBe(0);
+  await sandbox.call(["init"]);
+  expect(await sandbox.call(["packs", "lint", "--json"])).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
+  expect((await sandbox.call(["inject"])).code).toBe(0);
   expect(read("AGENTS.md")).toContain("\n## This project\n");
 });
 
 test("each file's schema line leads to a schema that is there", async () => {
-  await sandbox.run(["init"]);
+  await sandbox.call(["init"]);
   for (const path of [".plimsoll/config.yaml", ".plimsoll/packs/project/pack.yaml"]) {
     const schema = /^# yaml-language-server: \$schema=(\S+)\n/.exec(read(path))?.[1] ?? "";
     const file = resolve(sandbox.cwd, dirname(path), schema);
@@ -61,7 +61,7 @@ test("each file's schema line leads to a schema that is there", async () => {
 
 test("where the package is installed its own schemas are used, and none are copied", async () => {
   sandbox.write("node_modules/plimsoll/schemas/config.schema.json", "{}");
-  await sandbox.run(["init"]);
+  await sandbox.call(["init"]);
   expect(read(".plimsoll/config.yaml")).toMatch(
     /^# yaml-language-server: \$schema=\.\.\/node_modules\/plimsoll\/schemas\/config\.schema\.json\n/,
   );
@@ -70,16 +70,16 @@ test("where the package is installed its own schemas are used, and none are copi
 });
 
 test("the configuration names the tools found here; what is commented out is the default", async () => {
-  const defaults = JSON.parse((await sandbox.run(["config", "--json"])).stdout).values;
+  const defaults = JSON.parse((await sandbox.call(["config", "--json"])).stdout).values;
   sandbox.write("GEMINI.md", "Mine.");
-  await sandbox.run(["init"]);
-  const written = JSON.parse((await sandbox.run(["config", "--json"])).stdout).values;
+  await sandbox.call(["init"]);
+  const written = JSON.parse((await sandbox.call(["config", "--json"])).stdout).values;
   expect(written).toEqual({ ...defaults, counter: "auto", tools: ["gemini-cli"] });
   sandbox.write(
     ".plimsoll/config.yaml",
     read(".plimsoll/config.yaml").replace(/^# (?=[a-z_]+:(?! \{ source))/gm, ""),
   );
-  const uncommented = JSON.parse((await sandbox.run(["config", "--json"])).stdout);
+  const uncommented = JSON.parse((await sandbox.call(["config", "--json"])).stdout);
   expect(uncommented.values).toEqual(written);
   const fromFile = Object.entries(uncommented.sources).filter(([, from]) =>
     String(from).startsWith("project"),
@@ -88,9 +88,9 @@ test("the configuration names the tools found here; what is commented out is the
 });
 
 test("a second run changes nothing and says what it kept", async () => {
-  await sandbox.run(["init"]);
+  await sandbox.call(["init"]);
   const before = snapshot();
-  const { code, stdout } = await sandbox.run(["init"]);
+  const { code, stdout } = await sandbox.call(["init"]);
   expect(code).toBe(0);
   expect(stdout.split("\n").slice(0, 3)).toEqual([
     "kept .plimsoll/config.yaml (it was there)",
@@ -103,7 +103,7 @@ test("a second run changes nothing and says what it kept", async () => {
 test("what people wrote stays: a configuration, a text without pack.yaml, packs", async () => {
   sandbox.write(".plimsoll/config.yaml", "title: Ours\n");
   sandbox.write(sample[0]!, "## Ours\n");
-  const first = await sandbox.run(["init", "--json"]);
+  const first = await sandbox.call(["init", "--json"]);
   expect(JSON.parse(first.stdout).files.slice(0, 3)).toEqual([
     { path: ".plimsoll/config.yaml", state: "kept" },
     { path: sample[0], state: "kept" },
@@ -114,13 +114,13 @@ test("what people wrote stays: a configuration, a text without pack.yaml, packs"
 
 test("a team that has packs gets no sample among them", async () => {
   sandbox.write(".plimsoll/packs/ours/pack.yaml", "id: ours\n");
-  await sandbox.run(["init"]);
+  await sandbox.call(["init"]);
   expect(readdirSync(join(sandbox.cwd, ".plimsoll/packs"))).toEqual(["ours"]);
 });
 
 test("in a folder of a repository the root gets it", async () => {
   sandbox.write("src/a.ts", "");
-  const { stdout } = await sandbox.run(["init"], { cwd: join(sandbox.cwd, "src") });
+  const { stdout } = await sandbox.call(["init"], { cwd: join(sandbox.cwd, "src") });
   expect(stdout).toContain("created ../.plimsoll/config.yaml\n");
   expect(existsSync(join(sandbox.cwd, ".plimsoll/config.yaml"))).toBe(true);
 });
@@ -129,7 +129,7 @@ test("a folder that leads out of the project is refused", async () => {
   const outside = join(sandbox.cwd, "..", "outside");
   mkdirSync(outside);
   symlinkSync(outside, join(sandbox.cwd, ".plimsoll"));
-  const { code, stdout, stderr } = await sandbox.run(["init"]);
+  const { code, stdout, stderr } = await sandbox.call(["init"]);
   expect(code).toBe(1);
   expect(stdout).toMatch(/^failed \.plimsoll\/config\.yaml$/m);
   expect(stderr).toMatch(/^plimsoll: \.plimsoll\/config\.yaml: /m);

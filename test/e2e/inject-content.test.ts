@@ -28,7 +28,7 @@ test("every problem of the content is told with file and line, nothing is writte
     /\.plimsoll\/profiles\/team\.yaml:3: unknown key "pakcs"\. Did you mean "packs"\?/,
   );
   expect(run.stderr).toMatch(/\.plimsoll\/adapters\/mine\.yaml:3: .*verbosity/);
-  const json = await project.run(["inject", "--json"]);
+  const json = await project.call(["inject", "--json"]);
   expect(json.code).toBe(1);
   expect(JSON.parse(json.stdout)).toEqual({
     error: {
@@ -40,21 +40,21 @@ test("every problem of the content is told with file and line, nothing is writte
     },
   });
   for (const way of ["--dry-run", "--status", "--check"]) {
-    expect(await project.run(["inject", way]), way).toMatchObject({ code: 1, stdout: "" });
+    expect(await project.call(["inject", way]), way).toMatchObject({ code: 1, stdout: "" });
   }
   expect(project.identities()).toEqual(before);
 });
 
 test("a profile that does not load is told as such, not as an unknown one", async () => {
   project.put(".plimsoll/profiles/team.yaml", "id: team\nname: [\n");
-  const run = await project.run(["inject", "--profile", "team"]);
+  const run = await project.call(["inject", "--profile", "team"]);
   expect(run.stderr).toMatch(/\.plimsoll\/profiles\/team\.yaml:\d+: /);
   expect(run.code).toBe(1);
 });
 
 test("in content that others maintain an unknown key is a warning", async () => {
   project.pack("typo", "## Typo\n", "wieght: 5");
-  const run = await project.run(["inject", "--content", ".plimsoll", "--tool", "claude-code"], {
+  const run = await project.call(["inject", "--content", ".plimsoll", "--tool", "claude-code"], {
     cwd: project.cwd,
     env: {},
   });
@@ -63,7 +63,7 @@ test("in content that others maintain an unknown key is a warning", async () => 
   project.put("elsewhere/packs/typo/pack.yaml", project.read(".plimsoll/packs/typo/pack.yaml"));
   project.put("elsewhere/packs/typo/context.md", "## Typo\n");
   project.put(".plimsoll/packs/typo/pack.yaml", "id: other\nname: Other\ndescription: d\ntags: [t]\n");
-  const other = await project.run(["inject", "--content", "elsewhere", "--tool", "claude-code"]);
+  const other = await project.call(["inject", "--content", "elsewhere", "--tool", "claude-code"]);
   expect(other.stderr).toContain(
     'elsewhere/packs/typo/pack.yaml:5: unknown key "wieght". Did you mean "weight"?',
   );
@@ -106,7 +106,7 @@ test.each([
   [["CLAUDE.md"], /unexpected argument "CLAUDE\.md"/],
   [["--watch", "--tool", "claude-cod"], /unknown tool "claude-cod"/],
 ])("wrong usage exits 2 with a word, nothing is written: %j", async (args, message) => {
-  const run = await project.run(["inject", ...args]);
+  const run = await project.call(["inject", ...args]);
   expect(run).toMatchObject({ code: 2, stdout: "" });
   expect(run.stderr).toMatch(message);
   expect(project.tree()).toEqual({});
@@ -114,12 +114,12 @@ test.each([
 
 test("a tool or a profile that only the configuration names is told in the same way", async () => {
   project.put(".plimsoll/config.yaml", "tools: [claude-cod]\n");
-  expect(await project.run(["inject"])).toMatchObject({
+  expect(await project.call(["inject"])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("claude-code"),
   });
   project.put(".plimsoll/config.yaml", "profile: backedn\n");
-  expect(await project.run(["inject"])).toMatchObject({
+  expect(await project.call(["inject"])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("backend"),
   });

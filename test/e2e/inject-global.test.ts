@@ -35,8 +35,10 @@ test("files under HOME are written for the tools that are there, the project is 
   expect(inHome(".gemini/GEMINI.md")).toMatch(/^Mine\.\n\n<!-- plimsoll:start:context /);
   expect(run.stdout).toContain("~/.claude/CLAUDE.md (claude-code): created");
   expect(project.tree()).toEqual({ "CLAUDE.md": "Project.\n" });
-  expect(await project.run(["inject", "--scope", "global", "--check"], only(bin))).toMatchObject({ code: 0 });
-  await project.run(["inject", "--global", "--uninstall", "-q"], only(bin));
+  expect(await project.call(["inject", "--scope", "global", "--check"], only(bin))).toMatchObject({
+    code: 0,
+  });
+  await project.call(["inject", "--global", "--uninstall", "-q"], only(bin));
   expect(inHome(".gemini/GEMINI.md")).toBe("Mine.\n");
   expect(existsSync(join(project.home, ".claude/CLAUDE.md"))).toBe(false);
 });
@@ -47,8 +49,8 @@ test("the user's layer counts for files under HOME only, the project's for the p
   project.pack("team", "## Team\n");
   project.put(".plimsoll/notes.yaml", "notes: [Freeze until Friday.]\n");
   project.put("package.json", "{}");
-  await project.run(["inject", "--tool", "claude-code", "-q"]);
-  await project.run(["inject", "--tool", "claude-code", "-q", "--global"]);
+  await project.call(["inject", "--tool", "claude-code", "-q"]);
+  await project.call(["inject", "--tool", "claude-code", "-q", "--global"]);
   const [here, home] = [project.read("CLAUDE.md"), inHome(".claude/CLAUDE.md")];
   expect(here).toMatch(
     /## Current Context\n\n- Freeze until Friday\.\n[\s\S]*Language: JavaScript[\s\S]*## Team/,
@@ -59,7 +61,7 @@ test("the user's layer counts for files under HOME only, the project's for the p
 });
 
 test("a text for the clipboard comes between two rules where there is no clipboard", async () => {
-  const run = await project.run(["inject", "--global", "--tool", "claude-ai", "-q"], only(bin));
+  const run = await project.call(["inject", "--global", "--tool", "claude-ai", "-q"], only(bin));
   expect(run.code).toBe(0);
   const rule = "-".repeat(40);
   const [before, text = "", after] = run.stdout.split(`${rule}\n`);
@@ -71,10 +73,10 @@ test("a text for the clipboard comes between two rules where there is no clipboa
 
 test("without a clipboard every text is shown; with one, only the first goes there and the others are told", async () => {
   const both = ["inject", "--global", "--tool", "claude-ai,gemini", "-q"];
-  const shown = await project.run(both, only(bin));
+  const shown = await project.call(both, only(bin));
   expect(shown.stdout.match(/^-{40}$/gm)).toHaveLength(4);
   fakeCommand("xclip", `cat > "${project.home}/clip"`);
-  const copied = await project.run(both, only(`${bin}:/usr/bin:/bin`));
+  const copied = await project.call(both, only(`${bin}:/usr/bin:/bin`));
   expect(copied.stdout).toMatch(/^gemini: not copied, the clipboard holds claude-ai; .*--tool gemini$/m);
   expect(inHome("clip")).toMatch(/^# Developer Context\n/);
 });
@@ -90,7 +92,7 @@ test("a clipboard program on PATH receives the text, and nothing else", async ()
   const copied = Number(/copied ([\d,]+) bytes/.exec(run.stdout)?.[1]?.replace(",", ""));
   expect(copied).toBe(Buffer.byteLength(inHome("clip"), "latin1"));
   writeFileSync(join(project.home, "clip"), "");
-  const dry = await project.run(["inject", "--global", "--tool", "claude-ai", "--dry-run"], only(path));
+  const dry = await project.call(["inject", "--global", "--tool", "claude-ai", "--dry-run"], only(path));
   expect(dry.stdout).toMatch(/^claude-ai: would copy /m);
   expect(inHome("clip")).toBe("");
 });
@@ -98,7 +100,7 @@ test("a clipboard program on PATH receives the text, and nothing else", async ()
 test("a clipboard program that fails gives way to the next one, at last to the rules", async () => {
   fakeCommand("wl-copy", "exit 1");
   fakeCommand("xclip", "cat > /dev/null; exit 1");
-  const run = await project.run(
+  const run = await project.call(
     ["inject", "--global", "--tool", "claude-ai", "-q"],
     only(`${bin}:/usr/bin:/bin`),
   );
@@ -110,7 +112,7 @@ test("ChatGPT gets at most 1,400 bytes that say where the rest is, and the whole
   fakeCommand("xclip", `cat > "${project.home}/clip"`);
   const chatgpt = ["inject", "--global", "--tool", "chatgpt", "-q"];
   const path = `${bin}:/usr/bin:/bin`;
-  const run = await project.run([...chatgpt, "--stats"], only(path));
+  const run = await project.call([...chatgpt, "--stats"], only(path));
   expect(run).toMatchObject({ code: 0, stderr: "" });
   const clip = inHome("clip");
   expect(clip.length).toBeLessThanOrEqual(1_400);
@@ -122,14 +124,14 @@ test("ChatGPT gets at most 1,400 bytes that say where the rest is, and the whole
   for (const heading of ["## Security", "## SQL", "## Canonical Patterns", "## Known Errors"]) {
     expect(whole).toContain(`\n${heading}\n`);
   }
-  const again = await project.run([...chatgpt, "--json"], only(path));
+  const again = await project.call([...chatgpt, "--json"], only(path));
   expect(JSON.parse(again.stdout)[0]).toMatchObject({ adapter: "chatgpt", written: false });
-  await project.run(["inject", "--global", "--uninstall", "-q"], only(path));
+  await project.call(["inject", "--global", "--uninstall", "-q"], only(path));
   expect(existsSync(join(project.home, "plimsoll-chatgpt-context.md"))).toBe(false);
 });
 
 test("in a project clipboard and exports are left out, and one line says how to get them", async () => {
-  const run = await project.run(["inject", "--tool", "chatgpt,claude-ai,claude-code"]);
+  const run = await project.call(["inject", "--tool", "chatgpt,claude-ai,claude-code"]);
   expect(run.code).toBe(0);
   expect(run.stderr.match(/^plimsoll: not for a project.*$/gm)).toEqual([
     "plimsoll: not for a project: chatgpt,claude-ai. Run plimsoll inject --global --tool chatgpt,claude-ai",
@@ -139,19 +141,19 @@ test("in a project clipboard and exports are left out, and one line says how to 
 
 test("a file in the place of the export is kept, and copied before --force replaces it", async () => {
   putHome("plimsoll-chatgpt-context.md", "Mine.\n");
-  const run = await project.run(["inject", "--global", "--tool", "chatgpt", "-q"], only(bin));
+  const run = await project.call(["inject", "--global", "--tool", "chatgpt", "-q"], only(bin));
   expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("was not written by plimsoll") });
   expect(inHome("plimsoll-chatgpt-context.md")).toBe("Mine.\n");
-  await project.run(["inject", "--global", "--tool", "chatgpt", "-q", "--force"], only(bin));
+  await project.call(["inject", "--global", "--tool", "chatgpt", "-q", "--force"], only(bin));
   expect(inHome("plimsoll-chatgpt-context.md")).toContain("plimsoll:owns");
   expect(inHome("plimsoll-chatgpt-context.md.bak")).toBe("Mine.\n");
 });
 
 test("a tool without a file in this scope is told, not passed over in silence", async () => {
-  const run = await project.run(["inject", "--global", "--tool", "amazon-q"], only(bin));
+  const run = await project.call(["inject", "--global", "--tool", "amazon-q"], only(bin));
   expect(run.stderr).toBe("plimsoll: amazon-q has no file under HOME\n");
   // It reads AGENTS.md in a project, and nothing of that name under HOME.
-  const cursor = await project.run(["inject", "--global", "--tool", "cursor"], only(bin));
+  const cursor = await project.call(["inject", "--global", "--tool", "cursor"], only(bin));
   expect(cursor.stderr).toBe("plimsoll: cursor has no file under HOME\n");
   expect(existsSync(join(project.home, ".agents"))).toBe(false);
 });

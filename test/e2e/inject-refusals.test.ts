@@ -21,7 +21,7 @@ const tools = [
 
 /** Everything that must not be written, in one project. */
 async function refusedTargets(): Promise<void> {
-  await project.run(["inject", "--tool", "replit", "-q"]);
+  await project.call(["inject", "--tool", "replit", "-q"]);
   project.put("replit.md", project.read("replit.md").replace("Maintained by", "Edited by"));
   mkdirSync(at("../outside"));
   writeFileSync(at("../outside/file.md"), "Not yours.\n");
@@ -76,7 +76,7 @@ test("each refused file is named with its reason, exit 1, and every other file i
 test("a dry run, the status and JSON tell the same refusals", async () => {
   await refusedTargets();
   const before = project.identities();
-  const dry = await project.run(["inject", "--tool", tools, "--dry-run", "--json"]);
+  const dry = await project.call(["inject", "--tool", tools, "--dry-run", "--json"]);
   expect(dry.code).toBe(1);
   const rows: { adapter: string; status: string; written: boolean }[] = JSON.parse(dry.stdout);
   const failed = rows.filter(({ status }) => status === "failed").map(({ adapter }) => adapter);
@@ -91,7 +91,7 @@ test("a dry run, the status and JSON tell the same refusals", async () => {
     "replit",
     "trae",
   ]);
-  const status = await project.run(["inject", "--tool", tools, "--status", "--json"]);
+  const status = await project.call(["inject", "--tool", tools, "--status", "--json"]);
   expect(status.code).toBe(0);
   const states = JSON.parse(status.stdout).map((row: { path: string; state: string }) => [
     row.path,
@@ -104,21 +104,21 @@ test("a dry run, the status and JSON tell the same refusals", async () => {
     ".kiro/steering/plimsoll.md": "not injected",
     "AGENTS.md": "not found",
   });
-  expect(await project.run(["inject", "--tool", tools, "--check"])).toMatchObject({ code: 1 });
+  expect(await project.call(["inject", "--tool", tools, "--check"])).toMatchObject({ code: 1 });
   expect(project.identities()).toEqual(before);
 });
 
 test("with --force an edited block and a foreign file are overwritten, with a copy; broken markers and links never", async () => {
   await refusedTargets();
   const edited = project.read("replit.md");
-  const run = await project.run(["inject", "--tool", tools, "--force", "-q"]);
+  const run = await project.call(["inject", "--tool", tools, "--force", "-q"]);
   expect(run.code).toBe(1);
   expect(run.stderr).not.toMatch(/replit|kiro/);
   expect(run.stderr.trimEnd().split("\n")).toHaveLength(Object.keys(reasons).length - 2);
   expect(project.read("replit.md")).not.toContain("Edited by");
   expect(project.read("replit.md.bak")).toBe(edited);
   expect(project.read(".kiro/steering/plimsoll.md.bak")).toBe("Written by a person.\n");
-  expect(await project.run(["inject", "--tool", "kiro,replit", "--check"])).toMatchObject({ code: 0 });
+  expect(await project.call(["inject", "--tool", "kiro,replit", "--check"])).toMatchObject({ code: 0 });
   expect(project.tree(at("../outside"))).toEqual({ "file.md": "Not yours.\n" });
 });
 
@@ -126,34 +126,34 @@ test("CLAUDE.md that is a link to AGENTS.md stays a link, and the file gets one 
   project.put("AGENTS.md", "# Mine\n");
   symlinkSync("AGENTS.md", at("CLAUDE.md"));
   for (const tool of ["claude-code", "agents-md,claude-code"]) {
-    expect(await project.run(["inject", "--tool", tool, "-q"])).toMatchObject({ code: 0, stderr: "" });
+    expect(await project.call(["inject", "--tool", tool, "-q"])).toMatchObject({ code: 0, stderr: "" });
     expect(lstatSync(at("CLAUDE.md")).isSymbolicLink()).toBe(true);
     expect(project.read("AGENTS.md").split("plimsoll:start:")).toHaveLength(2);
-    expect(await project.run(["inject", "--tool", tool, "--check"])).toMatchObject({ code: 0 });
+    expect(await project.call(["inject", "--tool", tool, "--check"])).toMatchObject({ code: 0 });
   }
-  await project.run(["inject", "--uninstall", "-q"]);
+  await project.call(["inject", "--uninstall", "-q"]);
   expect(project.tree()).toEqual({ "AGENTS.md": "# Mine\n", "CLAUDE.md": "-> AGENTS.md" });
 });
 
 test("CLAUDE.md that imports AGENTS.md gets no block of its own, and that is said", async () => {
   project.put("CLAUDE.md", "# Mine\n\n@AGENTS.md\n");
   const both = ["--tool", "agents-md,claude-code"];
-  const run = await project.run(["inject", ...both, "--stats"]);
+  const run = await project.call(["inject", ...both, "--stats"]);
   expect(run.stdout).toMatch(/^claude-code .*OK \(imports AGENTS\.md\)$/m);
-  expect((await project.run(["inject", ...both])).stdout).toContain(
+  expect((await project.call(["inject", ...both])).stdout).toContain(
     "CLAUDE.md (claude-code): imports AGENTS.md, which holds the block\n",
   );
   expect(project.read("CLAUDE.md")).toBe("# Mine\n\n@AGENTS.md\n");
-  expect(await project.run(["inject", ...both, "--check"])).toMatchObject({ code: 0 });
+  expect(await project.call(["inject", ...both, "--check"])).toMatchObject({ code: 0 });
   // Alone it has nothing else to show.
-  await project.run(["inject", "--tool", "claude-code", "-q"]);
+  await project.call(["inject", "--tool", "claude-code", "-q"]);
   expect(project.read("CLAUDE.md")).toContain("plimsoll:start:context");
 });
 
 test("an import in code, or of another file, is no import", async () => {
   const text = "Write `@AGENTS.md` here:\n\n```\n@AGENTS.md\n```\nSee @docs/AGENTS.md and mail@AGENTS.md.\n";
   project.put("CLAUDE.md", text);
-  await project.run(["inject", "--tool", "agents-md,claude-code", "-q"]);
+  await project.call(["inject", "--tool", "agents-md,claude-code", "-q"]);
   expect(project.read("CLAUDE.md").slice(text.length)).toContain("plimsoll:start:context");
 });
 

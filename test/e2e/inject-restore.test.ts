@@ -53,7 +53,7 @@ test.each(Object.entries(rounds))(
       );
     }
     // Another content in between: what stands around a block is found again after it has changed.
-    expect(await project.run(["inject", ...tools, "-q", "--verbosity", "minimal"])).toMatchObject({
+    expect(await project.call(["inject", ...tools, "-q", "--verbosity", "minimal"])).toMatchObject({
       code: 0,
     });
     expect(await project.run(["inject", "--uninstall", "-q"])).toMatchObject({ code: 0, stderr: "" });
@@ -62,7 +62,7 @@ test.each(Object.entries(rounds))(
     for (const [path, content] of Object.entries(before)) if (content === "(directory)") delete before[path];
     expect(after).toEqual(before);
     expect(statSync(join(project.cwd, "AGENTS.md")).mode & 0o777).toBe(0o640);
-    expect((await project.run(["inject", "--uninstall"])).stdout).toBe("nothing of ours was found\n");
+    expect((await project.call(["inject", "--uninstall"])).stdout).toBe("nothing of ours was found\n");
   },
 );
 
@@ -72,9 +72,9 @@ test.each([
 ])("text that people add before and after the block stays byte for byte (%j)", async (end, before, after) => {
   const claude = ["--tool", "claude-code", "-q"];
   project.put("CLAUDE.md", before);
-  await project.run(["inject", ...claude]);
+  await project.call(["inject", ...claude]);
   project.put("CLAUDE.md", `Top.${end}${end}${project.read("CLAUDE.md")}${after}`);
-  expect(await project.run(["inject", ...claude, "--verbosity", "minimal"])).toMatchObject({ code: 0 });
+  expect(await project.call(["inject", ...claude, "--verbosity", "minimal"])).toMatchObject({ code: 0 });
   const file = project.read("CLAUDE.md");
   expect(file.startsWith(`Top.${end}${end}${before}${end}<!-- plimsoll:start:`)).toBe(true);
   expect(file.endsWith(`plimsoll:end:context -->${end}${after}`)).toBe(true);
@@ -83,23 +83,23 @@ test.each([
       .split("\n")
       .every((line) => line.endsWith("\r") === (end === "\r\n") || line === file.split("\n").at(-1)),
   ).toBe(true);
-  await project.run(["inject", "--uninstall", ...claude]);
+  await project.call(["inject", "--uninstall", ...claude]);
   expect(project.read("CLAUDE.md")).toBe(`Top.${end}${end}${before}${after}`);
 });
 
 test("uninstall takes only what is ours: edited blocks and files stay until forced, and a level is not minded", async () => {
-  await project.run(["inject", "--tool", "claude-code,cursor,gemini-cli", "-q"]);
+  await project.call(["inject", "--tool", "claude-code,cursor,gemini-cli", "-q"]);
   project.put("CLAUDE.md", project.read("CLAUDE.md").replace("Maintained by", "Written by"));
   const cursor = `${project.read(".cursor/rules/plimsoll.mdc")}Mine.\n`;
   project.put(".cursor/rules/plimsoll.mdc", cursor);
-  const run = await project.run(["inject", "--uninstall", "--verbosity", "minimal"]);
+  const run = await project.call(["inject", "--uninstall", "--verbosity", "minimal"]);
   expect(run).toMatchObject({ code: 1, stdout: "GEMINI.md: deleted\n" });
   expect(run.stderr).toMatch(/^plimsoll: CLAUDE\.md: the block was edited by hand.*--force/m);
   expect(run.stderr).toMatch(/^plimsoll: \.cursor\/rules\/plimsoll\.mdc: .*edited by hand.*--force/m);
   expect(project.read(".cursor/rules/plimsoll.mdc")).toBe(cursor);
-  const dry = await project.run(["inject", "--uninstall", "--force", "--dry-run"]);
+  const dry = await project.call(["inject", "--uninstall", "--force", "--dry-run"]);
   expect(dry.stdout).toBe("CLAUDE.md: would delete\n.cursor/rules/plimsoll.mdc: would delete\n");
-  expect(await project.run(["inject", "--uninstall", "--force", "-q"])).toMatchObject({ code: 0 });
+  expect(await project.call(["inject", "--uninstall", "--force", "-q"])).toMatchObject({ code: 0 });
   // What a person wrote is kept beside the file.
   expect(project.read(".cursor/rules/plimsoll.mdc.bak")).toBe(cursor);
   const left = Object.entries(project.tree()).filter(([, content]) => content.includes("plimsoll:start"));

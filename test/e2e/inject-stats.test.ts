@@ -12,13 +12,13 @@ const sap = fileURLToPath(new URL("../../examples/sap", import.meta.url));
 
 test.each(["plain", "budgets", "overlap"])("the worked example %s has this table", async (set) => {
   const content = ["--content", `${sap}/sets/${set}`, "--tool", "claude-code,cursor"];
-  const dry = await project.run(["inject", "--stats", "--dry-run", "--json", ...content]);
+  const dry = await project.call(["inject", "--stats", "--dry-run", "--json", ...content]);
   expect(dry.code).toBe(0);
   const real = await project.run(["inject", "--stats", ...content]);
   expect(real.code).toBe(0);
   await expect(real.stdout).toMatchFileSnapshot(`../golden/inject-stats-${set}.txt`);
   // The table comes after the diffs, and says the same.
-  const preview = await project.run(["inject", "--stats", "--dry-run", ...content]);
+  const preview = await project.call(["inject", "--stats", "--dry-run", ...content]);
   expect(preview.stdout).toBe(real.stdout);
   const rows = JSON.parse(dry.stdout).map((row: { packs: string[]; approxTokens: number }) => [
     row.packs.join(", "),
@@ -30,11 +30,11 @@ test.each(["plain", "budgets", "overlap"])("the worked example %s has this table
 test("the example content injects as it is, in each profile and language", async () => {
   const content = ["--content", sap, "--all", "-q"];
   for (const more of [[], ["--profile", "abap-developer"], ["--profile", "cap-developer", "--lang", "de"]]) {
-    expect(await project.run(["inject", ...content, ...more]), more.join(" ")).toMatchObject({
+    expect(await project.call(["inject", ...content, ...more]), more.join(" ")).toMatchObject({
       code: 0,
       stderr: "",
     });
-    expect(await project.run(["inject", ...content, ...more, "--check"])).toMatchObject({ code: 0 });
+    expect(await project.call(["inject", ...content, ...more, "--check"])).toMatchObject({ code: 0 });
   }
 });
 
@@ -52,24 +52,24 @@ const tooSmall = "plimsoll: adapter tiny: budget too small to include any pack c
 test("a budget too small for any pack: a warning, the old block stays, exit 0, and 1 for a check", async () => {
   project.pack("own", "## Own\n\nText.\n");
   adapter("tiny", "");
-  await project.run(["inject", "--tool", "tiny", "-q"]);
+  await project.call(["inject", "--tool", "tiny", "-q"]);
   const before = project.identities();
   adapter("tiny", "max_tokens: 1");
   const { ".plimsoll/adapters/tiny.yaml": _old, ...files } = before;
-  const run = await project.run(["inject", "--tool", "tiny,claude-code", "-q", "--stats"]);
+  const run = await project.call(["inject", "--tool", "tiny,claude-code", "-q", "--stats"]);
   expect(run).toMatchObject({ code: 0, stderr: tooSmall });
   expect(run.stdout).toMatch(/^tiny +\(none\) +~0 +1 tokens +full +too small$/m);
   expect(run.stdout).toMatch(/^claude-code .* OK$/m);
   expect(project.identities()).toMatchObject(files);
-  const check = await project.run(["inject", "--tool", "tiny", "--check"]);
+  const check = await project.call(["inject", "--tool", "tiny", "--check"]);
   expect(check).toMatchObject({ code: 1, stderr: tooSmall });
-  expect(await project.run(["inject", "--tool", "tiny", "--status"])).toMatchObject({ code: 0 });
+  expect(await project.call(["inject", "--tool", "tiny", "--status"])).toMatchObject({ code: 0 });
 });
 
 test("max_bytes counts before max_tokens", async () => {
   project.pack("own", `## Own\n\n${"x".repeat(100)}\n`);
   adapter("tiny", "max_bytes: 50\nmax_tokens: 100000");
-  expect(await project.run(["inject", "--tool", "tiny", "-q"])).toMatchObject({
+  expect(await project.call(["inject", "--tool", "tiny", "-q"])).toMatchObject({
     code: 0,
     stderr: tooSmall,
     stdout: "",
@@ -81,7 +81,7 @@ test("over a hard limit without any pack: nothing is written there, exit 1, the 
   const limit = "{ value: 300, unit: chars, kind: hard, scope: file, evidence: docs, checked: 2026-11-15 }";
   adapter("full", `limits:\n  - ${limit}`);
   project.put("FULL.md", `${"x".repeat(299)}\n`);
-  const run = await project.run(["inject", "--tool", "full,claude-code", "-q", "--stats"]);
+  const run = await project.call(["inject", "--tool", "full,claude-code", "-q", "--stats"]);
   expect(run.code).toBe(1);
   expect(run.stderr).toMatch(
     /^plimsoll: adapter full: over its hard limit .* of 300 chars in a file.*nothing was written\n$/,
@@ -89,7 +89,7 @@ test("over a hard limit without any pack: nothing is written there, exit 1, the 
   expect(run.stdout).toMatch(/^full +\(none\) .* over budget$/m);
   expect(project.read("FULL.md")).toBe(`${"x".repeat(299)}\n`);
   expect(project.read("CLAUDE.md")).toContain("plimsoll:start");
-  const check = await project.run(["inject", "--tool", "full", "--check", "-q"]);
+  const check = await project.call(["inject", "--tool", "full", "--check", "-q"]);
   expect(check).toMatchObject({ code: 1, stderr: expect.stringContaining("300 chars") });
 });
 
@@ -98,7 +98,7 @@ test("with a chosen counter a token of a budget is one of its tokens", async () 
   adapter("counted", "max_tokens: 700");
   const rows = async (...args: string[]) =>
     JSON.parse(
-      (await project.run(["inject", "--tool", "counted", "--dry-run", "--json", ...args])).stdout,
+      (await project.call(["inject", "--tool", "counted", "--dry-run", "--json", ...args])).stdout,
     )[0];
   const bytes = await rows();
   expect(bytes.renderedBytes).toBeLessThanOrEqual(2_800);
@@ -110,7 +110,7 @@ test("with a chosen counter a token of a budget is one of its tokens", async () 
 test("thinning takes tiers before packs, and the table tells both", async () => {
   adapter("thin", "max_bytes: 12000");
   const stats = async (...args: string[]) =>
-    (await project.run(["inject", "--tool", "thin", "--stats", "-q", ...args])).stdout;
+    (await project.call(["inject", "--tool", "thin", "--stats", "-q", ...args])).stdout;
   expect(await stats("--on-overflow", "thin")).toMatch(/OK \(\d packs thinned\)$/m);
   expect(await stats()).toMatch(/OK \(\d packs trimmed\)$/m);
 });
@@ -120,7 +120,7 @@ test("adapters that share a file get one block under the smallest budget, and th
     ".plimsoll/adapters/second.yaml",
     "id: second\ntype: file-inject\ntargets:\n  - { scope: project, path: CLAUDE.md }\nmax_bytes: 9000\n",
   );
-  const run = await project.run(["inject", "--tool", "claude-code,second", "--stats"]);
+  const run = await project.call(["inject", "--tool", "claude-code,second", "--stats"]);
   expect(run.code).toBe(0);
   expect(run.stderr).toContain("CLAUDE.md is shared by claude-code, second: the smallest budget rules");
   expect(run.stdout).toMatch(/^claude-code .* 9000 bytes /m);
@@ -137,6 +137,6 @@ test("two sections of one file keep its hard limit together", async () => {
   );
   project.put(".plimsoll/adapters/two.yaml", `id: two\ntype: file-inject\n${target("two")}\n`);
   const args = ["--tool", "one,two", "-q"];
-  await project.run(["inject", ...args]);
+  await project.call(["inject", ...args]);
   expect(project.read("BOTH.md").length).toBeLessThanOrEqual(20_000);
 });

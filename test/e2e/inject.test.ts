@@ -32,7 +32,7 @@ const row = [
 ];
 
 test("the help is as pinned", async () => {
-  const help = await project.run(["inject", "--help"]);
+  const help = await project.call(["inject", "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   await expect(help.stdout).toMatchFileSnapshot("golden/help-inject.txt");
 });
@@ -82,13 +82,13 @@ test.each([{ tools, flags: [], own: {} }, ...sets])(
   async ({ tools: chosen, flags, own }) => {
     for (const [path, bytes] of Object.entries(own)) project.put(path, bytes);
     const args = ["inject", "--tool", chosen.join(","), "-q", ...flags.flat()];
-    const first = await project.run(args);
+    const first = await project.call(args);
     expect(first).toMatchObject({ code: 0, stderr: "" });
     const before = project.identities();
     const [status, check, again] = await Promise.all([
-      project.run([...args, "--status", "--json"]),
-      project.run([...args, "--check"]),
-      project.run([...args, "--json"]),
+      project.call([...args, "--status", "--json"]),
+      project.call([...args, "--check"]),
+      project.call([...args, "--json"]),
     ]);
     const states = JSON.parse(status.stdout).map(({ state }: { state: string }) => state);
     expect(states).toEqual(chosen.map(() => "current"));
@@ -102,25 +102,28 @@ test("a changed pack makes a file stale, a lost file is not found, a file withou
   const args = ["--tool", "claude-code,gemini-cli,qwen-code"];
   project.put("QWEN.md", "Mine.\n");
   project.pack("own", "## Own\n\nOne.\n");
-  await project.run(["inject", "--tool", "claude-code", "-q"]);
+  await project.call(["inject", "--tool", "claude-code", "-q"]);
   project.pack("own", "## Own\n\nTwo.\n");
   const before = project.identities();
-  const status = await project.run(["inject", "--status", ...args]);
+  const status = await project.call(["inject", "--status", ...args]);
   expect(status.code).toBe(0);
   expect(status.stdout).toMatch(/^stale +CLAUDE\.md .*\nnot found +GEMINI\.md .*\nnot injected +QWEN\.md /m);
-  expect(await project.run(["inject", "--check", ...args])).toMatchObject({ code: 1, stdout: status.stdout });
+  expect(await project.call(["inject", "--check", ...args])).toMatchObject({
+    code: 1,
+    stdout: status.stdout,
+  });
   expect(project.identities()).toEqual(before);
 });
 
 test("a checkout with other line ends makes no file stale", async () => {
   const args = ["--tool", "claude-code,cursor", "-q"];
-  await project.run(["inject", ...args]);
+  await project.call(["inject", ...args]);
   for (const path of ["CLAUDE.md", ".cursor/rules/plimsoll.mdc"]) {
     project.put(path, project.read(path).replaceAll("\n", "\r\n"));
   }
   const before = project.identities();
-  expect(await project.run(["inject", "--check", ...args])).toMatchObject({ code: 0, stderr: "" });
-  await project.run(["inject", ...args]);
+  expect(await project.call(["inject", "--check", ...args])).toMatchObject({ code: 0, stderr: "" });
+  await project.call(["inject", ...args]);
   expect(project.identities()).toEqual(before);
 });
 
@@ -128,10 +131,10 @@ test("the diff of a dry run is what the real run changes, and the dry run writes
   project.put("AGENTS.md", "# Mine\n\nNo final line break");
   project.put("CLAUDE.md", "# Windows\r\n\r\nText.\r\n");
   project.put("QWEN.md", "\xef\xbb\xbf# Mark\n");
-  await project.run(["inject", "--tool", "replit,cursor", "--verbosity", "minimal", "-q"]);
+  await project.call(["inject", "--tool", "replit,cursor", "--verbosity", "minimal", "-q"]);
   const args = ["inject", "--tool", "agents-md,claude-code,cursor,gemini-cli,kiro,qwen-code,replit"];
   const before = project.identities();
-  const dry = await project.run([...args, "--dry-run", "--stats"]);
+  const dry = await project.call([...args, "--dry-run", "--stats"]);
   expect(dry.code).toBe(0);
   expect(project.identities()).toEqual(before);
   const copy = join(project.cwd, "../copy");
@@ -143,15 +146,15 @@ test("the diff of a dry run is what the real run changes, and the dry run writes
     input: dry.stdout,
   });
   expect(patched).toEqual({ code: 0, stdout: "", stderr: "" });
-  expect(await project.run([...args, "-q"])).toMatchObject({ code: 0 });
+  expect(await project.call([...args, "-q"])).toMatchObject({ code: 0 });
   expect(project.tree()).toEqual(project.tree(copy));
-  const nothing = await project.run([...args, "--dry-run"]);
+  const nothing = await project.call([...args, "--dry-run"]);
   expect(nothing.stdout).not.toContain("@@");
 });
 
 test("the diff names paths as the current directory sees them, in a project below HOME too", async () => {
   project.put("sub/file", "");
-  const { stdout } = await project.run(["inject", "--tool", "claude-code", "--dry-run", "-q"], {
+  const { stdout } = await project.call(["inject", "--tool", "claude-code", "--dry-run", "-q"], {
     cwd: join(project.cwd, "sub"),
     env: { HOME: join(project.cwd, "..") },
   });
@@ -162,7 +165,7 @@ test("JSON has these keys and nothing else on stdout", async () => {
   project.put("AGENTS.md", `${"x".repeat(80)}\n`.repeat(350));
   project.pack("huge", `## Huge\n\n${"y".repeat(40_000)}\n`, "weight: 0");
   project.pack("covered", "## Covered\n", "weight: 0\noverlaps: [security]");
-  const dry = await project.run(["inject", "--tool", "agents-md,claude-code", "--dry-run", "--json"]);
+  const dry = await project.call(["inject", "--tool", "agents-md,claude-code", "--dry-run", "--json"]);
   expect(dry.code).toBe(0);
   const [agents, claude] = JSON.parse(dry.stdout);
   expect(Object.keys(agents)).toEqual([...row, "diff"]);
@@ -177,9 +180,9 @@ test("JSON has these keys and nothing else on stdout", async () => {
   expect(claude.approxTokens).toBe(Math.ceil(claude.renderedBytes / 4));
   expect(agents.dropped).toContainEqual({ id: "huge", reason: "budget" });
   expect(agents.thinned).toContainEqual({ id: "base", tier: "extended" });
-  const real = JSON.parse((await project.run(["inject", "--tool", "claude-code", "--json"])).stdout);
+  const real = JSON.parse((await project.call(["inject", "--tool", "claude-code", "--json"])).stdout);
   expect(real).toEqual([{ ...rest, written: true }]);
-  const status = await project.run(["inject", "--status", "--tool", "agents-md,claude-code", "--json"]);
+  const status = await project.call(["inject", "--status", "--tool", "agents-md,claude-code", "--json"]);
   expect(JSON.parse(status.stdout)).toEqual([
     {
       ...{ adapter: "agents-md", scope: "project", path: "AGENTS.md", state: "not injected" },
@@ -195,9 +198,9 @@ test("JSON has these keys and nothing else on stdout", async () => {
 test("what a pack says about imports does not turn its file into an importing one", async () => {
   const tool = ["--tool", "agents-md,claude-code", "-q"];
   project.pack("own", "## Own\n\nPut @AGENTS.md into CLAUDE.md. One.\n");
-  await project.run(["inject", ...tool]);
+  await project.call(["inject", ...tool]);
   project.pack("own", "## Own\n\nPut @AGENTS.md into CLAUDE.md. Two.\n");
-  await project.run(["inject", ...tool]);
+  await project.call(["inject", ...tool]);
   expect(project.read("CLAUDE.md")).toContain("Two.");
-  expect(await project.run(["inject", "--check", ...tool])).toMatchObject({ code: 0 });
+  expect(await project.call(["inject", "--check", ...tool])).toMatchObject({ code: 0 });
 });

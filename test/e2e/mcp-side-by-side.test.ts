@@ -53,13 +53,13 @@ test("each has its own account, and no call is lost", async () => {
   const status = await Promise.all([first, second].map((client) => client.call("budget_status", {})));
   expect(status.map((each) => dataOf(each).calls)).toEqual([2, 3]);
   await Promise.all([first.end(), second.end()]);
-  const { stdout } = await sandbox.run(["session", "list", "--json"]);
+  const { stdout } = await sandbox.call(["session", "list", "--json"]);
   const sessions = JSON.parse(stdout) as { id: string; calls: number }[];
   expect(sessions.map(({ calls }) => calls).sort()).toEqual([2, 3]);
   const [base] = sessions.map(({ id }) => id).sort();
   expect(sessions.map(({ id }) => id).sort()).toEqual([base, `${base}.2`]);
   const busier = sessions.find(({ calls }) => calls === 3)!.id;
-  const report = await sandbox.run(["session", "show", busier, "--view", "minimal", "--json"]);
+  const report = await sandbox.call(["session", "show", busier, "--view", "minimal", "--json"]);
   expect(JSON.parse(report.stdout)).toEqual({ steps: 3, last_result: expect.stringContaining("Read a.txt") });
 });
 

@@ -281,7 +281,7 @@ test("a client that reads no more ends the wrapper and its server, also while it
 test("empty arguments reach the server, but for its own name", async () => {
   const script = 'test "$#" = 3 && test -z "$2" && exit 9';
   expect(await startLines(plimsoll("mcp", "wrap", "--", "sh", "-c", script, "sh", "a", "", "")).exit).toBe(9);
-  const { code, stderr } = await sandbox.run(["mcp", "wrap", "--", ""]);
+  const { code, stderr } = await sandbox.call(["mcp", "wrap", "--", ""]);
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr: expect.stringContaining("the server's command is empty"),

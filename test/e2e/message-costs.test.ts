@@ -8,14 +8,17 @@ const script = new URL("message-costs.mjs", import.meta.url).pathname;
 function highCosts(counter: string): [string, number][] {
   let high: [string, number][] = [];
   for (let attempt = 0; attempt < 3; attempt++) {
-    const output = execFileSync(process.execPath, [script, counter], { encoding: "utf8" });
-    const { parsedAnew, everyTurn } = JSON.parse(output) as Costs;
+    const { parsedAnew, everyTurn } = measure(counter) as Costs;
     high = Object.entries(parsedAnew).filter(([, ratio]) => ratio >= 1);
     if (everyTurn > limits[counter.startsWith("bytes") ? "length" : "tokens"])
       high.push(["every turn", everyTurn]);
     if (high.length === 0) break;
   }
   return high;
+}
+
+function measure(job: string): unknown {
+  return JSON.parse(execFileSync(process.execPath, [script, job], { encoding: "utf8" }));
 }
 
 interface Costs {
@@ -36,4 +39,10 @@ describe("counting messages", () => {
     },
     90_000,
   );
+});
+
+it("hashing a message takes less time than parsing it, comparing it less than half of that", () => {
+  const { hashing, comparing } = measure("hash") as { hashing: number; comparing: number };
+  expect(hashing).toBeLessThan(0.8);
+  expect(comparing).toBeLessThan(0.4);
 });

@@ -46,7 +46,7 @@ const states = ({ stdout }: Run) =>
     JSON.parse(stdout).phases.map(({ id, state }: { id: string; state: string }) => [id, state]),
   );
 const fabric = async () =>
-  JSON.parse((await sandbox.run(["fabric", "show", "--nebula", "plan", "--json"])).stdout);
+  JSON.parse((await sandbox.call(["fabric", "show", "--nebula", "plan", "--json"])).stdout);
 const runsFolder = () => {
   const runs = join(sandbox.home, ".local/state/plimsoll/runs");
   return existsSync(runs) ? readdirSync(runs).map((name) => join(runs, name)) : [];

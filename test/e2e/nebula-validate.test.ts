@@ -35,7 +35,7 @@ test("a sound nebula is told to be so, and shown in waves", async () => {
     [expect.stringMatching(/^a plan: 3 phases in 2 waves, \d+ tokens of tasks by bytes\/4$/)],
     [],
   ]);
-  const json = JSON.parse((await sandbox.run(["nebula", "show", "plan", "--json"])).stdout);
+  const json = JSON.parse((await sandbox.call(["nebula", "show", "plan", "--json"])).stdout);
   expect(json).toMatchObject({ name: "a plan", waves: [["docs", "model"], ["api"]] });
   expect(json.phases.at(-1)).toEqual({
     id: "api",
@@ -51,7 +51,7 @@ test("every problem is told with file and line from where one stands, and the ex
   phase("a", 'depends_on = ["b"]', "colour = 1");
   phase("b", 'depends_on = ["a"]');
   sandbox.write("plan/c.md", "# No front matter\n");
-  const { code, stdout, stderr } = await sandbox.run(["nebula", "validate", "plan"]);
+  const { code, stdout, stderr } = await sandbox.call(["nebula", "validate", "plan"]);
   expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
   expect(stdout.split("\n")).toEqual([
     "plan/a.md:4: error dependency-cycle: phases depend on each other in a circle: a → b → a",
@@ -60,7 +60,7 @@ test("every problem is told with file and line from where one stands, and the ex
     "3 phases: 2 errors, 1 warning",
     "",
   ]);
-  const above = await sandbox.run(["nebula", "validate", "../plan", "--json"], {
+  const above = await sandbox.call(["nebula", "validate", "../plan", "--json"], {
     cwd: `${sandbox.cwd}/plan`,
   });
   expect(above.code).toBe(1);
@@ -76,7 +76,7 @@ test("every problem is told with file and line from where one stands, and the ex
 test("a nebula with errors is not shown: its problems are", async () => {
   phase("a", 'depends_on = ["b"]', "colour = 1");
   phase("c", 'depends_on = ["d"]');
-  const { code, stdout, stderr } = await sandbox.run(["nebula", "show", "plan"]);
+  const { code, stdout, stderr } = await sandbox.call(["nebula", "show", "plan"]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr.split("\n")).toEqual([
     expect.stringMatching(/^plimsoll: plan\/a\.md:5: unknown key "colour"/),
@@ -84,7 +84,7 @@ test("a nebula with errors is not shown: its problems are", async () => {
     'plan/c.md:4: depends_on names "d", which no phase here has as its id',
     "",
   ]);
-  const json = await sandbox.run(["nebula", "show", "plan", "--json"]);
+  const json = await sandbox.call(["nebula", "show", "plan", "--json"]);
   expect(JSON.parse(json.stdout)).toMatchObject({
     error: { code: "invalid_content", file: "plan/a.md", line: 4 },
   });
@@ -101,7 +101,7 @@ test.each([
   [["nebula", "show", "plan", "--counter", "bytes/4,words"], 2, ""],
 ])("%j ends with %i", async (args, code, message) => {
   phase("a");
-  const run = await sandbox.run(args);
+  const run = await sandbox.call(args);
   expect(run.code).toBe(code);
   expect(run.stderr).toContain(message);
 });
@@ -109,7 +109,7 @@ test.each([
 test("the graph is all that stdout gets", async () => {
   phase("a");
   phase("b", 'depends_on = ["a"]');
-  const { stdout } = await sandbox.run(["nebula", "show", "plan", "--mermaid"]);
+  const { stdout } = await sandbox.call(["nebula", "show", "plan", "--mermaid"]);
   expect(stdout).toBe(
     'graph LR\n  subgraph wave1["wave 1"]\n    p1["a<br/>Do a"]\n  end\n  subgraph wave2["wave 2"]\n    p2["b<br/>Do b"]\n  end\n  p1 --> p2\n',
   );

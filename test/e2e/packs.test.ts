@@ -19,11 +19,11 @@ function pack(id: string, yaml = "", context = `## ${id}\n`): void {
 }
 
 async function json(...args: string[]) {
-  return JSON.parse((await sandbox.run([...args, "--json"])).stdout);
+  return JSON.parse((await sandbox.call([...args, "--json"])).stdout);
 }
 
 test.each(["", "list", "show", "lint"])("the help of packs %s is as pinned", async (name) => {
-  const help = await sandbox.run(["packs", ...(name === "" ? [] : [name]), "--help"]);
+  const help = await sandbox.call(["packs", ...(name === "" ? [] : [name]), "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   await expect(help.stdout).toMatchFileSnapshot(`golden/help-packs${name === "" ? "" : `-${name}`}.txt`);
 });
@@ -63,9 +63,9 @@ test("another content directory, language, counter and the user's own packs can 
   );
   const german = await json("packs", "list", "--lang", "de");
   expect(german[0].name).toBe("Arbeitsweise");
-  const exact = await sandbox.run(["packs", "list", "--counter", "exact:o200k"]);
+  const exact = await sandbox.call(["packs", "list", "--counter", "exact:o200k"]);
   expect(exact.stdout).toContain("tokens by exact:o200k");
-  expect(await sandbox.run(["packs", "list", "--counter", "bytes/4,chars/3.5"])).toMatchObject({ code: 2 });
+  expect(await sandbox.call(["packs", "list", "--counter", "bytes/4,chars/3.5"])).toMatchObject({ code: 2 });
   pack("ours");
   const user = (await json("packs", "list", "--global")).map(({ id }: { id: string }) => id);
   expect(user).not.toContain("ours");
@@ -73,7 +73,7 @@ test("another content directory, language, counter and the user's own packs can 
 
 test("a pack that cannot be read is told, the others are listed, and the exit code is 1", async () => {
   pack("ours", "wieght: 3\n");
-  const { code, stdout, stderr } = await sandbox.run(["packs", "list"]);
+  const { code, stdout, stderr } = await sandbox.call(["packs", "list"]);
   expect(code).toBe(1);
   expect(stdout).toContain("base ");
   expect(stderr).toContain('.plimsoll/packs/ours/pack.yaml:2: unknown key "wieght". Did you mean "weight"?');
@@ -90,7 +90,7 @@ test("show tells where a pack comes from, what replaces it, and its text at a ve
     ],
   });
   expect(shown.text).toContain("A\ttab.");
-  const minimal = await sandbox.run(["packs", "show", "git", "--verbosity", "minimal"]);
+  const minimal = await sandbox.call(["packs", "show", "git", "--verbosity", "minimal"]);
   expect(minimal.stdout).toMatch(/^from +embedded, then project \.plimsoll\/packs\/git$/m);
   expect(minimal.stdout).toContain("\n--- text at minimal ---\n");
   expect(minimal.stdout).toContain("## Ours");
@@ -106,8 +106,8 @@ test("a pack that replaces another comes from its own layer alone", async () => 
 
 test("show says which pack drops it, and that a profile leaves it out", async () => {
   const [frontend, minimal] = await Promise.all([
-    sandbox.run(["packs", "show", "node", "--profile", "frontend"]),
-    sandbox.run(["packs", "show", "node", "--profile", "minimal"]),
+    sandbox.call(["packs", "show", "node", "--profile", "frontend"]),
+    sandbox.call(["packs", "show", "node", "--profile", "minimal"]),
   ]);
   expect(frontend.stdout).toContain(
     'profile   frontend: dropped, "typescript" comes before it and replaces it\n',
@@ -119,7 +119,7 @@ test("unknown packs and profiles are wrong usage", async () => {
   expect(await sandbox.run(["packs", "show", "nod"])).toEqual({
     ...{ code: 2, stdout: "", stderr: 'plimsoll: unknown pack "nod". Did you mean "node"?\n' },
   });
-  expect(await sandbox.run(["packs", "list", "--profile", "fronted"])).toMatchObject({
+  expect(await sandbox.call(["packs", "list", "--profile", "fronted"])).toMatchObject({
     ...{ code: 2, stdout: "", stderr: 'plimsoll: unknown profile "fronted". Did you mean "frontend"?\n' },
   });
 });
@@ -127,7 +127,7 @@ test("unknown packs and profiles are wrong usage", async () => {
 test("a pack's text cannot steer the terminal", async () => {
   pack("ours", 'name: "red \\e[31m"\n', "## Ours \u001b[31m\n");
   for (const command of [["list"], ["show", "ours"]]) {
-    const { stdout } = await sandbox.run(["packs", ...command]);
+    const { stdout } = await sandbox.call(["packs", ...command]);
     expect(stdout).toContain("\\x1b[31m");
     expect(stdout).not.toContain("\u001b");
   }
@@ -141,7 +141,7 @@ test("lint reports the loader's problems and the rules' findings, with file and 
     ".plimsoll/profiles/web.yaml",
     "id: web\npacks:\n  - { id: alpha }\n  - weight: 3\n    id: nope\n",
   );
-  const { code, stdout, stderr } = await sandbox.run(["packs", "lint", "--json"]);
+  const { code, stdout, stderr } = await sandbox.call(["packs", "lint", "--json"]);
   expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
   const found = JSON.parse(stdout);
   expect(Object.keys(found[0])).toEqual(
@@ -170,7 +170,7 @@ test("lint reports the loader's problems and the rules' findings, with file and 
 test("lint warns of near-duplicates of shipped packs and of oversize, and warnings leave the exit code 0", async () => {
   const git = await json("packs", "show", "git");
   pack("ours", "base: true\n", `${git.text}\n${"Many words. ".repeat(200)}\n`);
-  const { code, stdout } = await sandbox.run(["packs", "lint", "--json"]);
+  const { code, stdout } = await sandbox.call(["packs", "lint", "--json"]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout).map((each: Record<string, string>) => [each.file, each.rule])).toEqual([
     [".plimsoll/packs/ours/context.md", "oversize"],
@@ -192,7 +192,7 @@ test("a directory without content is an error of lint, a file that YAML cannot b
   ]);
   pack("ours");
   writeFileSync(join(sandbox.cwd, ".plimsoll/packs/ours/pack.yaml"), "id: [ours\n");
-  const { code, stdout } = await sandbox.run(["packs", "lint"]);
+  const { code, stdout } = await sandbox.call(["packs", "lint"]);
   expect(code).toBe(1);
   expect(stdout).toContain(".plimsoll/packs/ours/pack.yaml:");
   expect(stdout).toContain("malformed-yaml");
@@ -201,7 +201,7 @@ test("a directory without content is an error of lint, a file that YAML cannot b
 test("what ships with the program and the examples have no errors", async () => {
   expect(await json("packs", "lint", "--content", join(root, "content"))).toEqual([]);
   for (const name of ["sap", "company"]) {
-    expect(await sandbox.run(["packs", "lint", "--content", join(root, "examples", name)])).toMatchObject({
+    expect(await sandbox.call(["packs", "lint", "--content", join(root, "examples", name)])).toMatchObject({
       code: 0,
     });
   }

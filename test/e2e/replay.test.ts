@@ -16,7 +16,7 @@ function transcript(seed: number, turns: number): string {
 }
 
 async function replayJson(...args: string[]) {
-  const { code, stdout, stderr } = await sandbox.run(["replay", ...args, "--json"]);
+  const { code, stdout, stderr } = await sandbox.call(["replay", ...args, "--json"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   return JSON.parse(stdout) as {
     results: Record<string, number | string>[];
@@ -25,7 +25,7 @@ async function replayJson(...args: string[]) {
 }
 
 test("the help is as pinned", async () => {
-  const { code, stdout } = await sandbox.run(["replay", "--help"]);
+  const { code, stdout } = await sandbox.call(["replay", "--help"]);
   expect(code).toBe(0);
   await expect(stdout).toMatchFileSnapshot("golden/help-replay.txt");
 });
@@ -143,12 +143,12 @@ describe("what is told", () => {
     const openai = (await replayJson("a.jsonl", ...options, "--model", "gpt-5")).results[0];
     // No surcharge for writing there.
     expect(Number(openai?.cost) / Number(anthropic?.cost)).toBeLessThan(0.95);
-    const unknown = await sandbox.run(["replay", "a.jsonl", ...options, "--model", "claude-next-99"]);
+    const unknown = await sandbox.call(["replay", "a.jsonl", ...options, "--model", "claude-next-99"]);
     expect(unknown.stderr).toBe(
       `plimsoll: no prices are known for "claude-next-99": billed as anthropic's default\n`,
     );
     expect(unknown.stdout).toContain(" · billed as anthropic's default · ");
-    const known = await sandbox.run(["replay", "a.jsonl", ...options, "--model", "gpt-5"]);
+    const known = await sandbox.call(["replay", "a.jsonl", ...options, "--model", "gpt-5"]);
     expect(known.stdout).toContain(" · billed as gpt-5 · ");
   });
 });
@@ -159,10 +159,10 @@ describe("sessions of any kind", () => {
       const { request } = generateRequest(format, { seed: 3, turns: 20 });
       sandbox.write(`${format}.json`, JSON.stringify(request));
     }
-    const { code, stdout, stderr } = await sandbox.run(["replay", "."]);
+    const { code, stdout, stderr } = await sandbox.call(["replay", "."]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/3 sessions · \d+ calls · .* prefix \d[\d,]* to \d[\d,]* · /);
-    const added = await sandbox.run(["replay", "openai.json", "--prefix-tokens", "100000"]);
+    const added = await sandbox.call(["replay", "openai.json", "--prefix-tokens", "100000"]);
     expect(added.stdout).toMatch(/ prefix 10\d,\d{3} · /);
   });
 
@@ -180,11 +180,11 @@ describe("sessions of any kind", () => {
       line("assistant", [{ type: "text", text: "Welcome" }]),
     ];
     sandbox.write("s.jsonl", lines.join("\n"));
-    const { code, stdout, stderr } = await sandbox.run(["replay", "s.jsonl"]);
+    const { code, stdout, stderr } = await sandbox.call(["replay", "s.jsonl"]);
     expect(code).toBe(0);
     expect(stdout).toContain("1 session · 2 calls");
     expect(stderr).toMatch(/^plimsoll: s\.jsonl: left out: 1 /);
-    expect((await sandbox.run(["replay", "s.jsonl", "-q"])).stderr).toBe("");
+    expect((await sandbox.call(["replay", "s.jsonl", "-q"])).stderr).toBe("");
   });
 
   test("what providers would refuse in a recording is mended, so that none is valid", async () => {
@@ -211,10 +211,10 @@ describe("sessions of any kind", () => {
     sandbox.write("a.json", JSON.stringify([{ role: "user", content: "anyone?" }]));
     sandbox.write("b.jsonl", transcript(1, 10));
     const told = "plimsoll: a.json: has no assistant turn to replay and is left out\n";
-    const both = await sandbox.run(["replay", "a.json", "b.jsonl"]);
+    const both = await sandbox.call(["replay", "a.json", "b.jsonl"]);
     expect(both).toMatchObject({ code: 0, stderr: told });
     expect(both.stdout).toContain("1 session · 10 calls");
-    const alone = await sandbox.run(["replay", "a.json"]);
+    const alone = await sandbox.call(["replay", "a.json"]);
     expect(alone).toMatchObject({ code: 1, stdout: "" });
     expect(alone.stderr.startsWith(`${told}plimsoll: no session has an assistant turn`)).toBe(true);
   });
@@ -230,7 +230,7 @@ describe("what cannot be read", () => {
     sandbox.write("runs/shape.json", '[{"role":"user","content":"hi"},{"role":"assistant","content":7}]');
     sandbox.write("runs/zero.jsonl", Buffer.from([0, 1, 2]));
     sandbox.write("runs/requests.jsonl", '{"messages":[]}\n{"messages":[]}\n');
-    const { code, stdout, stderr } = await sandbox.run(["replay", "runs", "missing.jsonl"]);
+    const { code, stdout, stderr } = await sandbox.call(["replay", "runs", "missing.jsonl"]);
     expect(code).toBe(1);
     expect(stdout).toContain("2 sessions");
     const named = stderr.split("\n").map((line) => /^plimsoll: ([^:]+)/.exec(line)?.[1]);
@@ -242,17 +242,17 @@ describe("what cannot be read", () => {
     expect(stderr).toContain("messages[1].content");
     expect(stderr).toContain("runs/requests.jsonl: holds requests, one a line. Write the last one");
     expect(stderr).not.toContain("runs/a.jsonl");
-    const json = await sandbox.run(["replay", "runs", "--json"]);
+    const json = await sandbox.call(["replay", "runs", "--json"]);
     expect(json.code).toBe(1);
     expect(JSON.parse(json.stdout).results).toHaveLength(3);
   });
 
   test("where nothing can be read there is no table", async () => {
     sandbox.write("empty/readme.txt", "");
-    const { code, stdout, stderr } = await sandbox.run(["replay", "empty"]);
+    const { code, stdout, stderr } = await sandbox.call(["replay", "empty"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("no session could be read");
-    const json = await sandbox.run(["replay", "empty", "--json"]);
+    const json = await sandbox.call(["replay", "empty", "--json"]);
     expect(JSON.parse(json.stdout).error).toMatchObject({ code: "unreadable_input" });
   });
 
@@ -270,7 +270,7 @@ describe("what cannot be read", () => {
       "the reserve of 16,000 and the prefix of 14,000 take the whole window of 30,000. Lower --reserve or",
     ],
   ])("%j is refused before any work", async (args, message) => {
-    const { code, stdout, stderr } = await sandbox.run(args);
+    const { code, stdout, stderr } = await sandbox.call(args);
     expect(stdout).toBe("");
     expect(stderr).toContain(message);
     expect(code).toBe(message.includes("directory") ? 1 : 2);
@@ -280,14 +280,14 @@ describe("what cannot be read", () => {
 test("the prefix that is assumed needs its room, too, and a file's own does not", async () => {
   sandbox.write("a.jsonl", transcript(1, 10));
   const window = ["--window", "36000"];
-  const run = await sandbox.run(["replay", "a.jsonl", ...window]);
+  const run = await sandbox.call(["replay", "a.jsonl", ...window]);
   expect(run).toMatchObject({ code: 2, stdout: "" });
   expect(run.stderr).toBe(
     "plimsoll: the reserve of 16,000 and the prefix of 20,000 take the whole window of 36,000. Lower --reserve or --prefix-tokens.\n",
   );
   const { request } = generateRequest("anthropic", { seed: 3, turns: 5 });
   sandbox.write("request.json", JSON.stringify(request));
-  expect(await sandbox.run(["replay", "request.json", ...window])).toMatchObject({ code: 0, stderr: "" });
+  expect(await sandbox.call(["replay", "request.json", ...window])).toMatchObject({ code: 0, stderr: "" });
 });
 
 describe("the page", () => {
@@ -307,11 +307,11 @@ describe("the page", () => {
   test("never replaces a session, nor is anything written when nothing could be read", async () => {
     const text = transcript(1, 10);
     sandbox.write("a.jsonl", text);
-    const { code, stderr } = await sandbox.run(["replay", ".", "--html", "./a.jsonl"]);
+    const { code, stderr } = await sandbox.call(["replay", ".", "--html", "./a.jsonl"]);
     expect(code).toBe(2);
     expect(stderr).toContain("would overwrite a session");
     expect(readFileSync(join(sandbox.cwd, "a.jsonl"), "utf8")).toBe(text);
-    await sandbox.run(["replay", "missing", "--html", "new.html"]);
+    await sandbox.call(["replay", "missing", "--html", "new.html"]);
     expect(existsSync(join(sandbox.cwd, "new.html"))).toBe(false);
   });
 });

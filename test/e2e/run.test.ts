@@ -36,6 +36,11 @@ function run(args: readonly string[], input?: string) {
   return sandbox.run(["run", ...args], input === undefined ? { env } : { env, input });
 }
 
+/** As `run`, for what starts no agent: it needs no process of its own. */
+function call(args: readonly string[], input?: string) {
+  return sandbox.call(["run", ...args], input === undefined ? { env } : { env, input });
+}
+
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -85,11 +90,11 @@ test("a task can come from standard input", async () => {
   const args = ["-", "--agent-command", "cat", "--no-project-context"];
   expect(await run(args, "größer\nand longer\n")).toMatchObject({ code: 0, stdout: "größer\nand longer\n" });
   for (const empty of ["", " \n"]) {
-    const refused = await run(args, empty);
+    const refused = await call(args, empty);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain("TASK is empty");
   }
-  const shared = await run(["-", "--fabric", "-", "--dry-run"], "only once");
+  const shared = await call(["-", "--fabric", "-", "--dry-run"], "only once");
   expect(shared).toMatchObject({ code: 2, stdout: "" });
   expect(shared.stderr).toContain(
     'standard input ("-") is named for more than one of TASK, --fabric and --prior',
@@ -142,13 +147,13 @@ test("an agent that prints 100 MB is ended, and 10 MB of it come through", async
 
 test("a dry run prints the prompt and what is in it, and runs nothing", async () => {
   const args = ["Do it", "--dry-run", "--agent-command", "touch ran"];
-  const { code, stdout, stderr } = await run(args);
+  const { code, stdout, stderr } = await call(args);
   expect(code).toBe(0);
   expect(stdout).toMatch(/cart\.ts[\s\S]*\n\n---\n\nDo it$/);
   expect(stderr).toMatch(
     /^plimsoll: context: \d+ of 10,000 tokens \(bytes\/4\)\nplimsoll: project: \d+ tokens\n$/,
   );
-  const { prompt } = JSON.parse((await run([...args, "--json"])).stdout);
+  const { prompt } = JSON.parse((await call([...args, "--json"])).stdout);
   expect(prompt.text).toBe(stdout);
   expect(prompt.tokens).toBe(Math.ceil(Buffer.byteLength(stdout) / 4));
   expect(prompt.context.layers).toHaveLength(1);
@@ -159,7 +164,7 @@ test("the budget is the flag's, else the configuration's, and the context is wit
   sandbox.write("AGENTS.md", "A rule of this project, told at length.\n".repeat(500));
   sandbox.write(".plimsoll/config.yaml", "context:\n  max_tokens: 300\n");
   const account = async (...flags: string[]) =>
-    JSON.parse((await run(["x", "--dry-run", "--json", ...flags])).stdout).prompt.context;
+    JSON.parse((await call(["x", "--dry-run", "--json", ...flags])).stdout).prompt.context;
   const configured = await account();
   expect(configured.maxTokens).toBe(300);
   expect(configured.tokens).toBeLessThanOrEqual(300);
@@ -175,38 +180,38 @@ test.each([
   [["--timeout", "0"], '--timeout is "0"'],
   [["--agent", "claude"], "both given"],
 ])("wrong usage is told, and nothing runs: %j", async (flags, message) => {
-  const { code, stdout, stderr } = await run(["x", "--agent-command", "touch ran", ...flags]);
+  const { code, stdout, stderr } = await call(["x", "--agent-command", "touch ran", ...flags]);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(message);
   expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
 });
 
 test("without an agent those on PATH are named, and nothing runs", async () => {
-  expect(await run(["x"])).toMatchObject({ code: 2, stdout: "" });
-  expect((await run(["x"])).stderr).toContain("None of claude, codex, opencode, gemini, pi is on PATH");
+  expect(await call(["x"])).toMatchObject({ code: 2, stdout: "" });
+  expect((await call(["x"])).stderr).toContain("None of claude, codex, opencode, gemini, pi is on PATH");
   for (const name of ["pi", "claude"]) addProgram(name, `touch "${sandbox.cwd}/ran"`);
-  const { code, stdout, stderr } = await run(["x"]);
+  const { code, stdout, stderr } = await call(["x"]);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain("Found on PATH: claude, pi.");
   expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
 });
 
 test("an unknown agent and one that is not installed are told before anything runs", async () => {
-  const unknown = await run(["x", "--agent", "cloude"]);
+  const unknown = await call(["x", "--agent", "cloude"]);
   expect(unknown.code).toBe(2);
   expect(unknown.stderr).toContain('Did you mean "claude"? Choose from claude, codex, opencode, gemini, pi.');
   for (const args of [
     ["--agent", "gemini"],
     ["--agent-command", "./agent.sh --fast"],
   ]) {
-    const missing = await run(["x", ...args]);
+    const missing = await call(["x", ...args]);
     expect([missing.code, missing.stdout]).toEqual([2, ""]);
     expect(missing.stderr).toMatch(/cannot be run: there is no such (program|file)/);
   }
 });
 
 test("a layer that cannot be read is told by its name", async () => {
-  const { code, stderr } = await run(["x", "--agent-command", "touch ran", "--prior", "missing.md"]);
+  const { code, stderr } = await call(["x", "--agent-command", "touch ran", "--prior", "missing.md"]);
   expect(code).toBe(1);
   expect(stderr).toContain("missing.md: no such file or directory");
   expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
@@ -259,7 +264,7 @@ test("what of the context was cut is told before the agent speaks", async () => 
 });
 
 test("a task of several words that nobody quoted is told so", async () => {
-  const { code, stderr } = await run(["fix", "the", "bug", "--agent-command", "touch ran"]);
+  const { code, stderr } = await call(["fix", "the", "bug", "--agent-command", "touch ran"]);
   expect([code, stderr]).toEqual([
     2,
     'plimsoll: unexpected argument "the". Quote TASK where it has several words.\n',

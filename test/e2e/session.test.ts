@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => sandbox.remove());
 
 test.each(["", "list", "show"])("the help of session %s is as pinned", async (name) => {
-  const help = await sandbox.run(["session", ...(name === "" ? [] : [name]), "--help"]);
+  const help = await sandbox.call(["session", ...(name === "" ? [] : [name]), "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   await expect(help.stdout).toMatchFileSnapshot(`golden/help-session${name === "" ? "" : `-${name}`}.txt`);
 });
@@ -61,7 +61,7 @@ async function serve(calls: readonly Called[], args: readonly string[] = []): Pr
 }
 
 async function json(args: readonly string[]): Promise<{ code: Run["code"]; value: unknown }> {
-  const { code, stdout } = await sandbox.run(["session", ...args, "--json"]);
+  const { code, stdout } = await sandbox.call(["session", ...args, "--json"]);
   return { code, value: JSON.parse(stdout) };
 }
 
@@ -78,7 +78,7 @@ describe("without a session", () => {
   const told = `there is no session in ~/.local/state/plimsoll/state.db yet. One begins with the first tool call of "plimsoll mcp".`;
 
   test("the list is empty and no failure, and nothing is created", async () => {
-    expect(await sandbox.run(["session", "list"])).toEqual({
+    expect(await sandbox.call(["session", "list"])).toEqual({
       code: 0,
       stdout: "",
       stderr: `plimsoll: ${told}\n`,
@@ -88,7 +88,7 @@ describe("without a session", () => {
   });
 
   test("there is none to show", async () => {
-    expect(await sandbox.run(["session", "show"])).toEqual({
+    expect(await sandbox.call(["session", "show"])).toEqual({
       code: 1,
       stdout: "",
       stderr: `plimsoll: ${told}\n`,
@@ -102,7 +102,7 @@ describe("without a session", () => {
 
   test("a file that is no store is told and stays as it is", async () => {
     sandbox.write("notes.txt", "mine\n".repeat(1_000));
-    const { code, stderr } = await sandbox.run(["session", "list", "--store", "notes.txt"]);
+    const { code, stderr } = await sandbox.call(["session", "list", "--store", "notes.txt"]);
     expect(code).toBe(1);
     expect(stderr).toContain("notes.txt");
     expect(readFileSync(join(sandbox.cwd, "notes.txt"), "utf8")).toBe("mine\n".repeat(1_000));
@@ -110,7 +110,7 @@ describe("without a session", () => {
 });
 
 test("a session without a call is not listed, and can be shown by its id", async () => {
-  expect((await sandbox.run(["mcp", "wrap", "--", "no-such-server-anywhere"])).code).toBe(2);
+  expect((await sandbox.call(["mcp", "wrap", "--", "no-such-server-anywhere"])).code).toBe(2);
   await serve([], ["--session", "unused"]);
   expect(await json(["list"])).toEqual({ code: 0, value: [] });
   expect((await json(["show"])).code).toBe(1);
@@ -194,7 +194,7 @@ test("what the work log has no room for is told as evicted", async () => {
   expect(report.evicted.count).toBeGreaterThanOrEqual(3);
   const told = [...report.evicted.entries, ...report.workLog].map(({ args }) => args);
   expect(told).toEqual(Array.from({ length: 12 }, (_, offset) => JSON.stringify(read(offset)[1])));
-  const { stdout } = await sandbox.run(["session", "show"]);
+  const { stdout } = await sandbox.call(["session", "show"]);
   expect(stdout).toMatch(/\nevicted: (the newest 5 of )?\d+; recall gets them\n {2}r/);
 });
 
@@ -217,15 +217,15 @@ describe("of several sessions", () => {
     expect(idsOf(list)).toEqual(["first-run", "second-run"]);
     expect((await json(["show"])).value).toMatchObject({ id: "first-run", calls: 2 });
     sandbox.write("src/deep.txt", "x\n");
-    const below = await sandbox.run(["session", "list", "--json"], { cwd: join(sandbox.cwd, "src") });
+    const below = await sandbox.call(["session", "list", "--json"], { cwd: join(sandbox.cwd, "src") });
     expect(JSON.parse(below.stdout)).toEqual(list);
   });
 
   test("one that is not there is wrong usage, with the id that was meant", async () => {
-    const { code, stdout, stderr } = await sandbox.run(["session", "show", "frist-run"]);
+    const { code, stdout, stderr } = await sandbox.call(["session", "show", "frist-run"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toBe('plimsoll: there is no session "frist-run". Did you mean "first-run"?\n');
-    expect((await sandbox.run(["session", "show", "wibble"])).stderr).toBe(
+    expect((await sandbox.call(["session", "show", "wibble"])).stderr).toBe(
       'plimsoll: there is no session "wibble". See "plimsoll session list".\n',
     );
   });

@@ -54,15 +54,15 @@ Test first.`,
   };
   expect(await sandbox.run(["snapshot"])).toEqual(expected);
   git("init", "--quiet");
-  expect(await sandbox.run(["snapshot"])).toEqual(expected);
+  expect(await sandbox.call(["snapshot"])).toEqual(expected);
   git("add", "--all");
   git("commit", "--quiet", "-m", "all");
-  expect(await sandbox.run(["snapshot", sandbox.cwd], { cwd: sandbox.home })).toEqual(expected);
+  expect(await sandbox.call(["snapshot", sandbox.cwd], { cwd: sandbox.home })).toEqual(expected);
 });
 
 test("JSON has the text and the facts about it", async () => {
   for (let index = 0; index < 15; index++) sandbox.write(`folder-${index}/file-${index}.ts`, "");
-  const { stdout } = await sandbox.run(["snapshot", "--json", "--max-tokens", "40"]);
+  const { stdout } = await sandbox.call(["snapshot", "--json", "--max-tokens", "40"]);
   const { text, tokens, ...facts } = JSON.parse(stdout);
   const omitted = Number(/(\d+) entries omitted/.exec(text)?.[1]);
   expect(facts).toEqual({ maxTokens: 40, counter: "bytes/4", truncated: true, omitted, files: 15 });
@@ -74,7 +74,7 @@ test("JSON has the text and the facts about it", async () => {
 test("the counter is the one that was asked for, by name, by model or by configuration", async () => {
   sandbox.write("a", "");
   const counterOf = async (...args: readonly string[]) =>
-    JSON.parse((await sandbox.run(["snapshot", "--json", ...args])).stdout).counter;
+    JSON.parse((await sandbox.call(["snapshot", "--json", ...args])).stdout).counter;
   expect(await counterOf("--counter", "exact:o200k")).toBe("exact:o200k");
   expect(await counterOf("--model", "gpt-5")).toMatch(/o200k$/);
   sandbox.write(".plimsoll/config.yaml", "counter: chars/3.5\n");
@@ -88,19 +88,19 @@ test.each([
   ["--counter", "bytes/4,chars/3.5"],
   ["one", "two"],
 ])("wrong usage: %s %s", async (...args) => {
-  const { code, stdout, stderr } = await sandbox.run(["snapshot", ...args]);
+  const { code, stdout, stderr } = await sandbox.call(["snapshot", ...args]);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toMatch(/^plimsoll: /);
 });
 
 test("what is no directory is refused by its name", async () => {
   sandbox.write("file", "");
-  expect(await sandbox.run(["snapshot", "file"])).toEqual({
+  expect(await sandbox.call(["snapshot", "file"])).toEqual({
     code: 1,
     stdout: "",
     stderr: "plimsoll: file: is no directory\n",
   });
-  const { code, stdout } = await sandbox.run(["snapshot", "missing", "--json"]);
+  const { code, stdout } = await sandbox.call(["snapshot", "missing", "--json"]);
   expect([code, JSON.parse(stdout).error]).toMatchObject([
     1,
     { code: "unreadable_input", message: "no such directory", file: "missing" },
@@ -109,8 +109,8 @@ test("what is no directory is refused by its name", async () => {
 
 test("a bare repository and an empty folder are folders too", async () => {
   git("init", "--quiet", "--bare", "bare.git");
-  expect((await sandbox.run(["snapshot", "bare.git"])).stdout).toContain("\nHEAD\n");
-  expect(await sandbox.run(["snapshot", sandbox.home])).toEqual({
+  expect((await sandbox.call(["snapshot", "bare.git"])).stdout).toContain("\nHEAD\n");
+  expect(await sandbox.call(["snapshot", sandbox.home])).toEqual({
     code: 0,
     stdout: "",
     stderr: "plimsoll: nothing was found here\n",
@@ -125,7 +125,7 @@ test("names and texts can neither break the Markdown nor steer the terminal", as
   sandbox.write("AGENTS.md", "```\n\u001b[2Jopen");
   symlinkSync(join(sandbox.home, "secret.md"), join(sandbox.cwd, "CLAUDE.md"));
   writeFileSync(join(sandbox.home, "secret.md"), "secret");
-  const { stdout, stderr } = await sandbox.run(["snapshot"]);
+  const { stdout, stderr } = await sandbox.call(["snapshot"]);
   expect(stdout).toBe(`## Structure
 
 \`\`\`\`
@@ -152,11 +152,11 @@ test("without git the folder is walked, and that is said once", async () => {
   sandbox.write("out/gone", "");
   sandbox.write(".gitignore", "out\n");
   git("init", "--quiet");
-  const { stdout, stderr } = await sandbox.run(["snapshot"], { env: { PATH: dirname(process.execPath) } });
+  const { stdout, stderr } = await sandbox.call(["snapshot"], { env: { PATH: dirname(process.execPath) } });
   const hasGit = spawnSync(join(dirname(process.execPath), "git"), ["--version"]).status === 0;
   expect(stderr).toBe(hasGit ? "" : "plimsoll: .: listed without git, which is not on PATH\n");
   expect(stdout).toBe("## Structure\n\n```\n.gitignore\nkept\n```");
-  expect((await sandbox.run(["snapshot", "--quiet"], { env: { PATH: "/nowhere" } })).stderr).toBe("");
+  expect((await sandbox.call(["snapshot", "--quiet"], { env: { PATH: "/nowhere" } })).stderr).toBe("");
 });
 
 // Permissions do not bind root: there the command runs as nobody, if setpriv is present and nobody can reach the build.
@@ -186,7 +186,7 @@ test.skipIf(!isRoot)("a repository that belongs to someone else is listed withou
   sandbox.write(".gitignore", "out\n");
   git("init", "--quiet");
   for (const path of [".", ".git"]) chownSync(join(sandbox.cwd, path), 65534, 65534);
-  const { stdout, stderr } = await sandbox.run(["snapshot"]);
+  const { stdout, stderr } = await sandbox.call(["snapshot"]);
   expect(stdout).toBe("## Structure\n\n```\n.gitignore\na\n```");
   expect(stderr).toMatch(/^plimsoll: \.: listed without git: .*dubious ownership/);
 });

@@ -47,18 +47,18 @@ function writePack(id: string, context: string): void {
 }
 
 test("the help is as pinned", async () => {
-  const help = await sandbox.run(["sync", "--help"]);
+  const help = await sandbox.call(["sync", "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   await expect(help.stdout).toMatchFileSnapshot("golden/help-sync.txt");
 });
 
 test("without company and markers there is nothing to do", async () => {
-  expect(await sandbox.run(["sync"])).toEqual({
+  expect(await sandbox.call(["sync"])).toEqual({
     code: 0,
     stderr: "",
     stdout: "Nothing to sync: no company's packs are configured, and no pack has a sync:fetch marker.\n",
   });
-  expect(JSON.parse((await sandbox.run(["sync", "--json"])).stdout)).toEqual({
+  expect(JSON.parse((await sandbox.call(["sync", "--json"])).stdout)).toEqual({
     company: null,
     texts: [],
     problems: [],
@@ -74,14 +74,14 @@ ${status}${space}15  web    ${origin}/notes.md
 `;
   const fetched = { code: 0, stderr: "", stdout: table("fetched", " ".repeat(5)) };
   expect(await sandbox.run(["sync"])).toEqual(fetched);
-  expect((await sandbox.run(["sync"])).stdout).toBe(table("fresh", " ".repeat(6)));
-  expect(await sandbox.run(["sync", "--force"])).toEqual(fetched);
+  expect((await sandbox.call(["sync"])).stdout).toBe(table("fresh", " ".repeat(6)));
+  expect(await sandbox.call(["sync", "--force"])).toEqual(fetched);
 });
 
 test("what fails is told, exits 1, and keeps neither the rest nor the last good text from being used", async () => {
   const paths = ["/gone", "/loop", "/invalid", "/huge", "/notes.md", "/page"];
   writePack("web", paths.map((path) => marker(path, 'ttl_hours="0"')).join("\n\n"));
-  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  const { code, stdout, stderr } = await sandbox.call(["sync"]);
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: `plimsoll: ${origin}/gone: HTTP 404
@@ -96,7 +96,7 @@ plimsoll: ${origin}/huge: longer than 1 MiB, the rest is left out
     .map((line) => line.split(/\s+/)[0]);
   expect(statuses).toEqual(["failed", "failed", "failed", "fetched", "fetched", "fetched"]);
   notes = undefined;
-  const again = await sandbox.run(["sync", "--json"]);
+  const again = await sandbox.call(["sync", "--json"]);
   expect(again.code).toBe(1);
   const { texts } = JSON.parse(again.stdout);
   expect(texts[4]).toMatchObject({
@@ -111,7 +111,7 @@ plimsoll: ${origin}/huge: longer than 1 MiB, the rest is left out
 
 test.runIf(isDeep)("a page that never ends is given up after 10 seconds", async () => {
   writePack("web", `${marker("/stalled")}\n${marker("/page")}\n`);
-  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  const { code, stdout, stderr } = await sandbox.call(["sync"]);
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: `plimsoll: ${origin}/stalled: no answer within 10 s\n`,
@@ -121,11 +121,11 @@ test.runIf(isDeep)("a page that never ends is given up after 10 seconds", async 
 
 test("offline, what is in the cache is kept, and what is fresh is no failure", async () => {
   writePack("web", marker("/page"));
-  await sandbox.run(["sync"]);
+  await sandbox.call(["sync"]);
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  expect((await sandbox.run(["sync"])).code).toBe(0);
-  const forced = await sandbox.run(["sync", "--force"]);
+  expect((await sandbox.call(["sync"])).code).toBe(0);
+  const forced = await sandbox.call(["sync", "--force"]);
   expect(forced.code).toBe(1);
   expect(forced.stderr).toMatch(/\/page: the connection is refused \(the text of \d{4}-.*Z is kept\)\n$/);
 });
@@ -133,7 +133,7 @@ test("offline, what is in the cache is kept, and what is fresh is no failure", a
 test("odd markers and broken packs are told with file and line, and the other packs are fetched", async () => {
   writePack("web", `x\n<!-- sync:fetch label="a" -->\n${marker("/page")}\n`);
   sandbox.write(".plimsoll/packs/bad/pack.yaml", "id: bad\nwieght: 3\n");
-  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  const { code, stdout, stderr } = await sandbox.call(["sync"]);
   expect(code).toBe(1);
   expect(stderr).toContain(
     'plimsoll: .plimsoll/packs/bad/pack.yaml:2: unknown key "wieght". Did you mean "weight"?',
@@ -145,8 +145,8 @@ test("odd markers and broken packs are told with file and line, and the other pa
 test("the packs of --content are looked through", async () => {
   sandbox.write("other/packs/p/pack.yaml", "id: p\nname: P\n");
   sandbox.write("other/packs/p/context.md", marker("/page"));
-  expect((await sandbox.run(["sync", "--content", "other"])).stdout).toContain(`${origin}/page`);
-  const missing = await sandbox.run(["sync", "--content", "nowhere"]);
+  expect((await sandbox.call(["sync", "--content", "other"])).stdout).toContain(`${origin}/page`);
+  const missing = await sandbox.call(["sync", "--content", "nowhere"]);
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("nowhere:1: is no directory") });
 });
 
@@ -190,11 +190,11 @@ updated         company  ../company main ${first.slice(0, 12)}
 fetched     21  shared   ${origin}/page
 `);
   const second = commitCompany(companyFiles(2));
-  const { company } = JSON.parse((await sandbox.run(["sync", "--json"])).stdout);
+  const { company } = JSON.parse((await sandbox.call(["sync", "--json"])).stdout);
   expect(company).toEqual({ source: "../company", revision: "main", commit: second, status: "updated" });
   rmSync(join(dirname(sandbox.cwd), "company/.git"), { recursive: true });
   mkdirSync(join(dirname(sandbox.cwd), "company/.git"));
-  const gone = await sandbox.run(["sync"]);
+  const gone = await sandbox.call(["sync"]);
   expect(gone.code).toBe(1);
   expect(gone.stderr).toMatch(/^plimsoll: company \.\.\/company: .* is kept\)\n$/);
   expect(gone.stdout).toContain(`${origin}/page`);
@@ -207,7 +207,7 @@ test("a source or revision that git would take for an option or a helper is refu
     '{ source: "https://a.example", revision: "--x" }',
   ]) {
     sandbox.write(".plimsoll/config.yaml", `company: ${company}\n`);
-    const { code, stderr } = await sandbox.run(["sync"]);
+    const { code, stderr } = await sandbox.call(["sync"]);
     expect(code).toBe(1);
     expect(stderr).toContain("plimsoll: company.");
   }
@@ -237,11 +237,11 @@ test("killed at any moment a sync leaves the old layer or the new one, and the n
     expect([version - 1, version].map((each) => `${each}\n`)).toContain(seen[0]);
     expect(new Set(seen).size).toBe(1);
     expect(seen).toHaveLength(fileCount);
-    expect((await sandbox.run(["sync"])).code).toBe(0);
+    expect((await sandbox.call(["sync"])).code).toBe(0);
     expect(currentLayer()[0]).toBe(`${version}\n`);
   }
   // The git of a killed sync may have outlived it for a moment, and a text's temporary file goes when the text is written again.
-  await sandbox.run(["sync", "--force"]);
+  await sandbox.call(["sync", "--force"]);
   const cache = join(sandbox.home, ".cache/plimsoll");
   const left = readdirSync(cache, { recursive: true, encoding: "utf8" }).filter((path) =>
     path.endsWith(".tmp"),

@@ -21,7 +21,7 @@ const history = [
 const tight = ["--window", "1000", "--reserve", "0", "--counter", "bytes/4"];
 
 function trim(input: unknown, ...args: readonly string[]): Promise<Run> {
-  return sandbox.run(["trim", ...args], { input: JSON.stringify(input) });
+  return sandbox.call(["trim", ...args], { input: JSON.stringify(input) });
 }
 
 describe("what cannot fit", () => {
@@ -92,7 +92,7 @@ describe("what is malformed", () => {
     [{ input: [question], instructions: 7 }, "instructions must be a string or an array"],
   ])("is an error with its path, and nothing is printed: %j", async (input, message) => {
     sandbox.write("h.json", JSON.stringify(input));
-    const { code, stdout, stderr } = await sandbox.run(["trim", "h.json", ...tight]);
+    const { code, stdout, stderr } = await sandbox.call(["trim", "h.json", ...tight]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain(`plimsoll: h.json: ${message}`);
   });
@@ -113,7 +113,7 @@ describe("what is malformed", () => {
     [Buffer.from([0, 1, 2]), "in: binary file"],
   ])("is an error with the file where there are no messages: %j", async (content, message) => {
     sandbox.write("in", content);
-    const run = await sandbox.run(["trim", "in", ...tight]);
+    const run = await sandbox.call(["trim", "in", ...tight]);
     expect(run).toMatchObject({ code: 1, stdout: "" });
     expect(run.stderr).toContain(`plimsoll: ${message}`);
   });
@@ -142,19 +142,19 @@ test.each([
   ],
 ])("%j is wrong usage", async (args, message) => {
   sandbox.write("h.json", JSON.stringify(history));
-  const run = await sandbox.run(["trim", "h.json", ...args]);
+  const run = await sandbox.call(["trim", "h.json", ...args]);
   expect(run).toMatchObject({ code: 2, stdout: "" });
   expect(run.stderr).toContain(message);
 });
 
 test("without input it says so", async () => {
-  expect(await sandbox.run(["trim", ...tight])).toMatchObject({ code: 2, stdout: "" });
+  expect(await sandbox.call(["trim", ...tight])).toMatchObject({ code: 2, stdout: "" });
 });
 
 test("more than can be read is refused", async () => {
   sandbox.write("huge.json", "[".padEnd(10_000));
   truncateSync(join(sandbox.cwd, "huge.json"), 101 * 1024 * 1024);
-  const run = await sandbox.run(["trim", "huge.json", ...tight]);
+  const run = await sandbox.call(["trim", "huge.json", ...tight]);
   expect(run).toMatchObject({ code: 1, stdout: "" });
   expect(run.stderr).toContain(
     "huge.json: 101 MB, a history above 100 MB is not read: take its oldest messages out first\n",

@@ -21,7 +21,9 @@ const tight = ["--window", "1000", "--reserve", "0", "--counter", "bytes/4"];
 const rfc = [...tight, "--policy", "rfc", "--keep", "1"];
 
 function trim(input: unknown, ...args: readonly string[]): Promise<Run> {
-  return sandbox.run(["trim", ...args], { input: typeof input === "string" ? input : JSON.stringify(input) });
+  return sandbox.call(["trim", ...args], {
+    input: typeof input === "string" ? input : JSON.stringify(input),
+  });
 }
 
 async function statsOf(input: unknown, ...args: readonly string[]): Promise<Record<string, unknown>> {
@@ -30,14 +32,15 @@ async function statsOf(input: unknown, ...args: readonly string[]): Promise<Reco
 }
 
 test("the help is as pinned", async () => {
-  const help = await sandbox.run(["trim", "--help"]);
+  const help = await sandbox.call(["trim", "--help"]);
   await expect(help.stdout).toMatchFileSnapshot("golden/help-trim.txt");
 });
 
 describe("what is printed", () => {
   test("is the input as it was written, where it fits", async () => {
     const text = '[ {"role":"user", "content":"hi", "id": 12345678901234567890, "n": 1.0} ]\n';
-    expect(await trim(text, ...rfc)).toEqual({ code: 0, stdout: text, stderr: "" });
+    const run = await sandbox.run(["trim", ...rfc], { input: text });
+    expect(run).toEqual({ code: 0, stdout: text, stderr: "" });
     expect(await trim("[]", ...rfc)).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
   });
 
@@ -125,7 +128,7 @@ describe("every format", () => {
         expect(run.stderr).toContain(`policy     ${policy}\n`);
         const sent = JSON.parse(run.stdout);
         expect(Object.keys(sent)).toEqual(Object.keys(request));
-        const valid = await sandbox.run(["validate", "--format", format], { input: run.stdout });
+        const valid = await sandbox.call(["validate", "--format", format], { input: run.stdout });
         expect(valid).toMatchObject({ code: 0, stdout: "" });
         expect(run.stdout.length).toBeLessThan(JSON.stringify(request).length / 2);
         const asked = await trim(request, ...window, "--policy", policy, "--format", format);
@@ -226,7 +229,7 @@ test("a large session is trimmed, from a file and through pipes", async () => {
   });
   sandbox.write("large.json", JSON.stringify([question, ...turns.flat()], null, 1));
   const window = ["--window", "200000", "--counter", "estimate:claude-3"];
-  const run = await sandbox.run(["trim", "large.json", ...window]);
+  const run = await sandbox.call(["trim", "large.json", ...window]);
   expect(run).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse(run.stdout)[0]).toEqual(question);
   expect(run.stdout.length).toBeLessThan(1_000_000);

@@ -14,19 +14,19 @@ const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "t1
 const stray = { role: "user", content: [{ type: "tool_result", tool_use_id: "t9", content: "b.ts" }] };
 
 test("the help is as pinned", async () => {
-  const help = await sandbox.run(["validate", "--help"]);
+  const help = await sandbox.call(["validate", "--help"]);
   await expect(help.stdout).toMatchFileSnapshot("golden/help-validate.txt");
 });
 
 test("what is valid gives a note and nothing else", async () => {
   sandbox.write("h.json", JSON.stringify([user, call, result]));
-  expect(await sandbox.run(["validate", "h.json"])).toEqual({
+  expect(await sandbox.call(["validate", "h.json"])).toEqual({
     code: 0,
     stdout: "",
     stderr: "plimsoll: valid: 3 messages, anthropic\n",
   });
-  expect(await sandbox.run(["validate", "h.json", "--quiet"])).toEqual({ code: 0, stdout: "", stderr: "" });
-  expect((await sandbox.run(["validate", "h.json", "--json"])).stdout).toBe("[]\n");
+  expect(await sandbox.call(["validate", "h.json", "--quiet"])).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect((await sandbox.call(["validate", "h.json", "--json"])).stdout).toBe("[]\n");
 });
 
 test("each problem is a line with path, rule and message, and the exit code is 1", async () => {
@@ -43,7 +43,7 @@ messages[2].content[0].tool_use_id  orphan-result    answers no call of the turn
 
 test("JSON is an array of problems", async () => {
   sandbox.write("h.json", JSON.stringify({ messages: [user, { role: "assistant" }], tools: 7 }));
-  const { code, stdout } = await sandbox.run(["validate", "h.json", "--json"]);
+  const { code, stdout } = await sandbox.call(["validate", "h.json", "--json"]);
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toEqual([
     { path: "tools", rule: "shape", message: "must be an array, not a number", severity: "error" },
@@ -90,7 +90,7 @@ test("every format can be asked for, and auto recognises them", async () => {
   for (const [format, path] of Object.entries(paths)) {
     const input = JSON.stringify(inputs[format as keyof typeof inputs]);
     for (const asked of [format, "auto"]) {
-      const { code, stdout, stderr } = await sandbox.run(["validate", "--format", asked, "--json"], {
+      const { code, stdout, stderr } = await sandbox.call(["validate", "--format", asked, "--json"], {
         input,
       });
       expect(code).toBe(1);
@@ -102,8 +102,8 @@ test("every format can be asked for, and auto recognises them", async () => {
 
 test("strict mode also tells what sources disagree about", async () => {
   sandbox.write("h.json", JSON.stringify([user, user]));
-  expect((await sandbox.run(["validate", "h.json"])).code).toBe(0);
-  const strict = await sandbox.run(["validate", "h.json", "--strict"]);
+  expect((await sandbox.call(["validate", "h.json"])).code).toBe(0);
+  const strict = await sandbox.call(["validate", "h.json", "--strict"]);
   expect(strict.code).toBe(1);
   expect(strict.stdout).toContain('messages[1].role  alternation  is "user" like that of messages[0]\n');
 });
@@ -117,10 +117,10 @@ test.each([
   [Buffer.from("[\n\xfc]", "latin1"), "in: invalid UTF-8 in line 2: convert it first"],
 ])("what holds no messages is an error with the file: %j", async (content, message) => {
   sandbox.write("in", content);
-  const { code, stdout, stderr } = await sandbox.run(["validate", "in"]);
+  const { code, stdout, stderr } = await sandbox.call(["validate", "in"]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toContain(`plimsoll: ${message}`);
-  const json = JSON.parse((await sandbox.run(["validate", "in", "--json"])).stdout);
+  const json = JSON.parse((await sandbox.call(["validate", "in", "--json"])).stdout);
   expect(json.error).toMatchObject({ code: "unreadable_input", file: "in" });
 });
 
@@ -141,7 +141,7 @@ test.each([
 ])("lines of something else are told in one line: %j", async (line, message) => {
   sandbox.write("in.jsonl", `${JSON.stringify(line)}\n`.repeat(300));
   for (const command of [["validate"], ["trim", "--window", "100000"]]) {
-    const { code, stdout, stderr } = await sandbox.run([...command, "in.jsonl"]);
+    const { code, stdout, stderr } = await sandbox.call([...command, "in.jsonl"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr.startsWith(`plimsoll: in.jsonl: ${message}`)).toBe(true);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
@@ -156,7 +156,7 @@ test.each([
   [["validate", "--format", "xml"], 2, "unknown format"],
   [["validate", "--stirct"], 2, 'Did you mean "--strict"?'],
 ])("%j fails in its own words", async (args, expected, message) => {
-  const { code, stdout, stderr } = await sandbox.run(args);
+  const { code, stdout, stderr } = await sandbox.call(args);
   expect({ code, stdout }).toEqual({ code: expected, stdout: "" });
   expect(stderr).toContain(message);
 });
@@ -167,7 +167,7 @@ test("ids cannot break the table or steer the terminal", async () => {
     content: [{ type: "tool_result", tool_use_id: "a\n\u001b[31m\u202e", content: "" }],
   };
   sandbox.write("h.json", JSON.stringify([odd]));
-  const { stdout } = await sandbox.run(["validate", "h.json"]);
+  const { stdout } = await sandbox.call(["validate", "h.json"]);
   expect(stdout.split("\n")).toHaveLength(4);
   expect(stdout).not.toContain("\u001b");
 });
@@ -183,7 +183,7 @@ test("a large session is read whole, from a file and through a pipe", async () =
   ]);
   sandbox.write("large.json", JSON.stringify([user, ...turns.flat()]));
   const note = `plimsoll: valid: ${(megabytes * 20 + 1).toLocaleString("en")} messages, anthropic\n`;
-  expect(await sandbox.run(["validate", "large.json"])).toEqual({ code: 0, stdout: "", stderr: note });
+  expect(await sandbox.call(["validate", "large.json"])).toEqual({ code: 0, stdout: "", stderr: note });
   const script = `cat large.json | "${process.execPath}" "${mainFile}" validate`;
   const piped = await runProcess(["bash", "-c", script], { cwd: sandbox.cwd, env: sandbox.env });
   expect(piped).toEqual({ code: 0, stdout: "", stderr: note });
@@ -191,7 +191,7 @@ test("a large session is read whole, from a file and through a pipe", async () =
 
 test("paths are relative to here", async () => {
   sandbox.write("d/h.json", "nonsense");
-  const { stderr } = await sandbox.run(["validate", join(sandbox.cwd, "d/h.json")], {
+  const { stderr } = await sandbox.call(["validate", join(sandbox.cwd, "d/h.json")], {
     cwd: join(sandbox.cwd, "d"),
   });
   expect(stderr).toBe("plimsoll: h.json: is no JSON: unexpected token 'o'\n");

@@ -27,9 +27,9 @@ const at = (path: string) => join(root, path);
 async function isTold(act: () => void): Promise<boolean> {
   await sleep(100);
   changes = 0;
-  for (let times = 0; times < 25 && changes === 0; times++) {
+  for (let times = 0; times < 100 && changes === 0; times++) {
     act();
-    await sleep(200);
+    for (let looks = 0; looks < 20 && changes === 0; looks++) await sleep(10);
   }
   return changes > 0;
 }

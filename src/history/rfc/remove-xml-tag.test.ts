@@ -33,8 +33,8 @@ test("a name is no pattern", () => {
 
 test("a megabyte of beginnings without an end costs one pass", () => {
   const text = "<checkpoint_id>".repeat(70_000);
-  const started = performance.now();
+  const before = process.cpuUsage();
   expect(removeXmlTag("checkpoint_id", text)).toBe(text);
   // A pass for each beginning would be 35 GB of text.
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000);
 });

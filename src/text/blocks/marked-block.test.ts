@@ -196,7 +196,7 @@ test("a block of another section may show our markers and leave a fence open", (
 });
 
 test("a large file with thousands of markers is searched in little time", () => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   for (const piece of [
     `${start}\n`,
     `${end}\n`,
@@ -209,5 +209,5 @@ test("a large file with thousands of markers is searched in little time", () => 
   ]) {
     find(piece.repeat(500_000 / piece.length) + block);
   }
-  expect(performance.now() - started).toBeLessThan(4_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(4_000);
 });

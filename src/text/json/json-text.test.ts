@@ -113,7 +113,7 @@ test("JSON Lines are values in a row", () => {
 
 test("a text of escapes takes time in proportion to its length", () => {
   const text = `["${'\\\\\\"'.repeat(200_000)}"]`;
-  const started = performance.now();
+  const before = process.cpuUsage();
   expect(valuesFrom(text, 1)).toEqual([{ start: 1, end: text.length - 1 }]);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
 });

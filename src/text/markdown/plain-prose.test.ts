@@ -68,7 +68,7 @@ test("three and more line breaks become two, outside of code", () => {
 });
 
 test("time grows with the text, whatever it holds", () => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   for (const piece of [
     "*a ",
     "_a ",
@@ -86,5 +86,5 @@ test("time grows with the text, whatever it holds", () => {
   ]) {
     toPlainProse(piece.repeat(200_000 / piece.length));
   }
-  expect(performance.now() - started).toBeLessThan(4_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(4_000);
 });

@@ -80,13 +80,6 @@ describe.each(encodings)("exact:%s", (encoding) => {
       if (counter.count(text) !== expected(text)) expect(`U+${code.toString(16)}`).toBe("equal");
     }
   });
-
-  // On two idle cores each takes 15 to 400 ms; a second is what is promised, so that it also holds beside other tests.
-  it.each(Object.entries(megabytes()))("counts a megabyte of %s within a second", { retry: 2 }, (_, text) => {
-    const start = performance.now();
-    expect(counter.count(text)).toBeGreaterThan(0);
-    expect(performance.now() - start).toBeLessThan(1000);
-  });
 });
 
 it("knows the lengths of runs that tiktoken needs minutes for", async () => {
@@ -132,25 +125,3 @@ const mixture: fc.Arbitrary<string> = fc
     { maxLength: 60, size: "max" },
   )
   .map((parts) => parts.join(""));
-
-function megabytes(): Record<string, string> {
-  let seed = 1;
-  const pick = (letters: string): string => {
-    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
-    return letters[(seed >>> 16) % letters.length]!;
-  };
-  const draw = (letters: string, length: number): string =>
-    Array.from({ length }, () => pick(letters)).join("");
-  const lower = "abcdefghijklmnopqrstuvwxyz";
-  const han = Array.from({ length: 5000 }, (_, index) => String.fromCharCode(0x4e00 + index)).join("");
-  return {
-    a: "a".repeat(1_000_000),
-    spaces: " ".repeat(1_000_000),
-    newlines: "\n".repeat(1_000_000),
-    "one emoji": "😀".repeat(250_000),
-    base64: draw(`${lower}${lower.toUpperCase()}0123456789+/`, 1_000_000),
-    Han: draw(han, 333_333),
-    "random letters": draw(lower, 1_000_000),
-    "spaces and tabs": draw(" \t", 1_000_000),
-  };
-}

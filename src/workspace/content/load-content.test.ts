@@ -241,12 +241,11 @@ test("profiles that are built in cannot be replaced", async () => {
 
 test("a file that is too large is refused before it is read", async () => {
   const directory = content({ "packs/a/pack.yaml": "id: a\n", "packs/a/context.md": "x" });
-  truncateSync(join(directory, "packs/a/context.md"), 60 * 1024 * 1024);
-  const before = process.memoryUsage().rss;
+  // More than Node reads into memory at all.
+  truncateSync(join(directory, "packs/a/context.md"), 3 * 1024 ** 3);
   const { lines, problems } = await load(directory);
   expect(lines).toEqual(["packs/a/context.md:1 error too-large"]);
-  expect(problems[0]?.message).toContain("62914560 bytes");
-  expect(process.memoryUsage().rss - before).toBeLessThan(40 * 1024 * 1024);
+  expect(problems[0]?.message).toContain("3221225472 bytes");
 });
 
 test("a text that is not UTF-8 is refused with its line", async () => {

@@ -1,5 +1,4 @@
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
-import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { startProcess } from "./start-process.ts";
 
@@ -18,11 +17,6 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function isGone(pid: number): Promise<boolean> {
-  for (let tries = 0; tries < 100 && isRunning(pid); tries++) await pause(20);
-  return !isRunning(pid);
-}
-
 test("a process ends when its reader leaves", async () => {
   const started = startProcess(process.execPath, endless, options);
   let pid = 0;
@@ -32,7 +26,7 @@ test("a process ends when its reader leaves", async () => {
     break;
   }
   expect((await started.end).code).toBe(null);
-  expect(await isGone(pid)).toBe(true);
+  await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
 test("a process ends when its call is cancelled, and its output just ends", async () => {
@@ -44,7 +38,7 @@ test("a process ends when its call is cancelled, and its output just ends", asyn
     controller.abort();
   }
   expect((await started.end).code).toBe(null);
-  expect(await isGone(pid)).toBe(true);
+  await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
 test("a call that was cancelled before starts nothing that lives on", async () => {
@@ -81,8 +75,8 @@ test.skipIf(process.platform === "win32")(
       controller.abort();
     }
     expect((await started.end).code).toBe(null);
-    expect(performance.now() - start).toBeLessThan(5_000);
-    expect(await isGone(pid)).toBe(true);
+    expect(performance.now() - start).toBeLessThan(25_000);
+    await expect.poll(() => isRunning(pid)).toBe(false);
   },
 );
 
@@ -92,21 +86,26 @@ test.skipIf(process.platform === "win32")("what a process left running ends with
   let pid = 0;
   for await (const chunk of started.output) pid = Number(chunk);
   expect((await started.end).code).toBe(0);
-  expect(performance.now() - start).toBeLessThan(5_000);
-  expect(await isGone(pid)).toBe(true);
+  expect(performance.now() - start).toBeLessThan(25_000);
+  await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
 test.skipIf(process.platform === "win32")(
   "a pipe that is held by what left the group is not waited for",
   async () => {
-    const script = `const child = require("child_process").spawn("sleep", ["3"], { detached: true, stdio: "inherit" });
+    const script = `const child = require("child_process").spawn("sleep", ["63"], { detached: true, stdio: "inherit" });
     child.unref(); console.log(child.pid); setInterval(() => {}, 1000)`;
     const controller = new AbortController();
     const started = startProcess(process.execPath, ["-e", script], { ...options, signal: controller.signal });
     const start = performance.now();
-    for await (const _ of started.output) controller.abort();
+    let pid = 0;
+    for await (const chunk of started.output) {
+      pid = Number(chunk);
+      controller.abort();
+    }
     expect((await started.end).code).toBe(null);
-    expect(performance.now() - start).toBeLessThan(2_500);
+    expect(performance.now() - start).toBeLessThan(25_000);
+    process.kill(pid, "SIGKILL");
   },
 );
 

@@ -110,9 +110,9 @@ it("is quick on a manifest that was made to be slow", async () => {
   ];
   for (const piece of ["<build>", "<a", "\n", " ", "[ ", "name ", "<!--"]) {
     const text = piece.repeat(length / piece.length);
-    const start = performance.now();
+    const before = process.cpuUsage();
     await factsOf(Object.fromEntries(files.map((file) => [file, text])));
-    expect(performance.now() - start, JSON.stringify(piece)).toBeLessThan(2_000);
+    expect(process.cpuUsage(before).user / 1_000, JSON.stringify(piece)).toBeLessThan(2_000);
   }
 });
 

@@ -86,9 +86,9 @@ test("brackets in texts are no nesting", () => {
 
 test("of very many problems the first hundred are told, errors before unknown keys, and soon", () => {
   const keys = Array.from({ length: 20_000 }, (_, index) => `k${index}: 1\n`).join("");
-  const start = performance.now();
+  const before = process.cpuUsage();
   const { problems } = parseYamlDocument(`${keys}level: x\n`, schema);
-  expect(performance.now() - start).toBeLessThan(3_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
   expect(problems).toHaveLength(101);
   expect(problems.at(-2)).toMatchObject({ rule: "invalid-value", line: 20_001 });
   expect(problems.at(-1)).toMatchObject({ rule: "unknown-key", message: "… and 19901 more" });
