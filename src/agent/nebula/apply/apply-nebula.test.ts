@@ -15,6 +15,7 @@ import { addToFabric, maxEntries } from "../../../compose/index.ts";
 import { createMemoryStore, type Store } from "../../../store/index.ts";
 import { createCounter } from "../../../tokens/index.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
+import { sampleNebula, samplePhase } from "../files/sample-nebula.contract.ts";
 import { nebulaKey, runKey } from "../record/nebula-key.ts";
 import { fabricOf, openNebulaRecord } from "../record/nebula-record.ts";
 import { person } from "../record/record-changes.ts";
@@ -33,28 +34,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const phase = (id: string, more: Partial<Phase> = {}): Phase => ({
-  id,
-  title: `The ${id}`,
-  file: join(folder, `${id}.md`),
-  body: `Make the ${id}.`,
-  dependsOn: [],
-  scope: [`src/${id}/**`],
-  gate: "trust",
-  priority: 0,
-  labels: [],
-  ...more,
-});
+const phase = (id: string, more: Partial<Phase> = {}): Phase =>
+  samplePhase(id, { body: `Make the ${id}.`, scope: [`src/${id}/**`], ...more });
 const plan = () => [phase("api"), phase("docs"), phase("page", { dependsOn: ["api"] })];
-const nebulaOf = (phases: readonly Phase[]): Nebula => ({
-  directory: folder,
-  name: "plan",
-  description: "",
-  goals: [],
-  constraints: [],
-  execution: {},
-  phases,
-});
+const nebulaOf = (phases: readonly Phase[]): Nebula => ({ ...sampleNebula(...phases), directory: folder });
 
 /** Keeps its prompt and does what `act` says for its phase. */
 async function apply(

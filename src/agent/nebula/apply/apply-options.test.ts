@@ -2,18 +2,10 @@ import { expect, test } from "vitest";
 import { createMemoryStore } from "../../../store/index.ts";
 import { createCounter } from "../../../tokens/index.ts";
 import { defaultAgentLimits } from "../../process/watch-agent.ts";
-import type { Nebula } from "../files/nebula.ts";
+import { sampleNebula } from "../files/sample-nebula.contract.ts";
 import { type ApplyOptions, settleOptions } from "./apply-options.ts";
 
-const nebula: Nebula = {
-  directory: "/plan",
-  name: "plan",
-  description: "",
-  goals: [],
-  constraints: [],
-  execution: {},
-  phases: [],
-};
+const nebula = sampleNebula();
 const needed: ApplyOptions = {
   store: createMemoryStore(),
   storeFile: "/state.db",

@@ -5,31 +5,13 @@ import { expect, onTestFinished, test } from "vitest";
 import { createContextBudget } from "../../../compose/index.ts";
 import { createMemoryStore } from "../../../store/index.ts";
 import { createCounter } from "../../../tokens/index.ts";
-import type { Nebula, Phase } from "../files/nebula.ts";
+import { sampleNebula, samplePhase } from "../files/sample-nebula.contract.ts";
 import { freshRecord } from "../record/record-changes.ts";
 import { phasePrompt, promptSources } from "./phase-prompt.ts";
 import { keepAnswer } from "./state/answers.ts";
 
-const phase: Phase = {
-  id: "api",
-  title: "The API",
-  file: "/plan/api.md",
-  body: "Make it.",
-  dependsOn: [],
-  scope: [],
-  gate: "trust",
-  priority: 2,
-  labels: [],
-};
-const nebula: Nebula = {
-  directory: "/plan",
-  name: "plan",
-  description: "",
-  goals: [],
-  constraints: [],
-  execution: {},
-  phases: [phase],
-};
+const phase = samplePhase("api", { title: "The API" });
+const nebula = sampleNebula(phase);
 
 test("a project that was cut before it became a layer is a truncated layer, though all of it is in the prompt", async () => {
   const counter = await createCounter("bytes/4");

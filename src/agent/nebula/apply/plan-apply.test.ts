@@ -4,32 +4,14 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createMemoryStore } from "../../../store/index.ts";
 import { createCounter } from "../../../tokens/index.ts";
-import type { Nebula, Phase } from "../files/nebula.ts";
+import type { Phase } from "../files/nebula.ts";
+import { sampleNebula, samplePhase } from "../files/sample-nebula.contract.ts";
 import { nebulaKey } from "../record/nebula-key.ts";
 import { openNebulaRecord } from "../record/nebula-record.ts";
 import { endedRecord, freshRecord, startedRecord } from "../record/record-changes.ts";
 import { planApply } from "./plan-apply.ts";
 
-const phase = (id: string, dependsOn: readonly string[] = []): Phase => ({
-  id,
-  title: `The ${id}`,
-  file: `/plan/${id}.md`,
-  body: "Make it.",
-  dependsOn,
-  scope: [],
-  gate: "trust",
-  priority: 2,
-  labels: [],
-});
-const nebula: Nebula = {
-  directory: "/plan",
-  name: "plan",
-  description: "",
-  goals: [],
-  constraints: [],
-  execution: {},
-  phases: [phase("api"), phase("page", ["api"])],
-};
+const nebula = sampleNebula(samplePhase("api"), samplePhase("page", { dependsOn: ["api"] }));
 
 test("a plan has the phases as a run reports them, with the tokens that they would be told or were told", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "plimsoll-plan-"));

@@ -1,29 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { addToFabric, emptyFabric, maxEntries, maxEntryLength } from "../../../compose/index.ts";
-import type { Nebula, Phase } from "../files/nebula.ts";
+import type { Phase } from "../files/nebula.ts";
+import { sampleNebula, samplePhase } from "../files/sample-nebula.contract.ts";
 import type { NebulaRecord, PhaseRun } from "./nebula-record.ts";
 import { endedRecord, freshRecord, person, resumedRecord, startedRecord } from "./record-changes.ts";
 
-const phase = (id: string, scope: readonly string[] = []): Phase => ({
-  id,
-  title: `The ${id}`,
-  file: `/plan/${id}.md`,
-  body: "",
-  dependsOn: [],
-  scope,
-  gate: "trust",
-  priority: 0,
-  labels: [],
-});
-const nebula = (...ids: string[]): Nebula => ({
-  directory: "/plan",
-  name: "plan",
-  description: "",
-  goals: [],
-  constraints: [],
-  execution: {},
-  phases: ids.map((id) => phase(id)),
-});
+const phase = (id: string, scope: readonly string[] = []) => samplePhase(id, { scope });
+const nebula = (...ids: string[]) => sampleNebula(...ids.map((id) => phase(id)));
 const run = (more: Partial<PhaseRun> = {}): PhaseRun => ({
   title: "old",
   state: "completed",
