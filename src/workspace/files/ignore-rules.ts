@@ -13,12 +13,25 @@ export interface IgnoreRules {
 }
 
 /** The rules that hold inside `directory`, those of the repository around it included; without one, those from `top` down. A
- *  directory that these rules leave out was named on purpose, so only the rules from itself downward count. */
+ *  directory that these rules leave out was named on purpose, so only the rules from `top` downward count, or those from itself. */
 export async function openIgnoreRules(directory: string, top: string = directory): Promise<IgnoreRules> {
   const root = (await repositoryAround(directory)) ?? top;
-  let rules = await rulesFrom(root, await excludesOf(root)).enter(root);
+  return (
+    (await rulesBetween(root, directory, await excludesOf(root))) ??
+    (await rulesBetween(top, directory, emptyRules())) ??
+    rulesFrom(directory, emptyRules()).enter(directory)
+  );
+}
+
+/** Undefined where they leave the directory out, or one on the way to it. */
+async function rulesBetween(
+  root: string,
+  directory: string,
+  excludes: Ignore,
+): Promise<IgnoreRules | undefined> {
+  let rules = await rulesFrom(root, excludes).enter(root);
   for (const each of directoriesBetween(root, directory)) {
-    if (rules.ignores(each, "directory")) return rulesFrom(directory, emptyRules()).enter(directory);
+    if (rules.ignores(each, "directory")) return undefined;
     rules = await rules.enter(each);
   }
   return rules;

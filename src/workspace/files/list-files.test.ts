@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
+import { openIgnoreRules } from "./ignore-rules.ts";
 import { listFiles } from "./list-files.ts";
 
 const scratch: string[] = [];
@@ -65,6 +66,18 @@ test("an ignored directory that is named on purpose is listed", async () => {
   });
   expect(await names(root, "vendor")).toEqual(["vendor/.gitignore", "vendor/lib/a"]);
   expect(await names(root, "vendor/lib")).toEqual(["vendor/lib/a"]);
+});
+
+test("inside of what a repository around it leaves out, the rules from the top down hold", async () => {
+  const root = tree({
+    ".git/HEAD": "",
+    ".gitignore": "*\n",
+    "top/.gitignore": "y\n",
+    "top/d/x": "",
+    "top/d/y": "",
+  });
+  const rules = await openIgnoreRules(join(root, "top/d"), join(root, "top"));
+  expect(["x", "y"].map((name) => rules.ignores(join(root, "top/d", name), "file"))).toEqual([false, true]);
 });
 
 test("the excludes of a worktree are those of its repository", async () => {
