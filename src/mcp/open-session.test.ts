@@ -17,6 +17,16 @@ async function open(store: Store, goesOn = false, client?: string) {
   return openMcpSession({ id: "s", goesOn, client, store, counter, budget: {}, pageLimit: () => ({}) });
 }
 
+test("an account that could not be opened is free for the next try", async () => {
+  const store = createMemoryStore();
+  const first = await open(store, false, "a");
+  await first.session.deliver(result, call);
+  await first.close();
+  const full = { ...store, list: () => Promise.reject(new Error("the disk is full")) };
+  await expect(open(full, false, "a")).rejects.toThrow("the disk is full");
+  expect((await open(store, false, "a")).session.id).toBe("s");
+});
+
 /** Makes the marks those of a process which has certainly ended. */
 async function killProcess(store: Store): Promise<void> {
   const { pid } = spawnSync(process.execPath, ["-e", "0"]);

@@ -44,16 +44,23 @@ export async function openMcpSession(options: McpSessionOptions): Promise<McpSes
   const ended = JSON.stringify({ ...own, state: "ended", client } satisfies Mark);
   const number = await lastNumber(store, shared, client);
   const { id, before } = await claimAccount(store, shared, { number, mark: running });
-  const session = await createSession({
-    ...{ id, store, now: () => new Date(), continuations: "unique" },
-    resultsOf: id === shared ? undefined : shared,
-    ...rest,
-  });
-  const isNamed = goesOn && (client === undefined || id === shared);
-  if (!isNamed && !isSameConversation(before, client, lastCall(session))) await session.reset();
   // A process that came later has put its own mark there.
   const end = (text: string | undefined): string => (text === running || text === undefined ? ended : text);
-  return { session, close: async () => void (await store.update(marks, id, end)) };
+  const close = async (): Promise<void> => void (await store.update(marks, id, end));
+  try {
+    const session = await createSession({
+      ...{ id, store, now: () => new Date(), continuations: "unique" },
+      resultsOf: id === shared ? undefined : shared,
+      ...rest,
+    });
+    const isNamed = goesOn && (client === undefined || id === shared);
+    if (!isNamed && !isSameConversation(before, client, lastCall(session))) await session.reset();
+    return { session, close };
+  } catch (error) {
+    // Nobody has it: the next try takes it as it was.
+    await close().catch(() => {});
+    throw error;
+  }
 }
 
 const marks = "mcp";

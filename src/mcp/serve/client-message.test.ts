@@ -24,6 +24,8 @@ test("what the library takes comes as it is", () => {
 test("null in a message is as good as nothing", () => {
   const note = '{"jsonrpc":"2.0","id":null,"method":"notifications/initialized","params":null}';
   expect(messageOf(note)).toEqual({ jsonrpc: "2.0", method: "notifications/initialized" });
+  const answer = '{"jsonrpc":"2.0","id":1,"method":null,"result":{}}';
+  expect(messageOf(answer)).toEqual({ jsonrpc: "2.0", id: 1, result: {} });
 });
 
 test.each([["1763300000000000001"], ["-9223372036854775808"], ["1.5"], ["1e400"]])(

@@ -17,7 +17,7 @@ export function readClientMessage(
   if (!isObject(value)) return { refused: "a message on stdin is no object" };
   const message = withShortIds(withoutNulls(value), written);
   // Answers to what the server asked are looked at by the library alone.
-  if (!("method" in value) || isTaken(message)) return { message: message as unknown as JSONRPCMessage };
+  if (!("method" in message) || isTaken(message)) return { message: message as unknown as JSONRPCMessage };
   const answer = message.id === undefined ? undefined : refuse(idText(written, "id") ?? "null");
   return { refused: "a message on stdin is not as JSON-RPC 2.0 has it", answer };
 }

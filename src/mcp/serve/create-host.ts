@@ -89,6 +89,11 @@ async function openSession(options: OpenOptions): Promise<McpSession> {
   const opened = await openMcpSession({
     ...{ id, goesOn, client, store, counter, budget, hints, tools, pageLimit },
   });
-  await opened.session.record("system", countContext(counter, servedContext(tools)));
-  return opened;
+  try {
+    await opened.session.record("system", countContext(counter, servedContext(tools)));
+    return opened;
+  } catch (error) {
+    await opened.close().catch(() => {});
+    throw error;
+  }
 }

@@ -127,6 +127,20 @@ test("closing ends it, once, and stdin may then go without a word", async () => 
   expect({ closed, errors }).toEqual({ closed: 1, errors: [] });
 });
 
+test("once it is closed, nobody is waited for where stdin ends then", async () => {
+  const set = vi.spyOn(globalThis, "setTimeout");
+  const { stdin, transport } = connect();
+  await transport.start();
+  stdin.write(line(request(1)));
+  await pause();
+  await transport.close();
+  stdin.end();
+  await pause();
+  const timers = set.mock.results.filter((_, index) => set.mock.calls[index]![1]! >= 10_000);
+  expect(timers.filter(({ value }) => (value as { _destroyed?: boolean })._destroyed !== true)).toEqual([]);
+  vi.restoreAllMocks();
+});
+
 test("stdin that fails ends it, and says why", async () => {
   const { stdin, transport, errors } = connect();
   await transport.start();

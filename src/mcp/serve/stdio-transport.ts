@@ -116,6 +116,9 @@ function createWaiting(): Waiting {
         };
         if (ids.size === 0) settle();
       }),
-    giveUp: () => settle(),
+    giveUp() {
+      ids.clear();
+      settle();
+    },
   };
 }
