@@ -30,6 +30,7 @@ export {
   valuesFrom,
 } from "./json/json-text.ts";
 export { closeFence, withoutBareFence } from "./markdown/close-fence.ts";
+export { closes, fenceAt } from "./markdown/fence-at.ts";
 export { type Line, type LineKind, scanLines } from "./markdown/fences.ts";
 export { importedNames } from "./markdown/imported-names.ts";
 export { toPlainProse } from "./markdown/plain-prose.ts";

@@ -1,6 +1,14 @@
 /** The fenced `fabric` blocks in which an agent reports, within the answer that it gives anyway. */
 import type { FabricReport } from "../../../compose/index.ts";
-import { cutText, formatNumber, type Line, printable, scanLines } from "../../../text/index.ts";
+import {
+  closes,
+  cutText,
+  fenceAt,
+  formatNumber,
+  type Line,
+  printable,
+  scanLines,
+} from "../../../text/index.ts";
 import { fabricExample } from "./fabric-example.ts";
 import type { ReportProblem } from "./read-report.ts";
 
@@ -62,26 +70,39 @@ interface Block {
   readonly text: string;
 }
 
-/** A block in another fence or in a quote is an example and none. */
+/** A block in another fence or in a quote is an example and none. By the rules a block in a list item ends with a line that is not
+ *  indented, and its closing fence opens another one; who wrote it meant the fence. Then what follows is no code, up to the next fence. */
 function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
   const blocks: Block[] = [];
   const open: number[] = [];
   let opener: Line | undefined;
+  let isNoCode = false;
   const giveUp = (): void => {
     if (opener !== undefined) open.push(opener.number);
   };
+  const begin = (line: Line): void => {
+    giveUp();
+    opener = fabricFence.test(answer.slice(line.start, line.end)) ? line : undefined;
+  };
+  const end = (line: Line): void => {
+    if (opener === undefined) return;
+    const text = answer.slice(opener.next, line.start);
+    blocks.push({ start: opener.start, end: line.next, line: opener.number, text });
+    opener = undefined;
+  };
   scanLines(answer, (line, kind) => {
-    if (kind !== "opener" && kind !== "closer") return;
-    if (kind === "opener") giveUp();
-    else if (opener !== undefined) {
-      const text = answer.slice(opener.next, line.start);
-      blocks.push({ start: opener.start, end: line.next, line: opener.number, text });
-    }
-    const opens = kind === "opener" && fabricFence.test(answer.slice(line.start, line.end));
-    opener = opens ? line : undefined;
+    const isMeantToClose = kind === "opener" && opener !== undefined && isCloserOf(answer, opener, line);
+    if (kind === "closer" || isMeantToClose) end(line);
+    else if (kind === "opener" || (kind === "code" && isNoCode && opener === undefined)) begin(line);
+    if (kind === "opener" || kind === "closer") isNoCode = isMeantToClose;
   });
   giveUp();
   return { blocks, open };
+}
+
+function isCloserOf(answer: string, opener: Line, line: Line): boolean {
+  const [first, second] = [fenceAt(answer, opener), fenceAt(answer, line)];
+  return first !== undefined && second !== undefined && closes(first, second);
 }
 
 /** The line is known to be a fence: what stands before its marks is a list's. */
