@@ -84,7 +84,9 @@ export function checkSections(part: string, sections: readonly DrawnSection[], f
   const left = shown.reduce((sum, { section, kept }) => sum + section.items.length - kept, 0);
   expect(facts.omitted).toBe(left);
   if (!facts.truncated) {
-    expect(part).toBe(fabricText(sections));
+    const whole = fabricText(sections);
+    // Blank lines around it go before anything is cut.
+    expect([whole, whole.trim()]).toContain(part);
     return;
   }
   const others = shown.filter(({ section }) => !section.isDiscovery);
