@@ -61,10 +61,10 @@ test("a fence that ends with its list item hides no block behind it", async () =
 });
 
 test("a block in a list item is read to its closing fence, also where its lines are not indented", async () => {
-  const answer = "- Report:\n  ```fabric\nclaims:\n  - a\n  ```\nMore.\n\n";
+  const answer = "- Report:\n  ```fabric\nclaims:\n  - a\n  ```\nMore ```fabric\n\n";
   const { report: both, problems, rest } = await parseFabricBlock(`${answer}${whole}`);
   expect(both).toMatchObject({ claims: [{ path: "a" }, ...(report.claims ?? [])], notes: report.notes });
-  expect([problems, rest]).toEqual([[], "- Report:\nMore.\n\nDone.\n\n\nBye."]);
+  expect([problems, rest]).toEqual([[], "- Report:\nMore ```fabric\n\nDone.\n\n\nBye."]);
 });
 
 test("an answer without a block comes back as it is", async () => {

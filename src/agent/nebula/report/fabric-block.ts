@@ -82,7 +82,8 @@ function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
   };
   const begin = (line: Line): void => {
     giveUp();
-    opener = fabricFence.test(answer.slice(line.start, line.end)) ? line : undefined;
+    const isFence = fenceAt(answer, line)?.canOpen === true;
+    opener = isFence && fabricFence.test(answer.slice(line.start, line.end)) ? line : undefined;
   };
   const end = (line: Line): void => {
     if (opener === undefined) return;
@@ -105,7 +106,7 @@ function isCloserOf(answer: string, opener: Line, line: Line): boolean {
   return first !== undefined && second !== undefined && closes(first, second);
 }
 
-/** The line is known to be a fence: what stands before its marks is a list's. */
+/** Of a line that is a fence: what stands before its marks is a list's. */
 const fabricFence = /^[^`~>]*[`~]{3,}[ \t]*fabric(?:[ \t]|$)/i;
 
 const longestProblem = 240;
