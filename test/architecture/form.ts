@@ -2,8 +2,8 @@
 import { isNode, type Placed, type Source } from "./source.ts";
 import type { Violation } from "./violation.ts";
 
-export const lookAgainLines = 250;
-const mostLines = 400;
+export const lookAgainLines = 400;
+const mostLines = 500;
 
 export function checkForm(source: Source): Violation[] {
   return [...checkExports(source), ...checkName(source), ...checkLength(source)];
