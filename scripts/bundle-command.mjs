@@ -75,7 +75,9 @@ function shareVocabulary(id, importer) {
 
 /** zod brings its messages in fifty languages; ours are our own. */
 function withoutLanguages(id) {
-  return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
+  return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id)
+    ? 'export { default as en } from "./en.js";'
+    : null;
 }
 
 /** An import of a built-in module makes Node read every one of its exports, lazily loaded ones too, which takes longer than the
