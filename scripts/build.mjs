@@ -1,18 +1,43 @@
 /** Builds dist/ from nothing, so that a file removed from src/ never lingers in the package. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, rmSync, writeFileSync } from "node:fs";
-import { relative } from "node:path";
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleCommand } from "./bundle-command.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(`${root}dist`, { recursive: true, force: true });
-const tsc = fileURLToPath(new URL("../node_modules/.bin/tsc", import.meta.url));
-const { status } = spawnSync(tsc, ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
+// By its file, not by node_modules/.bin: Windows cannot start what is there without a shell.
+const tsc = join(root, "node_modules/typescript/bin/tsc");
+const args = [tsc, "-p", "tsconfig.build.json"];
+const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" });
 if (status !== 0) process.exit(status ?? 1);
+removeInnerDeclarations(join(root, "dist"));
 await compileContent(`${root}content`);
 await bundleCommand(`${root}dist`);
 chmodSync(`${root}dist/cli/main.js`, 0o755);
+
+/** Removes the declarations that no import path of the package leads to: users cannot import them. */
+function removeInnerDeclarations(dist) {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const doors = Object.values(exports).filter((path) => path.startsWith("./dist/"));
+  const pending = doors.map((path) => declarationOf(join(root, path)));
+  const reached = new Set();
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    const imports = readFileSync(file, "utf8").matchAll(/(?:from |import\()"(\.[^"]+)"/g);
+    for (const [, path] of imports) pending.push(declarationOf(join(dirname(file), path)));
+  }
+  for (const path of readdirSync(dist, { recursive: true })) {
+    const file = join(dist, path);
+    if (file.endsWith(".d.ts") && !reached.has(file)) rmSync(file);
+  }
+}
+
+function declarationOf(path) {
+  return path.replace(/\.[jt]s$/, ".d.ts");
+}
 
 /** content/ becomes dist/content.json, held against the schemas that people's own layers are held against. A mistake fails the build. */
 async function compileContent(directory) {

@@ -1,7 +1,7 @@
 /** Joins what the command loads into few files: reading a hundred small modules took longer than the work of most commands.
  *  The modules of dist/ stay as they are, for the library's doors and for tests; dist/cli/main.js then loads dist/cli/bundle/. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join, sep } from "node:path";
 import { rolldown } from "rolldown";
 
 /** What few commands need, or what works when it is loaded (tables, built-in modules of Node): it stays in files of its own. */
@@ -25,7 +25,14 @@ export async function bundleCommand(dist) {
   const build = await rolldown({
     input: main,
     platform: "node",
-    plugins: [{ name: "quick-start", renderChunk: importBuiltinsDirectly, load: withoutLanguages }],
+    plugins: [
+      {
+        name: "quick-start",
+        resolveId: shareVocabulary,
+        renderChunk: importBuiltinsDirectly,
+        load: withoutLanguages,
+      },
+    ],
     external: (id) => !isOwn(id) && !bundled.includes(id),
     logLevel: "silent",
   });
@@ -48,7 +55,7 @@ export async function bundleCommand(dist) {
 }
 
 function isOwn(id) {
-  return id.startsWith(".") || id.startsWith("/");
+  return id.startsWith(".") || isAbsolute(id);
 }
 
 /** Each is a hundred files or so, and read whenever a project has packs or a configuration of its own. */
@@ -60,9 +67,17 @@ function licenceOf(name) {
   return `${name}\n\n${readFileSync(new URL(file, folder), "utf8").trim()}`;
 }
 
+/** The vocabulary is 437 kB that hardly compresses. The command reads the library's copy, so the package holds it once. */
+function shareVocabulary(id, importer) {
+  if (!id.endsWith("/vocabulary.data.js")) return null;
+  return { id: join(dirname(importer), id), external: "relative" };
+}
+
 /** zod brings its messages in fifty languages; ours are our own. */
 function withoutLanguages(id) {
-  return /\/zod\/v4\/locales\/index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
+  return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id)
+    ? 'export { default as en } from "./en.js";'
+    : null;
 }
 
 /** An import of a built-in module makes Node read every one of its exports, lazily loaded ones too, which takes longer than the
@@ -95,7 +110,8 @@ function sortModules(main) {
       if (statically.some((each) => heavy.has(each))) heavy.add(path);
   }
   const first = new Set(modules.get(main).statically);
-  const isCommon = (path) => path !== main && !heavy.has(path) && !first.has(path) && !seldom.test(path);
+  const isSeldom = (path) => seldom.test(path.replaceAll(sep, "/"));
+  const isCommon = (path) => path !== main && !heavy.has(path) && !first.has(path) && !isSeldom(path);
   return { first, common: new Set([...modules.keys()].filter(isCommon)) };
 }
 

@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -28,9 +28,11 @@ for (const [name, command, args] of steps) {
   const { status } = spawnSync(command, args, {
     cwd: root,
     stdio: ["ignore", "inherit", "inherit"],
+    // Windows starts npm and the files of node_modules/.bin only through a shell.
+    shell: process.platform === "win32" && command !== process.execPath,
     env: {
       ...process.env,
-      PATH: `${join(root, "node_modules", ".bin")}:${process.env.PATH}`,
+      PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH}`,
       ...(deep && { PLIMSOLL_DEEP: "1" }),
     },
   });
