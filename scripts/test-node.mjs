@@ -35,7 +35,9 @@ function passesUnder(node) {
   console.log(`\n> Node ${stdout?.trim()}`);
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
   const args = [join(root, "node_modules/vitest/vitest.mjs"), "run", ...vitestArguments];
-  return spawnSync(node, args, { cwd: root, stdio: "inherit", env }).status === 0;
+  const { status, signal } = spawnSync(node, args, { cwd: root, stdio: "inherit", env });
+  if (signal !== null) console.log(`\nThe tests were ended by ${signal}.`);
+  return status === 0;
 }
 
 function run(command, args) {
