@@ -11,7 +11,7 @@ import type { NebulaRecord, OpenNebulaRecord } from "../record/nebula-record.ts"
 import { freshRecord, resumedRecord } from "../record/record-changes.ts";
 import type { SettledOptions } from "./apply-options.ts";
 import { dropAnswer } from "./state/answers.ts";
-import { listAttempts, removeAttempt } from "./state/attempt-folders.ts";
+import { isOwnAttempt, listAttempts, removeAttempt } from "./state/attempt-folders.ts";
 
 export interface RunPlace {
   readonly key: string;
@@ -36,7 +36,7 @@ export interface AdoptedAgent extends AgentRun {
 /** Starts anew, or goes on where the run before stopped. What the record names is never removed, wherever a kill falls. */
 export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginning> {
   const { record, attemptsFolder, options, key } = place;
-  const before = await record.read();
+  const before = withOwnAttempts(await record.read(), attemptsFolder);
   await tellChanges(nebula, before, place);
   const adopted = await adoptRunning(nebula, options.resume ? before : undefined, place);
   const left = await endAttempts(options.resume ? foldersOf(nebula, before) : new Set(), place);
@@ -47,6 +47,16 @@ export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginni
   for (const folder of left) await removeAttempt(folder, attemptsFolder);
   for (const id of idsGone(nebula, before)) await dropAnswer(options.store, { key, phase: id });
   return { record: begun, adopted };
+}
+
+/** The record may name any folder: what is no attempt of ours is as good as gone. */
+function withOwnAttempts(record: NebulaRecord | undefined, attemptsFolder: string): NebulaRecord | undefined {
+  if (record === undefined) return undefined;
+  const phases = Object.entries(record.phases).map(([id, { attemptFolder, ...run }]) => {
+    const isOwn = attemptFolder !== undefined && isOwnAttempt(attemptFolder, attemptsFolder);
+    return [id, isOwn ? { ...run, attemptFolder } : run];
+  });
+  return { ...record, phases: Object.fromEntries(phases) };
 }
 
 function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
@@ -67,7 +77,8 @@ async function endAttempts(
 ): Promise<readonly string[]> {
   const limits = limitsOf(options, AbortSignal.abort());
   const left = (await listAttempts(attemptsFolder)).filter((folder) => !kept.has(folder));
-  for (const folder of left) await (await adopt(folder, limits))?.end;
+  for (const folder of left)
+    if (isOwnAttempt(folder, attemptsFolder)) await (await adopt(folder, limits))?.end;
   return left;
 }
 

@@ -92,8 +92,10 @@ export async function recordEnd(phase: Phase, end: Ended, application: Applicati
   );
   const { state, seconds, error } = end;
   const { promptTokens } = factsOf(after, phase.id);
-  const words = state === "failed" ? lastWords(after.phases[phase.id]?.attemptFolder) : {};
-  application.tell({ event: "ended", phase: phase.id, state, seconds, promptTokens, error, ...words });
+  const { options, sources, tell } = application;
+  const place = { ...options, directory: sources.nebula.directory };
+  const words = state === "failed" ? lastWords(after.phases[phase.id]?.attemptFolder, place) : {};
+  tell({ event: "ended", phase: phase.id, state, seconds, promptTokens, error, ...words });
 }
 
 /** Changes the record in one step, and tells of what the fabric had no room for. */
