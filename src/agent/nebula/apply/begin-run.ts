@@ -7,7 +7,7 @@ import type { AgentRun } from "../../process/start-agent.ts";
 import type { AgentLimits } from "../../process/watch-agent.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import { renderTask } from "../files/render-task.ts";
-import type { NebulaRecord, OpenNebulaRecord } from "../record/nebula-record.ts";
+import { type NebulaRecord, type OpenNebulaRecord, runOf } from "../record/nebula-record.ts";
 import { freshRecord, resumedRecord } from "../record/record-changes.ts";
 import type { SettledOptions } from "./apply-options.ts";
 import { dropAnswer } from "./state/answers.ts";
@@ -66,7 +66,7 @@ function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
 
 /** Of the attempts that the record names. */
 function foldersOf(nebula: Nebula, before: NebulaRecord | undefined): Set<string> {
-  const folders = nebula.phases.map(({ id }) => before?.phases[id]?.attemptFolder);
+  const folders = nebula.phases.map(({ id }) => before && runOf(before, id)?.attemptFolder);
   return new Set(folders.filter((each) => each !== undefined));
 }
 
@@ -89,7 +89,7 @@ async function adoptRunning(
 ): Promise<Map<Phase, AdoptedAgent>> {
   const adopted = new Map<Phase, AdoptedAgent>();
   for (const phase of phases) {
-    const { state, attemptFolder } = before?.phases[phase.id] ?? {};
+    const { state, attemptFolder } = (before && runOf(before, phase.id)) ?? {};
     if (state !== "running" || attemptFolder === undefined) continue;
     const agent = await adopt(attemptFolder, limitsOf(options, signal));
     if (agent !== undefined) adopted.set(phase, agent);
@@ -124,7 +124,7 @@ async function tellChanges(
     if (resume) notice("there is no run to resume: all starts from the beginning");
     return;
   }
-  const completed = nebula.phases.filter(({ id }) => before.phases[id]?.state === "completed");
+  const completed = nebula.phases.filter(({ id }) => runOf(before, id)?.state === "completed");
   if (!resume) {
     if (completed.length > 0)
       notice(`what had completed in the run before runs again (${completed.length}): --resume keeps it`);
@@ -142,7 +142,7 @@ async function tellChanges(
 
 /** A prompt ends with the task, so the one that was sent tells whether the task is still the same. */
 async function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): Promise<boolean> {
-  const { attemptFolder } = before.phases[phase.id] ?? {};
+  const { attemptFolder } = runOf(before, phase.id) ?? {};
   if (attemptFolder === undefined) return false;
   try {
     const prompt = await readFile(join(attemptFolder, attemptFiles.prompt), "utf8");
