@@ -3,10 +3,11 @@
  * one counts: it changes by one rename, so that a sync that is killed leaves the old layer or the new one, never a half.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 import { removeStaleTemporaries, replaceFile, stateOf } from "../files/replace-file.ts";
 import { isAlive } from "../processes/process-identity.ts";
 import { type Company, type CompanyPlace, readCompanySource, shownSource } from "./company-source.ts";
@@ -90,7 +91,7 @@ async function readCurrent({ directory, currentFile }: GitPlace): Promise<Layer 
 async function fetchLayer(git: GitPlace, env: Environment): Promise<Layer | { reason: string }> {
   const temporary = join(git.directory, `fetch-${process.pid}.tmp`);
   try {
-    await mkdir(git.directory, { recursive: true });
+    await makeDirectory(git.directory);
     await rm(temporary, { recursive: true, force: true });
     // Only a sync needs child processes; every inject reads the directory.
     const { fetchGitTree } = await import("./git-tree.ts");

@@ -1,7 +1,8 @@
 /** The files of one revision of a git repository, without the repository. */
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Environment } from "../directories.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 import { type GitUse, gitReason, startGit } from "../processes/read-git.ts";
 import { gitProtocols, shownSource } from "./company-source.ts";
 
@@ -18,7 +19,7 @@ export type GitTree = { readonly commit: string } | { readonly reason: string };
 
 /** Writes the tree into `directory`. Only that revision is transferred where the server allows it. */
 export async function fetchGitTree({ url, revision, directory, env }: TreeRequest): Promise<GitTree> {
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(directory);
   const git = (...args: readonly string[]) => runGit(args, { directory, env });
   const created = await git("init", "--quiet", "--template=");
   if (!created.ok) return { reason: created.reason };
