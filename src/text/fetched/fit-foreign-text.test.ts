@@ -54,6 +54,7 @@ test.each([
   ["`a\n`@b`", "`a\n`\\@b`"],
   ["\\`@a`", "\\`\\@a`"],
   ["``@a`", "``\\@a`"],
+  ["```a` @b```", "```a` \\@b```"],
   ['<a title="`">@b`', '<a title="`">\\@b`'],
 ])("what an agent would import is escaped: %j", (text, escaped) => {
   expect(fitForeignText(text).text).toBe(`${escaped}\n`);
@@ -64,7 +65,7 @@ test.each([
 
 test.each([
   "write to me@a.example, or see https://a.example/@me and user@host:path",
-  "`@types/node` and ``a ` @b``",
+  "`@types/node` and `a` or `@b`",
   "```\n@a\n```",
   "\\@a",
   "a @ b @",

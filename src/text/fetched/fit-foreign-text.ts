@@ -121,11 +121,8 @@ function escapeImports(line: string, wasSure: boolean): EscapedLine {
 /** Behind these `@` belongs to an address, and no parser begins a text of its own. */
 const withinWord = /[\p{L}\p{N}/.:=+%,;?-]/u;
 
-/** Behind the marks that close code within a line: as many as have opened it. */
+/** Behind the mark that closes code within a line. Only of the plain kind, one mark on either side: readers differ on others. */
 function codeEnd(line: string, from: number, length: number): number {
-  const marks = /`+/g;
-  marks.lastIndex = from;
-  for (let found = marks.exec(line); found !== null; found = marks.exec(line))
-    if (found[0].length === length) return marks.lastIndex;
-  return -1;
+  const end = line.indexOf("`", from);
+  return length === 1 && end !== -1 && line[end + 1] !== "`" ? end + 1 : -1;
 }
