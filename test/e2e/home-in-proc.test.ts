@@ -16,7 +16,7 @@ test
     [["fabric", "add", "note", "a note", "--nebula", "plan"]],
     [["session", "list"]],
     [["sync"]],
-    [["sync"], "company: { source: 'git@localhost:none.git' }\n"],
+    [["sync", "--allow-private"], "company: { source: 'git@localhost:none.git' }\n"],
     [["nebula", "status", "plan"]],
   ])("%j ends where HOME is /proc/self", async (args, config = "") => {
   sandbox.write(".plimsoll/config.yaml", config);
