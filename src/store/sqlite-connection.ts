@@ -50,7 +50,7 @@ async function loadDriver(): Promise<Driver> {
 
 /** Makes sure that there is a file, private to its owner, and tells whether it has no content yet. */
 async function prepareFile(file: string): Promise<boolean> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(file));
   await createFile(file);
   // Before the file's size: a log of a store that was created in between is no sign of damage.
   const logBytes = (await stat(`${file}-wal`).catch(() => undefined))?.size ?? 0;
@@ -61,6 +61,24 @@ async function prepareFile(file: string): Promise<boolean> {
   // SQLite would take the file as new and delete the log, with the last writes in it.
   if (stats.size === 0 && logBytes > 0) throw damagedError(file, "the file is empty but its log is not");
   return stats.size === 0;
+}
+
+/** Node's own `recursive` tries for ever below /proc, where Linux says that the folder around a new one is missing though it is there. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await makeOne(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(folder) === folder) throw error;
+    await makeFolder(dirname(folder));
+    await makeOne(folder);
+  }
+}
+
+async function makeOne(folder: string): Promise<void> {
+  const isThere = () => stat(folder).then((stats) => stats.isDirectory());
+  await mkdir(folder, { mode: 0o700 }).catch(async (error: unknown) => {
+    if (!(await isThere().catch(() => false))) throw error;
+  });
 }
 
 async function createFile(file: string): Promise<void> {

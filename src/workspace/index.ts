@@ -30,7 +30,7 @@ export {
 export { addNote, clearNotes, readNotes } from "./notes.ts";
 export { findProgram } from "./processes/find-program.ts";
 export { decodeBytes, hashed, splitRecords } from "./processes/output-records.ts";
-export { isAlive, ownIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
+export { commandNames, isAlive, ownIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
 export { gitReason, readGit } from "./processes/read-git.ts";
 export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { projectRoot } from "./project-root.ts";

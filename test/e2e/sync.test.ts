@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
+import { createSandbox, mainFile, runProcess, type Sandbox } from "./run-plimsoll.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
 const kills = isDeep ? 60 : 4;
@@ -18,6 +18,11 @@ let origin: string;
 let notes: string | undefined;
 beforeEach(async () => {
   sandbox = createSandbox();
+  // The server of these tests is on this machine.
+  const { call, run } = sandbox;
+  const allowed = (args: readonly string[]) => (args[0] === "sync" ? [...args, "--allow-private"] : args);
+  sandbox.call = (args, options) => call(allowed(args), options);
+  sandbox.run = (args, options) => run(allowed(args), options);
   notes = "# Notes\n\n1\n2\n3\n";
   server = createServer(({ url }, response) => {
     if (url === "/page") {
@@ -64,6 +69,16 @@ test("without company and markers there is nothing to do", async () => {
     problems: [],
   });
   expect(existsSync(join(sandbox.home, ".cache"))).toBe(false);
+});
+
+test("without leave nothing is fetched from this machine", async () => {
+  writePack("web", `${marker("/page")}\n`);
+  const plain = { cwd: sandbox.cwd, env: sandbox.env };
+  const { code, stderr } = await runProcess([process.execPath, mainFile, "sync"], plain);
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    `plimsoll: ${origin}/page: 127.0.0.1 is no public address: --allow-private fetches from it\n`,
+  );
 });
 
 test("texts are fetched once, then fresh, and by force again", async () => {
@@ -224,7 +239,7 @@ test("killed at any moment a sync leaves the old layer or the new one, and the n
   const wholeMs = performance.now() - start;
   for (let version = 1; version <= kills; version++) {
     commitCompany(companyFiles(version));
-    const child = spawn(process.execPath, [mainFile, "sync", "--force"], {
+    const child = spawn(process.execPath, [mainFile, "sync", "--force", "--allow-private"], {
       cwd: sandbox.cwd,
       env: sandbox.env,
       stdio: "ignore",

@@ -1,4 +1,5 @@
-import { isAlive } from "../../workspace/index.ts";
+import { basename } from "node:path";
+import { commandNames, isAlive } from "../../workspace/index.ts";
 import { abandonAttempt, endedMs, readIdentity, startedMs } from "./attempt-folder.ts";
 import type { AgentRun } from "./start-agent.ts";
 import { type AgentLimits, watchAgent } from "./watch-agent.ts";
@@ -9,10 +10,12 @@ export async function adoptAgent(folder: string, limits: AgentLimits): Promise<A
   if (isAbandoned(folder)) return undefined;
   const identity = readIdentity(folder);
   const started = startedMs(folder);
+  // Numbers are used again, and not every system tells when a process started: our wrapper has the folder in its command line.
+  const isOurs = isAlive(identity) && (await commandNames(identity.pid, basename(folder)));
   const agent = {
     folder,
     pid: identity.pid,
-    hasEnded: () => !isAlive(identity),
+    hasEnded: () => !isOurs || !isAlive(identity),
     elapsedMs: () => (endedMs(folder) ?? Date.now()) - started,
   };
   return { end: watchAgent(agent, limits) };

@@ -11,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { ProcessIdentity } from "../../workspace/index.ts";
 
 /** By their use. All are there from the start: each costs, and so there are no more of them than needed. */
@@ -29,12 +29,25 @@ export type OutputName = "stdout" | "stderr";
 
 /** Fails where the folder has been used: an attempt runs once. */
 export function createAttempt(folder: string, prompt: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const { prompt: promptFile, stdout, stderr, state } = attemptFiles;
   writeFileSync(join(folder, promptFile), prompt, { flag: "wx", mode: 0o600 });
   // Made here and not by the shell, whose umask is the agent's own.
   for (const name of [stdout, stderr, state])
     writeFileSync(join(folder, name), "", { flag: "wx", mode: 0o600 });
+}
+
+/** Node's own `recursive` tries for ever below /proc, where Linux says that the folder around a new one is missing though it is there. */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  const around = dirname(folder);
+  if (around !== folder) makeFolder(around);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another phase may have made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 /** In the line of one who decided that the attempt never runs. */

@@ -248,3 +248,11 @@ test("starting an agent costs hardly more than the processes around it", async (
   // Room for a look at its folder or two, which come every 25 ms, and for all that is slow because the machine is.
   expect(least(times.agent)).toBeLessThan(3 * least(times.plain) + 50);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a folder that cannot be made is a failure, not a wait",
+  async () => {
+    const end = await run("true", { folder: "/proc/self/runs/attempt" });
+    expect(end).toMatchObject({ outcome: "failed", error: expect.stringContaining("ENOENT") });
+  },
+);

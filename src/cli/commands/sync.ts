@@ -16,11 +16,14 @@ export const syncCommand: Command = defineCommand({
   options: {
     content: { value: "DIR", summary: "packs of this directory instead of the embedded ones" },
     force: { summary: "fetch everything anew, also what is not due yet" },
+    "allow-private": { summary: "fetch from this machine and its network, too" },
   },
   details: `Fetches the company's packs (configuration key company: a git URL at a revision; a directory is used in place)
 and the text of every sync:fetch marker in a pack, into $XDG_CACHE_HOME/plimsoll (~/.cache by default). A text is
 fetched again when it is older than its marker's ttl_hours (7 days). What cannot be fetched keeps its last good
-text; the exit code is 1 then. inject needs no network: it reads what is in the cache.`,
+text; the exit code is 1 then. inject needs no network: it reads what is in the cache.
+Addresses that are not public (loopback, private, link-local, metadata of clouds) are refused, also behind a name or
+a redirect: --allow-private fetches from them, as a company's own git server may need.`,
   examples: [
     { line: "plimsoll sync", meaning: "fetch what is due" },
     { line: "plimsoll sync --force && plimsoll inject", meaning: "everything anew, and into the files" },
@@ -35,6 +38,7 @@ text; the exit code is 1 then. inject needs no network: it reads what is in the 
       env,
       contentDirectory: options.content === undefined ? undefined : resolve(cwd, options.content),
       force: options.force,
+      allowPrivate: options["allow-private"],
       progress: output.progress,
     });
     const problems = report.problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));

@@ -45,7 +45,15 @@ however the phases stand, and 1 where PHASE has given no answer.`,
     const found = await lookInStore(file, (store) => look(nebula, id, store));
     const report = standingOf(nebula, found?.record);
     const phase = report.phases.find((each) => each.id === id);
-    if (phase !== undefined) return showAnswer(phase, found, call);
+    if (phase !== undefined) {
+      const words = () =>
+        lastWords(found?.record?.phases[phase.id]?.attemptFolder, {
+          directory: nebula.directory,
+          storeFile: file,
+          env: call.env,
+        });
+      return showAnswer(phase, { answer: found?.answer, words }, call);
+    }
     if (report.phases.every(({ attempts }) => attempts === 0))
       call.output.note(`there is no run of it in ${shownPath(file, call.cwd, call.env)} yet`);
     return { json: report, text: renderApplyReport(report) };
@@ -71,10 +79,14 @@ async function look(nebula: Nebula, id: string | undefined, store: Store): Promi
   return { record, answer: id === undefined ? undefined : await readAnswer(store, { key, phase: id }) };
 }
 
-function showAnswer(phase: PhaseReport, found: Found | undefined, call: Call): CommandResult {
-  const { answer, record } = found ?? {};
+interface Shown {
+  readonly answer: string | undefined;
+  words(): ReturnType<typeof lastWords>;
+}
+
+function showAnswer(phase: PhaseReport, { answer, words }: Shown, call: Call): CommandResult {
   const { id, state } = phase;
-  const stand = () => describe(phase, record?.phases[id]?.attemptFolder, call);
+  const stand = () => describe(phase, words, call);
   if (answer === undefined) {
     throw new ContextError("unreadable_input", `phase ${id} has not answered yet: it ${stand()}`, {
       hint: `See "plimsoll nebula status ${call.arguments[0]}".`,
@@ -87,13 +99,8 @@ function showAnswer(phase: PhaseReport, found: Found | undefined, call: Call): C
 }
 
 /** What is the matter with a phase, as `nebula apply` told it. */
-function describe(
-  { state, seconds, error }: PhaseReport,
-  attemptFolder: string | undefined,
-  { cwd, env }: Call,
-): string {
-  const failure = () =>
-    describeFailure({ error, ...lastWords(attemptFolder) }, (path) => shownPath(path, cwd, env));
+function describe({ state, seconds, error }: PhaseReport, words: Shown["words"], { cwd, env }: Call): string {
+  const failure = () => describeFailure({ error, ...words() }, (path) => shownPath(path, cwd, env));
   const stand =
     state === "failed" ? `failed after ${duration(seconds)}. ${failure()}` : `is ${state}. ${error ?? ""}`;
   return printableLines(stand).replace(/\. ?$/, "");

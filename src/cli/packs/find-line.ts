@@ -1,7 +1,7 @@
 /** From a key of a YAML file to its line. Files that cannot be read were reported when they were loaded: their line is 1. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Document, LineCounter } from "yaml";
+import { loadYaml } from "../../workspace/index.ts";
 
 export interface LineFinder {
   /** 1-based. */
@@ -10,34 +10,21 @@ export interface LineFinder {
   profileFile(id: string): string | undefined;
 }
 
-interface ReadYaml {
-  readonly document: Document;
-  readonly lines: LineCounter;
-}
-
 /** Of the layers' directories the last one with a profile counts, as when they are loaded. */
 export async function createLineFinder(directories: readonly string[]): Promise<LineFinder> {
-  const { LineCounter, parseDocument, isNode } = await import("yaml");
-  const cache = new Map<string, ReadYaml>();
-  const read = (file: string): ReadYaml => {
-    const lines = new LineCounter();
-    const known = cache.get(file) ?? { document: parseDocument(textOf(file), { lineCounter: lines }), lines };
+  const { readYaml } = await loadYaml();
+  const cache = new Map<string, ReturnType<typeof readYaml>>();
+  const read = (file: string): ReturnType<typeof readYaml> => {
+    const known = cache.get(file) ?? readYaml(textOf(file));
     cache.set(file, known);
     return known;
   };
   const profiles = new Map<string, string>();
   for (const file of directories.flatMap(profileFiles)) {
-    const id: unknown = read(file).document.get("id");
+    const id = (read(file).input as { readonly id?: unknown } | null | undefined)?.id;
     if (typeof id === "string") profiles.set(id, file);
   }
-  return {
-    profileFile: (id) => profiles.get(id),
-    lineOf(file, key) {
-      const { document, lines } = read(file);
-      const node = document.getIn(key, true);
-      return isNode(node) && node.range ? lines.linePos(node.range[0]).line || 1 : 1;
-    },
-  };
+  return { profileFile: (id) => profiles.get(id), lineOf: (file, key) => read(file).lineOf(key) };
 }
 
 function profileFiles(directory: string): string[] {

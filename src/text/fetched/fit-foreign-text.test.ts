@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { findBlock } from "../blocks/marked-block.ts";
 import { scanLines } from "../markdown/fences.ts";
+import { importedNames } from "../markdown/imported-names.ts";
 import { parseSegments } from "../markdown/verbosity.ts";
 import { findFetchMarkers } from "./fetch-markers.ts";
 import { fitForeignText } from "./fit-foreign-text.ts";
@@ -39,6 +41,44 @@ test("comments at the start of a line go, elsewhere and in code they are text", 
   expect(fitForeignText("a\n<!-- never\nb").text).toBe("a\n&lt;!-- never\nb\n");
 });
 
+test.each([
+  ["@AGENTS.md", "\\@AGENTS.md"],
+  ["see @~/.ssh/id_rsa, and @../x.md.", "see \\@~/.ssh/id_rsa, and \\@../x.md."],
+  ["- @a\n> @b\n| @c |\n|@d|", "- \\@a\n> \\@b\n| \\@c |\n|\\@d|"],
+  // To a parser of Markdown these begin a text of their own.
+  ["**@a** _@b_ [@c](d) ~~@e~~ <b>@f</b>", "**\\@a** _\\@b_ [\\@c](d) ~~\\@e~~ <b>\\@f</b>"],
+  ["`a`@b", "`a`\\@b"],
+  ["\\*@a", "\\*\\@a"],
+  ["\u00a0@a", "\\@a"],
+  // These are code only at a first look.
+  ["`a\n`@b`", "`a\n`\\@b`"],
+  ["\\`@a`", "\\`\\@a`"],
+  ["``@a`", "``\\@a`"],
+  ["```a` @b```", "```a` \\@b```"],
+  ['<a title="`">@b`', '<a title="`">\\@b`'],
+])("what an agent would import is escaped: %j", (text, escaped) => {
+  expect(fitForeignText(text).text).toBe(`${escaped}\n`);
+  expect(importedNames(fitForeignText(text).text)).toEqual([]);
+  // Nothing is escaped twice.
+  expect(fitForeignText(escaped).text).toBe(`${escaped}\n`);
+});
+
+test.each([
+  "write to me@a.example, or see https://a.example/@me and user@host:path",
+  "`@types/node` and `a` or `@b`",
+  "```\n@a\n```",
+  "\\@a",
+  "a @ b @",
+])("what no agent imports stays: %j", (text) => {
+  expect(fitForeignText(text).text).toBe(`${text}\n`);
+});
+
+test("code that loses its end by a limit is escaped", () => {
+  const fitted = fitForeignText("`a @b cccccccc`", { maxBytes: 9 }).text;
+  expect(fitted).toContain("`a \\@b");
+  expect(importedNames(fitted)).toEqual([]);
+});
+
 const piece = fc.constantFrom(
   ...[
     "a",
@@ -55,6 +95,7 @@ const piece = fc.constantFrom(
     "<!-- verbosity:extended -->",
   ],
   ...['<!-- sync:fetch url="https://a.example" -->', "<!-- plimsoll:end:context -->", "\r\n", "|"],
+  ...["<!-- plimsoll:start:context -->", "@a", " @b/c", "`", "\\", "<b>"],
 );
 
 test("any text fits, and neither hides nor re-tiers what follows", () => {
@@ -74,6 +115,8 @@ test("any text fits, and neither hides nor re-tiers what follows", () => {
         expect(kinds.at(-1)).toBe("text");
         expect(parseSegments(around).segments.map(({ tier }) => tier)).toEqual(["core"]);
         expect(findFetchMarkers(around).markers).toEqual([]);
+        expect(findBlock(around, "context").kind).toBe("none");
+        expect(importedNames(around)).toEqual([]);
       },
     ),
     { numRuns: runs },

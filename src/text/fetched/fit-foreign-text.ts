@@ -14,8 +14,8 @@ export interface FittedText {
   readonly truncated: boolean;
 }
 
-/** Cuts at a line, then leaves out comments at the start of a line, where markers stand, and closes a fence that is left open.
- *  What is added counts: the result is within both limits. */
+/** Cuts at a line, then leaves out comments at the start of a line, where markers stand, closes a fence that is left open, and escapes
+ *  what an agent would take for an import. What is added counts: the result is within both limits. */
 export function fitForeignText(text: string, limits: ForeignLimits = {}): FittedText {
   const { maxLines = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = limits;
   const clean = withoutComments(text.replace(/\r\n?/g, "\n").replace(/^\uFEFF/, "")).trim();
@@ -23,11 +23,11 @@ export function fitForeignText(text: string, limits: ForeignLimits = {}): Fitted
   let kept = whole;
   for (let lines = maxLines, bytes = maxBytes; ; ) {
     kept = truncateBytes(firstLines(kept, lines), bytes).text;
-    const closed = withClosedFence(kept);
+    const closed = withoutImports(withClosedFence(kept));
     const [extraLines, extraBytes] = [countLines(closed) - maxLines, Buffer.byteLength(closed) - maxBytes];
     if (kept === "" || (extraLines <= 0 && extraBytes <= 0))
       return { text: closed, truncated: kept !== whole };
-    // Shrinks by at least one byte a round, and by what the closing fence takes at once.
+    // Shrinks by at least one byte a round, and by what was added at once.
     lines = extraLines > 0 ? countLines(kept) - extraLines : lines;
     bytes = extraBytes > 0 ? Buffer.byteLength(kept) - extraBytes : bytes;
   }
@@ -75,4 +75,54 @@ function countLines(text: string): number {
 function withClosedFence(text: string): string {
   const closed = closeFence(text);
   return closed === text ? text : `${closed}\n`;
+}
+
+/** `@path` makes Claude Code and Gemini CLI read a file into the prompt, unless it stands in code. In Markdown `\\@` is the same character. */
+function withoutImports(text: string): string {
+  if (!text.includes("@")) return text;
+  const kept: string[] = [];
+  let isSure = true;
+  scanLines(text, (line, kind) => {
+    const content = text.slice(line.start, line.next);
+    // No code within a line goes on behind these.
+    if (kind !== "text" || content.trim() === "") isSure = true;
+    const escaped = kind === "text" ? escapeImports(content, isSure) : { text: content, isSure };
+    kept.push(escaped.text);
+    isSure = escaped.isSure;
+  });
+  return kept.join("");
+}
+
+interface EscapedLine {
+  readonly text: string;
+  /** Whether it is clear where code begins and ends: a backtick without its partner may have one in a line below, and one in a tag is none. */
+  readonly isSure: boolean;
+}
+
+/** Once it is not sure what is code, all is escaped. */
+function escapeImports(line: string, wasSure: boolean): EscapedLine {
+  const mark = /\\.|`+|<(?=[a-z/!?])|@(?=\S)/gi;
+  let [text, from, isSure] = ["", 0, wasSure];
+  for (let found = mark.exec(line); found !== null; found = mark.exec(line)) {
+    const [{ 0: first, length }, at] = [found[0], found.index];
+    if (first === "`") {
+      const end = isSure ? codeEnd(line, mark.lastIndex, length) : -1;
+      if (end === -1) isSure = false;
+      else mark.lastIndex = end;
+    } else if (first === "<") isSure = false;
+    else if (first === "@" && !withinWord.test(line.slice(Math.max(0, at - 1), at))) {
+      text += `${line.slice(from, at)}\\`;
+      from = at;
+    }
+  }
+  return { text: text + line.slice(from), isSure };
+}
+
+/** Behind these `@` belongs to an address, and no parser begins a text of its own. */
+const withinWord = /[\p{L}\p{N}/.:=+%,;?-]/u;
+
+/** Behind the mark that closes code within a line. Only of the plain kind, one mark on either side: readers differ on others. */
+function codeEnd(line: string, from: number, length: number): number {
+  const end = line.indexOf("`", from);
+  return length === 1 && end !== -1 && line[end + 1] !== "`" ? end + 1 : -1;
 }

@@ -1,5 +1,6 @@
 /** Tells whether the process that left something behind still runs. A number alone is not enough: numbers are used again. */
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -22,6 +23,24 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
   const state = readState(pid);
   if (state === undefined) return true;
   return !"ZX".includes(state.letter) && (started === undefined || started === state.started);
+}
+
+/** Whether a process was started with an argument that is a path to a file of this name. False where nobody can tell. */
+export async function commandNames(pid: number, name: string, processes = "/proc"): Promise<boolean> {
+  try {
+    const text = readFileSync(`${processes}/${pid}/cmdline`, "utf8");
+    return text.split("\0").some((argument) => basename(argument) === name);
+  } catch {
+    return (await listedCommand(pid)).split(/\s/).some((argument) => basename(argument) === name);
+  }
+}
+
+/** As ps tells it, where there is no /proc: what stands between its arguments is lost. */
+async function listedCommand(pid: number): Promise<string> {
+  const { execFile } = await import("node:child_process");
+  return new Promise((resolve) => {
+    execFile("ps", ["-ww", "-o", "args=", "-p", String(pid)], (error, text) => resolve(error ? "" : text));
+  });
 }
 
 /** From /proc, so on Linux only. The name in parentheses may hold anything, the fields behind it are plain. */

@@ -194,7 +194,7 @@ test.each(["secret", "p@secret", "p@sec@ret"])(
   "a password in the address is not shown: %s",
   async (password) => {
     const source = `http://me:${password}@127.0.0.1:1/x.git`;
-    const failed = await syncCompany({ source, revision: "main" }, place());
+    const failed = await syncCompany({ source, revision: "main" }, { ...place(), allowPrivate: true });
     expect(failed).toMatchObject({ status: "failed", source: "http://127.0.0.1:1/x.git" });
     expect(JSON.stringify(failed)).not.toMatch(/sec|ret/);
   },

@@ -3,13 +3,15 @@
  * one counts: it changes by one rename, so that a sync that is killed leaves the old layer or the new one, never a half.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 import { removeStaleTemporaries, replaceFile, stateOf } from "../files/replace-file.ts";
 import { isAlive } from "../processes/process-identity.ts";
 import { type Company, type CompanyPlace, readCompanySource, shownSource } from "./company-source.ts";
+import type { TreeRequest } from "./git-tree.ts";
 
 export interface CompanySync {
   readonly source: string;
@@ -36,10 +38,16 @@ export async function companyDirectory(
   throw new ContextError("unreadable_input", message, { hint: "Run plimsoll sync." });
 }
 
+interface SyncCompanyOptions {
+  readonly force?: boolean | undefined;
+  /** Also from machines of this network. */
+  readonly allowPrivate?: boolean | undefined;
+}
+
 /** Brings the layer up to date. A failure is data, and keeps what was there. */
 export async function syncCompany(
   company: Company,
-  { force = false, ...place }: CompanyPlace & { readonly force?: boolean | undefined },
+  { force = false, allowPrivate, ...place }: CompanyPlace & SyncCompanyOptions,
 ): Promise<CompanySync> {
   const source = readCompanySource(company, place);
   const base = { source: shownSource(company.source), revision: company.revision, commit: undefined };
@@ -53,7 +61,7 @@ export async function syncCompany(
   const before = await readCurrent(git);
   // A whole commit name means one tree for ever.
   const isDone = !force && before !== undefined && before.commit === source.revision;
-  const fetched = isDone ? before : await fetchLayer(git, place.env);
+  const fetched = isDone ? before : await fetchLayer(git, { env: place.env, allowPrivate });
   if ("reason" in fetched) {
     const { commit, directory } = before ?? {};
     return { ...base, commit, directory, status: "failed", reason: fetched.reason };
@@ -87,14 +95,17 @@ async function readCurrent({ directory, currentFile }: GitPlace): Promise<Layer 
   return (await stat(layer).catch(() => undefined))?.isDirectory() ? { commit, directory: layer } : undefined;
 }
 
-async function fetchLayer(git: GitPlace, env: Environment): Promise<Layer | { reason: string }> {
+async function fetchLayer(
+  git: GitPlace,
+  options: Pick<TreeRequest, "env" | "allowPrivate">,
+): Promise<Layer | { reason: string }> {
   const temporary = join(git.directory, `fetch-${process.pid}.tmp`);
   try {
-    await mkdir(git.directory, { recursive: true });
+    await makeDirectory(git.directory);
     await rm(temporary, { recursive: true, force: true });
     // Only a sync needs child processes; every inject reads the directory.
     const { fetchGitTree } = await import("./git-tree.ts");
-    const tree = await fetchGitTree({ ...git, directory: temporary, env });
+    const tree = await fetchGitTree({ ...git, directory: temporary, ...options });
     if ("reason" in tree) return tree;
     const directory = join(git.directory, tree.commit);
     await moveInto(temporary, directory);

@@ -1,8 +1,12 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fetchText, maxFetchBytes } from "./fetch-text.ts";
 
+const bomb = brotliCompressSync(Buffer.alloc(30_000_000, "a\n"), {
+  params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
+});
 const line = `${"é".repeat(49)}\n`;
 const pages: Record<string, RequestListener> = {
   "/page": (_, response) => {
@@ -53,6 +57,28 @@ const pages: Record<string, RequestListener> = {
   "/hop": (_, response) => response.writeHead(302, { location: "/page" }).end(),
   "/loop": (_, response) => response.writeHead(301, { location: "/loop" }).end(),
   "/file": (_, response) => response.writeHead(302, { location: "file:///etc/hostname" }).end(),
+  "/gzip": (_, response) => {
+    response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" });
+    response.end(gzipSync("packed"));
+  },
+  "/bomb": (_, response) => {
+    response.writeHead(200, { "content-type": "text/plain", "content-encoding": "br" });
+    response.end(bomb);
+  },
+  "/not-gzip": (_, response) => {
+    response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" });
+    response.end("plain");
+  },
+  "/not-br": (_, response) => {
+    response.writeHead(200, { "content-type": "text/plain", "content-encoding": "br" });
+    response.end("plain");
+  },
+  "/odd-encoding": (_, response) => {
+    response.writeHead(200, { "content-type": "text/plain", "content-encoding": "rot13" });
+    response.end("a");
+  },
+  "/headers": (request, response) => response.end(JSON.stringify(request.headers)),
+  "/inside": (_, response) => response.writeHead(302, { location: `http://10.0.0.1:${port()}/page` }).end(),
   "/nowhere": (_, response) => response.writeHead(302, { location: "http://[" }).end(),
 };
 
@@ -72,15 +98,15 @@ afterAll(() => {
   server.close();
 });
 
-const markdown = { format: "markdown" } as const;
+const markdown = { format: "markdown", allowPrivate: true } as const;
 const whole = (text: string) => ({ text, truncated: false, warning: undefined });
 
 test("a page is converted as the format asks, its links from where it was found", async () => {
   const url = `${origin}/hop`;
   const link = `[n](${origin}/next)`;
   expect(await fetchText(url, { ...markdown, selector: "main" })).toEqual(whole(`# Ü\n\n${link}\n`));
-  expect(await fetchText(url, { format: "text" })).toEqual(whole("Ü\n\nn\n\nf\n"));
-  expect(await fetchText(url, { format: "raw", selector: "main" })).toMatchObject({
+  expect(await fetchText(url, { ...markdown, format: "text" })).toEqual(whole("Ü\n\nn\n\nf\n"));
+  expect(await fetchText(url, { ...markdown, format: "raw", selector: "main" })).toMatchObject({
     text: expect.stringContaining("<main><h1>Ü</h1>"),
   });
   expect(await fetchText(url, { ...markdown, selector: "#x" })).toMatchObject({
@@ -104,6 +130,9 @@ test.each([
   ["/binary", "is binary data, no text"],
   ["/invalid", "is no valid UTF-8"],
   ["/odd-charset", "is no valid text in klingon"],
+  ["/odd-encoding", "is encoded as rot13, which is not read"],
+  ["/not-gzip", "is not what its encoding says"],
+  ["/not-br", "is not what its encoding says"],
   ["/empty", "the page holds no text"],
   ["/broken", "the connection broke"],
   ["/loop", "more than 5 redirects"],
@@ -120,6 +149,63 @@ test.each([
   ["https://me:secret@a.example/", "has a user name or password in it: fetch public pages only"],
 ])("%s is not fetched: %s", async (url, reason) => {
   expect(await fetchText(url, markdown)).toMatchObject({ reason: expect.stringContaining(reason) });
+});
+
+const port = () => (server.address() as AddressInfo).port;
+const strict = { format: "markdown" } as const;
+
+test.each([
+  ["http://127.0.0.1/", "127.0.0.1 is no public address"],
+  ["http://0x7f.1/", "127.0.0.1 is no public address"],
+  ["http://2130706433/", "127.0.0.1 is no public address"],
+  ["http://[::1]/", "::1 is no public address"],
+  ["http://[::ffff:169.254.169.254]/", "::ffff:a9fe:a9fe is no public address"],
+  ["http://169.254.169.254/latest/meta-data/", "169.254.169.254 is no public address"],
+  ["https://10.0.0.1/", "10.0.0.1 is no public address"],
+  ["http://localhost/", "localhost leads to"],
+])("%s is not reached without leave", async (address, reason) => {
+  const url = new URL(address);
+  url.port = String(port());
+  expect(await fetchText(url.href, strict)).toEqual({ reason: expect.stringContaining(reason) });
+});
+
+test("a public name that leads inside is refused, on the first way and after a redirect", async () => {
+  const inside = { lookupHost: async () => [{ address: "127.0.0.1", family: 4 }] };
+  const address = `http://a.example:${port()}/page`;
+  expect(await fetchText(address, { ...strict, ...inside })).toEqual({
+    reason: "a.example leads to 127.0.0.1, which is no public address: --allow-private fetches from it",
+  });
+  // The server stands for a public one here: what it redirects to is looked at anew.
+  let asked = 0;
+  const fetched = await fetchText(`${origin}/inside`, {
+    ...strict,
+    get allowPrivate() {
+      return asked++ === 0;
+    },
+  });
+  expect(fetched).toEqual({
+    reason: expect.stringMatching(/^redirected to http:\/\/10\.0\.0\.1:\d+\/page: 10\.0\.0\.1 is no public/),
+  });
+});
+
+test("the address that was looked at is the one that is connected to, with the name of the host", async () => {
+  const names: string[] = [];
+  const fetched = await fetchText(`http://a.example:${port()}/headers`, {
+    ...markdown,
+    lookupHost: async (name) => {
+      names.push(name);
+      return [{ address: "127.0.0.1", family: 4 }];
+    },
+  });
+  expect(names).toEqual(["a.example"]);
+  expect(fetched).toMatchObject({ text: expect.stringContaining(`"host":"a.example:${port()}"`) });
+  expect(fetched).not.toMatchObject({ text: expect.stringMatching(/cookie|authorization|referer/) });
+});
+
+test("a packed answer is unpacked, and no further than anybody reads", async () => {
+  expect(await fetchText(`${origin}/gzip`, markdown)).toEqual(whole("packed"));
+  const fetched = await fetchText(`${origin}/bomb`, markdown);
+  expect(fetched).toEqual({ text: "a\n".repeat(maxFetchBytes / 2), truncated: true, warning: undefined });
 });
 
 test("a server that is not there refuses the connection", async () => {

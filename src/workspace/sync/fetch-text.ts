@@ -1,6 +1,11 @@
-/** Text from the web, within bounds of time, size and redirects. What goes wrong is data: a page may be gone on any day. */
+/** Text from the web, within bounds of time, size and redirects. What goes wrong is data: a page may be gone on any day. Each request
+ *  goes to an address that was looked at before, so that neither a name nor a redirect leads into this network. */
+import type { IncomingMessage } from "node:http";
+import type { LookupFunction } from "node:net";
+import type { Readable } from "node:stream";
 import { type FetchFormat, loadHtmlConverter } from "../../text/index.ts";
 import { decodeBody } from "./decode-body.ts";
+import { type HostAddress, type ResolveOptions, resolveHost } from "./public-host.ts";
 
 export type FetchedText =
   | {
@@ -12,7 +17,7 @@ export type FetchedText =
     }
   | { readonly reason: string };
 
-export interface FetchOptions {
+export interface FetchOptions extends ResolveOptions {
   readonly format: FetchFormat;
   readonly selector?: string | undefined;
   /** For the answer as a whole; 10 seconds unless given. */
@@ -28,44 +33,82 @@ export async function fetchText(address: string, options: FetchOptions): Promise
   const { timeoutMs = defaultTimeoutMs } = options;
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const answer = await followRedirects(address, signal);
+    const answer = await followRedirects(address, signal, options);
     if ("reason" in answer) return answer;
-    const body = await readBody(answer.response);
-    const decoded = decodeBody(body, answer.response.headers.get("content-type"));
-    if ("reason" in decoded) return decoded;
-    return await convert({ ...decoded, truncated: body.truncated, url: answer.url }, options);
+    const stream = await decoded(answer.response);
+    if ("reason" in stream) return stream;
+    const body = await readBody(stream);
+    const text = decodeBody(body, answer.response.headers["content-type"] ?? null);
+    if ("reason" in text) return text;
+    return await convert({ ...text, truncated: body.truncated, url: answer.url }, options);
   } catch (error) {
     return { reason: signal.aborted ? `no answer within ${timeoutMs / 1000} s` : networkReason(error) };
   }
 }
 
 interface Answer {
-  readonly response: Response;
+  readonly response: IncomingMessage;
   /** After redirects. */
   readonly url: string;
 }
 
-/** By hand, because the platform's own following allows twenty and tells nothing. */
-async function followRedirects(address: string, signal: AbortSignal): Promise<Answer | { reason: string }> {
+async function followRedirects(
+  address: string,
+  signal: AbortSignal,
+  options: ResolveOptions,
+): Promise<Answer | { reason: string }> {
   let url = address;
   for (let count = 0; count <= mostRedirects; count++) {
-    const problem = addressProblem(url);
-    if (problem !== undefined) return { reason: count === 0 ? problem : `redirected to ${url}: ${problem}` };
-    const response = await fetch(url, { redirect: "manual", signal, headers });
-    if (response.ok) return { response, url };
-    await response.body?.cancel();
-    const location = response.headers.get("location");
-    const isRedirect = response.status >= 300 && response.status < 400 && location !== null;
-    if (!isRedirect) return { reason: `HTTP ${response.status}` };
+    const opened = await open(url, signal, options);
+    if ("reason" in opened)
+      return count === 0 ? opened : { reason: `redirected to ${url}: ${opened.reason}` };
+    const { response } = opened;
+    const { statusCode: status = 0 } = response;
+    if (status >= 200 && status < 300) return { response, url };
+    response.destroy();
+    const { location } = response.headers;
+    if (status < 300 || status >= 400 || location === undefined) return { reason: `HTTP ${status}` };
     if (!URL.canParse(location, url)) return { reason: `redirected to "${location}", which is no address` };
     url = new URL(location, url).href;
   }
   return { reason: `more than ${mostRedirects} redirects` };
 }
 
+async function open(
+  address: string,
+  signal: AbortSignal,
+  options: ResolveOptions,
+): Promise<{ response: IncomingMessage } | { reason: string }> {
+  const problem = addressProblem(address);
+  if (problem !== undefined) return { reason: problem };
+  const url = new URL(address);
+  const resolved = await resolveHost(url.hostname, options);
+  if ("reason" in resolved) return resolved;
+  return { response: await request(url, signal, resolved.addresses) };
+}
+
+/** Not by `fetch`, which looks the name up once more. */
+async function request(
+  url: URL,
+  signal: AbortSignal,
+  addresses: readonly HostAddress[],
+): Promise<IncomingMessage> {
+  const client = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
+  const lookup: LookupFunction = (_, { all }, callback) => {
+    if (all) return callback(null, [...addresses]);
+    const [first] = addresses;
+    callback(null, first?.address ?? "", first?.family);
+  };
+  return new Promise((resolve, reject) => {
+    const call = client.request(url, { headers, signal, lookup, agent: false });
+    call.on("response", resolve).on("error", reject).end();
+  });
+}
+
 const headers: Readonly<Record<string, string>> = {
   "user-agent": "plimsoll",
   accept: "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.5",
+  "accept-encoding": "gzip, br",
 };
 
 function addressProblem(address: string): string | undefined {
@@ -78,12 +121,32 @@ function addressProblem(address: string): string | undefined {
     : "has a user name or password in it: fetch public pages only";
 }
 
-async function readBody(response: Response): Promise<{ bytes: Buffer; truncated: boolean }> {
-  const chunks: Uint8Array[] = [];
+/** The body as it was before it was packed for the way. */
+async function decoded(response: IncomingMessage): Promise<Readable | { reason: string }> {
+  const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
+  if (encoding === "identity" || encoding === "") return response;
+  const { createBrotliDecompress, createUnzip } = await import("node:zlib");
+  const unpackers = {
+    gzip: createUnzip,
+    "x-gzip": createUnzip,
+    deflate: createUnzip,
+    br: createBrotliDecompress,
+  };
+  if (!Object.hasOwn(unpackers, encoding)) {
+    response.destroy();
+    return { reason: `is encoded as ${encoding}, which is not read` };
+  }
+  const unpacker = unpackers[encoding as keyof typeof unpackers]();
+  response.on("error", (error) => unpacker.destroy(error));
+  unpacker.on("close", () => response.destroy());
+  return response.pipe(unpacker);
+}
+
+async function readBody(stream: Readable): Promise<{ bytes: Buffer; truncated: boolean }> {
+  const chunks: Buffer[] = [];
   let size = 0;
-  if (response.body === null) return { bytes: Buffer.alloc(0), truncated: false };
-  // Leaving the loop cancels the rest of the answer.
-  for await (const chunk of response.body) {
+  // Leaving the loop ends the rest of the answer.
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > maxFetchBytes) break;
@@ -111,6 +174,7 @@ async function convert(
   return { text: converted, truncated, warning };
 }
 
+const unpackable = "is not what its encoding says";
 const networkReasons: Readonly<Record<string, string>> = {
   ENOTFOUND: "its host is not known: is this machine online?",
   EAI_AGAIN: "its host cannot be looked up: is this machine online?",
@@ -118,17 +182,20 @@ const networkReasons: Readonly<Record<string, string>> = {
   ECONNRESET: "the connection broke",
   EHOSTUNREACH: "its host cannot be reached",
   ENETUNREACH: "its network cannot be reached",
-  UND_ERR_SOCKET: "the connection broke",
-  UND_ERR_CONNECT_TIMEOUT: "the connection takes too long",
+  ETIMEDOUT: "the connection takes too long",
+  Z_DATA_ERROR: unpackable,
+  Z_BUF_ERROR: unpackable,
   CERT_HAS_EXPIRED: "its certificate has expired",
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not trusted",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not trusted",
 };
 
-/** `fetch` says "fetch failed" and hides why in a cause. */
 function networkReason(error: unknown): string {
   if (!(error instanceof Error)) throw error;
-  const cause = error.cause instanceof Error ? error.cause : error;
+  // Where each address of a host fails, the error holds one for each.
+  const cause = error instanceof AggregateError ? (error.errors[0] as Error) : error;
   const code = "code" in cause ? String(cause.code) : "";
+  // So Node names what Brotli finds wrong.
+  if (code.startsWith("ERR__ERROR_")) return unpackable;
   return networkReasons[code] ?? `the fetch failed (${code || cause.message})`;
 }

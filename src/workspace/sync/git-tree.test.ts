@@ -77,3 +77,62 @@ test("without git the reason says so", async () => {
   const fetched = fetchGitTree({ url: "x", revision: "main", directory: join(root, "tree"), env });
   expect(await fetched).toEqual({ reason: "git is not installed, or not on PATH" });
 });
+
+const known = (address: string) => ({
+  lookupHost: async () => [{ address, family: address.includes(":") ? 6 : 4 }],
+});
+
+/** What git is called with for a fetch, by a program in its place. */
+async function settingsFor(url: string, options: object): Promise<string[]> {
+  const file = join(root, "args");
+  const script = `#!/bin/sh\ncase "$*" in *fetch*) printf '%s\\n' "$@" > '${file}'; exit 1;; esac\n`;
+  writeFileSync(join(root, "git"), script, { mode: 0o755 });
+  const env = { PATH: `${root}:/usr/bin:/bin` };
+  await fetchGitTree({ url, revision: "main", directory: join(root, "tree"), env, ...options });
+  return readIfThere(file)
+    .split("\n")
+    .filter((line) => /^http\./.test(line));
+}
+
+describe("the server of a repository", () => {
+  test.each([
+    "https://git.example/x",
+    "http://me@git.example:8080/x",
+    "ssh://git@git.example/x",
+    "git://git.example/x",
+    "git@git.example:x",
+    "git.example:x/y.git",
+  ])("%s is refused where its name leads to an address that is not public", async (url) => {
+    const tree = { url, revision: "main", directory: join(root, "tree"), env: { PATH: root } };
+    expect(await fetchGitTree({ ...tree, ...known("10.0.0.1") })).toEqual({
+      reason: "git.example leads to 10.0.0.1, which is no public address: --allow-private fetches from it",
+    });
+  });
+
+  test.each(["http://127.0.0.1/x", "ssh://[::1]/x", "git@127.0.0.1:x", "git@[::1]:x"])(
+    "%s is refused",
+    async (url) => {
+      const tree = { url, revision: "main", directory: join(root, "tree"), env: { PATH: root } };
+      expect(await fetchGitTree(tree)).toEqual({ reason: expect.stringContaining("no public address") });
+    },
+  );
+
+  test("git connects to the address that was looked at, and follows no redirect", async () => {
+    expect(await settingsFor("https://git.example/x", known("1.1.1.1"))).toEqual([
+      "http.followRedirects=false",
+      "http.curloptResolve=git.example:443:1.1.1.1",
+    ]);
+    expect(await settingsFor("http://git.example:8080/x", known("2606:4700:4700::1111"))).toContain(
+      "http.curloptResolve=git.example:8080:[2606:4700:4700::1111]",
+    );
+    expect(await settingsFor("ssh://git.example/x", known("1.1.1.1"))).toEqual([
+      "http.followRedirects=false",
+    ]);
+  });
+
+  test("with leave, and for a name that only ssh knows, git goes its own way", async () => {
+    expect(await settingsFor("https://git.example/x", { allowPrivate: true })).toEqual([]);
+    const unknown = { lookupHost: () => Promise.reject(new Error("ENOTFOUND")) };
+    expect(await settingsFor("git@alias:x", unknown)).toEqual(["http.followRedirects=false"]);
+  });
+});

@@ -1,11 +1,13 @@
 /** The files of one revision of a git repository, without the repository. */
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Environment } from "../directories.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 import { type GitUse, gitReason, startGit } from "../processes/read-git.ts";
 import { gitProtocols, shownSource } from "./company-source.ts";
+import { type ResolveOptions, resolveHost } from "./public-host.ts";
 
-export interface TreeRequest {
+export interface TreeRequest extends ResolveOptions {
   readonly url: string;
   /** Branch, tag or commit. */
   readonly revision: string;
@@ -17,9 +19,12 @@ export interface TreeRequest {
 export type GitTree = { readonly commit: string } | { readonly reason: string };
 
 /** Writes the tree into `directory`. Only that revision is transferred where the server allows it. */
-export async function fetchGitTree({ url, revision, directory, env }: TreeRequest): Promise<GitTree> {
-  await mkdir(directory, { recursive: true });
-  const git = (...args: readonly string[]) => runGit(args, { directory, env });
+export async function fetchGitTree(request: TreeRequest): Promise<GitTree> {
+  const { url, revision, directory, env } = request;
+  const way = await wayTo(url, request);
+  if ("reason" in way) return way;
+  await makeDirectory(directory);
+  const git = (...args: readonly string[]) => runGit(args, { directory, env, settings: way.settings });
   const created = await git("init", "--quiet", "--template=");
   if (!created.ok) return { reason: created.reason };
   const fetched = await fetchRevision(git, url, revision);
@@ -31,6 +36,37 @@ export async function fetchGitTree({ url, revision, directory, env }: TreeReques
   if (!checkedOut.ok) return { reason: checkedOut.reason };
   await rm(join(directory, ".git"), { recursive: true, force: true });
   return { commit: commit.output.trim() };
+}
+
+/** Settings that keep git on the way to the address that was looked at. Where the name is not known, git says so itself; what ssh makes
+ *  of a name by its own configuration is the user's choice. */
+async function wayTo(
+  url: string,
+  options: ResolveOptions,
+): Promise<{ readonly settings: readonly string[] } | { readonly reason: string }> {
+  const server = serverOf(url);
+  if (server === undefined || options.allowPrivate) return { settings: [] };
+  const resolved = await resolveHost(server.host, options).catch(() => ({ addresses: [] }));
+  if ("reason" in resolved) return resolved;
+  // A server may lead elsewhere, and nobody would look at that.
+  const settings = ["http.followRedirects=false"];
+  const [first] = resolved.addresses;
+  if (server.port === undefined || first === undefined) return { settings };
+  const address = first.family === 6 ? `[${first.address}]` : first.address;
+  return { settings: [...settings, `http.curloptResolve=${server.host}:${server.port}:${address}`] };
+}
+
+/** Undefined for a file. The port is there where git is told where to connect to: by http. */
+function serverOf(url: string): { readonly host: string; readonly port?: string } | undefined {
+  if (URL.canParse(url) && url.includes("://")) {
+    const { protocol, hostname, port } = new URL(url);
+    if (protocol === "file:" || hostname === "") return undefined;
+    const defaultPort = { "http:": "80", "https:": "443" }[protocol];
+    return defaultPort === undefined ? { host: hostname } : { host: hostname, port: port || defaultPort };
+  }
+  // As ssh has it: user@host:path.
+  const host = /^(?:[^/@]*@)?(\[[^\]]*\]|[^/:]{2,}):/.exec(url)?.[1];
+  return host === undefined ? undefined : { host };
 }
 
 type Git = (...args: readonly string[]) => Promise<GitResult>;
@@ -57,7 +93,7 @@ const mostSeconds = 300;
 
 async function runGit(
   args: readonly string[],
-  { directory, env }: { directory: string; env: Environment },
+  { directory, env, settings }: { directory: string; env: Environment; settings: readonly string[] },
 ): Promise<GitResult> {
   const controller = new AbortController();
   const stop = () => controller.abort();
@@ -65,7 +101,10 @@ async function runGit(
   // It has a group of its own, which an interrupt at the terminal does not reach.
   process.once("exit", stop);
   try {
-    const git = await startGit({ root: directory, env, signal: controller.signal }, args, fetching);
+    const git = await startGit({ root: directory, env, signal: controller.signal }, args, {
+      ...fetching,
+      settings: [...(fetching.settings ?? []), ...settings],
+    });
     if (git === undefined) return { ok: false, reason: "git is not installed, or not on PATH" };
     const output = await readText(git.output);
     const { code, stderr } = await git.end;

@@ -46,7 +46,7 @@ function layersOf(...packs: (readonly [id: string, texts: Record<string, string>
 }
 
 const sync = (layers: readonly PackLayer[], options: Partial<SyncTextsOptions> = {}) =>
-  syncTexts(layers, { env: env(), now: at(0), ...options });
+  syncTexts(layers, { env: env(), now: at(0), allowPrivate: true, ...options });
 
 /** As a reader gets the first pack. */
 function shown(layers: readonly PackLayer[], language = "en"): string {

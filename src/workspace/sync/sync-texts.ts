@@ -29,6 +29,8 @@ export interface SyncTextsOptions {
   readonly force?: boolean | undefined;
   readonly now?: (() => Date) | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Also from machines of this network. */
+  readonly allowPrivate?: boolean | undefined;
   readonly progress?: ((text: string) => void) | undefined;
 }
 
@@ -105,7 +107,7 @@ function want(wanted: Map<string, Wanted>, marker: FetchMarker, pack: string): v
 }
 
 async function syncText({ marker, packs, ttlHours }: Wanted, options: SyncTextsOptions): Promise<TextSync> {
-  const { env, force = false, now = () => new Date(), timeoutMs } = options;
+  const { env, force = false, now = () => new Date(), timeoutMs, allowPrivate } = options;
   const stored = readStoredText(marker, env);
   const base = {
     ...{ url: marker.url, label: marker.label, packs: [...packs], ...sizeOf(stored) },
@@ -117,7 +119,7 @@ async function syncText({ marker, packs, ttlHours }: Wanted, options: SyncTextsO
     status: stored === undefined ? "failed" : "kept",
     reason,
   });
-  const fetched = await fetchText(marker.url, { ...marker, timeoutMs });
+  const fetched = await fetchText(marker.url, { ...marker, timeoutMs, allowPrivate });
   if ("reason" in fetched) return failed(fetched.reason);
   const { truncated, warning } = fetched;
   // Markup may grow by converting it, and the cache is bounded too.

@@ -18,6 +18,8 @@ export interface SyncOptions {
   readonly contentDirectory?: string | undefined;
   /** Fetch what is not due yet, too. */
   readonly force?: boolean | undefined;
+  /** Also from machines of this network. */
+  readonly allowPrivate?: boolean | undefined;
   readonly progress?: ((text: string) => void) | undefined;
 }
 
@@ -30,7 +32,7 @@ export interface SyncReport {
 
 /** One thing that fails never stops the others: each says what became of it. */
 export async function sync(options: SyncOptions): Promise<SyncReport> {
-  const { config, env, force, progress, contentDirectory } = options;
+  const { config, env, force, allowPrivate, progress, contentDirectory } = options;
   if (config.company !== undefined)
     progress?.(`fetching the company's packs from ${shownSource(config.company.source)}`);
   const company = config.company === undefined ? undefined : await syncCompany(config.company, options);
@@ -39,7 +41,7 @@ export async function sync(options: SyncOptions): Promise<SyncReport> {
     embedded: contentDirectory === undefined ? readEmbeddedContent<{ id: string }>() : undefined,
     loadAdapterSchema: loadAnyAdapter,
   });
-  const { texts, warnings } = await syncTexts(packs, { env, force, progress });
+  const { texts, warnings } = await syncTexts(packs, { env, force, allowPrivate, progress });
   return { company, texts, problems: [...problems, ...warnings] };
 }
 

@@ -36,8 +36,7 @@ function repair(
 ): boolean {
   if (issue.code === "unrecognized_keys") {
     const place = valueAt(root, issue.path) as object;
-    for (const key of issue.keys) Reflect.deleteProperty(place, key);
-    return true;
+    return issue.keys.map((key) => Reflect.deleteProperty(place, key)).every((isGone) => isGone);
   }
   if (issue.input === null) return dropEmpty(root, issue);
   if (issue.code !== "invalid_type") return false;

@@ -55,29 +55,90 @@ test("anchors and merge keys work", () => {
 });
 
 test.each([
-  ["a key twice", "name: a\nname: b\n"],
-  ["a key twice within brackets of a list", "list: [{id: a, id: b}]\n"],
-  ["an alias that leads nowhere", "name: *none\n"],
-  ["two documents", "name: a\n---\nname: b\n"],
+  ["a key twice", "name: a\nname: b\n", 2],
+  ["a key twice within brackets of a list", "list: [{id: a, id: b}]\n", 1],
+  ["an alias that leads nowhere", "\nname: *none\n", 2],
+  ["an alias within the value that it names", "list: &a [*a]\n", 1],
+  ["two documents", "name: a\n---\nname: b\n", 2],
   [
     "an alias that grows without end",
     `a: &a [x]\n${"bcdefghi"
       .split("")
       .map((key, index) => `${key}: &${key} [${`*${"abcdefgh"[index]},`.repeat(10)}]`)
       .join("\n")}\n`,
+    6,
   ],
-  ["nesting of brackets deeper than the stack", "[".repeat(200_000)],
-  ["nesting of lists deeper than the stack", `${"- ".repeat(200_000)}a`],
+  [
+    "a mapping that is merged again and again",
+    `a: &a {${Array.from({ length: 2_000 }, (_, index) => `k${index}: 1`).join(", ")}}\nlist:\n${"  - {<<: *a}\n".repeat(500)}`,
+    27,
+  ],
+  ["very many aliases", `a: &a 1\nlist: [${"*a,".repeat(2_000)}]\n`, 2],
+  ["nesting of brackets deeper than the stack", `list:\n${"[".repeat(200_000)}`, 2],
+  ["nesting of lists deeper than the stack", `${"- ".repeat(100_000)}a`, 1],
   [
     "nesting of keys deeper than the stack",
-    Array.from({ length: 2_000 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n"),
+    Array.from({ length: 700 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n"),
+    65,
   ],
-])("%s is malformed, not a crash", (_, text) => {
+  ["65 levels of brackets", `${"[".repeat(65)}${"]".repeat(65)}`, 1],
+  ["65 levels of lists", `${"- ".repeat(65)}a`, 1],
+  ["65 levels of keys", `${"? ".repeat(65)}a`, 1],
+  ["keys within keys", `${"? ".repeat(30)}a`, 1],
+  ["a list as a key", "name: a\n[a, b]: c\n", 2],
+  ["an alias of a list as a key", "name: &a [a]\n*a : c\n", 2],
+  ["bytes", "!!binary aaaa\n", 1],
+  ["bytes below a key", "name: !!binary aaaa\n", 1],
+  ["bytes in a file that says it is of YAML 1.1", "%YAML 1.1\n---\nname: !!binary aaaa\n", 3],
+  ["a set", "name: a\nlist: !!set {a, b}\n", 2],
+  ["an ordered mapping", "list: !!omap [a: 1]\n", 1],
+  ["a tag of one's own", "name: !secret a\n", 1],
+  ["a tag of another language", "name: !!python/object:os.system a\n", 1],
+  ["more than 256 KB", `name: a\n${"#".repeat(256 * 1024)}`, 1],
+])("%s is malformed, not a crash", (_, text, line) => {
   const { value, problems } = parseYamlDocument(text, schema);
   expect(value).toBeUndefined();
   expect(problems.every(({ rule }) => rule === "malformed-yaml")).toBe(true);
-  expect(problems.length).toBeGreaterThan(0);
+  expect(problems[0]?.line).toBe(line);
   expect(checkYaml(text).length).toBeGreaterThan(0);
+});
+
+test("64 levels are read, and so are tags that say what a value is anyway", () => {
+  const deep = z.any();
+  for (const text of [`${"[".repeat(64)}${"]".repeat(64)}`, `${"- ".repeat(64)}a`])
+    expect(parseYamlDocument(text, deep).problems).toEqual([]);
+  expect(parse("name: !!str 12\non: !!bool true\nlist: !!seq []\n")).toEqual({
+    value: { name: "12", on: true, list: [] },
+    problems: [],
+  });
+});
+
+test("a text with long lines and many brackets is no nesting", () => {
+  const text = `name: |\n  ${"[".repeat(1_000)}\n${" ".repeat(400)}far in\n`;
+  expect(parse(text).problems).toEqual([]);
+});
+
+const hostile = [
+  "}",
+  "]",
+  "[]",
+  "{}",
+  '"',
+  "&a ",
+  "*a ",
+  "!a ",
+  "a #\n",
+  "%a\n",
+  "---\n",
+  ":\n",
+  "- - -\n",
+  "a:\n",
+];
+
+test.each(hostile)("256 KB of %j are read or refused within two seconds", (piece) => {
+  const before = process.cpuUsage();
+  parseYamlDocument(piece.repeat(Math.floor((256 * 1024) / piece.length)), schema);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
 });
 
 test("brackets in texts are no nesting", () => {

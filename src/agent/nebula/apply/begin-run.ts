@@ -7,11 +7,11 @@ import type { AgentRun } from "../../process/start-agent.ts";
 import type { AgentLimits } from "../../process/watch-agent.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import { renderTask } from "../files/render-task.ts";
-import type { NebulaRecord, OpenNebulaRecord } from "../record/nebula-record.ts";
+import { type NebulaRecord, type OpenNebulaRecord, runOf } from "../record/nebula-record.ts";
 import { freshRecord, resumedRecord } from "../record/record-changes.ts";
 import type { SettledOptions } from "./apply-options.ts";
 import { dropAnswer } from "./state/answers.ts";
-import { listAttempts, removeAttempt } from "./state/attempt-folders.ts";
+import { isOwnAttempt, listAttempts, removeAttempt } from "./state/attempt-folders.ts";
 
 export interface RunPlace {
   readonly key: string;
@@ -36,7 +36,7 @@ export interface AdoptedAgent extends AgentRun {
 /** Starts anew, or goes on where the run before stopped. What the record names is never removed, wherever a kill falls. */
 export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginning> {
   const { record, attemptsFolder, options, key } = place;
-  const before = await record.read();
+  const before = withOwnAttempts(await record.read(), attemptsFolder);
   await tellChanges(nebula, before, place);
   const adopted = await adoptRunning(nebula, options.resume ? before : undefined, place);
   const left = await endAttempts(options.resume ? foldersOf(nebula, before) : new Set(), place);
@@ -49,6 +49,16 @@ export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginni
   return { record: begun, adopted };
 }
 
+/** The record may name any folder: what is no attempt of ours is as good as gone. */
+function withOwnAttempts(record: NebulaRecord | undefined, attemptsFolder: string): NebulaRecord | undefined {
+  if (record === undefined) return undefined;
+  const phases = Object.entries(record.phases).map(([id, { attemptFolder, ...run }]) => {
+    const isOwn = attemptFolder !== undefined && isOwnAttempt(attemptFolder, attemptsFolder);
+    return [id, isOwn ? { ...run, attemptFolder } : run];
+  });
+  return { ...record, phases: Object.fromEntries(phases) };
+}
+
 function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
   const ids = new Set(nebula.phases.map(({ id }) => id));
   return Object.keys(before?.phases ?? {}).filter((id) => !ids.has(id));
@@ -56,7 +66,7 @@ function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
 
 /** Of the attempts that the record names. */
 function foldersOf(nebula: Nebula, before: NebulaRecord | undefined): Set<string> {
-  const folders = nebula.phases.map(({ id }) => before?.phases[id]?.attemptFolder);
+  const folders = nebula.phases.map(({ id }) => before && runOf(before, id)?.attemptFolder);
   return new Set(folders.filter((each) => each !== undefined));
 }
 
@@ -67,7 +77,8 @@ async function endAttempts(
 ): Promise<readonly string[]> {
   const limits = limitsOf(options, AbortSignal.abort());
   const left = (await listAttempts(attemptsFolder)).filter((folder) => !kept.has(folder));
-  for (const folder of left) await (await adopt(folder, limits))?.end;
+  for (const folder of left)
+    if (isOwnAttempt(folder, attemptsFolder)) await (await adopt(folder, limits))?.end;
   return left;
 }
 
@@ -78,7 +89,7 @@ async function adoptRunning(
 ): Promise<Map<Phase, AdoptedAgent>> {
   const adopted = new Map<Phase, AdoptedAgent>();
   for (const phase of phases) {
-    const { state, attemptFolder } = before?.phases[phase.id] ?? {};
+    const { state, attemptFolder } = (before && runOf(before, phase.id)) ?? {};
     if (state !== "running" || attemptFolder === undefined) continue;
     const agent = await adopt(attemptFolder, limitsOf(options, signal));
     if (agent !== undefined) adopted.set(phase, agent);
@@ -113,7 +124,7 @@ async function tellChanges(
     if (resume) notice("there is no run to resume: all starts from the beginning");
     return;
   }
-  const completed = nebula.phases.filter(({ id }) => before.phases[id]?.state === "completed");
+  const completed = nebula.phases.filter(({ id }) => runOf(before, id)?.state === "completed");
   if (!resume) {
     if (completed.length > 0)
       notice(`what had completed in the run before runs again (${completed.length}): --resume keeps it`);
@@ -131,7 +142,7 @@ async function tellChanges(
 
 /** A prompt ends with the task, so the one that was sent tells whether the task is still the same. */
 async function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): Promise<boolean> {
-  const { attemptFolder } = before.phases[phase.id] ?? {};
+  const { attemptFolder } = runOf(before, phase.id) ?? {};
   if (attemptFolder === undefined) return false;
   try {
     const prompt = await readFile(join(attemptFolder, attemptFiles.prompt), "utf8");

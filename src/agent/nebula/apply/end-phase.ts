@@ -4,7 +4,7 @@ import { didYouMean, formatNumber } from "../../../text/index.ts";
 import { saidOn } from "../../process/attempt-folder.ts";
 import type { AgentEnd } from "../../process/watch-agent.ts";
 import type { Phase } from "../files/nebula.ts";
-import type { NebulaRecord } from "../record/nebula-record.ts";
+import { type NebulaRecord, runOf } from "../record/nebula-record.ts";
 import { type ChangedRecord, type End, endedRecord } from "../record/record-changes.ts";
 import { type FabricBlocks, parseFabricBlock } from "../report/fabric-block.ts";
 import type { Application } from "./application.ts";
@@ -92,8 +92,10 @@ export async function recordEnd(phase: Phase, end: Ended, application: Applicati
   );
   const { state, seconds, error } = end;
   const { promptTokens } = factsOf(after, phase.id);
-  const words = state === "failed" ? lastWords(after.phases[phase.id]?.attemptFolder) : {};
-  application.tell({ event: "ended", phase: phase.id, state, seconds, promptTokens, error, ...words });
+  const { options, sources, tell } = application;
+  const place = { ...options, directory: sources.nebula.directory };
+  const words = state === "failed" ? lastWords(runOf(after, phase.id)?.attemptFolder, place) : {};
+  tell({ event: "ended", phase: phase.id, state, seconds, promptTokens, error, ...words });
 }
 
 /** Changes the record in one step, and tells of what the fabric had no room for. */
@@ -113,6 +115,6 @@ export async function changeRecord(
 }
 
 export function factsOf(record: NebulaRecord, id: string): { attempt: number; promptTokens: number } {
-  const { attempts = 0, promptTokens = 0 } = record.phases[id] ?? {};
+  const { attempts = 0, promptTokens = 0 } = runOf(record, id) ?? {};
   return { attempt: attempts, promptTokens };
 }

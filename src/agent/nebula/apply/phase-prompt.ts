@@ -14,7 +14,7 @@ import type { Counter } from "../../../tokens/index.ts";
 import { scanProject } from "../../../workspace/index.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import { renderTask } from "../files/render-task.ts";
-import { fabricOf, type NebulaRecord } from "../record/nebula-record.ts";
+import { fabricOf, type NebulaRecord, runOf } from "../record/nebula-record.ts";
 import { parseFabricBlock } from "../report/fabric-block.ts";
 import type { ApplyOptions } from "./apply-options.ts";
 import { readAnswer } from "./state/answers.ts";
@@ -91,7 +91,7 @@ async function renderPriorWork(
 ): Promise<string> {
   const parts: string[] = [];
   for (const id of phase.dependsOn) {
-    if (store === undefined || record.phases[id]?.state !== "completed") continue;
+    if (store === undefined || runOf(record, id)?.state !== "completed") continue;
     const answer = await readAnswer(store, { key, phase: id });
     const { title = id } = nebula.phases.find((each) => each.id === id) ?? {};
     if (answer === undefined) continue;

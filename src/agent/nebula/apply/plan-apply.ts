@@ -3,7 +3,7 @@ import type { Store } from "../../../store/index.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import { wavesOf } from "../files/waves.ts";
 import { nebulaKey } from "../record/nebula-key.ts";
-import { openNebulaRecord } from "../record/nebula-record.ts";
+import { openNebulaRecord, runOf } from "../record/nebula-record.ts";
 import { freshRecord, resumedRecord } from "../record/record-changes.ts";
 import type { ApplyReport } from "./apply-event.ts";
 import { type ContextSettings, phasePrompt, promptSources } from "./phase-prompt.ts";
@@ -44,7 +44,7 @@ export async function planApply(nebula: Nebula, options: PlanOptions): Promise<A
   const sources = { ...(await promptSources(nebula, options)), key, store };
   const plan = async (phase: Phase): Promise<PlannedPhase> => {
     const { id, title } = phase;
-    const { state = "waiting", promptTokens = 0 } = record.phases[id] ?? {};
+    const { state = "waiting", promptTokens = 0 } = runOf(record, id) ?? {};
     if (state === "completed") return { id, title, state, promptTokens, layers: [], overflow: 0 };
     const { tokens, layers, overflow } = await phasePrompt(phase, record, sources);
     return { id, title, state, promptTokens: tokens, layers, overflow };

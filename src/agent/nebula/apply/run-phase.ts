@@ -2,6 +2,7 @@
  *  reported, in one step. Killed between any two, a later run knows what to do. */
 import { type AgentRun, startAgent } from "../../process/start-agent.ts";
 import type { Phase } from "../files/nebula.ts";
+import { runOf } from "../record/nebula-record.ts";
 import { freshRecord, startedRecord } from "../record/record-changes.ts";
 import type { Application } from "./application.ts";
 import type { PhaseStarted } from "./apply-event.ts";
@@ -15,7 +16,7 @@ export async function runPhase(phase: Phase, application: Application): Promise<
   const { record, tell, attemptsFolder, stop, options } = application;
   const before = (await record.read()) ?? freshRecord(undefined, application.sources.nebula);
   const prompt = await phasePrompt(phase, before, application.sources);
-  const last = before.phases[phase.id];
+  const last = runOf(before, phase.id);
   const attemptFolder = newAttemptFolder(attemptsFolder, phase.id, (last?.attempts ?? 0) + 1);
   if (stop.signal.aborted) return application.schedule.hold(phase.id);
   const start = { promptTokens: prompt.tokens, attemptFolder };

@@ -339,6 +339,22 @@ describe("every mistake has its file and line", () => {
     ]);
   });
 
+  test.each([
+    ["keys within keys by dots", `${"a.".repeat(100_000)}a = 1`, "nested too deeply"],
+    ["keys within keys by a header", `[${"a.".repeat(100)}a]`, "nested too deeply"],
+    ["lists within lists", `a = ${"[".repeat(300_000)}`, ""],
+    ["65 lists", `a = ${"[".repeat(65)}${"]".repeat(65)}`, ""],
+    ["tables within tables", `a = ${"{a=".repeat(300_000)}`, ""],
+    ["more than 256 KB", `a = "${"x".repeat(256 * 1024)}"`, "more than 256 KB are not read"],
+  ])("for %s, with the file and no more than that", async (_, toml, message) => {
+    phase("a", toml);
+    phase("b");
+    const found = await problems();
+    expect(found).toEqual([expect.stringMatching(/^a\.md:\d: error malformed-toml: malformed TOML: /)]);
+    expect(found[0]).toContain(message);
+    expect(found[0]!.length).toBeLessThan(300);
+  });
+
   test("and a nebula without phases is only a warning", async () => {
     expect(await problems()).toEqual([expect.stringMatching(/^nebula\.toml:1: warning no-phases: /)]);
     expect((await loadNebula(folder)).nebula?.phases).toEqual([]);

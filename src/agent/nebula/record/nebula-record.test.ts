@@ -2,11 +2,15 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { addToFabric, emptyFabric } from "../../../compose/index.ts";
+import { addToFabric, emptyFabric, renderFabric } from "../../../compose/index.ts";
+import { ContextError } from "../../../errors.ts";
 import { createMemoryStore, type Store } from "../../../store/index.ts";
 import { openSqliteStore } from "../../../store/sqlite.ts";
+import { standingOf } from "../apply/standing.ts";
+import { sampleNebula, samplePhase } from "../files/sample-nebula.contract.ts";
 import { nebulaKey, runKey } from "./nebula-key.ts";
 import { fabricOf, type NebulaRecord, openNebulaRecord, type PhaseRun } from "./nebula-record.ts";
+import { endedRecord, resumedRecord, startedRecord } from "./record-changes.ts";
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-nebula-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -133,6 +137,88 @@ test.each<[string, unknown, string, RegExp]>([
   await expect(record.change(note("x"))).rejects.toMatchObject(refused);
   expect(await store.get("nebula", "plan")).toEqual({ key: "plan", value: text, revision: 1 });
 });
+
+/** All places of a value, deep inside too. */
+function placesIn(value: unknown, path: readonly string[] = []): (readonly string[])[] {
+  const inside =
+    typeof value === "object" && value !== null
+      ? Object.entries(value).flatMap(([key, each]) => placesIn(each, [...path, key]))
+      : [];
+  return [path, ...inside];
+}
+
+function textWith(path: readonly string[], garbage: string): string {
+  const copy = JSON.parse(JSON.stringify(full)) as Record<string, unknown>;
+  const [last = "", ...above] = path.toReversed();
+  const around = above.reduceRight((at, key) => at[key] as Record<string, unknown>, copy);
+  around[last] = "GARBAGE";
+  return JSON.stringify(copy).replace('"GARBAGE"', garbage);
+}
+
+const full: NebulaRecord = {
+  ...good,
+  phases: {
+    parse: { ...run, error: "e", attemptFolder: "/runs/a.1", scopeClaims: ["c1"] },
+    page: { ...run, state: "running" },
+  },
+  fabric: addToFabric(
+    good.fabric,
+    {
+      entanglements: [{ package: "p", kind: "k", signature: "s", file: "f" }],
+      discoveries: [{ detail: "e", affects: "page" }],
+    },
+    { from: "page", date: "2026-01-01" },
+  ).fabric,
+};
+const garbage = [
+  ...["null", "true", "-1", "1.5", "1e999", "9007199254740991", '""', '"\\u0000\\ud800"', "[]", "{}", "[[]]"],
+  ...['{"__proto__":{}}', '{"constructor":1}', `"${"x".repeat(5_000)}"`, '["x"]', '{"x":{"id":"x"}}'],
+];
+
+test("a record with garbage in the place of any field is refused, or goes on being a record", async () => {
+  const nebula = sampleNebula(samplePhase("parse"), samplePhase("page"));
+  for (const path of placesIn(full).filter(({ length }) => length > 0)) {
+    for (const each of garbage) {
+      const store = createMemoryStore();
+      await store.put("nebula", "plan", textWith(path, each));
+      const record = openNebulaRecord(store, "plan");
+      const place = `${path.join(".")} = ${each.slice(0, 40)}`;
+      const read = await record.read().catch((error: unknown) => error);
+      if (read instanceof ContextError) {
+        expect(read.code, place).toMatch(
+          path[0] === "version" ? /^store_(corrupt|newer)$/ : /^store_corrupt$/,
+        );
+        expect(read.hint).toMatch(/ store/);
+        continue;
+      }
+      const { parse } = { parse: nebula.phases[0]! };
+      expect(renderFabric(fabricOf(read as NebulaRecord)), place).toBeTypeOf("string");
+      await record.change((current) => {
+        const resumed = resumedRecord(current, nebula);
+        const started = startedRecord(resumed, parse, { promptTokens: 1, attemptFolder: "/runs/a.2" }).record;
+        return endedRecord(started, parse, {
+          state: "completed",
+          seconds: 1,
+          report: { notes: [{ text: "n" }] },
+        }).record;
+      });
+      // As another process reads it.
+      expect((await openNebulaRecord(store, "plan").read())?.phases.parse?.state, place).toBe("completed");
+    }
+  }
+});
+
+test.each(["constructor", "toString", "hasOwnProperty"])(
+  "a phase named %s begins without a run, as any other",
+  async (id) => {
+    const store = createMemoryStore();
+    const nebula = sampleNebula(samplePhase(id));
+    await openNebulaRecord(store, "plan").change((current) => resumedRecord(current, nebula));
+    const read = await openNebulaRecord(store, "plan").read();
+    expect(read?.phases[id]).toMatchObject({ state: "waiting", attempts: 0 });
+    expect(standingOf(nebula, undefined).phases).toMatchObject([{ id, state: "waiting", attempts: 0 }]);
+  },
+);
 
 test("what others write in between is seen by who has read or written before", async () => {
   const store = createMemoryStore();

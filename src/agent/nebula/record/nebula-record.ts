@@ -66,6 +66,11 @@ export function openNebulaRecord(store: Store, key: string): OpenNebulaRecord {
 
 const emptyRecord: NebulaRecord = { version: 1, name: "", directory: "", phases: {}, fabric: emptyFabric };
 
+/** The run of a phase. An id may be a name that every object knows: `constructor`. */
+export function runOf({ phases }: Pick<NebulaRecord, "phases">, id: string): PhaseRun | undefined {
+  return Object.hasOwn(phases, id) ? phases[id] : undefined;
+}
+
 /** The fabric as it is shown and rendered: the phases are those of the runs. */
 export function fabricOf({ phases, fabric }: NebulaRecord): FabricState {
   const { entanglements, claims, discoveries, notes } = fabric;

@@ -13,7 +13,7 @@ export function parseRecord(text: string, key: string): NebulaRecord {
   const problem = problemIn(record);
   if (problem === undefined) return record as unknown as NebulaRecord;
   throw new ContextError("store_corrupt", `the state of nebula ${key} cannot be read: ${problem}`, {
-    hint: "It was left as it is. Use another store to begin anew.",
+    hint: "It was left as it is, and so was all else in the store. Name another file with --store to begin again.",
   });
 }
 
@@ -30,8 +30,11 @@ type Check = (value: unknown) => boolean;
 const text: Check = (value) => typeof value === "string";
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
 const flag: Check = (value) => typeof value === "boolean";
-const amount: Check = (value) => typeof value === "number" && value >= 0;
-const whole: Check = (value) => Number.isSafeInteger(value) && amount(value);
+/** JSON has no infinity, so that one which was written as 1e999 could never be written again. */
+const amount: Check = (value) => Number.isFinite(value) && Number(value) >= 0;
+/** Counts go on from here. */
+const whole: Check = (value) => Number.isSafeInteger(value) && amount(value) && Number(value) <= mostCount;
+const mostCount = 1e12;
 const optional =
   (check: Check): Check =>
   (value) =>

@@ -13,7 +13,7 @@ import {
 } from "../../../compose/index.ts";
 import { formatNumber } from "../../../text/index.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
-import type { NebulaRecord, PhaseRun } from "./nebula-record.ts";
+import { type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
 
 const unstarted = { state: "waiting", attempts: 0, promptTokens: 0, seconds: 0 } as const;
 
@@ -32,7 +32,7 @@ export function resumedRecord(
   running: ReadonlySet<string> = new Set(),
 ): NebulaRecord {
   const phases = nebula.phases.map(({ id, title }): [string, PhaseRun] => {
-    const run = record.phases[id];
+    const run = runOf(record, id);
     if (run === undefined) return [id, { title, ...unstarted }];
     const { error: _, ...rest } = run;
     const state = run.state === "completed" || running.has(id) ? run.state : "waiting";
@@ -92,10 +92,10 @@ export interface ChangedRecord {
 /** The phase runs, one attempt more, and claims its scope in place of the one that the attempt before had. */
 export function startedRecord(record: NebulaRecord, phase: Phase, start: Start): ChangedRecord {
   const { id, title, scope } = phase;
-  const attempts = (record.phases[id]?.attempts ?? 0) + 1;
+  const attempts = (runOf(record, id)?.attempts ?? 0) + 1;
   const claims = scope.filter((path) => path.trim() !== "" && path.length <= maxEntryLength);
   const report = { claims: claims.map((path) => ({ path })) };
-  const before = withoutOldScope(record.fabric, phase, record.phases[id]);
+  const before = withoutOldScope(record.fabric, phase, runOf(record, id));
   const { fabric, ids, omitted } = withReport(before, id, { report });
   const run: PhaseRun = { title, state: "running", attempts, seconds: 0, ...start, scopeClaims: ids.claims };
   return { record: { ...record, phases: { ...record.phases, [id]: run }, fabric }, omitted };
@@ -115,10 +115,10 @@ export interface End {
 /** The phase's end, all that it reported and all that it blocks, in one step. */
 export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End): ChangedRecord {
   const { state, seconds, error, blocked = [] } = end;
-  const { error: _, ...kept } = record.phases[id] ?? { title, ...unstarted };
+  const { error: _, ...kept } = runOf(record, id) ?? { title, ...unstarted };
   const run: PhaseRun = { ...kept, state, seconds, ...(error !== undefined && { error }) };
   const blockedRuns = blocked.map((each) => {
-    const before = record.phases[each] ?? { title: each, ...unstarted };
+    const before = runOf(record, each) ?? { title: each, ...unstarted };
     return [each, { ...before, state: "blocked", error: `${id} did not complete.` }];
   });
   const phases = { ...record.phases, [id]: run, ...Object.fromEntries(blockedRuns) };

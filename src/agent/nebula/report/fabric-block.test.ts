@@ -253,9 +253,11 @@ test.each([
       .split("")
       .map((key, index) => `${key}: &${key} [${`*${"abcdefgh"[index]},`.repeat(10)}]`)
       .join("\n")}`,
-    /^line 4: malformed YAML: /,
+    /^line 9: malformed YAML: aliases stand for too many values$/,
   ],
-  ["nested deeper than the stack", "[".repeat(50_000), /^line 4: malformed YAML: nested too deeply$/],
+  ["nested deeper than the stack", "[".repeat(50_000), /^line 4: malformed YAML: nested too deeply/],
+  ["keys within keys", `${"? ".repeat(30)}a`, /^line 4: malformed YAML: a key is a list/],
+  ["bytes", "!!binary aaaa", /^line 4: malformed YAML: a value has a tag/],
   [
     "too large",
     `notes: ["${"x".repeat(1_000_000)}"]`,

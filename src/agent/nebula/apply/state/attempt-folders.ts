@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Environment, stateDirectory } from "../../../../workspace/index.ts";
@@ -10,6 +11,7 @@ import {
   saidOn,
 } from "../../../process/attempt-folder.ts";
 import { defaultAgentLimits } from "../../../process/watch-agent.ts";
+import { runKey } from "../../record/nebula-key.ts";
 
 /** Where the attempts of a nebula's agents are kept, by the key of its runs: one folder an attempt, of each phase only the last. */
 export function attemptsFolderOf(key: string, env: Environment): string {
@@ -30,9 +32,55 @@ export async function listAttempts(attemptsFolder: string): Promise<string[]> {
   }
 }
 
-/** The file with all that the agent of a failed attempt said, by its stream. None where it said nothing, or its folder is gone. */
-export function lastWords(attemptFolder: string | undefined): { readonly [Name in OutputName]?: string } {
-  if (attemptFolder === undefined) return {};
+/** Whether a folder that a record or a listing names is an attempt that we made, and whole. A store may come from anywhere, and what an
+ *  attempt holds goes into prompts: it must lie among our attempts, without a link on the way, and belong to this user alone. */
+export function isOwnAttempt(folder: string, attemptsFolder: string): boolean {
+  const isOwnFile = (name: string) => {
+    const stats = lookAt(join(folder, name));
+    return stats?.isFile() === true && stats.nlink === 1 && isOurs(stats);
+  };
+  return isOwnFolder(folder, attemptsFolder) && Object.values(attemptFiles).every(isOwnFile);
+}
+
+/** As `newAttemptFolder` names them. */
+const attemptName = /^[\w.-]{1,60}\.\d+-[\da-f]{8}$/;
+
+function isOwnFolder(folder: string, attemptsFolder: string): boolean {
+  const stats = lookAt(folder);
+  if (!attemptName.test(basename(folder)) || stats?.isDirectory() !== true || !isOurs(stats)) return false;
+  // Where attempts lie is there, or nothing lies there.
+  return (
+    lookAt(attemptsFolder) !== undefined && realpathSync(dirname(folder)) === realpathSync(attemptsFolder)
+  );
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isOurs({ uid, mode }: Stats): boolean {
+  return uid === (process.getuid?.() ?? uid) && (mode & 0o022) === 0;
+}
+
+/** Where the attempts of a nebula's runs lie. */
+export interface RunsPlace {
+  /** The nebula's. */
+  readonly directory: string;
+  readonly storeFile: string;
+  readonly env: Environment;
+}
+
+/** The file with all that the agent of a failed attempt said, by its stream. None where it said nothing, or the folder is no attempt. */
+export function lastWords(
+  attemptFolder: string | undefined,
+  { directory, storeFile, env }: RunsPlace,
+): { readonly [Name in OutputName]?: string } {
+  const attemptsFolder = attemptsFolderOf(runKey(directory, storeFile), env);
+  if (attemptFolder === undefined || !isOwnAttempt(attemptFolder, attemptsFolder)) return {};
   try {
     const stdout = readOutput(attemptFolder, "stdout", { maxBytes: defaultAgentLimits.maxOutputBytes });
     const said = saidOn({ stderr: readLastErrors(attemptFolder), stdout: stdout.toString("utf8") });
@@ -42,9 +90,9 @@ export function lastWords(attemptFolder: string | undefined): { readonly [Name i
   }
 }
 
-/** Removes the folder of an attempt that has ended. The record may name any path: only what lies where attempts do is ours. */
+/** Removes the folder of an attempt that has ended. */
 export async function removeAttempt(attemptFolder: string, attemptsFolder: string): Promise<void> {
-  if (dirname(attemptFolder) !== attemptsFolder || basename(attemptFolder) === "..") return;
+  if (!isOwnFolder(attemptFolder, attemptsFolder)) return;
   // The prompt first: a wrapper that is late must not find it where the state, which would stop it, is gone already.
   // What cannot be removed is tried again when the next run begins.
   await rm(join(attemptFolder, attemptFiles.prompt), { force: true })

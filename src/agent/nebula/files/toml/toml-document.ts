@@ -1,6 +1,7 @@
 /** One TOML text held against a schema: what of it can be used, and all that is wrong with it, each with its line. Loads smol-toml and zod. */
 import { parse } from "smol-toml";
 import type { z } from "zod";
+import { formatNumber } from "../../../../text/index.ts";
 import { loadYaml } from "../../../../workspace/index.ts";
 import { findTomlLines } from "./toml-lines.ts";
 
@@ -62,22 +63,42 @@ export async function parseTomlDocument<Value>(
   return { value: table as PartOf<Value>, problems, lineOf };
 }
 
+/** More than people write by hand, in bytes. */
+const mostBytes = 256 * 1024;
+/** Tables and lists within each other: whoever walks through them goes as deep. */
+const mostLevels = 64;
+
 function readToml(toml: string, firstLine: number): { table: Table } | { problem: TomlProblem } {
+  const malformed = (message: string, line = 1): { problem: TomlProblem } => ({
+    problem: {
+      line: firstLine - 1 + line,
+      severity: "error",
+      rule: "malformed-toml",
+      message: `malformed TOML: ${message}`,
+    },
+  });
+  const bytes = Buffer.byteLength(toml);
+  if (bytes > mostBytes) return malformed(`${formatNumber(bytes)} bytes, more than 256 KB are not read`);
   try {
-    return { table: parse(toml.replace(/^\uFEFF/, ""), { integersAsBigInt: "asNeeded" }) };
+    const options = { integersAsBigInt: "asNeeded", maxDepth: mostLevels } as const;
+    const table = parse(toml.replace(/^\uFEFF/, ""), options);
+    return isTooDeep(table) ? malformed(`nested too deeply: more than ${mostLevels} levels`) : { table };
   } catch (error) {
     const { message, line = 1, column = 1 } = error as TomlFault;
     const [what = ""] = message.replace(/^Invalid TOML document: /, "").split("\n");
     const rest = (toml.split("\n")[line - 1] ?? "").slice(column - 1).trim();
-    return {
-      problem: {
-        line: firstLine - 1 + line,
-        severity: "error",
-        rule: "malformed-toml",
-        message: `malformed TOML: ${what}${likelyCause(what, rest)}`,
-      },
-    };
+    return malformed(`${what}${likelyCause(what, rest)}`, line);
   }
+}
+
+/** The parser has no limit for keys with dots. Looks level by level: the stack has an end. */
+function isTooDeep(table: Table): boolean {
+  let level: unknown[] = [table];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > mostLevels) return true;
+    level = level.flatMap((value) => (Array.isArray(value) || isTable(value) ? Object.values(value) : []));
+  }
+  return false;
 }
 
 interface TomlFault {
