@@ -10,7 +10,7 @@ export {
   type SuccessEnvelope,
 } from "./envelope.ts";
 export type { HintMode, ToolSchema } from "./hints.ts";
-export type { PageLimit } from "./results.ts";
+export { type PageLimit, shareOfLimit } from "./results.ts";
 export {
   type CallOptions,
   createSession,

@@ -30,10 +30,29 @@ export interface SessionParts {
   record(delivered: { id: string; tool: string; tokens: number; time: string }): Promise<void>;
 }
 
-/** What the reader takes of one result before it cuts itself. */
+/** What the reader takes of one result before it cuts it, in the reader's own units. */
 export interface PageLimit {
   readonly tokens?: number | undefined;
+  /** UTF-16 units, as JavaScript counts. */
   readonly characters?: number | undefined;
+  /** Of UTF-8. */
+  readonly bytes?: number | undefined;
+  readonly lines?: number | undefined;
+}
+
+/** The share of the limit that a text takes, without its tokens. Above 1 the reader cuts the text. */
+export function shareOfLimit(text: string, { characters, bytes, lines }: PageLimit): number {
+  return Math.max(
+    characters === undefined ? 0 : text.length / Math.max(leastAllocation, characters),
+    bytes === undefined ? 0 : Buffer.byteLength(text) / Math.max(leastAllocation, bytes),
+    lines === undefined ? 0 : countLines(text) / lines,
+  );
+}
+
+function countLines(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines += 1;
+  return lines;
 }
 
 export interface Delivery {
@@ -116,17 +135,13 @@ async function buildPage(
   }
 }
 
-/** A limit in characters is measured in parts of the allocation, so that one number says whether a page fits. */
+/** The reader's limit is measured in parts of the allocation, so that one number says whether a page fits. */
 function createSizes({ counter, pageLimit }: SessionParts, allocation: number): FitSizes {
   const count = (text: string): number => counter.count(text);
-  const { characters } = pageLimit();
-  if (characters === undefined) return { allocation, count, measure: count };
-  const perCharacter = allocation / Math.max(leastAllocation, characters);
-  return {
-    allocation,
-    count,
-    measure: (text) => Math.max(count(text), Math.ceil(text.length * perCharacter)),
-  };
+  const limit = pageLimit();
+  const measure = (text: string): number =>
+    Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
+  return { allocation, count, measure };
 }
 
 function pageOptions(

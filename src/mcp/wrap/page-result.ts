@@ -1,4 +1,4 @@
-import type { Delivered, PageLimit, Session } from "../../session/index.ts";
+import { type Delivered, type PageLimit, type Session, shareOfLimit } from "../../session/index.ts";
 import { applyEdits, type JsonEdit, type JsonRange, memberOf, membersOf } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { RpcObject } from "../lines/rpc-message.ts";
@@ -77,9 +77,10 @@ function locate(message: string, { structuredContent }: RpcObject): Places {
   };
 }
 
+/** With the most that clients put between two blocks. */
 function textsOf(result: RpcObject): string {
   const texts = blocksOf(result).filter((block) => !isMedia(block));
-  return texts.map(textOf).join("\n");
+  return texts.map(textOf).join("\n\n");
 }
 
 /** More is never let through, however few tokens it may be: counting it would take longer than paging it. */
@@ -92,8 +93,9 @@ function countFitting(
   { tool }: ResultCall,
   { session, counter, toolTokens, pageLimit }: Paging,
 ): number | undefined {
-  const { tokens: most = Number.POSITIVE_INFINITY, characters = mostCharacters } = pageLimit();
-  if (text.length > Math.min(characters, mostCharacters)) return undefined;
+  const limit = pageLimit();
+  const { tokens: most = Number.POSITIVE_INFINITY } = limit;
+  if (text.length > mostCharacters || shareOfLimit(text, limit) > 1) return undefined;
   const share = Object.hasOwn(toolTokens, tool) ? toolTokens[tool]! : session.forModel().per_tool_budget;
   const tokens = counter.count(text);
   return tokens <= Math.min(share, most) ? tokens : undefined;
