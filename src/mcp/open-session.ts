@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerOptions } from "../budget/index.ts";
 import {
   type BudgetedTool,
@@ -49,7 +50,7 @@ export async function openMcpSession(options: McpSessionOptions): Promise<McpSes
   const close = async (): Promise<void> => void (await store.update(marks, id, end));
   try {
     const session = await createSession({
-      ...{ id, store, now: () => new Date(), continuations: "unique" },
+      ...{ id, store, now: () => new Date(), continuations: "unique", patience },
       resultsOf: id === shared ? undefined : shared,
       ...rest,
     });
@@ -61,6 +62,14 @@ export async function openMcpSession(options: McpSessionOptions): Promise<McpSes
     await close().catch(() => {});
     throw error;
   }
+}
+
+/** Clients that make calls side by side wait for all of the answers anyway. One call may take minutes, though. */
+const mostPatienceMs = 1_000;
+
+/** How long a result that is larger than its fair share waits for those of the calls beside it. */
+export async function patience(): Promise<void> {
+  await sleep(mostPatienceMs, undefined, { ref: false });
 }
 
 const marks = "mcp";

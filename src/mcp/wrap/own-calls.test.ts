@@ -15,7 +15,7 @@ async function wrap() {
     now: () => new Date(0),
     budget,
   });
-  const options = { session, counter, toolTokens: {}, pageLimit: () => ({}), clientIs: () => {} };
+  const options = { session, counter, pageLimit: () => ({}), clientIs: () => {} };
   const proxy = createLineProxy({ ...options, log: () => {} });
   /** `id`: as it is written. */
   const ask = (id: string, name: string, args: object) => {

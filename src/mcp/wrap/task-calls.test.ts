@@ -18,7 +18,7 @@ async function wrap() {
     budget,
   });
   const options = { session, counter, pageLimit: () => ({}), clientIs: () => {} };
-  const proxy = createLineProxy({ ...options, toolTokens: budget.tools, log: () => {} });
+  const proxy = createLineProxy({ ...options, log: () => {} });
   let id = 0;
   const exchange = async (method: string, params: object, result: object): Promise<string> => {
     id += 1;

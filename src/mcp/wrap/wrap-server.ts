@@ -9,7 +9,7 @@ import { messageOf } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { readLines, writeLine } from "../lines/line-stream.ts";
-import { openMcpSession } from "../open-session.ts";
+import { openMcpSession, patience } from "../open-session.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 
 export interface WrapOptions {
@@ -46,8 +46,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     nextPageName: () => proxy.nextPageName(),
   });
   const proxy: LineProxy = createLineProxy({
-    ...{ session, counter, pageLimit, log },
-    toolTokens: budget.tools ?? {},
+    ...{ session, counter, pageLimit, patience, log },
     clientIs: (name) => {
       clientName = name;
     },
@@ -126,8 +125,17 @@ function passToServer(proxy: LineProxy, { stdin, stdout, server }: ClientStreams
 }
 
 async function passToClient(proxy: LineProxy, server: Readable, stdout: Writable): Promise<void> {
+  const held = new Set<Promise<void>>();
   try {
-    for await (const line of readLines(server)) await writeLine(stdout, await proxy.fromServer(line));
+    for await (const line of readLines(server)) {
+      await new Promise<void>((resolve, reject) => {
+        const passing = proxy.fromServer(line, resolve);
+        const writing = passing.then((text) => writeLine(stdout, text)).finally(() => held.delete(writing));
+        held.add(writing);
+        writing.then(resolve, reject);
+      });
+    }
+    await Promise.all(held);
   } catch (error) {
     if (!server.destroyed) throw error;
   }

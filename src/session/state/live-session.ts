@@ -113,7 +113,7 @@ async function openParts(
   id: string,
   record: SessionRecord,
 ): Promise<Omit<SessionParts, "record">> {
-  const { budget, counter, hints: mode = "note", now, store, tools = [] } = options;
+  const { budget, counter, hints: mode = "note", now, patience, store, tools = [] } = options;
   const { pageLimit = (): PageLimit => ({}), nextPageName = () => "next_page", resultsOf = id } = options;
   const ledger = createLedger(budget, record.ledger);
   const expected = (tool: string): number =>
@@ -128,6 +128,7 @@ async function openParts(
     now,
     pageLimit,
     nextPageName,
+    patience,
   };
 }
 
