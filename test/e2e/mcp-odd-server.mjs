@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 
 const [mode] = process.argv.slice(2);
-const names = ["text", "rows", "die", "stderr", "next_page", "partial", "raw", "blocks"];
+const names = ["text", "rows", "die", "stderr", "next_page", "partial", "blocks", "raw"];
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 
