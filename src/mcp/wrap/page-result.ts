@@ -1,6 +1,13 @@
 import type { CallShare } from "../../budget/index.ts";
 import { type Delivered, type PageLimit, type Session, shareOfLimit } from "../../session/index.ts";
-import { applyEdits, type JsonEdit, type JsonRange, memberOf, membersOf } from "../../text/index.ts";
+import {
+  applyEdits,
+  elementsOf,
+  type JsonEdit,
+  type JsonRange,
+  memberOf,
+  membersOf,
+} from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { RpcObject } from "../lines/rpc-message.ts";
 import type { Background } from "./background.ts";
@@ -13,6 +20,10 @@ export interface Paging {
   pageLimit(): PageLimit;
   /** A page went out. */
   gave(page: Delivered): void;
+  /** False where the store cannot be used. */
+  isKept(): boolean;
+  /** What the client must know, once. */
+  takeNotice(): string | undefined;
   /** How long a result that is larger than its fair share waits for those of the calls beside it. */
   patience?: (() => Promise<void>) | undefined;
 }
@@ -31,11 +42,22 @@ export interface PagedCall {
 
 /** The message of a tool's result: as it came where it fits, else with the first page in the place of its content. Either way the
  *  session gets it, for the account and for recall; what passes as it came does not wait for the disk. */
-export async function pageResult(
+export async function pageResult(message: string, result: RpcObject, paged: PagedCall): Promise<string> {
+  const text = await fitResult(message, result, paged);
+  const notice = paged.paging.takeNotice();
+  return notice === undefined ? text : addNotice(text, notice);
+}
+
+async function fitResult(
   message: string,
   result: RpcObject,
   { paging, call: { tool, args, share = paging.session.beginCall(tool) } }: PagedCall,
 ): Promise<string> {
+  // What is not kept cannot be asked for again: a page would lose the rest.
+  if (!paging.isKept()) {
+    share.end();
+    return message;
+  }
   const places = locate(message, result);
   const itemized = itemizeResult({ result, structuredText: places.structuredText });
   // First, so that no other field takes its room.
@@ -51,7 +73,7 @@ export async function pageResult(
   await paging.background.settled();
   const page = await deliver();
   const { envelope, text } = page;
-  if (envelope.status === "error") return message;
+  if (envelope.status === "error" || !paging.isKept()) return message;
   paging.gave(page);
   const media = blocksOf(result).filter(isMedia);
   const edits: JsonEdit[] = [];
@@ -61,6 +83,17 @@ export async function pageResult(
   // Only where there was one: clients that show it alone would no longer show images.
   if (places.structured !== undefined) edits.push({ ...places.structured, text });
   return applyEdits(message, edits);
+}
+
+/** As a text block behind the others. */
+function addNotice(message: string, notice: string): string {
+  const result = memberOf(message, 0, "result");
+  const content = result && memberOf(message, result.value.start, "content")?.value;
+  if (content === undefined || message[content.start] !== "[") return message;
+  const block = JSON.stringify({ type: "text", text: `[plimsoll] ${notice}` });
+  const elements = elementsOf(message, content.start);
+  const at = elements.at(-1)?.end ?? content.start + 1;
+  return applyEdits(message, [{ start: at, end: at, text: elements.length > 0 ? `,${block}` : block }]);
 }
 
 interface Places {

@@ -10,6 +10,7 @@ import type { Counter } from "../../tokens/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { readLines, writeLine } from "../lines/line-stream.ts";
 import { openMcpSession, patience } from "../open-session.ts";
+import { openServerStore } from "../server-store.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 
 export interface WrapOptions {
@@ -18,7 +19,8 @@ export interface WrapOptions {
   readonly cwd: string;
   readonly counter: Counter;
   readonly budget: LedgerOptions;
-  readonly storeFile: string;
+  /** Undefined where results are kept in memory only. */
+  readonly storeFile: string | undefined;
   readonly sessionId: string;
   readonly goesOn: boolean;
   readonly pageLimit?: PageLimit | undefined;
@@ -34,19 +36,19 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   const { storeFile, sessionId, goesOn, counter, budget, log } = options;
   let clientName: string | undefined;
   const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientName);
-  const { openSqliteStore } = await import("../../store/sqlite.ts");
-  const store = await openSqliteStore({ path: storeFile });
-  const { session, close } = await openMcpSession({
+  const kept = await openServerStore({ file: storeFile, consequence, log });
+  const { session, takeNotice, close } = await openMcpSession({
     id: sessionId,
     goesOn,
-    store,
+    kept,
     counter,
     budget,
     pageLimit,
     nextPageName: () => proxy.nextPageName(),
   });
   const proxy: LineProxy = createLineProxy({
-    ...{ session, counter, pageLimit, patience, log },
+    ...{ session, counter, pageLimit, patience, takeNotice, log },
+    isKept: () => kept.problem() === undefined,
     clientIs: (name) => {
       clientName = name;
     },
@@ -57,9 +59,11 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     return exitCode;
   } finally {
     await close();
-    await store.close();
+    await kept.store.close();
   }
 }
+
+const consequence = "Results pass as they came, without pages.";
 
 async function runBehind(proxy: LineProxy, options: WrapOptions): Promise<number> {
   const { stdin, stdout } = options;
