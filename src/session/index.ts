@@ -21,6 +21,7 @@ export {
 } from "./session.ts";
 export type { ContinuationForm, SessionOptions } from "./session-options.ts";
 export {
+  listDamagedSessions,
   listSessions,
   readSession,
   type SessionLine,

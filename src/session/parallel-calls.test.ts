@@ -6,7 +6,7 @@ import { answeringTool, dataOf, itemsOf, openSession } from "./sample-tool.contr
 import type { BudgetedTool, ToolArguments } from "./tool/budgeted-tool.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = deep ? 2_000 : 60;
+const numRuns = deep ? 400 : 40;
 
 /** An item is about 25 tokens. */
 const itemsOfSize = (count: number): string[] =>

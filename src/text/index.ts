@@ -24,10 +24,12 @@ export {
   isNumber,
   isSwitch,
   isText,
+  isTime,
   isWhole,
   listOf,
   mapOf,
   objectOf,
+  pairOf,
   readJson,
 } from "./json/json-shape.ts";
 export {

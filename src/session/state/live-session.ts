@@ -38,7 +38,8 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
   const versions = createSeenVersions(record.versions);
   let { calls, largest, lastUsed } = record;
   const current = (): SessionRecord => ({
-    ...record,
+    version: 1,
+    started: record.started,
     resultsOf: options.resultsOf,
     counter: options.counter.name,
     calls,

@@ -18,6 +18,12 @@ export const isText: Check<string> = (value) => typeof value === "string";
 export const isWhole: Check<number> = (value): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 
+/** ISO 8601, to the second at least. */
+export const isTime: Check<string> = (value): value is string =>
+  typeof value === "string" &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value) &&
+  !Number.isNaN(Date.parse(value));
+
 export const isNumber: Check<number> = (value): value is number => Number.isFinite(value);
 
 export const isSwitch: Check<boolean> = (value) => typeof value === "boolean";
@@ -48,6 +54,14 @@ export function objectOf<Needed extends Shape, Allowed extends Shape = Record<ne
 
 export function listOf<Value>(is: Check<Value>): Check<readonly Value[]> {
   return (value): value is readonly Value[] => Array.isArray(value) && value.every(is);
+}
+
+export function pairOf<First, Second>(
+  isFirst: Check<First>,
+  isSecond: Check<Second>,
+): Check<readonly [First, Second]> {
+  return (value): value is readonly [First, Second] =>
+    Array.isArray(value) && value.length === 2 && isFirst(value[0]) && isSecond(value[1]);
 }
 
 export function mapOf<Value>(is: Check<Value>): Check<Readonly<Record<string, Value>>> {
