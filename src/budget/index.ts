@@ -1,3 +1,4 @@
+export type { CallShare } from "./call-shares.ts";
 export type { ModelView } from "./describe-ledger.ts";
 export { createLedger, type Ledger, type LedgerSnapshot } from "./ledger.ts";
 export {

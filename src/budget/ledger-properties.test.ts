@@ -8,7 +8,7 @@ const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 200;
 type Action =
   | { readonly kind: "record"; readonly tier: LedgerTier; readonly tokens: number }
   | { readonly kind: "result"; readonly id: string; readonly tokens: number }
-  | { readonly kind: "reserve"; readonly id: string; readonly tokens: number }
+  | { readonly kind: "call"; readonly tokens: number }
   | { readonly kind: "release"; readonly id: string }
   | { readonly kind: "room" | "turn" };
 
@@ -18,7 +18,7 @@ const actions: fc.Arbitrary<Action[]> = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant("record" as const), tier: fc.constantFrom(...ledgerTiers), tokens }),
     fc.record({ kind: fc.constant("result" as const), id, tokens }),
-    fc.record({ kind: fc.constant("reserve" as const), id, tokens }),
+    fc.record({ kind: fc.constant("call" as const), tokens }),
     fc.record({ kind: fc.constant("release" as const), id }),
     fc.record({ kind: fc.constantFrom("room" as const, "turn" as const) }),
   ),
@@ -36,15 +36,13 @@ function apply(ledger: Ledger, model: Map<string, number>, action: Action): void
       ledger.addResult(action.id, action.tokens);
       model.set(action.id, action.tokens);
       return;
-    case "reserve":
-      ledger.reserve(action.id, action.tokens);
-      return;
     case "release":
       ledger.releaseResults([action.id]);
       model.delete(action.id);
       return;
     default: {
       if (action.kind === "turn") ledger.beginTurn();
+      else if (action.kind === "call") ledger.beginCall("read_file", action.tokens);
       else ledger.makeRoom("read_file");
       const kept = ledger.snapshot().results.map(([key]) => key);
       // Oldest first.
@@ -78,7 +76,7 @@ it("has in its tool tier what was recorded and not released, and a share that fi
 it("goes on from a snapshot as if nothing had happened, but for calls that were running", () => {
   const check = (before: Action[], after: Action[]): void => {
     const first = createLedger();
-    for (const action of before) if (action.kind !== "reserve") apply(first, new Map(), { ...action });
+    for (const action of before) if (action.kind !== "call") apply(first, new Map(), { ...action });
     const second = createLedger({}, JSON.parse(JSON.stringify(first.snapshot())));
     for (const ledger of [first, second]) {
       for (const action of after) if (action.kind === "record") ledger.record(action.tier, action.tokens);
@@ -90,7 +88,9 @@ it("goes on from a snapshot as if nothing had happened, but for calls that were 
     second.makeRoom("read_file");
     expect(second.snapshot()).toEqual(first.snapshot());
   };
-  const quiet = actions.map((list) => list.filter(({ kind }) => kind !== "room" && kind !== "turn"));
+  const quiet = actions.map((list) =>
+    list.filter(({ kind }) => kind !== "room" && kind !== "turn" && kind !== "call"),
+  );
   fc.assert(fc.property(quiet, actions, check), { numRuns });
 });
 

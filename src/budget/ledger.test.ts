@@ -122,14 +122,16 @@ describe("the share of a call", () => {
     expect(ledger.allocate("read_file")).toBe(leastAllocation);
   });
 
-  it("takes account of calls that are still running", () => {
+  it("takes account of calls that are still running", async () => {
     const ledger = createLedger();
-    for (const id of ["r1", "r2", "r3", "r4"]) ledger.reserve(id, ledger.allocate("read_file"));
+    const [first, second] = ["1", "2", "3", "4"].map(() => ledger.beginCall("read_file"));
     ledger.addResult("r5", 5_000);
     expect(ledger.allocate("read_file")).toBe(3_000);
+    expect(await first!.settle(1_000)).toBe(1_000);
     ledger.addResult("r1", 1_000);
+    first!.end();
     expect(ledger.allocate("read_file")).toBe(8_000);
-    ledger.releaseResults(["r2"]);
+    second!.end();
     expect(ledger.used().tool_results).toBe(6_000);
     expect(ledger.snapshot().results).toEqual([
       ["r5", 5_000],

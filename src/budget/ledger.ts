@@ -1,4 +1,5 @@
 import { ContextError } from "../errors.ts";
+import { type CallShare, createCallShares } from "./call-shares.ts";
 import { type ModelView, summarize, viewForModel, warn } from "./describe-ledger.ts";
 import {
   checkTokens,
@@ -24,11 +25,12 @@ export interface Ledger {
   available(): number;
   /** The next call's share of the tool tier, never less than an error and a continuation need. */
   allocate(toolName: string): number;
-  /** Sets tokens aside for a call that is running, so that calls side by side share the tier. Kept out of `used`. */
-  reserve(id: string, tokens: number): void;
-  /** A result that was delivered: current, until it is released. Takes the place of its reservation. */
+  /** A call begins, for which there is room now or will be: where nobody announces turns the oldest results leave the tier. Its share is
+   *  kept out of `used` until its result is added. */
+  beginCall(toolName: string, maxTokens?: number): CallShare;
+  /** A result that was delivered: current, until it is released. */
   addResult(id: string, tokens: number): void;
-  /** Ends reservations and frees the tokens of current results. */
+  /** Frees the tokens of current results. */
   releaseResults(ids: Iterable<string>): void;
   /** What `allocate` gives once `makeRoom` was called. */
   expected(toolName: string): number;
@@ -70,12 +72,16 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
   const available = (): number => remaining() - used.user - used.response;
   const shareOf = (tool: string): number =>
     Object.hasOwn(limits.tools, tool) ? limits.tools[tool]! : limits.perToolCall;
-  const left = (): number => limits.tiers.tool_results - results.tokens() - results.reserved();
+  const shares = createCallShares(() => limits.tiers.tool_results - results.tokens());
+  const left = (): number => limits.tiers.tool_results - results.tokens() - shares.held();
   const allocate = (tool: string, room: number): number =>
     Math.max(leastAllocation, Math.min(shareOf(tool), room));
   const addResult = (id: string, tokens: number): void => {
     checkTokens("tokens", tokens, 0);
     delivered += tokens - results.set(id, tokens);
+  };
+  const makeRoom = (tokens: number): void => {
+    if (!turnsAnnounced) results.releaseOldest(() => left() >= tokens);
   };
 
   return {
@@ -91,13 +97,15 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
     remaining,
     available,
     allocate: (tool) => allocate(tool, left()),
-    expected: (tool) => allocate(tool, turnsAnnounced ? left() : left() + results.tokens()),
-    reserve: (id, tokens) => results.reserve(id, tokens),
+    expected: (tool) => allocate(tool, turnsAnnounced ? left() : limits.tiers.tool_results),
+    beginCall(tool, maxTokens = Number.POSITIVE_INFINITY) {
+      const most = allocate(tool, Math.min(maxTokens, limits.tiers.tool_results));
+      makeRoom(most);
+      return shares.begin(most);
+    },
     addResult,
     releaseResults: (ids) => results.release(ids),
-    makeRoom(tool) {
-      if (!turnsAnnounced) results.releaseOldest(() => left() >= shareOf(tool));
-    },
+    makeRoom: (tool) => makeRoom(shareOf(tool)),
     beginTurn() {
       turnsAnnounced = true;
       results.releaseOldest(() => false);

@@ -1,11 +1,9 @@
-/** The results that are current, oldest first, and those that are under way. */
+/** The results that are current, oldest first. */
 export interface ResultTier {
   tokens(): number;
-  reserved(): number;
   has(id: string): boolean;
   /** Gives what the id had before. */
   set(id: string, tokens: number): number;
-  reserve(id: string, tokens: number): void;
   release(ids: Iterable<string>): void;
   releaseOldest(isEnough: () => boolean): void;
   list(): ResultTokens;
@@ -17,15 +15,9 @@ export type ResultTokens = readonly (readonly [id: string, tokens: number])[];
 /** Keeps the sums, so that a call costs the same after a thousand others. */
 export function createResultTier(initial: ResultTokens): ResultTier {
   const current = new Map<string, number>();
-  const reservations = new Map<string, number>();
-  let [tokens, reserved] = [0, 0];
-  const endReservation = (id: string): void => {
-    reserved -= reservations.get(id) ?? 0;
-    reservations.delete(id);
-  };
+  let tokens = 0;
   const set = (id: string, added: number): number => {
     const before = current.get(id) ?? 0;
-    endReservation(id);
     // What has no id of its own adds up under the empty one.
     const value = id === "" ? before + added : added;
     tokens += value - before;
@@ -33,21 +25,14 @@ export function createResultTier(initial: ResultTokens): ResultTier {
     return id === "" ? 0 : before;
   };
   const remove = (id: string): void => {
-    endReservation(id);
     tokens -= current.get(id) ?? 0;
     current.delete(id);
   };
   for (const [id, value] of initial) set(id, value);
   return {
     tokens: () => tokens,
-    reserved: () => reserved,
     has: (id) => current.has(id),
     set,
-    reserve(id, added) {
-      endReservation(id);
-      reservations.set(id, added);
-      reserved += added;
-    },
     release(ids) {
       for (const id of ids) remove(id);
     },

@@ -43,6 +43,17 @@ describe("a checkpoint", () => {
     expect(reduction.stats.boundary).toBe(fresh.stats.boundary);
   });
 
+  it("is refused where it is nested too deeply to be copied", async () => {
+    const trimmer = await create();
+    trimmer.reduce({ messages });
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const text = JSON.stringify(await trimmer.checkpoint()).replace(
+      '"entries":[{',
+      `"entries":[{"x":${deep},`,
+    );
+    await expect(create({ checkpoint: JSON.parse(text) })).rejects.toThrow("nested too deeply");
+  });
+
   it("keeps what was learnt about the counter", async () => {
     const trimmer = await create();
     const { stats } = trimmer.reduce({ messages: messages.slice(0, 21) });
@@ -195,6 +206,6 @@ describe("a store", () => {
   it("that holds something else is an error that says so", async () => {
     const store = createMemoryStore();
     await store.put("history/checkpoints", "default", '{"version":9}');
-    await expect(create({ store })).rejects.toThrow(expect.objectContaining({ code: "invalid_argument" }));
+    await expect(create({ store })).rejects.toThrow(expect.objectContaining({ code: "store_corrupt" }));
   });
 });

@@ -1,6 +1,7 @@
 /** The state of a trimmer as plain JSON: with it and the same history, the same bytes go out after a restart. */
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
+import { isFields } from "../text/index.ts";
 import type { CalibratorSnapshot } from "../tokens/index.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PolicyName, PolicyState } from "./policies/policy.ts";
@@ -16,6 +17,8 @@ export interface Checkpoint {
 /** Refuses what is no checkpoint, with the place where it stops being one. */
 export function checkCheckpoint(value: unknown): Checkpoint {
   const { version, ledger, state } = objectAt(value, "checkpoint");
+  // Copying or writing it would exceed the stack.
+  if (!isFields(value)) throw broken("checkpoint", "is nested too deeply");
   if (version !== 1) throw broken("checkpoint.version", `is ${JSON.stringify(version)}, and 1 is known`);
   const { epochs } = objectAt(ledger, "checkpoint.ledger");
   for (const [index, epoch] of listAt(epochs, "checkpoint.ledger.epochs").entries()) {
@@ -93,11 +96,19 @@ function broken(path: string, problem: string): ContextError {
   });
 }
 
+/** By the session's id. */
 const collection = "history/checkpoints";
 
 export async function loadCheckpoint(store: Store, sessionId: string): Promise<Checkpoint | undefined> {
   const record = await store.get(collection, sessionId);
-  return record === undefined ? undefined : checkCheckpoint(JSON.parse(record.value));
+  try {
+    return record === undefined ? undefined : checkCheckpoint(JSON.parse(record.value));
+  } catch (cause) {
+    throw new ContextError("store_corrupt", `the checkpoint of session ${sessionId} cannot be read`, {
+      hint: `Delete it with plimsoll session rm ${sessionId}: the history is trimmed anew, at the price of one cache break.`,
+      cause,
+    });
+  }
 }
 
 export async function saveCheckpoint(store: Store, sessionId: string, checkpoint: Checkpoint): Promise<void> {

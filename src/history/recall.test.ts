@@ -180,3 +180,40 @@ describe("recall", () => {
     expect((await (await create({ store })).recall(entry!.id))!.text).toBe("x\ud800".repeat(500));
   });
 });
+
+describe("records of the store that are damaged", () => {
+  const garbage = [
+    "",
+    "x",
+    '"x"',
+    "null",
+    "[null]",
+    "[{}]",
+    "{}",
+    "[{",
+    `${"[".repeat(20_000)}${"]".repeat(20_000)}`,
+  ];
+
+  it.each(garbage)("a checkpoint of %j is an error that says what to do", async (value) => {
+    const store = createMemoryStore();
+    await store.put("history/checkpoints", "s", value);
+    await expect(create({ store, sessionId: "s" })).rejects.toMatchObject({
+      code: "store_corrupt",
+      hint: expect.stringContaining("plimsoll session rm s"),
+    });
+  });
+
+  it.each(garbage)("an original of %j costs itself, and others are recalled", async (value) => {
+    const store = createMemoryStore();
+    const first = await create({ store, sessionId: "s" });
+    first.reduce({ messages });
+    const ids = entriesOf(await first.checkpoint()).map(({ id }) => id);
+    const [damaged, ...others] = await store.list("history/recall/s");
+    await store.put("history/recall/s", damaged!.key, value);
+    const resumed = await create({ store, sessionId: "s" });
+    const outcomes = await Promise.allSettled(ids.map((id) => resumed.recall(id)));
+    for (const outcome of outcomes)
+      if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: "store_corrupt" });
+    if (others.length > 0) expect(outcomes.some(({ status }) => status === "fulfilled")).toBe(true);
+  });
+});

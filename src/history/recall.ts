@@ -1,6 +1,9 @@
 /** Getting trimmed content back: from the history while it is at hand, from the store after a restart. */
+
+import { ContextError } from "../errors.ts";
 import type { CountedPart } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
+import { isFields, isText, objectOf, readJson } from "../text/index.ts";
 import { textOf } from "./apply-decisions.ts";
 import type { LedgerEntry, LedgerIndex } from "./ledger.ts";
 import { restoreBytes, tagBytes } from "./tagged-bytes.ts";
@@ -44,16 +47,25 @@ export async function recallFromStore(
   // Models make ids up.
   if (!/^r\d{1,15}$/.test(id)) return undefined;
   let after = numberOf(id);
+  let isDamaged = false;
   for (let looks = 0; looks < maxLooks; looks++) {
     const [record] = await store.list(collectionOf(sessionId), { after, limit: 1 });
-    if (record === undefined) return undefined;
-    const stored = JSON.parse(record.value) as readonly Stored[];
-    const found = stored.find((each) => each.id === id && (chain ?? each.chain) === each.chain);
+    if (record === undefined) break;
+    const stored = readJson(record.value, isStoredList);
+    isDamaged ||= stored === undefined;
+    const found = stored?.find((each) => each.id === id && (chain ?? each.chain) === each.chain);
     if (found !== undefined) return withoutChain(found);
     after = record.key;
   }
-  return undefined;
+  if (!isDamaged) return undefined;
+  throw new ContextError("store_corrupt", `what was trimmed as ${id} cannot be read: its record is damaged`, {
+    hint: "Run the tool again that gave it, or read it from the conversation.",
+  });
 }
+
+const isShaped = objectOf({ id: isText, chain: isText, kind: isText, text: isText }, { toolName: isText });
+const isStoredList = (value: unknown): value is readonly Stored[] =>
+  Array.isArray(value) && value.every((each) => isShaped(each) && isFields(each));
 
 // The first record is the right one, save for those that killed runs left behind.
 const maxLooks = 16;

@@ -8,6 +8,12 @@ export interface Answer {
   readonly text: string;
 }
 
+/** The answer with a notice beside it, in both forms. */
+export function withNotice({ envelope }: Answer, notice: string): Answer {
+  const noticed = { ...envelope, notice };
+  return { envelope: noticed, text: JSON.stringify(noticed) };
+}
+
 /** What goes wrong with the store is an answer as well; only a bug throws. */
 export async function settle(call: () => Promise<Answer>): Promise<Answer> {
   try {

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { limitOfClient } from "./client-limits.ts";
 
 test.each([
-  ["codex-mcp-client", 12_000],
-  ["gemini-cli-mcp-client-plimsoll", 40_000],
-  ["opencode", 50_000],
-  ["claude-code", 50_000],
-  ["Claude Code", 50_000],
-])("%s gets pages that it shows whole", (name, characters) => {
-  expect(limitOfClient(name).characters).toBeLessThan(characters);
+  ["codex-mcp-client", { bytes: 11_500 }],
+  ["gemini-cli-mcp-client-plimsoll", { characters: 39_000 }],
+  ["opencode", { bytes: 48_000, lines: 1_900 }],
+  ["claude-code", { tokens: 24_000, characters: 48_000 }],
+  ["Claude Code", { tokens: 24_000, characters: 48_000 }],
+])("%s has its limit in its own unit", (name, limit) => {
+  expect(limitOfClient(name)).toEqual(limit);
 });
 
 test("a client that is not known gets the session's own pages", () => {

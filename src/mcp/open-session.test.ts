@@ -14,7 +14,8 @@ const result = { fields: {}, itemsName: "lines", items: ["one", "two"], offset: 
 const call = { tool: "t", args: {} };
 
 async function open(store: Store, goesOn = false, client?: string) {
-  return openMcpSession({ id: "s", goesOn, client, store, counter, budget: {}, pageLimit: () => ({}) });
+  const kept = { store, problem: () => undefined };
+  return openMcpSession({ id: "s", goesOn, client, kept, counter, budget: {}, pageLimit: () => ({}) });
 }
 
 test("an account that could not be opened is free for the next try", async () => {

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerOptions } from "../budget/index.ts";
+import { ContextError } from "../errors.ts";
 import {
   type BudgetedTool,
   createSession,
@@ -7,8 +9,10 @@ import {
   type Session,
 } from "../session/index.ts";
 import type { Store } from "../store/index.ts";
+import { isText, isWhole, objectOf, readJson } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { isAlive, ownIdentity, type ProcessIdentity } from "../workspace/index.ts";
+import type { ServerStore } from "./server-store.ts";
 
 export interface McpSessionOptions {
   /** The same for every process that serves the same thing, so that ids and tokens of results hold over restarts. Processes that run at
@@ -18,7 +22,7 @@ export interface McpSessionOptions {
   readonly goesOn: boolean;
   /** Where a process serves several conversations: which one it is. Each has an account, and goes on in it over restarts. */
   readonly client?: string | undefined;
-  readonly store: Store;
+  readonly kept: ServerStore;
   readonly counter: Counter;
   readonly budget: LedgerOptions;
   readonly tools?: readonly BudgetedTool[] | undefined;
@@ -30,6 +34,8 @@ export interface McpSessionOptions {
 
 export interface McpSession {
   readonly session: Session;
+  /** What the client must know about what is kept. Given once. */
+  takeNotice(): string | undefined;
   /** This process ends in good order: the next one begins a new account. */
   close(): Promise<void>;
 }
@@ -38,29 +44,65 @@ export interface McpSession {
  *  account goes on only where the same client had it, or the process before was killed a short time ago: else another conversation
  *  begins, to which it would tell nothing. */
 export async function openMcpSession(options: McpSessionOptions): Promise<McpSession> {
-  const { id: shared, goesOn, client, store, ...rest } = options;
-  const own = ownIdentity();
-  const running = JSON.stringify({ ...own, state: "running", client } satisfies Mark);
-  const ended = JSON.stringify({ ...own, state: "ended", client } satisfies Mark);
-  const number = await lastNumber(store, shared, client);
-  const { id, before } = await claimAccount(store, shared, { number, mark: running });
-  // A process that came later has put its own mark there.
-  const end = (text: string | undefined): string => (text === running || text === undefined ? ended : text);
-  const close = async (): Promise<void> => void (await store.update(marks, id, end));
-  try {
-    const session = await createSession({
-      ...{ id, store, now: () => new Date(), continuations: "unique" },
-      resultsOf: id === shared ? undefined : shared,
-      ...rest,
-    });
-    const isNamed = goesOn && (client === undefined || id === shared);
-    if (!isNamed && !isSameConversation(before, client, lastCall(session))) await session.reset();
-    return { session, close };
-  } catch (error) {
-    // Nobody has it: the next try takes it as it was.
-    await close().catch(() => {});
-    throw error;
+  const { id: shared, kept, client } = options;
+  let damaged: ContextError | undefined;
+  let number = await lastNumber(kept.store, shared, client);
+  for (let tries = 0; ; tries += 1) {
+    const account = await claimAccount(kept.store, shared, { number, client });
+    try {
+      const session = await openAccount(options, account);
+      return { session, close: account.close, takeNotice: createNotices(kept, damaged) };
+    } catch (error) {
+      // Nobody has it: the next try takes it as it was.
+      await account.close().catch(() => {});
+      // An account that cannot be read costs itself, not the server: the next one is taken.
+      if (!isUnreadable(error) || tries === mostUnreadable) throw error;
+      damaged = error;
+      number = account.number + 1;
+    }
   }
+}
+
+const mostUnreadable = 20;
+
+function isUnreadable(error: unknown): error is ContextError {
+  return error instanceof ContextError && ["store_corrupt", "store_newer"].includes(error.code);
+}
+
+/** Each is given once, also where the store breaks in the middle of a session. */
+function createNotices(kept: ServerStore, damaged: ContextError | undefined): () => string | undefined {
+  let [toldDamage, toldProblem] = [damaged === undefined, false];
+  return () => {
+    const notices: string[] = [];
+    if (!toldDamage) notices.push([damaged!.message, damaged!.hint].filter(Boolean).join(". "));
+    toldDamage = true;
+    const problem = toldProblem ? undefined : kept.problem();
+    if (problem !== undefined) notices.push(problem);
+    toldProblem ||= problem !== undefined;
+    return notices.length === 0 ? undefined : notices.join(" ");
+  };
+}
+
+async function openAccount(
+  { id: shared, goesOn, client, kept, ...rest }: McpSessionOptions,
+  { id, before }: Account,
+): Promise<Session> {
+  const session = await createSession({
+    ...{ id, store: kept.store, now: () => new Date(), continuations: "unique", patience },
+    resultsOf: id === shared ? undefined : shared,
+    ...rest,
+  });
+  const isNamed = goesOn && (client === undefined || id === shared);
+  if (!isNamed && !isSameConversation(before, client, lastCall(session))) await session.reset();
+  return session;
+}
+
+/** Clients that make calls side by side wait for all of the answers anyway. One call may take minutes, though. */
+const mostPatienceMs = 1_000;
+
+/** How long a result that is larger than its fair share waits for those of the calls beside it. */
+export async function patience(): Promise<void> {
+  await sleep(mostPatienceMs, undefined, { ref: false });
 }
 
 const marks = "mcp";
@@ -85,12 +127,24 @@ async function lastNumber(store: Store, shared: string, client: string | undefin
   return 1;
 }
 
+interface Account {
+  readonly id: string;
+  readonly number: number;
+  readonly before: Mark | undefined;
+  close(): Promise<void>;
+}
+
 /** The first account, from that number on, which no living process has. */
 async function claimAccount(
   store: Store,
   shared: string,
-  { number: first, mark }: { readonly number: number; readonly mark: string },
-): Promise<{ readonly id: string; readonly before: Mark | undefined }> {
+  { number: first, client }: { readonly number: number; readonly client: string | undefined },
+): Promise<Account> {
+  const own = ownIdentity();
+  const running = JSON.stringify({ ...own, state: "running", client } satisfies Mark);
+  const ended = JSON.stringify({ ...own, state: "ended", client } satisfies Mark);
+  // A process that came later has put its own mark there.
+  const end = (text: string | undefined): string => (text === running || text === undefined ? ended : text);
   for (let number = first; ; number += 1) {
     const id = accountId(shared, number);
     let before: Mark | undefined;
@@ -98,18 +152,20 @@ async function claimAccount(
     await store.update(marks, id, (text) => {
       before = readMark(text);
       isFree = before?.state !== "running" || !isAlive(before);
-      return isFree ? mark : text!;
+      return isFree ? running : text!;
     });
-    if (isFree) return { id, before };
+    if (isFree) return { id, number, before, close: async () => void (await store.update(marks, id, end)) };
   }
 }
 
+const isState = (value: unknown): value is Mark["state"] => value === "running" || value === "ended";
+const isMark = objectOf({ pid: isWhole, state: isState }, { started: isText, client: isText });
+
+/** Undefined for one that cannot be read. */
 function readMark(text: string | undefined): Mark | undefined {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as Mark);
-  } catch {
-    return undefined;
-  }
+  const mark = readJson(text, isMark);
+  // 0 stands for our own process group.
+  return mark?.pid === 0 ? undefined : mark;
 }
 
 /** Within this time a client that lost its server starts it again. */

@@ -10,7 +10,7 @@ export {
   type SuccessEnvelope,
 } from "./envelope.ts";
 export type { HintMode, ToolSchema } from "./hints.ts";
-export type { PageLimit } from "./results.ts";
+export { type PageLimit, shareOfLimit } from "./results.ts";
 export {
   type CallOptions,
   createSession,
@@ -21,6 +21,7 @@ export {
 } from "./session.ts";
 export type { ContinuationForm, SessionOptions } from "./session-options.ts";
 export {
+  listDamagedSessions,
   listSessions,
   readSession,
   type SessionLine,

@@ -22,6 +22,9 @@ export interface SessionOptions {
   readonly continuations?: ContinuationForm | undefined;
   /** Asked for each page: what is known of the client may come later. */
   readonly pageLimit?: (() => PageLimit) | undefined;
+  /** How long a call that needs more than its fair share of the tool tier waits for the sizes of the calls beside it; until all are known
+   *  unless told. */
+  readonly patience?: (() => Promise<void>) | undefined;
   /** What the tool that takes tokens is called, asked for each page; `next_page` unless told. */
   readonly nextPageName?: (() => string) | undefined;
 }

@@ -32,6 +32,8 @@ export interface SessionReport extends SessionStatus {
   readonly workLog: readonly LogEntry[];
   /** Newest last; `count` tells how many there are in all. */
   readonly evicted: { readonly count: number; readonly entries: readonly LogEntry[] };
+  /** Entries of the work log that cannot be read, and are left out. */
+  readonly damaged: number;
 }
 
 export interface SessionLine {
@@ -66,12 +68,17 @@ export function statusOf(id: string, record: Omit<SessionRecord, "ledger">, ledg
 
 /** The sessions of a store, latest used first. One without a call, as of a server that did not start, has nothing to tell. */
 export async function listSessions(store: Store): Promise<SessionLine[]> {
-  const records = (await loadRecords(store)).filter(({ calls }) => calls > 0);
-  const lines = records.map((record) => {
-    const { id, started, calls } = record;
+  const lines = [...(await loadRecords(store))].flatMap(([id, record]) => {
+    if (record === undefined || record.calls === 0) return [];
+    const { started, calls } = record;
     return { id, started, lastUsed: lastUseOf(record), calls, remaining: reopenLedger(record).remaining() };
   });
   return lines.sort((left, right) => (left.lastUsed < right.lastUsed ? 1 : -1));
+}
+
+/** The ids of sessions whose record cannot be read. */
+export async function listDamagedSessions(store: Store): Promise<string[]> {
+  return [...(await loadRecords(store))].flatMap(([id, record]) => (record === undefined ? id : []));
 }
 
 const mostEvicted = 20;
@@ -85,10 +92,12 @@ export async function readSession(store: Store, id: string): Promise<SessionRepo
   const evicted =
     evictedThrough === 0
       ? []
-      : await readLog(store, id, { after: Math.max(0, evictedThrough - mostEvicted), limit: mostEvicted });
+      : (await readLog(store, id, { after: Math.max(0, evictedThrough - mostEvicted), limit: mostEvicted }))
+          .entries;
   return {
     ...statusOf(id, record, reopenLedger(record)),
-    workLog: workLog.map(withoutSequence),
+    workLog: workLog.entries.map(withoutSequence),
+    damaged: workLog.damaged,
     evicted: {
       count: evictedThrough,
       entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(withoutSequence),
@@ -97,8 +106,9 @@ export async function readSession(store: Store, id: string): Promise<SessionRepo
 }
 
 /** The work log of a report as a model gets it. */
-export function viewReport({ workLog, evicted }: SessionReport, view: WorkLogViewName): WorkLogView {
-  return viewWorkLog({ entries: () => workLog, steps: () => evicted.count + workLog.length }, view);
+export function viewReport({ workLog, evicted, damaged }: SessionReport, view: WorkLogViewName): WorkLogView {
+  const steps = evicted.count + workLog.length + damaged;
+  return viewWorkLog({ entries: () => workLog, steps: () => steps }, view);
 }
 
 function reopenLedger({ limits, ledger }: Pick<SessionRecord, "limits" | "ledger">): Ledger {

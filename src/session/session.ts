@@ -1,8 +1,8 @@
-import type { LedgerTier, ModelView } from "../budget/index.ts";
+import type { CallShare, LedgerTier, ModelView } from "../budget/index.ts";
 import { didYouMean } from "../text/index.ts";
 import type { Delivered } from "./envelope.ts";
 import type { ToolSchema } from "./hints.ts";
-import { type Delivery, deliver, evict } from "./results.ts";
+import { beginCall, type Delivery, deliver, evict } from "./results.ts";
 import type { SessionOptions } from "./session-options.ts";
 import type { SessionStatus } from "./session-report.ts";
 import {
@@ -29,6 +29,8 @@ import { viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log/
 export interface Session {
   readonly id: string;
   call(name: string, args?: ToolArguments | null, options?: CallOptions): Promise<Delivered>;
+  /** A call of a tool that is not ours begins. Calls that run side by side share the tool tier: pass it on to `deliver`, or end it. */
+  beginCall(tool: string): CallShare;
   /** For a result that is there already, of a tool that is not ours: all of it is stored, and paged by `nextPage`. */
   deliver(result: ToolResult, call: GivenCall): Promise<Delivered>;
   /** From the store; from the tool where the token asks for items behind those of its page, or names a call (`unique`). */
@@ -67,6 +69,8 @@ export interface GivenCall extends PageOption {
   readonly args: ToolArguments;
   /** Where the model gets the result as it is, and not the page: what it counts. */
   readonly shownTokens?: number | undefined;
+  /** Of `beginCall`. */
+  readonly share?: CallShare | undefined;
 }
 
 export async function createSession(options: SessionOptions): Promise<Session> {
@@ -83,9 +87,10 @@ export async function createSession(options: SessionOptions): Promise<Session> {
   return {
     id: live.id,
     call: callTool,
-    deliver: (result, { tool, args, maxTokens, shownTokens }) => {
+    beginCall: (tool) => beginCall(parts, tool),
+    deliver: (result, { tool, args, maxTokens, shownTokens, share }) => {
       const open = (id: string) => openGivenResult(result, { id, tool, args });
-      return deliverCall(live, { tool, args, shownTokens, open }, { maxTokens });
+      return deliverCall(live, { tool, args, shownTokens, share, open }, { maxTokens });
     },
     async nextPage(token, { maxTokens, ...call } = {}) {
       // What is wrong with the stored result is told by the delivery.

@@ -191,7 +191,7 @@ function storedPage(place: StoredPlace, position: Position): Opened {
   if (position.at === "fields") return { source: fieldsSource(fieldsText, id, position), tool, args, finish };
   const offset = Math.max(position.offset, stored.offset);
   const source: PageSource = {
-    fields: JSON.parse(fieldsText) as Record<string, unknown>,
+    fields: stored.fields,
     itemsName: stored.itemsName,
     items: stored.items(offset),
     offset,

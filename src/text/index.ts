@@ -19,6 +19,20 @@ export { fitForeignText } from "./fetched/fit-foreign-text.ts";
 export { truncateBytes } from "./fetched/truncate-bytes.ts";
 export { countNoun, formatNumber } from "./format-number.ts";
 export {
+  type Check,
+  isFields,
+  isNumber,
+  isSwitch,
+  isText,
+  isTime,
+  isWhole,
+  listOf,
+  mapOf,
+  objectOf,
+  pairOf,
+  readJson,
+} from "./json/json-shape.ts";
+export {
   applyEdits,
   elementsOf,
   hasLongNumbers,

@@ -6,6 +6,7 @@ import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/st
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as StdioV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as HttpV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { mainFile, type Sandbox } from "./run-plimsoll.ts";
 
 export interface ToolResult {
@@ -41,12 +42,18 @@ export interface PageError {
 export interface TestClient {
   tools(): Promise<readonly { readonly name: string; readonly [field: string]: unknown }[]>;
   call(name: string, args: Record<string, unknown>, options?: { signal?: AbortSignal }): Promise<ToolResult>;
+  /** Says that the roots are others now. */
+  rootsChanged(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface ConnectOptions {
   readonly name?: string;
   readonly url?: string;
+  /** Over HTTP. */
+  readonly token?: string;
+  /** The addresses that the client offers, asked for each time. */
+  readonly roots?: () => readonly string[];
 }
 
 type Connect = (sandbox: Sandbox, args: readonly string[], options?: ConnectOptions) => Promise<TestClient>;
@@ -57,28 +64,52 @@ function server(sandbox: Sandbox, args: readonly string[]) {
   return { command: process.execPath, args: [mainFile, ...args], env, cwd, stderr: "ignore" as const };
 }
 
+const capabilitiesOf = ({ roots }: ConnectOptions) =>
+  roots === undefined ? {} : { roots: { listChanged: true } };
+const rootsOf =
+  ({ roots }: ConnectOptions) =>
+  async () => ({
+    roots: roots!().map((uri) => ({ uri })),
+  });
+const requestInitOf = ({ token }: ConnectOptions) =>
+  token === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${token}` } } };
+
 function connectV2(mode: "legacy" | "modern"): Connect {
-  return async (sandbox, args, { name = "test-v2", url } = {}) => {
+  return async (sandbox, args, options = {}) => {
+    const { name = "test-v2", url } = options;
     const versionNegotiation = { mode: mode === "legacy" ? mode : ({ pin: "2026-07-28" } as const) };
-    const client = new ClientV2({ name, version: "1" }, { versionNegotiation });
-    await client.connect(url === undefined ? new StdioV2(server(sandbox, args)) : new HttpV2(new URL(url)));
+    const client = new ClientV2(
+      { name, version: "1" },
+      { versionNegotiation, capabilities: capabilitiesOf(options) },
+    );
+    if (options.roots !== undefined) client.setRequestHandler("roots/list", rootsOf(options));
+    await client.connect(
+      url === undefined
+        ? new StdioV2(server(sandbox, args))
+        : new HttpV2(new URL(url), requestInitOf(options)),
+    );
     return {
       tools: async () => (await client.listTools()).tools as never,
-      call: async (tool, input, options) =>
-        (await client.callTool({ name: tool, arguments: input }, options)) as never,
+      call: async (tool, input, settings) =>
+        (await client.callTool({ name: tool, arguments: input }, settings)) as never,
+      rootsChanged: () => client.sendRootsListChanged(),
       close: () => client.close(),
     };
   };
 }
 
-const connectV1: Connect = async (sandbox, args, { name = "test-v1", url } = {}) => {
-  const client = new ClientV1({ name, version: "1" });
-  const transport = url === undefined ? new StdioV1(server(sandbox, args)) : new HttpV1(new URL(url));
+const connectV1: Connect = async (sandbox, args, options = {}) => {
+  const { name = "test-v1", url } = options;
+  const client = new ClientV1({ name, version: "1" }, { capabilities: capabilitiesOf(options) });
+  if (options.roots !== undefined) client.setRequestHandler(ListRootsRequestSchema, rootsOf(options));
+  const transport =
+    url === undefined ? new StdioV1(server(sandbox, args)) : new HttpV1(new URL(url), requestInitOf(options));
   await client.connect(transport as never);
   return {
     tools: async () => (await client.listTools()).tools as never,
-    call: async (tool, input, options) =>
-      (await client.callTool({ name: tool, arguments: input }, undefined, options)) as never,
+    call: async (tool, input, settings) =>
+      (await client.callTool({ name: tool, arguments: input }, undefined, settings)) as never,
+    rootsChanged: () => client.sendRootsListChanged(),
     close: () => client.close(),
   };
 };
@@ -117,6 +148,11 @@ export function joinItems(pages: readonly PageData[], itemsName: string): unknow
     else items.push(...found);
   }
   return items;
+}
+
+/** What the command printed when it began to serve over HTTP. */
+export function tokenIn(stderr: string): string {
+  return /token ([\w-]{43}),/.exec(stderr)![1]!;
 }
 
 export interface LineClient extends Pick<TestClient, "call"> {

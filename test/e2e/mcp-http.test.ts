@@ -1,4 +1,6 @@
+import { chmodSync, readFileSync, statSync } from "node:fs";
 import { type ClientRequest, request } from "node:http";
+import { dirname, join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -9,6 +11,7 @@ import {
   plimsoll,
   readPages,
   type TestClient,
+  tokenIn,
 } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
@@ -17,6 +20,7 @@ const paths = Array.from({ length: 100 }, (_, index) => `file-${String(index).pa
 let sandbox: Sandbox;
 let server: LineClient;
 let url: string;
+let token: string;
 beforeEach(async () => {
   sandbox = createSandbox();
   for (const path of paths) sandbox.write(path, "text\n");
@@ -31,11 +35,12 @@ async function start(port: string, ...args: string[]): Promise<void> {
   server = connectLines(plimsoll("mcp", "--http", port, ...args), sandbox);
   await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
   url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
+  token = tokenIn(server.stderr());
 }
 
 describe.each(officialClients)("%s", (_name, connect) => {
   test("pages through a large result over HTTP", async () => {
-    const client = await connect(sandbox, [], { url });
+    const client = await connect(sandbox, [], { url, token });
     const pages = await readPages(client, await client.call("project_files", {}));
     expect(pages.length).toBeGreaterThan(2);
     expect(joinItems(pages, "files").map((file) => (file as { path: string }).path)).toEqual(paths);
@@ -49,7 +54,7 @@ test("pages are as large as the client that asks shows them, also beside others"
   await start("0");
   const names = ["codex-mcp-client", "somebody"];
   const clients = officialClients.flatMap(([, connect]) =>
-    names.map(async (name) => ({ name, client: await connect(sandbox, [], { url, name }) })),
+    names.map(async (name) => ({ name, client: await connect(sandbox, [], { url, name, token }) })),
   );
   for (const { name, client } of await Promise.all(clients)) {
     const { content } = await client.call("read_file", { path: "prose.txt" });
@@ -68,7 +73,7 @@ const statusOf = async (client: Pick<TestClient, "call">) =>
 
 test("clients at once have a budget each, but for those of the revision without sessions, and tokens of all", async () => {
   const clients = await Promise.all(
-    [0, 1, 2, 2].map((index) => officialClients[index]![1](sandbox, [], { url })),
+    [0, 1, 2, 2].map((index) => officialClients[index]![1](sandbox, [], { url, token })),
   );
   const calls = clients.map((client) => client.call("project_files", {}));
   const [first, ...others] = await Promise.all(calls);
@@ -93,7 +98,9 @@ test("clients at once have a budget each, but for those of the revision without 
 });
 
 test("clients go on after a restart with their tokens and their account, the last one first", async () => {
-  const clients = await Promise.all([0, 1].map((index) => officialClients[index]![1](sandbox, [], { url })));
+  const clients = await Promise.all(
+    [0, 1].map((index) => officialClients[index]![1](sandbox, [], { url, token })),
+  );
   const first: string[] = [];
   for (const client of clients) {
     const { structuredContent } = await client.call("project_files", {});
@@ -116,14 +123,16 @@ test("clients go on after a restart with their tokens and their account, the las
 });
 
 test("a client that ends its session gives its account to the next one, empty", async () => {
-  const transport = new StreamableHTTPClientTransport(new URL(url));
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+  });
   const client = new Client({ name: "one", version: "1" }, { versionNegotiation: { mode: "legacy" } });
   await client.connect(transport);
   await client.callTool({ name: "vcs_status", arguments: {} });
   expect(transport.sessionId).toBeDefined();
   await transport.terminateSession();
   expect(transport.sessionId).toBeUndefined();
-  const { session, recent } = await statusOf(await officialClients[0]![1](sandbox, [], { url }));
+  const { session, recent } = await statusOf(await officialClients[0]![1](sandbox, [], { url, token }));
   expect(session).not.toMatch(/\.\d+$/);
   expect(recent).toEqual([]);
 });
@@ -140,7 +149,8 @@ function post(headers: Record<string, string>, path = "/mcp", message: object = 
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
     const accept = "application/json, text/event-stream";
-    const all = { "content-type": "application/json", accept, ...headers };
+    const authorization = `Bearer ${token}`;
+    const all = { "content-type": "application/json", accept, authorization, ...headers };
     const sent = request({ hostname, port, path, method: "POST", headers: all }, (response) => {
       const answer = { status: response.statusCode ?? 0, session: response.headers["mcp-session-id"] };
       response.resume().on("end", () => resolve(answer));
@@ -184,10 +194,80 @@ test("requests are taken from this machine only, and from no page of another sit
   }
 });
 
+describe("the token", () => {
+  const tokenFile = () => join(sandbox.home, ".local/state/plimsoll/mcp-token");
+  const begin = async (args: readonly string[], env: Record<string, string> = {}): Promise<void> => {
+    server.child.kill("SIGKILL");
+    server = connectLines(plimsoll("mcp", "--http", "0", ...args), {
+      ...sandbox,
+      env: { ...sandbox.env, ...env },
+    });
+    await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
+    url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
+  };
+  const statusWith = async (authorization: string): Promise<number> => (await post({ authorization })).status;
+
+  test("is made at the first start, printed once, and kept for its owner alone", async () => {
+    expect(server.stderr().split(token)).toHaveLength(2);
+    expect(readFileSync(tokenFile(), "utf8")).toBe(`${token}\n`);
+    expect(statSync(tokenFile()).mode & 0o777).toBe(0o600);
+    expect(statSync(dirname(tokenFile())).mode & 0o777).toBe(0o700);
+    await begin([]);
+    expect(tokenIn(server.stderr())).toBe(token);
+    chmodSync(tokenFile(), 0o644);
+    await begin([]);
+    expect(tokenIn(server.stderr())).not.toBe(token);
+    expect(statSync(tokenFile()).mode & 0o777).toBe(0o600);
+  });
+
+  test("is needed by each request", async () => {
+    const wrong = ["", "Bearer", `Bearer ${token}x`, `Bearer ${token.slice(1)}`, `Basic ${token}`, token];
+    for (const authorization of wrong) expect(await statusWith(authorization)).toBe(401);
+    expect(await statusWith(`Bearer ${token}`)).toBe(200);
+    expect(await statusWith(`bearer  ${token} `)).toBe(200);
+    await expect(officialClients[0]![1](sandbox, [], { url })).rejects.toThrow();
+    const answer = await fetch(url, { method: "POST", body: "{}" });
+    expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+    expect(await answer.text()).not.toContain(token);
+  });
+
+  test("can be named, in a file or in the environment, and is then not printed", async () => {
+    const own = "a-token-of-ones-own";
+    sandbox.write("token.txt", `${own}\n`);
+    for (const [args, env] of [
+      [["--token-file", "token.txt"], {}],
+      [[], { PLIMSOLL_MCP_TOKEN: own }],
+    ] as [string[], Record<string, string>][]) {
+      await begin(args, env);
+      expect(server.stderr()).not.toContain(own);
+      expect([await statusWith(`Bearer ${own}`), await statusWith(`Bearer ${token}`)]).toEqual([200, 401]);
+    }
+  });
+
+  test("can be turned off, and what makes no sense is told", async () => {
+    await begin(["--no-token"]);
+    expect(await statusWith("")).toBe(200);
+    expect((await post({ authorization: "", origin: "https://example.com" })).status).toBe(403);
+    sandbox.write("short.txt", "short\n");
+    for (const [args, told] of [
+      [["mcp", "--no-token"], "--no-token goes with --http only"],
+      [["mcp", "--http", "0", "--no-token", "--token-file", "x"], "contradict"],
+      [["mcp", "--http", "0", "--token-file", "none.txt"], "the token cannot be read"],
+      [["mcp", "--http", "0", "--token-file", "short.txt"], "holds no token"],
+      [["mcp", "wrap", "--no-token", "--", "x"], "--no-token does not go with wrap"],
+    ] as [string[], string][]) {
+      const { code, stderr } = await sandbox.run(args);
+      expect({ args, code: [1, 2].includes(code!), told: stderr.includes(told) }).toEqual({
+        ...{ args, code: true, told: true },
+      });
+    }
+  });
+});
+
 /** One whose body does not come. */
 function beginRequest(): ClientRequest {
   const { hostname, port } = new URL(url);
-  const headers = { "content-length": 1_000 };
+  const headers = { "content-length": 1_000, authorization: `Bearer ${token}` };
   const begun = request({ hostname, port, path: "/mcp", method: "POST", headers }).on("error", () => {});
   begun.write("{");
   return begun;
@@ -202,7 +282,7 @@ test("there is one path, and a client that goes in the middle harms nobody", asy
 });
 
 test("a signal ends it at once, whoever is still there, and nothing was written on stdout", async () => {
-  const client = await officialClients[0]![1](sandbox, [], { url });
+  const client = await officialClients[0]![1](sandbox, [], { url, token });
   await client.call("vcs_status", {});
   const begun = beginRequest();
   await expect.poll(() => begun.socket?.bytesWritten ?? 0).toBeGreaterThan(0);
@@ -223,7 +303,7 @@ test("a port that is taken, or is none, is told", async () => {
 
 test("the results of HTTP clients can be recalled over stdio", async () => {
   const [, connect] = officialClients[0]!;
-  const client = await connect(sandbox, [], { url });
+  const client = await connect(sandbox, [], { url, token });
   await client.call("read_file", { path: paths[0] });
   const { recent } = (await client.call("budget_status", {})).structuredContent!.data;
   await client.close();

@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 
 const [mode] = process.argv.slice(2);
-const names = ["text", "rows", "die", "stderr", "next_page", "partial", "raw"];
+const names = ["text", "rows", "die", "stderr", "next_page", "partial", "blocks", "raw"];
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 
@@ -37,6 +37,7 @@ function answer(id, name, args) {
     const rows = Array.from({ length: args.count }, (_, index) => ({ index, name: `row ${index}` }));
     send({ id, result: { ...text(JSON.stringify({ rows })), structuredContent: { rows, kind: "rows" } } });
   }
+  if (name === "blocks") send({ id, result: { content: args.texts.map((each) => text(each).content[0]) } });
   if (name === "die") process.exit(args.code);
   if (name === "stderr") process.stderr.write(args.text, () => send({ id, result: text("told") }));
   if (name === "next_page") send({ id, result: text(`the server's own: ${JSON.stringify(args)}`) });

@@ -324,13 +324,6 @@ test("a session that is named goes on, also after an end in good order", async (
   }
 });
 
-test("a store that cannot be opened is an error that the model can read", async () => {
-  writeFileSync(join(sandbox.cwd, "no.db"), "this is no database, but a text of some length\n".repeat(100));
-  const client = await startReady(["--store", "no.db"]);
-  const result = await client.call("read_file", { path: paths[0] });
-  expect(result).toMatchObject({ isError: true, structuredContent: { error: { code: "store_corrupt" } } });
-});
-
 test("nothing outside the root is read", async () => {
   sandbox.write("inner/file.txt", "inside\n");
   symlinkSync(join(sandbox.cwd, paths[0]!), join(sandbox.cwd, "inner/link.txt"));

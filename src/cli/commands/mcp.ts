@@ -11,8 +11,16 @@ import {
 } from "../command.ts";
 
 const serveOptions = {
-  root: { value: "DIR", summary: "directory that the tools read (default: the current one)" },
+  root: {
+    value: "DIR",
+    summary: "directory that the tools read (default: the client's root, else the current one)",
+  },
   http: { value: "PORT", summary: "serve over HTTP on 127.0.0.1 instead of stdio; 0 for any free port" },
+  "token-file": {
+    value: "FILE",
+    summary: "with --http: the token that clients send (default: one of our own)",
+  },
+  "no-token": { summary: "with --http: answer whoever reaches the port" },
   hints: {
     value: "MODE",
     choices: ["note", "schema", "off"],
@@ -26,6 +34,7 @@ const budgetOptions = {
   "per-tool": { value: "N", summary: "tokens of one result at most (default: the configuration's, 8000)" },
   "page-characters": { value: "N", summary: "characters of one result at most (default: by the client)" },
   store: { value: "FILE", summary: "where results are kept (default: the configuration's)" },
+  "no-store": { summary: "keep results in memory only, until the server ends" },
   session: { value: "ID", summary: "go on with this session (default: one for each root or server)" },
   ...counterOptions,
 } as const satisfies OptionSpecs;

@@ -1,6 +1,7 @@
 /** From the command line and the configuration to the budget, the store and the session of a server. */
 import { resolve } from "node:path";
 import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
+import { ContextError } from "../../errors.ts";
 import type { PageLimit } from "../../session/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { type LoadedConfig, loadConfig } from "../../workspace/index.ts";
@@ -13,6 +14,7 @@ export interface ServerFlags {
   readonly total?: string | undefined;
   readonly "per-tool"?: string | undefined;
   readonly store?: string | undefined;
+  readonly "no-store"?: boolean | undefined;
   readonly session?: string | undefined;
   readonly "page-characters"?: string | undefined;
   readonly counter?: string | undefined;
@@ -22,27 +24,39 @@ export interface ServerFlags {
 export interface ServerSettings {
   readonly counter: Counter;
   readonly budget: LedgerOptions;
-  readonly storeFile: string;
+  /** Undefined where results are kept in memory only. */
+  readonly storeFile: string | undefined;
   /** Named on the command line: it goes on, whoever served it before. */
   readonly sessionId: string | undefined;
-  readonly pageLimit: PageLimit | undefined;
 }
 
 /** `root`: where the project's configuration is looked for. */
 export async function readSettings(call: Call<ServerFlags>, root: string): Promise<ServerSettings> {
   const { options, cwd, env, output } = call;
+  if (options.store !== undefined && options["no-store"] === true) {
+    throw new ContextError("usage", "--store and --no-store contradict each other", {
+      hint: "Leave one of them out.",
+    });
+  }
   const config = await loadConfig({ cwd: root, env });
   // That the model is unknown goes without saying here.
   const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
   const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
-  const characters = number(options, "page-characters", 1_000);
   return {
     counter,
     budget: readBudget(options, config),
-    storeFile: storeFile(options.store && resolve(cwd, options.store), { cwd: root, env, config }),
+    storeFile:
+      options["no-store"] === true
+        ? undefined
+        : storeFile(options.store && resolve(cwd, options.store), { cwd: root, env, config }),
     sessionId: options.session,
-    pageLimit: characters === undefined ? undefined : { characters },
   };
+}
+
+/** Instead of what is known of the client. */
+export function readPageLimit(options: ServerFlags): PageLimit | undefined {
+  const characters = number(options, "page-characters", 1_000);
+  return characters === undefined ? undefined : { characters };
 }
 
 /** What nobody chose is left out: the ledger's own defaults follow the total. */

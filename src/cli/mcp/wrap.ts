@@ -2,7 +2,7 @@ import { ContextError } from "../../errors.ts";
 import { sessionIdOf, wrapServer } from "../../mcp/index.ts";
 import type { Call, CommandExit } from "../command.ts";
 import { takeEndSignals } from "../end-signals.ts";
-import { readSettings, type ServerFlags } from "./settings.ts";
+import { readPageLimit, readSettings, type ServerFlags } from "./settings.ts";
 
 /** Runs another server, and ends as it ends: with its exit code. */
 export async function runWrap(
@@ -20,6 +20,7 @@ export async function runWrap(
   process.stdout.removeAllListeners("error");
   const exitCode = await wrapServer({
     ...settings,
+    pageLimit: readPageLimit(call.options),
     command: [name, ...args],
     ...{ cwd, stdin, stdout: process.stdout, log: output.note },
     sessionId: sessionId ?? sessionIdOf("wrap", serverName([name, ...args]), [cwd, name, ...args]),

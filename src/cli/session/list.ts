@@ -1,4 +1,4 @@
-import { listSessions, type SessionLine } from "../../session/index.ts";
+import { listDamagedSessions, listSessions, type SessionLine } from "../../session/index.ts";
 import { formatNumber, printable } from "../../text/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Style } from "../output.ts";
@@ -18,8 +18,15 @@ system text, history and current tool results leave.`,
     { line: "plimsoll session list --json | jq -r '.[].id'", meaning: "for programs" },
   ],
   async run(call) {
-    const { file, result: sessions = [] } = await withSessions(call, listSessions);
-    if (sessions.length === 0) call.output.note(noSession(shownPath(file, call.cwd, call.env)).join(". "));
+    const { file, result } = await withSessions(call, async (store) => ({
+      sessions: await listSessions(store),
+      damaged: await listDamagedSessions(store),
+    }));
+    const { sessions, damaged } = result ?? { sessions: [], damaged: [] };
+    for (const id of damaged) call.output.note(damagedNote(id));
+    if (sessions.length + damaged.length === 0) {
+      call.output.note(noSession(shownPath(file, call.cwd, call.env)).join(". "));
+    }
     return { json: sessions, text: renderList(sessions, call.output.style) };
   },
 });
@@ -27,6 +34,10 @@ system text, history and current tool results leave.`,
 /** Whether the file is missing or holds none is the same to whoever looks for a session. */
 export function noSession(file: string): [message: string, hint: string] {
   return [`there is no session in ${file} yet`, 'One begins with the first tool call of "plimsoll mcp".'];
+}
+
+function damagedNote(id: string): string {
+  return `session ${printable(id)} cannot be read: its record is damaged. plimsoll session rm ${printable(id)} deletes it.`;
 }
 
 function renderList(sessions: readonly SessionLine[], style: Style): string {

@@ -14,6 +14,7 @@ function report(changes: Partial<SessionReport> = {}): SessionReport {
     id: "mcp-shop",
     started: "2026-11-15T10:00:00.000Z",
     counter: "bytes/4",
+    damaged: 0,
     calls: 1_234,
     total: 100_000,
     ledger: {
@@ -94,4 +95,10 @@ test("what a model or a file said cannot steer the terminal", () => {
   expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/);
   expect(text).toContain('a\\x07 {"path":"\\x1b[2J"}');
   expect(text).toContain("one\\u202e\\ntwo");
+});
+
+test("entries that cannot be read are counted, with what to do", () => {
+  const text = renderSession(report({ damaged: 2 }), { style, all: false });
+  expect(text).toContain("2 entries of the work log are damaged and left out.");
+  expect(text).toContain("plimsoll session rm mcp-shop");
 });

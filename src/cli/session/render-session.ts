@@ -23,6 +23,7 @@ export function renderSession(report: SessionReport, { style, all }: RenderOptio
   const sections = [
     introduction(report, style),
     [...renderTiers(report.ledger), sums(report)],
+    damageOf(report),
     section(`work log${share(log.length, workLog.length)}`, renderEntries(log), style),
     evicted.count === 0
       ? []
@@ -46,6 +47,15 @@ function introduction({ id, started, calls, counter, warning }: SessionReport, s
 function sums({ remaining, available, total, delivered }: SessionReport): string {
   const left = `${formatNumber(remaining)} of ${formatNumber(total)} remaining, ${formatNumber(available)} available`;
   return `${left}; ${formatNumber(delivered)} delivered by tools so far`;
+}
+
+function damageOf({ id, damaged }: SessionReport): string[] {
+  if (damaged === 0) return [];
+  const what =
+    damaged === 1
+      ? "1 entry of the work log is damaged and left out"
+      : `${formatNumber(damaged)} entries of the work log are damaged and left out`;
+  return [`${what}. plimsoll session rm ${printable(id)} deletes the session.`];
 }
 
 function section(title: string, lines: readonly string[], style: Style): string[] {

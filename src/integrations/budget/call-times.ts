@@ -1,6 +1,7 @@
 /** When a session last called each model. The store keeps the times where there is one: after a restart, or in a process that lives for
  *  one request, they tell a cache that is lost from one that is still warm. */
 import type { Store } from "../../store/index.ts";
+import { isNumber, mapOf, readJson } from "../../text/index.ts";
 
 export interface CallTimes {
   /** Notes a call and gives the time of the one before it, undefined when none is known. */
@@ -21,6 +22,9 @@ export async function openCallTimes(store: Store | undefined, sessionId: string)
   };
 }
 
+/** Times that cannot be read are not known. */
 function parseTimes(value: string | undefined): Map<string, number> {
-  return new Map(Object.entries(JSON.parse(value ?? "{}") as Record<string, number>));
+  return new Map(Object.entries(readJson(value, isTimes) ?? {}));
 }
+
+const isTimes = mapOf(isNumber);

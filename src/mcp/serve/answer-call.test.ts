@@ -26,6 +26,7 @@ async function serve(store: Store): Promise<Answering> {
   const options = { id: "s", store, counter, now: () => new Date(0), tools: [tool] };
   return {
     session: await createSession({ ...options, continuations: "unique", budget: { perToolCall: 600 } }),
+    takeNotice: () => undefined,
   };
 }
 

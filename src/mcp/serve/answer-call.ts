@@ -1,9 +1,11 @@
 import type { Session, ToolArguments } from "../../session/index.ts";
-import { type Answer, settle } from "../call-answer.ts";
+import { type Answer, settle, withNotice } from "../call-answer.ts";
 import { budgetStatus, budgetStatusTool, nextPage, nextPageTool, recall, recallTool } from "../page-tools.ts";
 
 export interface Answering {
   readonly session: Session;
+  /** What the client must know, once. */
+  takeNotice(): string | undefined;
 }
 
 export interface CalledTool {
@@ -13,8 +15,11 @@ export interface CalledTool {
 }
 
 /** Runs a tool of the session, or one that gives pages. */
-export function answerCall({ session }: Answering, { name, args, signal }: CalledTool): Promise<Answer> {
-  return settle(async () => {
+export async function answerCall(
+  { session, takeNotice }: Answering,
+  { name, args, signal }: CalledTool,
+): Promise<Answer> {
+  const answer = await settle(async () => {
     switch (name) {
       case budgetStatusTool.name:
         return budgetStatus(session, args);
@@ -26,4 +31,6 @@ export function answerCall({ session }: Answering, { name, args, signal }: Calle
         return session.call(name, args, { signal });
     }
   });
+  const notice = takeNotice();
+  return notice === undefined ? answer : withNotice(answer, notice);
 }

@@ -14,10 +14,11 @@ function serve(most: number) {
   let isFull = false;
   const sessions = createClientSessions(async (client) => {
     if (isFull) throw new Error("the store is full");
-    const rest = { goesOn: false, store, counter, budget: {}, pageLimit: () => ({}) };
-    const { session, close } = await openMcpSession({ id: "s", client, ...rest });
+    const kept = { store, problem: () => undefined };
+    const rest = { goesOn: false, kept, counter, budget: {}, pageLimit: () => ({}) };
+    const { close, ...opened } = await openMcpSession({ id: "s", client, ...rest });
     // As on a slow disk.
-    return { session, close: () => setTimeout(10).then(close) };
+    return { ...opened, close: () => setTimeout(10).then(close) };
   }, most);
   const call = (client: string | undefined) =>
     sessions.use(client, async ({ session }) => {

@@ -2,35 +2,42 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { McpServerFactory } from "@modelcontextprotocol/server";
 import type { LedgerOptions } from "../../budget/index.ts";
 import type { HintMode, PageLimit } from "../../session/index.ts";
-import type { Store } from "../../store/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { createTools } from "../../tools/index.ts";
 import type { Environment } from "../../workspace/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { countContext } from "../context-cost.ts";
 import { type McpSession, openMcpSession } from "../open-session.ts";
-import { createClientSessions } from "./client-sessions.ts";
+import { openServerStore, type ServerStore } from "../server-store.ts";
+import { type ClientSessions, createClientSessions } from "./client-sessions.ts";
 import { createServerFactory, servedContext } from "./create-server.ts";
 
 export interface HostOptions {
-  /** The directory that the tools read. */
-  readonly root: string;
+  /** Undefined where the client's roots have no say. */
+  readonly asksRoots: boolean;
   readonly env: Environment;
   readonly version: string;
-  readonly counter: Counter;
-  readonly budget: LedgerOptions;
-  readonly storeFile: string;
-  readonly sessionId: string;
-  /** The account goes on, whoever served it before. */
-  readonly goesOn: boolean;
   /** `note` unless told. */
   readonly hints?: HintMode | undefined;
   /** Instead of what is known of the client. */
   readonly pageLimit?: PageLimit | undefined;
   /** Ends the server in good order. */
   readonly signal: AbortSignal;
+  /** The directory that the tools read for a client, and what is set there. `roots`: what the client offers. Rejects where there is none. */
+  place(roots: readonly string[] | undefined): Promise<ServedPlace>;
   /** For people: stdout belongs to the protocol. */
   log(text: string): void;
+}
+
+export interface ServedPlace {
+  readonly root: string;
+  readonly counter: Counter;
+  readonly budget: LedgerOptions;
+  /** Undefined where results are kept in memory only. */
+  readonly storeFile: string | undefined;
+  readonly sessionId: string;
+  /** The account goes on, whoever served it before. */
+  readonly goesOn: boolean;
 }
 
 /** What stands behind the servers of one process: the tools, and a session for each client. */
@@ -42,52 +49,73 @@ export interface Host {
 }
 
 export async function createHost(options: HostOptions): Promise<Host> {
-  const { root, env, version } = options;
-  const tools = createTools({ root, env });
+  const { env, version } = options;
   // One for each request: clients that share a session ask at the same time, and each cuts elsewhere.
   const clientNames = new AsyncLocalStorage<string | undefined>();
   const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientNames.getStore());
-  let opening: Promise<Store> | undefined;
-  const sessions = createClientSessions(async (client) => {
-    opening ??= openStore(options);
-    // A store that is busy or full now may be there for the next call.
-    opening.catch(() => {
-      opening = undefined;
-    });
-    return openSession({ ...options, tools, pageLimit, client, store: await opening });
-  });
+  const stores = new Map<string | undefined, Promise<ServerStore>>();
+  const storeOf = (file: string | undefined): Promise<ServerStore> => {
+    const opening = stores.get(file) ?? openServerStore({ file, consequence, log: options.log });
+    stores.set(file, opening);
+    return opening;
+  };
+  /** By root. */
+  const served = new Map<string, ClientSessions>();
+  const sessionsOf = (place: ServedPlace): ClientSessions => {
+    const found = served.get(place.root);
+    if (found !== undefined) return found;
+    const sessions = createClientSessions(async (client) =>
+      openSession({
+        ...place,
+        env,
+        hints: options.hints,
+        pageLimit,
+        client,
+        kept: await storeOf(place.storeFile),
+      }),
+    );
+    served.set(place.root, sessions);
+    return sessions;
+  };
   const factory = await createServerFactory({
     version,
-    tools,
-    asClient: ({ id, name }, answer) => clientNames.run(name, () => sessions.use(id, answer)),
+    // What they are does not depend on the directory.
+    tools: createTools({ root: "/", env }),
+    asksRoots: options.asksRoots,
+    asClient: async ({ id, name, roots }, answer) => {
+      const place = await options.place(roots);
+      return clientNames.run(name, () => sessionsOf(place).use(id, answer));
+    },
     hasHints: options.hints === "schema",
+    log: options.log,
   });
   return {
     factory,
-    closeClient: sessions.close,
+    async closeClient(id) {
+      for (const sessions of served.values()) await sessions.close(id);
+    },
     async close() {
-      await sessions.closeAll();
-      await (await opening?.catch(() => undefined))?.close();
+      for (const sessions of served.values()) await sessions.closeAll();
+      for (const opening of stores.values()) await (await opening).store.close();
     },
   };
 }
 
-async function openStore({ storeFile }: HostOptions): Promise<Store> {
-  const { openSqliteStore } = await import("../../store/sqlite.ts");
-  return openSqliteStore({ path: storeFile });
-}
+const consequence = "Results are kept in memory until this server ends.";
 
-type OpenOptions = Omit<HostOptions, "pageLimit"> & {
-  readonly tools: ReturnType<typeof createTools>;
+type OpenOptions = Omit<ServedPlace, "storeFile"> & {
+  readonly env: Environment;
+  readonly hints: HintMode | undefined;
   readonly pageLimit: () => PageLimit;
   readonly client: string | undefined;
-  readonly store: Store;
+  readonly kept: ServerStore;
 };
 
 async function openSession(options: OpenOptions): Promise<McpSession> {
-  const { sessionId: id, goesOn, client, store, counter, budget, hints, tools, pageLimit } = options;
+  const { root, env, sessionId: id, goesOn, client, kept, counter, budget, hints, pageLimit } = options;
+  const tools = createTools({ root, env });
   const opened = await openMcpSession({
-    ...{ id, goesOn, client, store, counter, budget, hints, tools, pageLimit },
+    ...{ id, goesOn, client, kept, counter, budget, hints, tools, pageLimit },
   });
   try {
     await opened.session.record("system", countContext(counter, servedContext(tools)));

@@ -18,7 +18,7 @@ test("a session id tells the name that was given at initialize", () => {
 
 test("two clients of one name have two ids, and a long name is cut", () => {
   const [one, two] = [1, 2].map(() => clientInSession(sessionOf(initialize("a"))));
-  expect(one).toEqual({ id: expect.stringMatching(/^[\da-f-]{36}$/), name: "a" });
+  expect(one).toEqual({ id: expect.stringMatching(/^[\da-f-]{36}$/), name: "a", offersRoots: false });
   expect(one?.id).not.toBe(two?.id);
   expect(clientInSession(sessionOf(initialize("x".repeat(5_000))))?.name).toBe("x".repeat(100));
 });

@@ -42,7 +42,8 @@ async function wrap(toolTokens: Record<string, number> = {}): Promise<Wrapped> {
     budget,
   });
   const log: string[] = [];
-  const options = { session, counter, toolTokens, pageLimit: () => ({}), clientIs: () => {} };
+  const kept = { isKept: () => true, takeNotice: () => undefined };
+  const options = { session, counter, pageLimit: () => ({}), clientIs: () => {}, ...kept };
   const proxy = createLineProxy({ ...options, log: (text) => log.push(text) });
   let id = 0;
   const request = (method: string, params: object) => {
@@ -372,7 +373,8 @@ test("where the store fails, results pass as they came", async () => {
   const store = createMemoryStore();
   const session = await createSession({ counter, store, now: () => new Date(0), budget: { perToolCall } });
   const log: string[] = [];
-  const options = { session, counter, toolTokens: {}, pageLimit: () => ({}), clientIs: () => {} };
+  const kept = { isKept: () => true, takeNotice: () => undefined };
+  const options = { session, counter, pageLimit: () => ({}), clientIs: () => {}, ...kept };
   const { fromClient, fromServer, settled } = createLineProxy({ ...options, log: (text) => log.push(text) });
   await store.close();
   for (const text of ["small", "word ".repeat(2_000)]) {

@@ -1,6 +1,7 @@
 /** The lines of a client and of its server, on their way through. All pass as they came, but for lists of tools, which get ours,
  *  results that are too large, which become pages, and calls of our tools, which never reach the server. */
 
+import type { Session } from "../../session/index.ts";
 import { applyEdits, elementsOf, messageOf } from "../../text/index.ts";
 import { releaseLine } from "../lines/line-buffer.ts";
 import { clientNameOf, type ParsedLine, parseLine, type RpcMessage } from "../lines/rpc-message.ts";
@@ -13,8 +14,9 @@ import { createToldContext } from "./told-context.ts";
 
 export interface LineProxy {
   fromClient(line: Buffer): ClientLine;
-  /** What goes on to the client. */
-  fromServer(line: Buffer): Promise<string | Buffer>;
+  /** What goes on to the client. A result that is larger than its fair share may have to wait for those of other calls: `hold` is called
+   *  then, and lines that come later may pass it. */
+  fromServer(line: Buffer, hold?: () => void): Promise<string | Buffer>;
   /** What our tool for tokens is called beside the server's own. */
   nextPageName(): string;
   /** When all that passed is with the session. */
@@ -39,32 +41,22 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
   const ownCalls = createOwnCalls({ session: options.session, tools: ownTools, background });
   const told = createToldContext({ ...options, background });
   const tasks = createTaskCalls();
-  /** What the server has not answered yet. */
-  const asked = new Map<string, AwaitedAnswer>();
+  const asked = createAwaitedAnswers(options.session, tasks);
 
   const remember = (message: RpcMessage): void => {
-    const { id, cancels, params } = message;
     const name = clientNameOf(message);
     if (name !== undefined) options.clientIs(name);
-    if (cancels !== undefined) asked.delete(cancels);
-    const awaited = awaitedBy(message, tasks);
-    if (id === undefined || awaited === undefined) return;
-    asked.set(id, awaited);
-    if (awaited !== "list" || params?.cursor !== undefined) return;
+    if (asked.add(message) !== "list" || message.params?.cursor !== undefined) return;
     ownTools.beginList();
     told.beginList();
   };
-  const paging = { ...options, background, gave: ownTools.gave };
-  const requestOf = ({ id, method }: RpcMessage): AwaitedAnswer | undefined => {
-    if (id === undefined || method !== undefined) return undefined;
-    const request = asked.get(id);
-    asked.delete(id);
-    return request;
-  };
-  const edit = async (text: string, message: RpcMessage): Promise<string> => {
-    const request = requestOf(message);
+  const edit = async (text: string, message: RpcMessage, paging: Paging): Promise<string> => {
+    const request = asked.take(message);
     const { result } = message;
-    if (request === undefined || result === undefined) return text;
+    if (request === undefined || result === undefined) {
+      endShare(request);
+      return text;
+    }
     if (request === "greeting") {
       await told.greeted(result.instructions);
       return text;
@@ -91,12 +83,17 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
       const answers = taken.filter((answer) => answer !== undefined);
       return { forward: answers.length === 0 ? line : remaining(parsed, taken), answers };
     },
-    async fromServer(line) {
-      const parsed = asked.size === 0 ? undefined : parseLine(line);
+    async fromServer(line, hold = () => {}) {
+      const parsed = asked.isEmpty() ? undefined : parseLine(line);
       if (parsed === undefined) return line;
       const asItCame = releaseLine(line) ? parsed.text : line;
+      const patience = async (): Promise<void> => {
+        hold();
+        await options.patience?.();
+      };
+      const paging = { ...options, background, gave: ownTools.gave, patience };
       try {
-        const text = await editMessages(parsed, edit);
+        const text = await editMessages(parsed, (each, message) => edit(each, message, paging));
         return text === parsed.text ? asItCame : text;
       } catch (error) {
         options.log(`a result is passed on as it came: ${messageOf(error)}`);
@@ -111,7 +108,47 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
 /** What of the server's answers is looked at. `task`: how the call stands, with its result once there is one. */
 type AwaitedAnswer = ResultCall | { readonly task: ResultCall } | "list" | "greeting";
 
-function awaitedBy(message: RpcMessage, tasks: TaskCalls): AwaitedAnswer | undefined {
+interface AwaitedAnswers {
+  isEmpty(): boolean;
+  /** Gives what of the answer will be looked at. */
+  add(request: RpcMessage): AwaitedAnswer | undefined;
+  /** What the message answers, which then is awaited no more. */
+  take(answer: RpcMessage): AwaitedAnswer | undefined;
+}
+
+/** What the server has not answered yet. */
+function createAwaitedAnswers(session: Session, tasks: TaskCalls): AwaitedAnswers {
+  const asked = new Map<string, AwaitedAnswer>();
+  const forget = (id: string): void => {
+    endShare(asked.get(id));
+    asked.delete(id);
+  };
+  return {
+    isEmpty: () => asked.size === 0,
+    add(message) {
+      const { id, cancels } = message;
+      if (cancels !== undefined) forget(cancels);
+      if (id === undefined) return undefined;
+      const awaited = awaitedBy(message, { tasks, session });
+      if (awaited === undefined) return undefined;
+      forget(id);
+      asked.set(id, awaited);
+      return awaited;
+    },
+    take({ id, method }) {
+      if (id === undefined || method !== undefined) return undefined;
+      const awaited = asked.get(id);
+      asked.delete(id);
+      return awaited;
+    },
+  };
+}
+
+function awaitedBy(
+  message: RpcMessage,
+  { tasks, session }: { readonly tasks: TaskCalls; readonly session: Session },
+): AwaitedAnswer | undefined {
+  const tool = String(message.params?.name);
   switch (message.method) {
     // The second is that of revision 2026-07-28, which has no handshake.
     case "initialize":
@@ -120,7 +157,7 @@ function awaitedBy(message: RpcMessage, tasks: TaskCalls): AwaitedAnswer | undef
     case "tools/list":
       return "list";
     case "tools/call":
-      return { tool: String(message.params?.name), args: argsOf(message) };
+      return { tool, args: argsOf(message), share: session.beginCall(tool) };
     case "tasks/result":
       return tasks.find(message);
     case "tasks/get":
@@ -128,6 +165,11 @@ function awaitedBy(message: RpcMessage, tasks: TaskCalls): AwaitedAnswer | undef
     default:
       return undefined;
   }
+}
+
+/** No result will come. */
+function endShare(awaited: AwaitedAnswer | undefined): void {
+  if (typeof awaited === "object" && "share" in awaited) awaited.share?.end();
 }
 
 /** Of a line with several messages, those that are not for us. */

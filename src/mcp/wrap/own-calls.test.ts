@@ -15,7 +15,8 @@ async function wrap() {
     now: () => new Date(0),
     budget,
   });
-  const options = { session, counter, toolTokens: {}, pageLimit: () => ({}), clientIs: () => {} };
+  const kept = { isKept: () => true, takeNotice: () => undefined };
+  const options = { session, counter, pageLimit: () => ({}), clientIs: () => {}, ...kept };
   const proxy = createLineProxy({ ...options, log: () => {} });
   /** `id`: as it is written. */
   const ask = (id: string, name: string, args: object) => {

@@ -11,7 +11,14 @@ const call = { name: "list", arguments: { a: 1 } };
 
 async function wrap() {
   const session = await createSession({ counter, store: createMemoryStore(), now: () => new Date(0) });
-  const options = { session, counter, toolTokens: {}, pageLimit: () => ({}), clientIs: () => {} };
+  const options = {
+    session,
+    counter,
+    pageLimit: () => ({}),
+    clientIs: () => {},
+    isKept: () => true,
+    takeNotice: () => undefined,
+  };
   const proxy = createLineProxy({ ...options, log: () => {} });
   let id = 0;
   const exchange = async (method: string, params: object, result: object): Promise<string> => {

@@ -1,5 +1,13 @@
-import type { Delivered, PageLimit, Session } from "../../session/index.ts";
-import { applyEdits, type JsonEdit, type JsonRange, memberOf, membersOf } from "../../text/index.ts";
+import type { CallShare } from "../../budget/index.ts";
+import { type Delivered, type PageLimit, type Session, shareOfLimit } from "../../session/index.ts";
+import {
+  applyEdits,
+  elementsOf,
+  type JsonEdit,
+  type JsonRange,
+  memberOf,
+  membersOf,
+} from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { RpcObject } from "../lines/rpc-message.ts";
 import type { Background } from "./background.ts";
@@ -8,44 +16,64 @@ import { blocksOf, errorField, isMedia, itemizeResult, textOf } from "./itemize-
 export interface Paging {
   readonly session: Session;
   readonly counter: Counter;
-  /** By tool name, instead of the session's own. */
-  readonly toolTokens: Readonly<Record<string, number>>;
   readonly background: Background;
   pageLimit(): PageLimit;
   /** A page went out. */
   gave(page: Delivered): void;
+  /** False where the store cannot be used. */
+  isKept(): boolean;
+  /** What the client must know, once. */
+  takeNotice(): string | undefined;
+  /** How long a result that is larger than its fair share waits for those of the calls beside it. */
+  patience?: (() => Promise<void>) | undefined;
 }
 
 export interface ResultCall {
   readonly tool: string;
   readonly args: RpcObject;
+  /** Since the call went to the server. */
+  readonly share?: CallShare | undefined;
+}
+
+export interface PagedCall {
+  readonly paging: Paging;
+  readonly call: ResultCall;
 }
 
 /** The message of a tool's result: as it came where it fits, else with the first page in the place of its content. Either way the
  *  session gets it, for the account and for recall; what passes as it came does not wait for the disk. */
-export async function pageResult(
+export async function pageResult(message: string, result: RpcObject, paged: PagedCall): Promise<string> {
+  const text = await fitResult(message, result, paged);
+  const notice = paged.paging.takeNotice();
+  return notice === undefined ? text : addNotice(text, notice);
+}
+
+async function fitResult(
   message: string,
   result: RpcObject,
-  { paging, call }: { paging: Paging; call: ResultCall },
+  { paging, call: { tool, args, share = paging.session.beginCall(tool) } }: PagedCall,
 ): Promise<string> {
+  // What is not kept cannot be asked for again: a page would lose the rest.
+  if (!paging.isKept()) {
+    share.end();
+    return message;
+  }
   const places = locate(message, result);
   const itemized = itemizeResult({ result, structuredText: places.structuredText });
   // First, so that no other field takes its room.
   const fields = result.isError === true ? { [errorField]: true, ...itemized.fields } : itemized.fields;
   const deliver = (shownTokens?: number): Promise<Delivered> =>
-    paging.session.deliver({ ...itemized, fields, offset: 0 }, { ...call, shownTokens });
-  const shown = [textsOf(result), places.structuredText ?? ""].map((text) =>
-    countFitting(text, call, paging),
-  );
-  if (shown.every((tokens) => tokens !== undefined)) {
-    // A client shows one of the two; which one is not known, and the account is to be on the safe side.
-    await paging.background.add(() => deliver(Math.max(...shown)));
+    paging.session.deliver({ ...itemized, fields, offset: 0 }, { tool, args, share, shownTokens });
+  const shown = countShown([textsOf(result), places.structuredText ?? ""], share, paging);
+  const granted = await share.settle(shown ?? share.mostTokens, paging.patience);
+  if (shown !== undefined && granted >= shown) {
+    await paging.background.add(() => deliver(shown));
     return message;
   }
   await paging.background.settled();
   const page = await deliver();
   const { envelope, text } = page;
-  if (envelope.status === "error") return message;
+  if (envelope.status === "error" || !paging.isKept()) return message;
   paging.gave(page);
   const media = blocksOf(result).filter(isMedia);
   const edits: JsonEdit[] = [];
@@ -55,6 +83,17 @@ export async function pageResult(
   // Only where there was one: clients that show it alone would no longer show images.
   if (places.structured !== undefined) edits.push({ ...places.structured, text });
   return applyEdits(message, edits);
+}
+
+/** As a text block behind the others. */
+function addNotice(message: string, notice: string): string {
+  const result = memberOf(message, 0, "result");
+  const content = result && memberOf(message, result.value.start, "content")?.value;
+  if (content === undefined || message[content.start] !== "[") return message;
+  const block = JSON.stringify({ type: "text", text: `[plimsoll] ${notice}` });
+  const elements = elementsOf(message, content.start);
+  const at = elements.at(-1)?.end ?? content.start + 1;
+  return applyEdits(message, [{ start: at, end: at, text: elements.length > 0 ? `,${block}` : block }]);
 }
 
 interface Places {
@@ -77,24 +116,24 @@ function locate(message: string, { structuredContent }: RpcObject): Places {
   };
 }
 
+/** With the most that clients put between two blocks. */
 function textsOf(result: RpcObject): string {
   const texts = blocksOf(result).filter((block) => !isMedia(block));
-  return texts.map(textOf).join("\n");
+  return texts.map(textOf).join("\n\n");
 }
 
 /** More is never let through, however few tokens it may be: counting it would take longer than paging it. */
 const mostCharacters = 1_000_000;
 
-/** The tokens of a text that the model may see as it came; undefined where it may not. Clients show it the text or the structured
- *  content, so each must fit. */
-function countFitting(
-  text: string,
-  { tool }: ResultCall,
-  { session, counter, toolTokens, pageLimit }: Paging,
+/** The tokens of a result that the model may see as it came; undefined where it may not. A client shows the text or the structured
+ *  content. Which one is not known, so each must fit, and the larger one counts. */
+function countShown(
+  texts: readonly string[],
+  { mostTokens }: CallShare,
+  { counter, pageLimit }: Paging,
 ): number | undefined {
-  const { tokens: most = Number.POSITIVE_INFINITY, characters = mostCharacters } = pageLimit();
-  if (text.length > Math.min(characters, mostCharacters)) return undefined;
-  const share = Object.hasOwn(toolTokens, tool) ? toolTokens[tool]! : session.forModel().per_tool_budget;
-  const tokens = counter.count(text);
-  return tokens <= Math.min(share, most) ? tokens : undefined;
+  const limit = pageLimit();
+  if (texts.some((text) => text.length > mostCharacters || shareOfLimit(text, limit) > 1)) return undefined;
+  const tokens = Math.max(...texts.map((text) => counter.count(text)));
+  return tokens <= mostTokens ? tokens : undefined;
 }

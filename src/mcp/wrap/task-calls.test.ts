@@ -17,8 +17,9 @@ async function wrap() {
     now: () => new Date(0),
     budget,
   });
-  const options = { session, counter, pageLimit: () => ({}), clientIs: () => {} };
-  const proxy = createLineProxy({ ...options, toolTokens: budget.tools, log: () => {} });
+  const kept = { isKept: () => true, takeNotice: () => undefined };
+  const options = { session, counter, pageLimit: () => ({}), clientIs: () => {}, ...kept };
+  const proxy = createLineProxy({ ...options, log: () => {} });
   let id = 0;
   const exchange = async (method: string, params: object, result: object): Promise<string> => {
     id += 1;

@@ -2,7 +2,7 @@
  *  in the extension of revision 2026-07-28 tasks/get, whose answer has it as a member once there is one. */
 import { applyEdits, memberOf } from "../../text/index.ts";
 import { isObject, type RpcMessage, type RpcObject } from "../lines/rpc-message.ts";
-import { type Paging, pageResult, type ResultCall } from "./page-result.ts";
+import { type PagedCall, pageResult, type ResultCall } from "./page-result.ts";
 
 export interface TaskCalls {
   /** Remembers the call, where the answer to it is that it has become a task. */
@@ -21,7 +21,8 @@ export function createTaskCalls(): TaskCalls {
       const task = result.resultType === "task" ? result : result.task;
       const taskId = isObject(task) && !("content" in result) ? task.taskId : undefined;
       if (taskId === undefined) return false;
-      calls.set(taskId, call);
+      call.share?.end();
+      calls.set(taskId, { tool: call.tool, args: call.args });
       for (const oldest of calls.keys()) if (calls.size > mostTasks) calls.delete(oldest);
       return true;
     },
@@ -33,11 +34,7 @@ export function createTaskCalls(): TaskCalls {
 }
 
 /** The message that tells how a task stands, with its result paged once there is one. */
-export async function pageTask(
-  message: string,
-  task: RpcObject,
-  options: { readonly paging: Paging; readonly call: ResultCall },
-): Promise<string> {
+export async function pageTask(message: string, task: RpcObject, options: PagedCall): Promise<string> {
   if (!isObject(task.result)) return message;
   const range = memberOf(message, 0, "result")!.value;
   const text = await pageResult(message.slice(range.start, range.end), task.result, options);

@@ -9,7 +9,8 @@ import { messageOf } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { readLines, writeLine } from "../lines/line-stream.ts";
-import { openMcpSession } from "../open-session.ts";
+import { openMcpSession, patience } from "../open-session.ts";
+import { openServerStore } from "../server-store.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 
 export interface WrapOptions {
@@ -18,7 +19,8 @@ export interface WrapOptions {
   readonly cwd: string;
   readonly counter: Counter;
   readonly budget: LedgerOptions;
-  readonly storeFile: string;
+  /** Undefined where results are kept in memory only. */
+  readonly storeFile: string | undefined;
   readonly sessionId: string;
   readonly goesOn: boolean;
   readonly pageLimit?: PageLimit | undefined;
@@ -34,20 +36,19 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   const { storeFile, sessionId, goesOn, counter, budget, log } = options;
   let clientName: string | undefined;
   const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientName);
-  const { openSqliteStore } = await import("../../store/sqlite.ts");
-  const store = await openSqliteStore({ path: storeFile });
-  const { session, close } = await openMcpSession({
+  const kept = await openServerStore({ file: storeFile, consequence, log });
+  const { session, takeNotice, close } = await openMcpSession({
     id: sessionId,
     goesOn,
-    store,
+    kept,
     counter,
     budget,
     pageLimit,
     nextPageName: () => proxy.nextPageName(),
   });
   const proxy: LineProxy = createLineProxy({
-    ...{ session, counter, pageLimit, log },
-    toolTokens: budget.tools ?? {},
+    ...{ session, counter, pageLimit, patience, takeNotice, log },
+    isKept: () => kept.problem() === undefined,
     clientIs: (name) => {
       clientName = name;
     },
@@ -58,9 +59,11 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     return exitCode;
   } finally {
     await close();
-    await store.close();
+    await kept.store.close();
   }
 }
+
+const consequence = "Results pass as they came, without pages.";
 
 async function runBehind(proxy: LineProxy, options: WrapOptions): Promise<number> {
   const { stdin, stdout } = options;
@@ -126,8 +129,17 @@ function passToServer(proxy: LineProxy, { stdin, stdout, server }: ClientStreams
 }
 
 async function passToClient(proxy: LineProxy, server: Readable, stdout: Writable): Promise<void> {
+  const held = new Set<Promise<void>>();
   try {
-    for await (const line of readLines(server)) await writeLine(stdout, await proxy.fromServer(line));
+    for await (const line of readLines(server)) {
+      await new Promise<void>((resolve, reject) => {
+        const passing = proxy.fromServer(line, resolve);
+        const writing = passing.then((text) => writeLine(stdout, text)).finally(() => held.delete(writing));
+        held.add(writing);
+        writing.then(resolve, reject);
+      });
+    }
+    await Promise.all(held);
   } catch (error) {
     if (!server.destroyed) throw error;
   }

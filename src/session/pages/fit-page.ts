@@ -4,15 +4,23 @@ import type { Page, PageOptions, PageSource } from "./page-source.ts";
 import { type ReadItems, readItems } from "./read-items.ts";
 import { chooseFields, createRenderer, type Detail, fieldsStart, type PageContent } from "./render-page.ts";
 
-/** The largest page of whole items whose text, envelope included, is within its allocation. Where not even one item fits, a part of
- *  it. What the source throws before its first item is thrown on. */
-export async function fitPage(source: PageSource, options: PageOptions): Promise<Page> {
-  const draft = await createDraft(source, options);
-  if (draft.read.items.length === 0) {
-    if (draft.read.failure !== undefined) throw draft.read.failure;
-    return fitEmpty(draft);
-  }
-  if (source.start !== undefined) return fitPart(draft);
+/** Makes pages of what was read once. */
+export interface PageFitter {
+  /** The largest page of whole items whose text, envelope included, is within its allocation. Where not even one item fits, a part of it.
+   *  The allocation may not be larger than the one that was read for. */
+  fit(options: PageOptions): Page;
+}
+
+/** Reads as many items as the allocation may hold. What the source throws before its first item is thrown on. */
+export async function readPage(source: PageSource, options: PageOptions): Promise<PageFitter> {
+  const read = await readFor(source, options);
+  if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
+  return { fit: (sizes) => fitPage(createDraft(source, read, sizes)) };
+}
+
+function fitPage(draft: PageDraft): Page {
+  if (draft.read.items.length === 0) return fitEmpty(draft);
+  if (draft.source.start !== undefined) return fitPart(draft);
   for (const detail of details) {
     const page = fitItems(draft, detail);
     if (page !== undefined) return page;
@@ -20,7 +28,7 @@ export async function fitPage(source: PageSource, options: PageOptions): Promise
   return fitPart(draft);
 }
 
-async function createDraft(source: PageSource, options: PageOptions): Promise<PageDraft> {
+async function readFor(source: PageSource, options: PageOptions): Promise<ReadItems> {
   const { allocation, measure } = options;
   const none: ReadItems = { items: [], tokens: [], ended: true };
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
@@ -28,7 +36,11 @@ async function createDraft(source: PageSource, options: PageOptions): Promise<Pa
   const fields = chooseFields(source, options);
   const unread = { ...source, total: 0, warnings: [] };
   const frame = createRenderer({ source: unread, read: none, options, fields })(empty, "bare", 0);
-  const read = await readItems(source.items, { room: allocation - measure(frame.text), measure });
+  return readItems(source.items, { room: allocation - measure(frame.text), measure });
+}
+
+function createDraft(source: PageSource, read: ReadItems, options: PageOptions): PageDraft {
+  const fields = chooseFields(source, options);
   const render = createRenderer({ source, read, options, fields });
   const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt(fieldsStart);
   return { source, read, options, render, fieldsToken };

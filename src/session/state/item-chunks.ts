@@ -36,21 +36,21 @@ export async function chunkItems(
 /** The items again, as far as they are read. */
 export async function* givenItems({ chunks, starts, first }: ItemChunks): AsyncGenerator<unknown> {
   yield* first;
-  yield* itemsFrom(starts.slice(1), 0, (chunk) => chunks[chunk + 1]!);
+  yield* itemsFrom(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
 }
 
 /** From that offset on, or from the first. */
 export async function* itemsFrom(
   starts: readonly number[],
   offset: number,
-  readChunk: (index: number) => Promise<string> | string,
+  readChunk: (index: number) => Promise<readonly unknown[]> | readonly unknown[],
 ): AsyncGenerator<unknown> {
   const first = Math.max(
     0,
     starts.findLastIndex((start) => start <= offset),
   );
   for (let chunk = first; chunk < starts.length; chunk += 1) {
-    const items = JSON.parse(await readChunk(chunk)) as unknown[];
+    const items = await readChunk(chunk);
     yield* items.slice(Math.max(0, offset - starts[chunk]!));
   }
 }

@@ -38,7 +38,8 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
   const versions = createSeenVersions(record.versions);
   let { calls, largest, lastUsed } = record;
   const current = (): SessionRecord => ({
-    ...record,
+    version: 1,
+    started: record.started,
     resultsOf: options.resultsOf,
     counter: options.counter.name,
     calls,
@@ -113,7 +114,7 @@ async function openParts(
   id: string,
   record: SessionRecord,
 ): Promise<Omit<SessionParts, "record">> {
-  const { budget, counter, hints: mode = "note", now, store, tools = [] } = options;
+  const { budget, counter, hints: mode = "note", now, patience, store, tools = [] } = options;
   const { pageLimit = (): PageLimit => ({}), nextPageName = () => "next_page", resultsOf = id } = options;
   const ledger = createLedger(budget, record.ledger);
   const expected = (tool: string): number =>
@@ -128,6 +129,7 @@ async function openParts(
     now,
     pageLimit,
     nextPageName,
+    patience,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Store } from "../../store/index.ts";
+import { isFields, isText, objectOf, readJson } from "../../text/index.ts";
 import type { ToolArguments, ToolFailure } from "../tool/budgeted-tool.ts";
 import { callKey } from "./seen-versions.ts";
 
@@ -31,24 +32,29 @@ export const alwaysClear: OffsetTokens = {
 /** For conversations, also several at a time that have their results in common. What was given is never forgotten: a forgotten token
  *  could be taken for that of another call. Where there is no more room, tokens name their pages. */
 export function createOffsetTokens(store: Store, id: string): OffsetTokens {
-  let calls: GivenCalls = {};
+  let calls: GivenCalls | "damaged" = {};
   const refresh = async (): Promise<void> => {
     calls = readCalls((await store.get(collection, id))?.value);
   };
   return {
     refresh,
     isClear(call, offset) {
+      // Whether another call has given the token is not known any more.
+      if (calls === "damaged") return false;
       const before = calls[offset];
       if (before !== undefined) return isSame(before, call);
       return Object.keys(calls).length < mostOffsets && JSON.stringify(call.args).length < mostCharacters;
     },
     async given(call, offset) {
-      const add = (text: string | undefined): string =>
-        JSON.stringify(withCall(readCalls(text), call, offset));
+      const add = (text: string | undefined): string => {
+        const before = readCalls(text);
+        return before === "damaged" ? text! : JSON.stringify(withCall(before, call, offset));
+      };
       calls = readCalls((await store.update(collection, id, add)).value);
     },
     async find(offset) {
       await refresh();
+      if (calls === "damaged") return forgotten(offset);
       return calls[offset] ?? unclear(offset, calls[offset]);
     },
   };
@@ -61,8 +67,25 @@ const mostCharacters = 500;
 /** By offset. Null where two calls have given the same token at the same moment. */
 type GivenCalls = Readonly<Record<number, ContinuedCall | null>>;
 
-function readCalls(text: string | undefined): GivenCalls {
-  return text === undefined ? {} : (JSON.parse(text) as GivenCalls);
+/** A call that cannot be read is one of which nothing is known. */
+function readCalls(text: string | undefined): GivenCalls | "damaged" {
+  if (text === undefined) return {};
+  const calls = readJson(text, isGiven);
+  if (calls === undefined) return "damaged";
+  const read = Object.entries(calls).map(([offset, call]) => [offset, isCall(call) ? call : null] as const);
+  return Object.fromEntries(read);
+}
+
+const isCall = objectOf({ tool: isText, args: isFields });
+const isGiven = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function forgotten(offset: number): ToolFailure {
+  return {
+    code: "store_corrupt",
+    message: "the record of the session's tokens is damaged",
+    hint: `Call the tool itself again with offset=${offset}.`,
+  };
 }
 
 function withCall(calls: GivenCalls, { tool, args }: ContinuedCall, offset: number): GivenCalls {

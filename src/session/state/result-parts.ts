@@ -1,4 +1,5 @@
 import type { Store } from "../../store/index.ts";
+import { type Check, isText, isWhole, readJson } from "../../text/index.ts";
 
 /** The parts of results that are too large for one record. Together they have at most so many characters: the oldest result gives
  *  way as a whole, never the newest one. */
@@ -20,6 +21,11 @@ export interface ResultPartsOptions {
 type PartsList = readonly ListedResult[];
 type ListedResult = readonly [id: string, characters: number, parts: number];
 
+const isListed = (value: unknown): value is ListedResult =>
+  Array.isArray(value) && value.length === 3 && isText(value[0]) && isWhole(value[1]) && isWhole(value[2]);
+const isPartsList: Check<PartsList> = (value): value is PartsList =>
+  Array.isArray(value) && value.every(isListed);
+
 export function createResultParts(store: Store, options: ResultPartsOptions): ResultParts {
   const { collection, prefix, mostCharacters } = options;
   const keyOf = (id: string, index: number): string => `${prefix}part/${id}/${index}`;
@@ -27,7 +33,8 @@ export function createResultParts(store: Store, options: ResultPartsOptions): Re
   const changeList = async (change: (list: PartsList) => PartsList): Promise<PartsList> => {
     let gone: PartsList = [];
     await store.update(collection, `${prefix}parts`, (text) => {
-      const list = text === undefined ? [] : (JSON.parse(text) as PartsList);
+      // A damaged list begins anew. What it listed stays until the session is deleted.
+      const list = readJson(text, isPartsList) ?? [];
       const kept = change(list);
       gone = list.filter((each) => !kept.includes(each));
       return JSON.stringify(kept);

@@ -1,6 +1,7 @@
 /** One result as the store has it: lines of JSON in one record, namely a header, the fields, then chunks of items. Of a large result the
  *  record has the header alone, and the other lines are parts. */
 import { ContextError } from "../../errors.ts";
+import { type Check, isFields, isText, isWhole, listOf, objectOf, readJson } from "../../text/index.ts";
 import type { Position } from "../pages/continuation.ts";
 import type { ToolArguments } from "../tool/budgeted-tool.ts";
 import { type ItemChunks, itemsFrom } from "./item-chunks.ts";
@@ -26,6 +27,7 @@ export interface ResultToStore extends ResultFacts {
 export interface StoredResult extends ResultFacts {
   /** JSON. */
   readonly fieldsText: string;
+  readonly fields: Readonly<Record<string, unknown>>;
   /** From that offset on, or from the first. */
   items(offset: number): AsyncIterable<unknown>;
 }
@@ -72,30 +74,41 @@ function cut(line: string): string[] {
   );
 }
 
-export function readHeader(record: string, id: string): ResultHeader {
+/** Undefined where it cannot be read. */
+export function readHeader(record: string): ResultHeader | undefined {
   const end = record.indexOf("\n");
-  return parseStored<ResultHeader>(end < 0 ? record : record.slice(0, end), id);
+  return readJson(end < 0 ? record : record.slice(0, end), isHeader);
 }
+
+const isHeader: Check<ResultHeader> = objectOf(
+  {
+    ...{ id: isText, tool: isText, args: isFields, itemsName: isText },
+    ...{ offset: isWhole, starts: listOf(isWhole) },
+  },
+  { total: isWhole, nextToken: isText, parts: objectOf({ firsts: listOf(isWhole), count: isWhole }) },
+);
 
 export async function readResult(
   record: string,
-  id: string,
+  { id, starts, parts: apart, ...facts }: ResultHeader,
   parts: ResultParts,
 ): Promise<StoredResult | "dropped"> {
-  const { id: _, starts, ...header } = readHeader(record, id);
-  const { parts: apart, ...facts } = header;
   const lines = apart === undefined ? record.split("\n").slice(1) : [];
   const readLine = async (index: number): Promise<string | undefined> =>
     apart === undefined ? lines[index] : readParts(parts, id, partsOf(apart, index));
   const fieldsText = await readLine(0);
-  if (fieldsText === undefined) return "dropped";
-  const readChunk = async (chunk: number): Promise<string> => {
-    const line = await readLine(chunk + 1);
-    if (line === undefined) throw damagedResult(id, `chunk ${chunk} is missing`);
-    return line;
+  if (fieldsText === undefined && apart !== undefined) return "dropped";
+  const fields = readJson(fieldsText, isFields);
+  if (fieldsText === undefined || fields === undefined) throw damagedResult(id, "its fields are damaged");
+  const readChunk = async (chunk: number): Promise<readonly unknown[]> => {
+    const items = readJson(await readLine(chunk + 1), isList);
+    if (items === undefined) throw damagedResult(id, `chunk ${chunk} of its items is missing or damaged`);
+    return items;
   };
-  return { ...facts, fieldsText, items: (offset) => itemsFrom(starts, offset, readChunk) };
+  return { ...facts, fields, fieldsText, items: (offset) => itemsFrom(starts, offset, readChunk) };
 }
+
+const isList: Check<readonly unknown[]> = (value): value is readonly unknown[] => Array.isArray(value);
 
 interface PartRange {
   readonly first: number;
@@ -121,17 +134,28 @@ async function readParts(
   return texts.join("");
 }
 
-export function parseStored<Value>(text: string, id: string): Value {
-  try {
-    return JSON.parse(text) as Value;
-  } catch (cause) {
-    throw damagedResult(id, "its header is no JSON", cause);
-  }
+/** A page of a stored result, as it is stored. Undefined where it cannot be read. */
+export function readReference(text: string): (StoredReference & { readonly id: string }) | undefined {
+  return readJson(text, isReference);
 }
 
-function damagedResult(id: string, reason: string, cause?: unknown): ContextError {
+const isPosition: Check<Position> = (value): value is Position => {
+  switch (objectOf({ at: isText })(value) ? value.at : undefined) {
+    case "items":
+      return objectOf({ offset: isWhole })(value);
+    case "text":
+    case "json":
+      return objectOf({ offset: isWhole, from: isWhole })(value);
+    case "fields":
+      return objectOf({ from: isWhole })(value);
+    default:
+      return false;
+  }
+};
+const isReference = objectOf({ id: isText, of: isText, position: isPosition });
+
+export function damagedResult(id: string, reason: string): ContextError {
   return new ContextError("store_corrupt", `the stored result ${id} cannot be read: ${reason}`, {
     hint: "Call the tool again.",
-    cause,
   });
 }

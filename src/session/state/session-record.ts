@@ -1,7 +1,25 @@
 /** What the store keeps of a session beside its results and its work log: one record, written after every call. */
-import type { LedgerLimits, LedgerSnapshot } from "../../budget/index.ts";
+import {
+  createLedger,
+  type LedgerLimits,
+  type LedgerSnapshot,
+  type LedgerTiers,
+} from "../../budget/index.ts";
 import { ContextError } from "../../errors.ts";
 import type { Store } from "../../store/index.ts";
+import {
+  type Check,
+  isNumber,
+  isSwitch,
+  isText,
+  isTime,
+  isWhole,
+  listOf,
+  mapOf,
+  objectOf,
+  pairOf,
+  readJson,
+} from "../../text/index.ts";
 
 export interface SessionRecord {
   readonly version: 1;
@@ -47,10 +65,10 @@ export async function loadRecord(store: Store, id: string): Promise<SessionRecor
   return stored === undefined ? undefined : parseRecord(stored.value, id);
 }
 
-/** All sessions, by id. */
-export async function loadRecords(store: Store): Promise<(SessionRecord & { readonly id: string })[]> {
+/** All sessions, by id. The record is undefined where it cannot be read. */
+export async function loadRecords(store: Store): Promise<Map<string, SessionRecord | undefined>> {
   const stored = await store.list(sessionCollection);
-  return stored.map(({ key, value }) => ({ ...parseRecord(value, key), id: key }));
+  return new Map(stored.map(({ key, value }) => [key, readRecord(value)]));
 }
 
 /** The time of its last call, else of its start. */
@@ -70,20 +88,54 @@ export async function claimSession(store: Store, id: string, record: SessionReco
 }
 
 function parseRecord(text: string, id: string): SessionRecord {
-  const record = parseJson(text);
-  if (record?.version === 1) return record;
-  const hint = "Start a session with another id.";
-  if (record !== undefined && Number(record.version) > 1) {
+  const record = readRecord(text);
+  if (record !== undefined) return record;
+  const hint = `Delete it with plimsoll session rm ${id}, or start a session with another id.`;
+  if ((readJson(text, isVersioned)?.version ?? 0) > 1) {
     throw new ContextError("store_newer", `session ${id} was written by a newer plimsoll`, { hint });
   }
-  throw new ContextError("store_corrupt", `session ${id} cannot be read`, { hint });
+  throw new ContextError("store_corrupt", `session ${id} cannot be read: its record is damaged`, { hint });
 }
 
-function parseJson(text: string): SessionRecord | undefined {
+const isVersioned = objectOf({ version: isWhole });
+
+/** Undefined where it is damaged, or of another version. */
+function readRecord(text: string): SessionRecord | undefined {
+  const record = readJson(text, isRecord);
+  if (record === undefined) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as SessionRecord) : undefined;
+    createLedger(record.limits, record.ledger);
+    return record;
   } catch {
     return undefined;
   }
 }
+
+const isOne: Check<1> = (value): value is 1 => value === 1;
+const others = { system: isWhole, history: isWhole, user: isWhole, response: isWhole };
+const isTiers: Check<LedgerTiers> = objectOf({ ...others, tool_results: isWhole });
+
+const isRecord: Check<SessionRecord> = objectOf(
+  {
+    version: isOne,
+    started: isTime,
+    counter: isText,
+    calls: isWhole,
+    limits: objectOf({
+      ...{ total: isWhole, perToolCall: isWhole, warningThreshold: isWhole },
+      ...{ tools: mapOf(isWhole), tiers: isTiers },
+    }),
+    ledger: objectOf(
+      {
+        ...{ used: objectOf(others), results: listOf(pairOf(isText, isWhole)) },
+        ...{ delivered: isWhole, turnsAnnounced: isSwitch },
+      },
+      { responseRecorded: isSwitch },
+    ),
+    evictedThrough: isWhole,
+    largest: listOf(objectOf({ id: isText, tool: isText, tokens: isWhole })),
+    measured: mapOf(objectOf({ units: isNumber, tokens: isNumber })),
+    versions: listOf(pairOf(isText, isText)),
+  },
+  { lastUsed: isTime, resultsOf: isText },
+);

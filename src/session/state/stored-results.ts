@@ -3,9 +3,10 @@
 import type { Store } from "../../store/index.ts";
 import { createResultParts } from "./result-parts.ts";
 import {
-  parseStored,
+  damagedResult,
   type ResultToStore,
   readHeader,
+  readReference,
   readResult,
   renderResult,
   type StoredReference,
@@ -16,7 +17,7 @@ export interface StoredResults {
   /** Never one that another call has, of this process or another. */
   claimId(): Promise<string>;
   save(id: string, result: ResultToStore | StoredReference): Promise<void>;
-  /** `dropped`: it was there, and gave way to later ones. */
+  /** `dropped`: it was there, and gave way to later ones. Rejects where its record is damaged. */
   load(id: string): Promise<StoredResult | StoredReference | "dropped" | undefined>;
 }
 
@@ -79,15 +80,15 @@ export function createStoredResults(
     async load(id) {
       if (!/^r\d{1,15}$/.test(id)) return undefined;
       const result = await read("result", id);
-      const resultId = result && readHeader(result, id).id;
-      if (result !== undefined && resultId === id) return readResult(result, id, parts);
-      const page = parseStored<(StoredReference & { id: string }) | null>(
-        (await read("page", id)) ?? "null",
-        id,
-      );
-      if (page?.id === id) return page;
-      const isDropped = [resultId, page?.id].some((other) => numberOf(other ?? "") > numberOf(id));
-      return isDropped ? "dropped" : undefined;
+      const header = result && readHeader(result);
+      if (result && header && header.id === id) return readResult(result, header, parts);
+      const text = await read("page", id);
+      const page = text && readReference(text);
+      if (page && page.id === id) return page;
+      const others = [header, page].filter((found) => typeof found === "object");
+      const stored = [result, text].filter((found) => found !== undefined);
+      if (others.length < stored.length) throw damagedResult(id, "its record is damaged");
+      return others.some((other) => numberOf(other.id) > numberOf(id)) ? "dropped" : undefined;
     },
   };
 }
@@ -108,10 +109,6 @@ async function exchange(store: Store, key: string, value: string): Promise<strin
 
 /** What cannot be read is in nobody's way any more. */
 function idOfLarge(record: string | undefined): string | undefined {
-  try {
-    const header = record === undefined ? undefined : readHeader(record, "");
-    return header?.parts === undefined ? undefined : header.id;
-  } catch {
-    return undefined;
-  }
+  const header = record === undefined ? undefined : readHeader(record);
+  return header?.parts === undefined ? undefined : header.id;
 }

@@ -1,6 +1,7 @@
 import { ContextError } from "../../errors.ts";
 import type { Store } from "../../store/index.ts";
-import { lastUseOf, type SessionRecord, sessionCollection } from "./session-record.ts";
+import { isText, isTime, objectOf, readJson } from "../../text/index.ts";
+import { sessionCollection } from "./session-record.ts";
 import { resultCollection, resultPrefix } from "./stored-results.ts";
 
 /** For so long the results of a session are kept after its last call. */
@@ -38,13 +39,12 @@ function lastUses(records: readonly { readonly key: string; readonly value: stri
 }
 
 function useOf(key: string, text: string): { readonly id: string; readonly used: string } {
-  try {
-    const record = JSON.parse(text) as SessionRecord;
-    return { id: record.resultsOf ?? key, used: lastUseOf(record) };
-  } catch {
-    return { id: key, used: "\uffff" };
-  }
+  const record = readJson(text, isUsed);
+  if (record === undefined) return { id: key, used: "\uffff" };
+  return { id: record.resultsOf ?? key, used: record.lastUsed ?? record.started };
 }
+
+const isUsed = objectOf({ started: isTime }, { lastUsed: isTime, resultsOf: isText });
 
 async function dropResults(store: Store, sessionId: string, most: number): Promise<number> {
   const prefix = resultPrefix(sessionId);

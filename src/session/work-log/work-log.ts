@@ -1,4 +1,5 @@
 import type { Store } from "../../store/index.ts";
+import { type Check, isText, isTime, isWhole, objectOf, readJson } from "../../text/index.ts";
 import type { LogEntry } from "./log-entry.ts";
 
 /** The compressed history of a session, oldest first. The store keeps all of it; here is what was not evicted. */
@@ -17,9 +18,10 @@ export interface WorkLog {
 
 export async function openWorkLog(store: Store, sessionId: string, evicted = 0): Promise<WorkLog> {
   const stream = logStream(sessionId);
-  const kept = (await readLog(store, sessionId, { after: evicted })) as SequencedEntry[];
+  const read = await readLog(store, sessionId, { after: evicted });
+  const kept = [...read.entries];
   let evictedThrough = evicted;
-  let steps = kept.at(-1)?.sequence ?? evicted;
+  let steps = read.lastSequence;
   return {
     async add(entry) {
       const sequence = await store.append(stream, [JSON.stringify(entry)]);
@@ -48,15 +50,32 @@ export interface SequencedEntry extends LogEntry {
   readonly sequence: number;
 }
 
+export interface ReadLog {
+  readonly entries: readonly SequencedEntry[];
+  /** How many could not be read, and are left out. */
+  readonly damaged: number;
+  readonly lastSequence: number;
+}
+
 export async function readLog(
   store: Store,
   sessionId: string,
   range: { after?: number; limit?: number } = {},
-): Promise<readonly SequencedEntry[]> {
+): Promise<ReadLog> {
   const stored = await store.read(logStream(sessionId), range);
-  return stored.map(({ sequence, value }) => ({ ...(JSON.parse(value) as LogEntry), sequence }));
+  const entries = stored.flatMap(({ sequence, value }) => {
+    const entry = readJson(value, isEntry);
+    return entry === undefined ? [] : [{ ...entry, sequence }];
+  });
+  const lastSequence = stored.at(-1)?.sequence ?? range.after ?? 0;
+  return { entries, damaged: stored.length - entries.length, lastSequence };
 }
 
-function logStream(sessionId: string): string {
+const isEntry: Check<LogEntry> = objectOf({
+  ...{ id: isText, tool: isText, args: isText, time: isTime },
+  ...{ result: isText, tokens: isWhole },
+});
+
+export function logStream(sessionId: string): string {
   return `session/${sessionId}/log`;
 }

@@ -30,6 +30,8 @@ export interface ChangeOptions {
   /** From the current content to the new one, `undefined` to delete. May be called more than once, so it must be pure. */
   readonly change: (current: string | undefined) => string | undefined;
   readonly dryRun?: boolean | undefined;
+  /** The file is our own, and nobody else's to read: a new one gets the mode 0600, and new directories 0700. */
+  readonly isPrivate?: boolean | undefined;
   /** Where locks are kept; the process's own environment unless given. */
   readonly env?: Environment | undefined;
 }
@@ -75,7 +77,9 @@ async function changeLocked(target: string, options: ChangeOptions): Promise<Omi
     const { before, after, state, differs } = await planChange(target, options);
     if (!differs) return { before, after, written: false };
     const bytes = after === undefined ? undefined : toBytes(after);
-    if (await replaceFile(target, { bytes, expected: state })) return { before, after, written: true };
+    const { isPrivate } = options;
+    if (await replaceFile(target, { bytes, expected: state, isPrivate }))
+      return { before, after, written: true };
   }
   throw new ContextError("write_failed", "another program keeps changing it", {
     hint: "Run the command again.",
