@@ -22,19 +22,15 @@ export function stubAnswer(draft: Draft, { start, end }: Turn, scope: Scope): vo
   const parts = turn.flatMap(({ original }) => original.parts);
   if (isPinned || !parts.some(({ isBound }) => isBound === true)) return;
   if (!parts.every(({ kind }) => kind === "text" || kind === "thinking")) return;
-  const until = end - 1;
-  for (const [index, message] of turn.entries()) {
-    if (message.sent !== undefined)
-      dropParts(draft, start + index, { parts: message.original.parts.keys(), until });
-  }
-  standIn(draft, until);
+  for (const [index, message] of turn.entries())
+    if (message.sent !== undefined) dropParts(draft, start + index, message.original.parts.keys());
+  standIn(draft, end - 1);
 }
 
 function dropExchange(draft: Draft, { turn, results }: Exchange): void {
-  const until = results.at(-1)?.message;
   for (let index = turn.start; index < turn.end; index++) {
     const message = draft.messages[index] as TrackedMessage;
-    if (message.sent !== undefined) dropParts(draft, index, { parts: message.original.parts.keys(), until });
+    if (message.sent !== undefined) dropParts(draft, index, message.original.parts.keys());
   }
   const byMessage = new Map<number, number[]>();
   for (const { message, part } of results) {
@@ -42,18 +38,14 @@ function dropExchange(draft: Draft, { turn, results }: Exchange): void {
     if (parts === undefined) byMessage.set(message, [part]);
     else parts.push(part);
   }
-  for (const [index, parts] of byMessage) dropParts(draft, index, { parts, until });
+  for (const [index, parts] of byMessage) dropParts(draft, index, parts);
 }
 
-function dropParts(
-  draft: Draft,
-  index: number,
-  { parts, until }: { parts: Iterable<number>; until: number | undefined },
-): void {
+function dropParts(draft: Draft, index: number, parts: Iterable<number>): void {
   const { decisions } = draft.messages[index] as TrackedMessage;
   const dropped = new Map<number, Decide>();
   for (const part of parts) if (decisions.get(part)?.decision.action !== "drop") dropped.set(part, drop);
-  if (dropped.size > 0) draft.decide(index, dropped, until);
+  if (dropped.size > 0) draft.decide(index, dropped);
 }
 
 /** Where nothing of the assistant is left between two messages of others, a short text of its own stands for what was there. */
@@ -75,7 +67,5 @@ export function keepRolesApart(draft: Draft): void {
 }
 
 function standIn(draft: Draft, index: number): void {
-  const { decisions } = draft.messages[index] as TrackedMessage;
-  const [first] = decisions.values();
-  draft.decide(index, new Map([[wholeMessage, stub]]), first?.until?.message);
+  draft.decide(index, new Map([[wholeMessage, stub]]));
 }
