@@ -57,6 +57,7 @@ function checkEntry(value: unknown, path: string): void {
 function checkDecision(decision: Record<string, unknown>, path: string): void {
   switch (decision.action) {
     case "drop":
+    case "detach":
       return;
     case "replace":
     case "stub":

@@ -42,10 +42,12 @@ export interface Anchor {
   readonly chain: string;
 }
 
-/** `shorten` keeps that many characters of a result; `stub` puts an assistant text in the place of the whole message. */
+/** `shorten` keeps that many characters of a result. Of a message as a whole: `stub` puts an assistant text in its place, `detach` keeps its
+ *  text without what ties that to content that is gone. */
 export type Decision =
   | { readonly action: "replace"; readonly text: string }
   | { readonly action: "drop" }
+  | { readonly action: "detach" }
   | { readonly action: "stub"; readonly text: string }
   | { readonly action: "shorten"; readonly head: number; readonly tail: number };
 

@@ -38,18 +38,24 @@ const walk = fc.record({
 type Walk = typeof walk extends fc.Arbitrary<infer Value> ? Value : never;
 
 describe.each(policyNames)("%s", (policy) => {
-  test.each(formatNames)("decides alike whatever the client did before, in the %s format", async (format) => {
-    const check = async ({ session, other, moves, share, keep, isCareless }: Walk) => {
-      const [messages, tail] = [session, other].map((each) =>
-        (isCareless ? asRecorded : asSent)(each, format),
-      );
-      const client = createClient(messages!, tail!);
-      const tokens = countMessages(messages!, counter, { format });
-      const contextWindow = Math.ceil(1 + share * tokens);
-      await follow(client, moves, { policy, format, keep, contextWindow, reserve: 0, counter });
-    };
-    await fc.assert(fc.asyncProperty(walk, check), { numRuns });
-  });
+  test.each(formatNames)(
+    "decides alike whatever the client did before, in the %s format",
+    {
+      timeout: 30_000 + 500 * numRuns,
+    },
+    async (format) => {
+      const check = async ({ session, other, moves, share, keep, isCareless }: Walk) => {
+        const [messages, tail] = [session, other].map((each) =>
+          (isCareless ? asRecorded : asSent)(each, format),
+        );
+        const client = createClient(messages!, tail!);
+        const tokens = countMessages(messages!, counter, { format });
+        const contextWindow = Math.ceil(1 + share * tokens);
+        await follow(client, moves, { policy, format, keep, contextWindow, reserve: 0, counter });
+      };
+      await fc.assert(fc.asyncProperty(walk, check), { numRuns });
+    },
+  );
 });
 
 async function follow(client: Client, moves: readonly Move[], options: TrimmerOptions): Promise<void> {

@@ -1,36 +1,50 @@
 /** Takes whole exchanges out of a history. What a person wrote stays, and roles go on alternating. */
-import { drop, stub } from "../decide-parts.ts";
+import { detach, drop, isStubbed, stub } from "../decide-parts.ts";
 import { type Decide, type Draft, wholeMessage } from "../draft.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
-import type { Exchange, Turn } from "../turns.ts";
-import { clearTurn, inNeed, longAnswer } from "./clear.ts";
+import type { Exchange, PartPlace, Turn } from "../turns.ts";
+import { besideAnswer, clearTurn, longAnswer } from "./clear.ts";
 import type { Scope } from "./scope.ts";
 
-/** A turn with its results goes as a whole. One without calls is what the person was told: it stays unless it is long. */
+/** A turn with its results goes as a whole. What the person was told stays unless it is long, also beside tools of the provider. */
 export function collapseTurn(draft: Draft, turn: Turn, scope: Scope): void {
   const exchange = scope.exchange(turn);
-  if (exchange !== undefined) dropExchange(draft, exchange);
-  else if (scope.hasCalls(turn)) clearTurn(draft, turn, scope, inNeed);
-  else clearTurn(draft, turn, scope, longAnswer);
+  if (exchange === undefined && scope.hasCalls(turn)) {
+    clearTurn(draft, turn, scope, besideAnswer);
+    return;
+  }
+  if (exchange !== undefined) dropExchange(draft, exchange, scope.answer(turn));
+  clearTurn(draft, turn, scope, longAnswer);
 }
 
 /** An answer with thinking that is bound to it goes as a whole, and a short text stands for both. */
 export function stubAnswer(draft: Draft, { start, end }: Turn, scope: Scope): void {
   const turn = draft.messages.slice(start, end);
-  if (turn.at(-1)?.decisions.has(wholeMessage)) return;
+  const last = turn.at(-1);
+  if (last !== undefined && isStubbed(last)) return;
   const isPinned = turn.some((_message, index) => scope.isPinned(start + index));
   const parts = turn.flatMap(({ original }) => original.parts);
-  if (isPinned || !parts.some(({ isBound }) => isBound === true)) return;
+  if (isPinned || !parts.some(({ kind, isBound }) => kind === "thinking" && isBound === true)) return;
   if (!parts.every(({ kind }) => kind === "text" || kind === "thinking")) return;
   for (const [index, message] of turn.entries())
     if (message.sent !== undefined) dropParts(draft, start + index, message.original.parts.keys());
   standIn(draft, end - 1);
 }
 
-function dropExchange(draft: Draft, { turn, results }: Exchange): void {
+function dropExchange(draft: Draft, { turn, results }: Exchange, answer: readonly PartPlace[]): void {
   for (let index = turn.start; index < turn.end; index++) {
     const message = draft.messages[index] as TrackedMessage;
-    if (message.sent !== undefined) dropParts(draft, index, message.original.parts.keys());
+    if (message.sent === undefined) continue;
+    const kept = new Set(answer.filter((place) => place.message === index).map(({ part }) => part));
+    const { parts } = message.original;
+    dropParts(
+      draft,
+      index,
+      [...parts.keys()].filter((part) => !kept.has(part)),
+    );
+    const isBound = [...kept].some((part) => parts[part]?.isBound === true);
+    if (isBound && !message.decisions.has(wholeMessage))
+      draft.decide(index, new Map([[wholeMessage, detach]]));
   }
   const byMessage = new Map<number, number[]>();
   for (const { message, part } of results) {
