@@ -1,6 +1,6 @@
 /** One message with its decisions in force: what is sent, what that counts, what can still be read of the original. Pure. */
 import type { CountedPart, MessageLens, PartEdit } from "../messages/index.ts";
-import type { LedgerEntry } from "./ledger.ts";
+import type { Decision, LedgerEntry } from "./ledger.ts";
 import { shortenText } from "./shorten-text.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 
@@ -23,17 +23,25 @@ export function applyDecisions(message: TrackedMessage, lens: MessageLens, index
 
 function edited({ source, original, decisions }: TrackedMessage, lens: MessageLens): object | undefined {
   const edits = new Map<number, PartEdit>();
+  let isDetached = false;
   for (const [part, { decision }] of decisions) {
-    if (decision.action === "stub") return lens.assistantText(decision.text);
-    if (decision.action === "shorten") {
-      const text = shortenText(textOf(original.parts[part]), decision);
-      edits.set(part, { action: "replace", text });
-    } else edits.set(part, decision);
+    const { action } = decision;
+    if (action === "stub") return lens.assistantText(decision.text);
+    if (action === "detach") isDetached = true;
+    else if (action === "drop") edits.set(part, { action });
+    else edits.set(part, { action: "replace", text: newText(original.parts[part], decision) });
   }
-  return lens.edit(source, edits);
+  const sent = lens.edit(source, edits);
+  return sent !== undefined && isDetached ? lens.detach(sent) : sent;
 }
 
-function lostShare(part: CountedPart, decision: LedgerEntry["decision"]): number {
+function newText(part: CountedPart | undefined, decision: TextDecision): string {
+  return decision.action === "replace" ? decision.text : shortenText(textOf(part), decision);
+}
+
+type TextDecision = Extract<Decision, { action: "replace" | "shorten" }>;
+
+function lostShare(part: CountedPart, decision: Decision): number {
   if (decision.action !== "shorten") return 1;
   const { length } = textOf(part);
   return length === 0 ? 1 : 1 - Math.min(1, (decision.head + decision.tail) / length);

@@ -4,57 +4,63 @@ import type { Store } from "../store/index.ts";
 import { isFields } from "../text/index.ts";
 import type { CalibratorSnapshot } from "../tokens/index.ts";
 import type { Ledger } from "./ledger.ts";
-import type { PolicyName, PolicyState } from "./policies/policy.ts";
+import type { PolicyName } from "./policies/policy.ts";
 
 export interface Checkpoint {
-  readonly version: 1;
+  readonly version: 2;
   readonly policy: PolicyName;
   readonly ledger: Ledger;
-  readonly state: PolicyState;
   readonly calibrator?: CalibratorSnapshot | undefined;
 }
 
-/** Refuses what is no checkpoint, with the place where it stops being one. */
+/** Refuses what is no checkpoint, with the place where it stops being one. Version 1 does not say which history an epoch was decided on: its
+ *  epochs are left out, and the history is trimmed anew. */
 export function checkCheckpoint(value: unknown): Checkpoint {
-  const { version, ledger, state } = objectAt(value, "checkpoint");
+  const checkpoint = objectAt(value, "checkpoint");
   // Copying or writing it would exceed the stack.
   if (!isFields(value)) throw broken("checkpoint", "is nested too deeply");
-  if (version !== 1) throw broken("checkpoint.version", `is ${JSON.stringify(version)}, and 1 is known`);
-  const { epochs } = objectAt(ledger, "checkpoint.ledger");
-  for (const [index, epoch] of listAt(epochs, "checkpoint.ledger.epochs").entries()) {
-    checkEpoch(epoch, `checkpoint.ledger.epochs[${index}]`);
-  }
-  const { boundary } = objectAt(state, "checkpoint.state");
-  if (boundary !== undefined) wholeAt(boundary, "checkpoint.state.boundary");
+  const { version } = checkpoint;
+  if (version !== 1 && version !== 2)
+    throw broken("checkpoint.version", `is ${JSON.stringify(version)}, and 2 is known`);
+  const { epochs } = objectAt(checkpoint.ledger, "checkpoint.ledger");
+  const list = listAt(epochs, "checkpoint.ledger.epochs");
+  if (version === 1) return { ...(value as Checkpoint), version: 2, ledger: { epochs: [] } };
+  for (const [index, epoch] of list.entries()) checkEpoch(epoch, `checkpoint.ledger.epochs[${index}]`);
   return value as Checkpoint;
 }
 
 function checkEpoch(value: unknown, path: string): void {
-  const { boundary, collapsed, chain, entries } = objectAt(value, path);
+  const { boundary, collapsed, at, reach, after, like, entries } = objectAt(value, path);
   wholeAt(boundary, `${path}.boundary`);
   wholeAt(collapsed, `${path}.collapsed`);
-  stringAt(chain, `${path}.chain`);
+  checkAnchor(at, `${path}.at`);
+  checkAnchor(reach, `${path}.reach`);
+  if (after !== undefined) wholeAt(after, `${path}.after`);
+  if (like !== undefined) wholeAt(like, `${path}.like`);
   for (const [index, entry] of listAt(entries, `${path}.entries`).entries()) {
     checkEntry(entry, `${path}.entries[${index}]`);
   }
 }
 
+function checkAnchor(value: unknown, path: string): void {
+  const { message, chain } = objectAt(value, path);
+  wholeAt(message, `${path}.message`);
+  stringAt(chain, `${path}.chain`);
+}
+
 function checkEntry(value: unknown, path: string): void {
-  const { id, message, chain, part, decision, until } = objectAt(value, path);
+  const { id, message, chain, part, decision } = objectAt(value, path);
   if (!/^r\d+$/.test(stringAt(id, `${path}.id`))) throw broken(`${path}.id`, "is no recall id");
   wholeAt(message, `${path}.message`);
   stringAt(chain, `${path}.chain`);
   if (part !== -1) wholeAt(part, `${path}.part`);
   checkDecision(objectAt(decision, `${path}.decision`), `${path}.decision`);
-  if (until === undefined) return;
-  const anchor = objectAt(until, `${path}.until`);
-  wholeAt(anchor.message, `${path}.until.message`);
-  stringAt(anchor.chain, `${path}.until.chain`);
 }
 
 function checkDecision(decision: Record<string, unknown>, path: string): void {
   switch (decision.action) {
     case "drop":
+    case "detach":
       return;
     case "replace":
     case "stub":

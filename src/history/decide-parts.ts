@@ -5,14 +5,20 @@ import { plainPlaceholder } from "./placeholders.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 
 export const drop: Decide = () => ({ action: "drop" });
+export const detach: Decide = () => ({ action: "detach" });
 export const stub: Decide = () => ({ action: "stub", text: plainPlaceholder });
 
 /** The decision on a part, undefined where it stays as it is. */
 export type Choose = (part: CountedPart, message: TrackedMessage) => Decide | undefined;
 
+/** Whether a short text stands for the whole message. */
+export function isStubbed({ decisions }: TrackedMessage): boolean {
+  return decisions.get(wholeMessage)?.decision.action === "stub";
+}
+
 export function decideParts(draft: Draft, index: number, choose: Choose): void {
   const message = draft.messages[index] as TrackedMessage;
-  if (message.sent === undefined || message.decisions.has(wholeMessage)) return;
+  if (message.sent === undefined || isStubbed(message)) return;
   const decisions = new Map<number, Decide>();
   let left = message.original.parts.length;
   for (const [at, part] of message.original.parts.entries()) {

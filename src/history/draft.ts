@@ -1,5 +1,5 @@
 /** Decisions while they are being made: each takes effect at once, so that a policy always sees the size that is left. */
-import type { Anchor, Decision, LedgerEntry, LedgerIndex } from "./ledger.ts";
+import type { Anchor, Boundary, Decision, Epoch, LedgerEntry, LedgerIndex } from "./ledger.ts";
 import type { TrackedHistory, TrackedMessage } from "./tracked-history.ts";
 
 export interface Draft {
@@ -14,12 +14,16 @@ export interface Draft {
   /** Index of the first message that this draft changed; the history's length while there is none. */
   readonly firstChanged: number;
   /** Decides on parts of a message; a placeholder may name the id that it is recalled by. */
-  decide(message: number, decisions: ReadonlyMap<number, Decide>, until?: number): void;
+  decide(message: number, decisions: ReadonlyMap<number, Decide>): void;
+  /** Takes over what was decided on another history in the same place, where all of that is here too: the provider may still have it in its
+   *  cache. Tells whether there was anything. */
+  adopt(): boolean;
   moveBoundary(boundary: number): void;
   /** Moves the boundary along where it lies behind. */
   moveCollapsed(collapsed: number): void;
-  /** Writes what was decided into the ledger as one epoch. Tells whether there was anything. */
-  commit(): boolean;
+  /** Writes what was decided into the ledger as one epoch. It holds in histories that have the message `outgrownAt`, with which the history
+   *  became too large; absent: its last message. Tells whether anything was rewritten. */
+  commit(outgrownAt?: number): boolean;
 }
 
 export type Decide = (id: string) => Decision;
@@ -29,9 +33,20 @@ export const wholeMessage = -1;
 
 export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameTokens: number): Draft {
   const { messages } = history;
+  const epochOf = (index: number): Epoch => ledger.ledger.epochs[index] as Epoch;
   const entries: LedgerEntry[] = [];
+  let like: number | undefined;
   let firstChanged = messages.length;
+  let lastChanged = -1;
   let { boundary, collapsed } = history;
+  const changed = (index: number): void => {
+    firstChanged = Math.min(firstChanged, index);
+    lastChanged = Math.max(lastChanged, index);
+  };
+  const moveTo = (next: Boundary): void => {
+    collapsed = Math.max(collapsed, next.collapsed);
+    boundary = Math.max(boundary, next.boundary, collapsed);
+  };
   return {
     messages,
     get size() {
@@ -49,36 +64,47 @@ export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameT
     get firstChanged() {
       return firstChanged;
     },
-    decide(index, decisions, until) {
+    decide(index, decisions) {
       const message = messages[index] as TrackedMessage;
       const { tokens, chain } = message;
-      const anchor = until === undefined ? undefined : anchorAt(messages, until);
       const decided = [...decisions].map(([part, decide]) => {
         const id = ledger.nextId();
-        const entry = { id, message: index, chain, part, decision: decide(id), tokensSaved: 0 };
-        return anchor === undefined ? entry : { ...entry, until: anchor };
+        return { id, message: index, chain, part, decision: decide(id), tokensSaved: 0 };
       });
       history.apply(decided);
       entries.push(...withSavings(decided, message, tokens - (messages[index] as TrackedMessage).tokens));
-      firstChanged = Math.min(firstChanged, index);
+      changed(index);
     },
-    moveBoundary(next) {
-      boundary = Math.max(boundary, next);
+    adopt() {
+      like = ledger.decidedAfter(history.epoch).findLast((epoch) => history.has(epochOf(epoch).reach));
+      if (like === undefined) return false;
+      const adopted = ledger.entriesOf(like);
+      history.apply(adopted);
+      for (const { message } of adopted) changed(message);
+      moveTo(epochOf(like));
+      return adopted.length > 0;
     },
-    moveCollapsed(next) {
-      collapsed = Math.max(collapsed, next);
-      boundary = Math.max(boundary, next);
-    },
-    commit() {
-      if (entries.length === 0) return false;
-      const chain = messages[boundary - 1]?.chain ?? "";
-      const epoch = { boundary, collapsed, chain, entries };
-      ledger.add(epoch);
-      history.moveBoundary(epoch);
-      return true;
+    moveBoundary: (next) => moveTo({ boundary: next, collapsed }),
+    moveCollapsed: (next) => moveTo({ boundary, collapsed: next }),
+    commit(outgrownAt = messages.length - 1) {
+      const isRewritten = lastChanged >= 0;
+      if (!isRewritten && boundary === history.boundary) return false;
+      const { epoch: after } = history;
+      const reach = Math.max(lastChanged, boundary - 1);
+      const at = Math.max(reach, outgrownAt, after === undefined ? 0 : epochOf(after).at.message);
+      const anchors = { at: anchorAt(messages, at), reach: anchorAt(messages, reach) };
+      history.hold(ledger.add(withoutAbsent({ ...anchors, after, like, boundary, collapsed, entries })));
+      return isRewritten;
     },
   };
 }
+
+/** JSON has no `undefined`, and a checkpoint that was read again is to be the same. */
+function withoutAbsent({ after, like, ...rest }: Absentable): Epoch {
+  return { ...rest, ...(after !== undefined && { after }), ...(like !== undefined && { like }) };
+}
+
+type Absentable = Omit<Epoch, "after" | "like"> & Record<"after" | "like", number | undefined>;
 
 function anchorAt(messages: readonly TrackedMessage[], message: number): Anchor {
   return { message, chain: (messages[message] as TrackedMessage).chain };

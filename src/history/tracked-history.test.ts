@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { countMessages, validateRequest } from "../messages/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { assistant, exchange, exchanges, fill, user } from "./exchanges.contract.ts";
+import { policyNames } from "./policies/policy.ts";
 import { createTrimmer } from "./trimmer.ts";
 import type { TrimmerOptions } from "./trimmer-options.ts";
 
@@ -10,52 +11,120 @@ const create = (options: Partial<TrimmerOptions> = {}) =>
   createTrimmer({ contextWindow: 10_000, reserve: 0, counter, format: "anthropic", ...options });
 const text = (value: unknown) => JSON.stringify(value);
 
-describe("a client that rewinds", () => {
+describe.each(policyNames)("a client that rewinds, with %s", (policy) => {
+  const messages = [user("go"), ...exchanges(60)];
+  const question = user("another question");
+  const sessionTo = async (length: number, options: Partial<TrimmerOptions> = {}) => {
+    const trimmer = await create({ policy, ...options });
+    for (let end = 1; end <= length; end += 2) trimmer.reduce({ messages: messages.slice(0, end) });
+    return trimmer;
+  };
+
+  it("gets a history that fits whole, whatever was trimmed in the longer one", async () => {
+    const trimmer = await sessionTo(121);
+    const there = trimmer.reduce({ messages });
+    expect(there.stats.epochs).toBeGreaterThan(0);
+    const rewound = [...messages.slice(0, 17), assistant("ok"), question];
+    const { messages: sent, isEpoch, stats, metadata } = trimmer.reduce({ messages: rewound });
+    expect({ sent, isEpoch, metadata }).toEqual({ sent: rewound, isEpoch: false, metadata: {} });
+    expect(stats).toMatchObject({ after: stats.before, kept: stats.before, boundary: 0, trimmed: [] });
+  });
+
+  it("gets what it got at that point, wherever that is, and comes back to what the longer one got", async () => {
+    const trimmer = await create({ policy });
+    const before: string[] = [];
+    for (let end = 1; end <= 121; end += 2)
+      before.push(text(trimmer.reduce({ messages: messages.slice(0, end) }).messages));
+    for (const end of [17, 121, 61, 99, 3, 121]) {
+      const again = trimmer.reduce({ messages: messages.slice(0, end) });
+      expect(again.isEpoch).toBe(false);
+      expect(text(again.messages)).toBe(before[(end - 1) / 2]);
+    }
+  });
+
+  it("finds the same in another process", async () => {
+    const trimmer = await sessionTo(121);
+    const forked = [...messages.slice(0, 17), assistant("ok"), question, ...exchanges(60, {}, 200)];
+    for (let end = 19; end <= forked.length; end += 2) trimmer.reduce({ messages: forked.slice(0, end) });
+    const checkpoint = JSON.parse(text(await trimmer.checkpoint()));
+    for (const each of [messages, forked, forked.slice(0, 19), messages.slice(0, 41), messages]) {
+      const resumed = await create({ policy, checkpoint });
+      const reduction = resumed.reduce({ messages: JSON.parse(text(each)) });
+      expect(reduction.isEpoch).toBe(false);
+      expect(reduction).toEqual(trimmer.reduce({ messages: each }));
+    }
+  });
+
+  it("adds nothing to the ledger by going back and forth between histories that were decided", async () => {
+    const trimmer = await sessionTo(121);
+    const forked = [...messages.slice(0, 17), assistant("ok"), question, ...exchanges(60, {}, 200)];
+    const go = () => [forked, messages].map((each) => trimmer.reduce({ messages: each }).isEpoch);
+    go();
+    const { ledger } = await trimmer.checkpoint();
+    for (let times = 0; times < 5; times++) expect(go()).toEqual([false, false]);
+    expect((await trimmer.checkpoint()).ledger).toEqual(ledger);
+  });
+});
+
+describe("a client that takes another way behind what was trimmed", () => {
   const messages = [user("go"), ...exchanges(120)];
 
-  it("into an exchange that is gone finds it as it was before that", async () => {
-    const trimmer = await create({ placeholders: "descriptive" });
-    const before = trimmer.reduce({ messages: messages.slice(0, 91) });
-    const after = trimmer.reduce({ messages });
-    // The first exchange that was there after one epoch, and is gone after a later one.
-    const callOf = (index: number) => `"id":"call_${index}"`;
-    const gone = exchanges(120).findIndex((_each, index) => {
-      return text(before.messages).includes(callOf(index)) && !text(after.messages).includes(callOf(index));
-    });
-    expect(gone).toBeGreaterThan(0);
-    const again = {
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: `call_${gone}`, content: "other" }],
-    };
-    const retried = [...messages.slice(0, 2 + 2 * gone), again];
-    const { messages: sent, isEpoch } = trimmer.reduce({ messages: retried });
-    expect(isEpoch).toBe(false);
-    expect(sent.at(-1)).toBe(again);
-    expect(text(sent.at(-2))).toContain(callOf(gone));
+  it("keeps what fits whole, and takes the known decisions over once it does not", async () => {
+    const trimmer = await create({ placeholders: "descriptive", policy: "gentle" });
+    let end = 1;
+    while (!trimmer.reduce({ messages: messages.slice(0, end) }).isEpoch) end += 2;
+    const there = trimmer.reduce({ messages: messages.slice(0, end) });
+    const fork = [...messages.slice(0, end - 2), assistant("Another way."), user("go")];
+    const short = trimmer.reduce({ messages: fork });
+    expect(short).toMatchObject({ isEpoch: false, messages: fork });
+    const grown = [...fork, ...exchanges(3, {}, 200)];
+    const { messages: sent, isEpoch } = trimmer.reduce({ messages: grown });
+    expect(isEpoch).toBe(true);
+    const shared = there.messages.length - 2;
+    expect(text(sent.slice(0, shared))).toBe(text(there.messages.slice(0, shared)));
+    expect(sent.slice(shared)).toEqual(grown.slice(end - 2));
     expect(validateRequest(sent, { strict: true })).toEqual([]);
-    expect(text(trimmer.reduce({ messages }).messages)).toBe(text(after.messages));
   });
 
-  it("and comes back gets the same decisions back, and no epoch", async () => {
+  it("a hundred times leaves a ledger that holds each decision once", async () => {
     const trimmer = await create();
-    const there = trimmer.reduce({ messages });
-    for (const length of [101, 7, 0, 60]) trimmer.reduce({ messages: messages.slice(0, length) });
-    const back = trimmer.reduce({ messages });
-    expect(back.isEpoch).toBe(false);
-    expect(text(back.messages)).toBe(text(there.messages));
-    expect(back.stats).toEqual(there.stats);
+    for (let end = 1; end <= 101; end += 2) trimmer.reduce({ messages: messages.slice(0, end) });
+    const entries = async () =>
+      (await trimmer.checkpoint()).ledger.epochs.flatMap(({ entries: each }) => each);
+    const before = (await entries()).length;
+    for (let fork = 0; fork < 100; fork++) {
+      const way = [...messages.slice(0, 81), assistant(`Way ${fork}.`), user("go")];
+      const grown = [...way, ...exchanges(40, {}, 1000 * fork)];
+      for (let end = way.length; end <= grown.length && end < way.length + 20; end += 2)
+        trimmer.reduce({ messages: grown.slice(0, end) });
+    }
+    const ids = (await entries()).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.length).toBeLessThan(2 * before);
   });
+});
 
-  it("and takes another way keeps the decisions on what both have, and on no other message", async () => {
-    const trimmer = await create({ policy: "gentle" });
-    const there = trimmer.reduce({ messages });
-    const fork = [...messages.slice(0, 31), assistant("Another way."), user("go"), ...exchanges(4, {}, 200)];
-    const { messages: sent, isEpoch } = trimmer.reduce({ messages: fork });
-    expect(isEpoch).toBe(false);
-    const shared = there.stats.trimmed.filter((index) => index < 31);
-    expect(shared.length).toBeGreaterThan(5);
-    expect(sent.slice(-10)).toEqual(fork.slice(-10));
-    expect(validateRequest(sent, { strict: true })).toEqual([]);
+describe("a client that ends each request with a message of that call alone", () => {
+  it.each(policyNames)("sends the same beginning from epoch to epoch, with %s", async (policy) => {
+    const trimmer = await create({ policy });
+    const messages = [user("go")];
+    let before: readonly object[] = [];
+    let breaks = 0;
+    const calls = 120;
+    for (let call = 0; call < calls; call++) {
+      const tail = user(`It is call ${call}.`);
+      const sent = trimmer.reduce({ messages: [...messages, assistant("ok"), tail] }).messages.slice(0, -1);
+      if (text(sent.slice(0, before.length)) !== text(before)) breaks++;
+      before = sent.slice(0, -1);
+      messages.push(...exchange(call));
+    }
+    const alone = await create({ policy });
+    const plain = Array.from({ length: calls }, (_each, call) =>
+      alone.reduce({ messages: [...messages.slice(0, 1 + 2 * call), assistant("ok"), user("now")] }),
+    );
+    expect(breaks).toBeGreaterThan(0);
+    expect(breaks).toBeLessThanOrEqual(plain.filter(({ isEpoch }) => isEpoch).length + 1);
+    expect((await trimmer.checkpoint()).ledger.epochs.length).toBeLessThan(4 * breaks);
   });
 });
 

@@ -3,7 +3,7 @@
 import { type CountedMessage, isSameJson, type MessageLens } from "../messages/index.ts";
 import { applyDecisions, type Decisions } from "./apply-decisions.ts";
 import { addMessage, subtractMessage, type Totals } from "./history-totals.ts";
-import type { Boundary, LedgerEntry, LedgerIndex } from "./ledger.ts";
+import type { Anchor, Boundary, Epoch, LedgerEntry, LedgerIndex } from "./ledger.ts";
 import { hashAt, isPlain, readMessage } from "./read-message.ts";
 import { createSentView, type SentView } from "./sent-view.ts";
 
@@ -33,9 +33,13 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
   /** Takes the history of a call. What differs from the last one, and all behind it, is read anew. Gives the number of messages
    *  that are as they were. */
   follow(messages: readonly object[]): number;
+  /** The newest epoch in force, by its index in the ledger. */
+  readonly epoch: number | undefined;
+  has(anchor: Anchor): boolean;
   /** Puts entries into force that were just decided. */
   apply(entries: readonly LedgerEntry[]): void;
-  moveBoundary(to: Boundary): void;
+  /** Takes note of the epoch that they were written as. */
+  hold(epoch: number): void;
 }
 
 const start: Boundary = { boundary: 0, collapsed: 0 };
@@ -54,18 +58,23 @@ export function createTrackedHistory(lens: MessageLens, ledger: LedgerIndex): Tr
     view: createSentView(tracked),
     totals: { original: 0, tokens: 0, kept: 0 },
     followed: 0,
-    at: start,
+    held: [],
   };
   const { totals, view } = state;
+  const boundary = (): Boundary => epochOf(state) ?? start;
   return {
     messages: tracked,
     totals,
     get boundary() {
-      return state.at.boundary;
+      return boundary().boundary;
     },
     get collapsed() {
-      return state.at.collapsed;
+      return boundary().collapsed;
     },
+    get epoch() {
+      return state.held.at(-1);
+    },
+    has: (anchor) => has(state, anchor),
     follow(messages) {
       rewind(state, countUnchanged(state, messages));
       const unchanged = Math.min(state.followed, tracked.length);
@@ -75,8 +84,8 @@ export function createTrackedHistory(lens: MessageLens, ledger: LedgerIndex): Tr
       return unchanged;
     },
     apply: (entries) => apply(state, entries),
-    moveBoundary(to) {
-      state.at = further(state.at, to);
+    hold(epoch) {
+      state.held.push(epoch);
     },
     sent: view.sent,
     sentBefore: view.sentBefore,
@@ -94,7 +103,17 @@ interface State {
   readonly totals: Totals;
   /** How many messages are as they were on the last call that could be read to its end. */
   followed: number;
-  at: Boundary;
+  /** Epochs in the order in which they came into force; the last one, with those that it is based on, is in force. */
+  readonly held: number[];
+}
+
+function epochOf({ held, ledger }: State): Epoch | undefined {
+  const last = held.at(-1);
+  return last === undefined ? undefined : ledger.ledger.epochs[last];
+}
+
+function has({ tracked }: State, { message, chain }: Anchor): boolean {
+  return tracked[message]?.chain === chain;
 }
 
 /** How many messages from the beginning are as they were, be it as other objects, which are then the ones to send. */
@@ -139,44 +158,49 @@ function replaceSource({ tracked, sources, view }: State, index: number, source:
 type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 function append(state: State, source: object): void {
-  const { tracked, lens, ledger } = state;
+  const { tracked, lens, ledger, held } = state;
   const index = tracked.length;
   put(state, index, readMessage(source, { index, lens, chain: tracked[index - 1]?.chain ?? "" }));
   const { chain } = tracked[index] as TrackedMessage;
-  apply(
-    state,
-    ledger.entriesAt(chain).filter((entry) => isAbout(entry, tracked)),
-  );
-  state.at = further(state.at, boundaryAt(state, index));
+  const epoch = ledger.epochAt({ message: index, chain });
+  if (epoch === undefined) return;
+  const path = ledger.pathTo(epoch, held.at(-1));
+  held.push(epoch);
+  if (path === undefined) replay(state);
+  else for (const each of path) apply(state, entriesHere(state, each));
 }
 
 /** A checkpoint that was damaged or put together by hand may name messages that it does not mean. */
-function isAbout({ message, chain }: LedgerEntry, tracked: readonly TrackedMessage[]): boolean {
-  return tracked[message]?.chain === chain;
-}
-
-function boundaryAt({ tracked, ledger }: State, index: number): Boundary | undefined {
-  const at = ledger.boundaryAt((tracked[index] as TrackedMessage).chain);
-  return at?.boundary === index + 1 && at.collapsed <= at.boundary ? at : undefined;
+function entriesHere(state: State, epoch: number): readonly LedgerEntry[] {
+  return state.ledger.entriesOf(epoch).filter((entry) => has(state, entry));
 }
 
 function rewind(state: State, length: number): void {
-  const { tracked, totals } = state;
+  const { tracked, totals, held, ledger } = state;
   if (length === tracked.length) return;
-  // An exchange whose end is no longer there is read anew, with the decisions that were in force before it went as a whole.
-  const cut = tracked.findIndex(({ decisions }) => isCut(decisions, length));
-  const kept = cut < 0 ? length : Math.min(cut, length);
-  for (const message of tracked.splice(kept)) subtractMessage(totals, message);
-  state.followed = Math.min(state.followed, kept);
-  state.sources.length = kept;
+  for (const message of tracked.splice(length)) subtractMessage(totals, message);
+  state.followed = Math.min(state.followed, length);
+  state.sources.length = length;
   state.view.reset();
-  state.at = start;
-  for (const index of tracked.keys()) state.at = further(state.at, boundaryAt(state, index));
+  const isGone = (epoch: number): boolean => (ledger.ledger.epochs[epoch] as Epoch).at.message >= length;
+  const kept = held.findIndex(isGone);
+  if (kept < 0) return;
+  held.length = kept;
+  replay(state);
 }
 
-function isCut(decisions: Decisions, length: number): boolean {
-  for (const { until } of decisions.values()) if (until !== undefined && until.message >= length) return true;
-  return false;
+/** Gives every message the decisions of the epochs that are in force now, where others were before. */
+function replay(state: State): void {
+  const { tracked, held, ledger } = state;
+  const inForce = new Map<number, Map<number, LedgerEntry>>();
+  const last = held.at(-1);
+  for (const epoch of last === undefined ? [] : (ledger.pathTo(last, undefined) ?? []))
+    for (const entry of entriesHere(state, epoch))
+      inForce.set(entry.message, (inForce.get(entry.message) ?? new Map()).set(entry.part, entry));
+  for (const [index, message] of tracked.entries()) {
+    const decisions = inForce.get(index) ?? new Map();
+    if (message.decisions.size + decisions.size > 0) render(state, index, { ...message, decisions });
+  }
 }
 
 function apply(state: State, entries: readonly LedgerEntry[]): void {
@@ -201,10 +225,4 @@ function put({ tracked, sources, totals }: State, index: number, message: Tracke
   tracked[index] = message;
   sources[index] = message.source;
   addMessage(totals, message);
-}
-
-function further(at: Boundary, to: Boundary | undefined): Boundary {
-  if (to === undefined) return at;
-  const { boundary, collapsed } = to;
-  return { boundary: Math.max(at.boundary, boundary), collapsed: Math.max(at.collapsed, collapsed) };
 }

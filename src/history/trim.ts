@@ -70,10 +70,11 @@ export function trim(state: TrimState, request: RequestParts, { isCold = false }
   // A rule for pinned messages that throws leaves a draft half decided: then the next call reads everything anew.
   state.history = undefined;
   const outcome = policy.decide(draft, call);
-  const isEpoch = draft.commit();
+  const isEpoch = draft.commit(outcome.outgrownAt);
   state.history = history;
   if (isEpoch) budget.rewritten();
-  const { excess, boundary = history.boundary } = outcome;
+  const { excess } = outcome;
+  const { boundary } = history;
   return {
     messages: history.sent(),
     metadata: boundary === 0 ? {} : { trimmed_up_to_message_index: boundary },
@@ -85,7 +86,7 @@ export function trim(state: TrimState, request: RequestParts, { isCold = false }
       threshold: outcome.threshold,
       boundary,
       trimmed: history.trimmed(),
-      epochs: ledger.ledger.epochs.length,
+      epochs: ledger.rewrites,
     },
     isEpoch,
     breakpoints: history.sentBefore(isEpoch ? [before, history.collapsed] : [history.collapsed]),

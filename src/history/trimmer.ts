@@ -71,7 +71,7 @@ function openState(
   return {
     settings,
     counter,
-    policy: createPolicy(settings.policy, { ...settings, state: checkpoint?.state ?? {} }),
+    policy: createPolicy(settings.policy, settings),
     ledger: createLedgerIndex(checkpoint?.ledger),
     budget: createMessageBudget({ ...settings, counter, calibrator: checkpoint?.calibrator }),
     lens: undefined,
@@ -81,13 +81,12 @@ function openState(
 }
 
 /** A copy: the ledger goes on growing, the checkpoint does not. */
-function checkpointOf({ settings, ledger, policy, budget }: TrimState): Checkpoint {
+function checkpointOf({ settings, ledger, budget }: TrimState): Checkpoint {
   const calibrator = budget.snapshot();
   return structuredClone({
-    version: 1,
+    version: 2,
     policy: settings.policy,
     ledger: ledger.ledger,
-    state: policy.state,
     ...(calibrator !== undefined && { calibrator }),
   });
 }

@@ -4,7 +4,7 @@ import { createCounter } from "../tokens/index.ts";
 import { fill, user } from "./exchanges.contract.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 import { createTrimmer } from "./trimmer.ts";
-import { exchangeOf, hasCalls, turnsOf } from "./turns.ts";
+import { exchangeOf, turnsOf } from "./turns.ts";
 
 const counter = await createCounter("bytes/4");
 
@@ -120,18 +120,26 @@ describe("what the provider's own tools did", () => {
     expect(look(both, "anthropic")).toEqual([{ turn: [1, 2, 3], from: 1, results: [1, 2] }]);
   });
 
-  it("stays where a result is still to come, or answers a call of another turn", () => {
+  it("stays where a result is still to come, or answers no call", () => {
     for (const turn of [assistant(asked, said), assistant(found("s0"), said), assistant(asked, found("s2"))])
       expect(look([user("go"), turn], "anthropic")[0]?.from).toBe(undefined);
   });
 
-  it("stays where it is not worth the answer that would go with it", () => {
-    const empty = { type: "web_search_tool_result", tool_use_id: "s1", content: [] };
-    const messages = [user("go"), assistant(asked, empty, said)];
-    const tracked = track(messages, "anthropic");
-    expect(turnsOf(tracked).map((turn) => [hasCalls(tracked, turn), exchangeOf(tracked, turn)])).toEqual([
-      [false, undefined],
+  it("goes with the turns in which its code called tools of the caller, unless the person spoke between", () => {
+    const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
+    const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "x" });
+    const results = (id: string, ...more: object[]) => ({ role: "user", content: [result(id), ...more] });
+    const turns = (...more: object[]) => [
+      ...[user("go"), assistant(asked, use("a")), results("a", ...more)],
+      ...[assistant(use("b")), results("b"), assistant(found(), said), user("more")],
+    ];
+    expect(look(turns(), "anthropic")).toEqual([
+      { turn: [1, 2, 3], from: undefined, results: undefined },
+      { turn: [3, 4, 5], from: undefined, results: undefined },
+      { turn: [5, 6, 7], from: 1, results: [2, 4, 5] },
     ]);
+    const spoken = look(turns({ type: "text", text: "wait" }), "anthropic");
+    expect(spoken.map(({ from }) => from)).toEqual([undefined, 3, undefined]);
   });
 
   it("gives way like the results of the caller's tools do", async () => {

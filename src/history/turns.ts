@@ -7,9 +7,9 @@ export interface Turn {
   readonly start: number;
   readonly end: number;
   readonly next: number;
-  /** Where the reasoning stands that its calls came from: in itself, or in an earlier turn. */
+  /** Where the response begins that it is of: with itself, or with an earlier turn. */
   readonly origin: number;
-  /** Whether calls of the next turn came from the same reasoning, so that it cannot go before them. */
+  /** Whether the next turn is of the same response, so that it cannot go before that one. */
   readonly isContinued: boolean;
 }
 
@@ -40,39 +40,72 @@ function nextTurn(messages: readonly TrackedMessage[], from: number): number {
 // cannot be told from a call that was made later without any reasoning, save that nobody makes this many at once.
 const mostItemsAtOnce = 64;
 
-/** Whether the turn that starts there begins with a call of the response that the turn before it is of. */
+/** Whether the turn that starts there is of the response that the turn before it is of. */
 function continues(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
+  if (start - before.origin > mostItemsAtOnce || !messages.slice(before.end, start).every(isOfResults))
+    return false;
+  return isOfSameReasoning(messages, before, start) || hasOpenCall(messages, before, start);
+}
+
+function isOfResults({ original: { role, parts } }: TrackedMessage): boolean {
+  return role === "tool" || parts.every(({ kind }) => kind === "tool_result");
+}
+
+function isOfSameReasoning(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
   const [first] = partsAt(messages, start);
   if (first?.kind !== "tool_call" || first.isBound !== true) return false;
-  if (start - before.origin > mostItemsAtOnce) return false;
-  for (let index = before.end; index < start; index++)
-    if (messages[index]?.original.role !== "tool") return false;
   return messages
     .slice(before.origin, before.end)
     .some(({ original }) => original.parts.some(isBoundThinking));
+}
+
+/** Whether a tool of the provider waits for results of the caller's tools: its own result comes in a later turn. */
+function hasOpenCall(messages: readonly TrackedMessage[], { origin, end }: Turn, start: number): boolean {
+  const open = new Set<string>();
+  for (const { original } of messages.slice(origin, end)) {
+    for (const { exchangeRole, callId } of original.parts) {
+      if (callId === undefined) continue;
+      if (exchangeRole === "call") open.add(callId);
+      if (exchangeRole === "result") open.delete(callId);
+    }
+  }
+  if (open.size === 0) return false;
+  const isAnswer = ({ exchangeRole, callId = "" }: CountedPart) =>
+    exchangeRole === "result" && open.has(callId);
+  return messages
+    .slice(start, origin + mostItemsAtOnce)
+    .some(({ original }) => original.parts.some(isAnswer));
 }
 
 function isBoundThinking({ kind, isBound }: CountedPart): boolean {
   return kind === "thinking" && isBound === true;
 }
 
-/** Whether tools ran in the turn: the caller's, or the provider's own where they left more than a few words beside the answer. */
+/** Whether tools ran in the turn, the caller's or the provider's own. */
 export function hasCalls(messages: readonly TrackedMessage[], { start, next }: Turn): boolean {
-  let tokens = 0;
-  for (let index = start; index < next; index++) {
-    for (const part of partsAt(messages, index)) {
-      if (part.kind === "tool_call") return true;
-      if (part.exchangeRole !== undefined) tokens += part.tokens;
-    }
-  }
-  return tokens >= fewTokens;
+  return messages
+    .slice(start, next)
+    .some(({ original }) =>
+      original.parts.some((part) => part.kind !== "tool_result" && roleOf(part) !== undefined),
+    );
 }
 
-// The answer goes with what the tools left: what they left must be worth that.
-const fewTokens = 200;
+/** What the person was told: the texts at the end of a turn, behind all that tools of the provider did in it. A turn with calls of the
+ *  caller's tools has none, since results come next. */
+export function answerOf(messages: readonly TrackedMessage[], { start, end }: Turn): PartPlace[] {
+  const answer: PartPlace[] = [];
+  for (let message = start; message < end; message++) {
+    for (const [part, { kind, exchangeRole }] of partsAt(messages, message).entries()) {
+      if (kind === "tool_call") return [];
+      if (exchangeRole !== undefined) answer.length = 0;
+      else if (kind === "text") answer.push({ message, part });
+    }
+  }
+  return answer;
+}
 
 /** The turn and its results, when they can go as a whole: it calls tools, each call is answered before the next turn, and nothing
- *  else in there needs it. Turns whose calls came from one reasoning go as one, with the last of them. Undefined otherwise. */
+ *  else in there needs it. Turns of one response go as one, with the last of them. Undefined otherwise. */
 export function exchangeOf(messages: readonly TrackedMessage[], turn: Turn): Exchange | undefined {
   const whole = { ...turn, start: turn.origin };
   if (turn.isContinued || !hasCalls(messages, whole)) return undefined;
@@ -87,10 +120,10 @@ export function exchangeOf(messages: readonly TrackedMessage[], turn: Turn): Exc
 export interface Exchange {
   readonly turn: Turn;
   /** In order; where a call and its result are one part, that part. */
-  readonly results: readonly ResultPlace[];
+  readonly results: readonly PartPlace[];
 }
 
-export interface ResultPlace {
+export interface PartPlace {
   readonly message: number;
   readonly part: number;
 }
@@ -100,10 +133,10 @@ interface Pairs {
   readonly end: number;
   readonly calls: Set<string>;
   readonly answered: Set<string>;
-  readonly results: ResultPlace[];
+  readonly results: PartPlace[];
 }
 
-function canGo(part: CountedPart, place: ResultPlace, { end, calls, answered, results }: Pairs): boolean {
+function canGo(part: CountedPart, place: PartPlace, { end, calls, answered, results }: Pairs): boolean {
   const { kind, callId = "" } = part;
   switch (roleOf(part)) {
     case "call":

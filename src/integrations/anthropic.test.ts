@@ -90,7 +90,7 @@ describe("every way to ask", () => {
     "beta.messages.create": (client, params) => client.beta.messages.create(params),
     "beta.messages.stream": (client, params) => client.beta.messages.stream(params).finalMessage(),
     "beta.messages.toolRunner": (client, params) =>
-      client.beta.messages.toolRunner({ ...params, tools: [], thread: false }).runUntilDone(),
+      client.beta.messages.toolRunner({ ...params, tools: [] }).runUntilDone(),
     "a client with other options": (client, params) =>
       client.withOptions({ timeout: 9_000 }).messages.create(params),
   };
@@ -103,6 +103,62 @@ describe("every way to ask", () => {
     await ask(client, paramsOf(11));
     expect(events).toHaveLength(1);
     expect(JSON.stringify(sent().messages)).toContain("[trimmed]");
+  });
+
+  it.each([false, true])(
+    "keeps every request of a tool runner within the window, streamed: %s",
+    async (stream) => {
+      const steps = 40;
+      const requests = () => server.received.map(({ body }) => body as unknown as Params);
+      const { client, events, server } = await open({ reserve: 4_000 }, ({ body }) => {
+        const call = server.received.length;
+        const use = {
+          type: "tool_use",
+          id: `toolu_${call}`,
+          name: "read",
+          input: { path: `src/${call}.ts` },
+        };
+        const content = call < steps ? [use] : [{ type: "text", text: "Done." }];
+        const usage = {
+          input_tokens: Math.round(JSON.stringify(body.messages).length / 3.5),
+          output_tokens: 5,
+        };
+        return stream
+          ? { events: anthropicEvents(usage, content) }
+          : { json: anthropicMessage(usage, content) };
+      });
+      const ran: string[] = [];
+      const read = {
+        type: "custom" as const,
+        name: "read",
+        input_schema: { type: "object" as const },
+        parse: (input: unknown) => input as { path: string },
+        run: ({ path }: { path: string }) => {
+          ran.push(path);
+          return "let x = 1;\n".repeat(300);
+        },
+      };
+      const messages = [{ role: "user" as const, content: "Where is the bug?" }];
+      const params = { model: "claude-sonnet-5", max_tokens: 1_000, messages, tools: [read] };
+      const answer = await client.beta.messages.toolRunner({ ...params, stream }).runUntilDone();
+      expect(answer.content).toMatchObject([{ type: "text", text: "Done." }]);
+      expect(ran).toHaveLength(steps - 1);
+      expect(requests()).toHaveLength(steps);
+      expect(events.length).toBeGreaterThan(1);
+      expect(events.length).toBeLessThan(steps / 3);
+      for (const body of requests()) {
+        expect(body).not.toHaveProperty("thread");
+        expect(JSON.stringify(body.messages).length / 3.5).toBeLessThan(contextWindow - 4_000);
+        expect(validateRequest(body, { format: "anthropic" })).toEqual([]);
+        expect(body.messages[0]).toEqual(messages[0]);
+      }
+    },
+  );
+
+  it("leaves a thread that the caller starts itself to the API", async () => {
+    const { client, sent } = await open();
+    await client.beta.messages.thread(paramsOf(60)).send();
+    expect(sent()).toMatchObject({ thread: { type: "create" }, messages: paramsOf(60).messages });
   });
 
   it("gives what the SDK gives", async () => {

@@ -24,7 +24,8 @@ export interface AnthropicOptions extends ContextBudgetOptions<AnthropicRequest>
 }
 
 /** The client with `messages.create`, `messages.parse`, `messages.stream`, tool runners and their beta counterparts kept within the
- *  window; all else is the client's own. A conversation that the API itself holds (`thread`) passes as it is. */
+ *  window; all else is the client's own. A tool runner sends its whole history with each request, since one that the API holds cannot be
+ *  trimmed here. A thread that the caller starts (`beta.messages.thread`) passes as it is. */
 export function withContextBudget<Wrapped extends Client>(
   client: Wrapped,
   options: AnthropicOptions = {},
@@ -32,9 +33,17 @@ export function withContextBudget<Wrapped extends Client>(
   checkBudgetOptions(options, { breakpoints: oneOf(breakpointModes) });
   const { breakpoints: mode = "follow", ...rest } = options;
   const budget = createContextBudget(rest);
-  return wrapClient(client, {
-    "/v1/messages": (body) => ((body.thread ?? null) === null ? prepare(body, budget, mode) : undefined),
-  });
+  const routes = {
+    "/v1/messages": (body: Fields) =>
+      (body.thread ?? null) === null ? prepare(body, budget, mode) : undefined,
+  };
+  // Only an SDK with threads takes this for a setting, and no part of the request.
+  const hasThreads = Reflect.get(client, "_supportsMessageThreads") === true;
+  return wrapClient(client, routes, hasThreads ? { toolRunner: withoutThread } : {});
+}
+
+function withoutThread(params: Fields): Fields {
+  return { ...params, thread: params.thread ?? false };
 }
 
 async function prepare(

@@ -134,6 +134,27 @@ export function testIntegration(driver: IntegrationDriver): void {
       }
     });
 
+    it("is sent whole after a rewind to where it fits, and as before after the return", async () => {
+      const { ask, events } = await open();
+      const calls = callsOf(format, 2);
+      const early = calls.slice(0, 5);
+      const whole = [];
+      for (const request of early) whole.push(bare(await ask(request, "whole")));
+      for (const request of calls.slice(5, -1)) await ask(request, "whole");
+      const last = calls.at(-1) as Fields;
+      const before = bare(await ask(last, "whole"));
+      const epochs = events.length;
+      expect(epochs).toBeGreaterThan(0);
+      const untrimmed = await open({ contextWindow: 10_000_000 });
+      for (const [index, request] of early.entries()) {
+        expect(bare(await ask(request, "whole"))).toEqual(whole[index]);
+        const fork = withQuestion(request, "And what about the other one?");
+        expect(bare(await ask(fork, "whole"))).toEqual(bare(await untrimmed.ask(fork, "whole")));
+      }
+      expect(bare(await ask(last, "whole"))).toEqual(before);
+      expect(events).toHaveLength(epochs);
+    });
+
     it("comes back from its store with the same bytes", async () => {
       const store = createMemoryStore();
       const first = await open({ store, sessionId: "s" });
@@ -189,6 +210,16 @@ function question(format: FormatName, text: string): Fields {
   return format === "responses"
     ? { model, input: messages }
     : { model, messages, ...(format === "anthropic" && { max_tokens: 100 }) };
+}
+
+/** The request with an answer and another question behind its last message. */
+function withQuestion(request: Fields, text: string): Fields {
+  const key = request.input === undefined ? "messages" : "input";
+  const more = [
+    { role: "assistant", content: "Done." },
+    { role: "user", content: text },
+  ];
+  return { ...request, [key]: [...messagesOf(request), ...more] };
 }
 
 function hugeQuestion(format: FormatName): Fields {

@@ -20,6 +20,8 @@ export interface MessageLens {
   /** The message with some parts replaced or dropped, named by their index in `parts`; the same object when nothing changes,
    *  undefined when no part is left. */
   edit(message: object, edits: PartEdits): object | undefined;
+  /** The message without what ties its text to other content of the same answer; the same object when nothing does. */
+  detach(message: object): object;
   /** Two neighbours as one message; undefined where the format needs them apart. */
   merge(first: object, second: object): object | undefined;
   assistantText(text: string): object;
@@ -69,6 +71,7 @@ export function createMessageLens(messages: readonly object[], options: LensOpti
       return { role: reading.role, tokens, parts };
     },
     edit: (message, edits) => format.edit(message as Fields, edits),
+    detach: (message) => format.detach(message as Fields),
     merge: (first, second) => format.merge(first as Fields, second as Fields),
     assistantText: format.assistantText,
     toolResult: format.toolResult,

@@ -11,6 +11,9 @@ export interface MessageFormat {
   /** The message with some parts replaced or dropped, named by their index in `read(message).parts`. All else, unknown fields
    *  included, stays the caller's own; the same object when nothing changes, undefined when no part is left. */
   edit(message: Fields, edits: PartEdits): Fields | undefined;
+  /** The message without what ties its text to other content of the same answer (`isBound`), for where that is gone; the same object when
+   *  nothing does. */
+  detach(message: Fields): Fields;
   /** Two neighbours of one role as one message; undefined where the format needs them apart. */
   merge(first: Fields, second: Fields): Fields | undefined;
   /** A message of the assistant with nothing but this text. */
@@ -45,8 +48,8 @@ export interface Part {
   /** Pairs a call with its result. */
   readonly callId?: string | undefined;
   readonly toolName?: string | undefined;
-  /** Set on thinking that the provider ties to its neighbours, which goes with them or stays; and on a call that it may tie to the
-   *  thinking before it. */
+  /** Set on thinking that the provider ties to its neighbours, which goes with them or stays; on a call that it may tie to the thinking
+   *  before it; and on a text that refers to other content of its answer, by an item id or by citations: see `detach`. */
   readonly isBound?: boolean | undefined;
   /** On `other`: what it is of an exchange that can go as a whole, though no text can be put there; `both` is a call with its result. */
   readonly exchangeRole?: "call" | "result" | "both" | undefined;

@@ -97,10 +97,14 @@ interface Budget {
 
 const base: Omit<TrimmerOptions, "contextWindow"> = { format: "rfc", counter, reserve: 0 };
 
+/** A call ends where another role speaks next: the RFC joins neighbours of one role, and a message that is joined to the last one of a call
+ *  makes another history of it, on which the trimmer decides anew. */
 function lengths(messages: readonly object[], grow: readonly number[]): number[] {
   let length = 0;
+  const roleAt = (index: number) => (messages[index] as { role: string } | undefined)?.role;
   const each = grow.map((more) => {
     length = Math.min(messages.length, length + more);
+    while (length > 0 && roleAt(length) === roleAt(length - 1)) length++;
     return length;
   });
   return [...each, messages.length];

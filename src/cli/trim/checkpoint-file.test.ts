@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(cwd, { recursive: true }));
 
 const call = () => ({ cwd, env: { HOME: cwd, XDG_STATE_HOME: join(cwd, "state") } });
-const empty: Checkpoint = { version: 1, policy: "economic", ledger: { epochs: [] }, state: {} };
+const empty: Checkpoint = { version: 2, policy: "economic", ledger: { epochs: [] } };
 const read = () => readFileSync(join(cwd, "c"), "utf8");
 
 test("what was written is read again", async () => {
@@ -27,7 +27,7 @@ test("of two runs at once the second to end writes nothing, unless both decided 
   await first!.write(empty);
   const written = read();
   await third!.write(empty);
-  await expect(second!.write({ ...empty, state: { boundary: 7 } })).rejects.toMatchObject({
+  await expect(second!.write({ ...empty, policy: "rfc" })).rejects.toMatchObject({
     code: "write_failed",
     message: "another run changed it meanwhile",
     file: "c",

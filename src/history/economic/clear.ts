@@ -12,6 +12,8 @@ export interface Clearing {
   readonly result: number;
   readonly call: number;
   readonly text: number;
+  /** Of texts that told the person something, where these are longer to stay. Absent: as other text. */
+  readonly answer?: number;
   /** Whether a placeholder may say what was there. Where every token counts it does not. */
   readonly isDescribed: boolean;
   /** Providers want the thinking of the turn in progress back as it was: it goes only where nothing else is left. */
@@ -28,6 +30,8 @@ export const byAge: Clearing = {
 export const inNeed: Clearing = { result: 200, call: 200, text: 60, isDescribed: true, lastThinking: false };
 /** What the person was told, when it is long. */
 export const longAnswer: Clearing = { ...byAge, result: never, call: never, text: 300 };
+/** What is beside an answer, in need. */
+export const besideAnswer: Clearing = { ...inNeed, answer: longAnswer.text };
 /** One token more than a plain placeholder has itself, in the format where it has most. */
 export const everything: Clearing = {
   result: 15,
@@ -37,13 +41,17 @@ export const everything: Clearing = {
   lastThinking: false,
 };
 
-export function clearTurn(draft: Draft, { start, next }: Turn, scope: Scope, clearing: Clearing): void {
-  for (let index = start; index < next; index++) clearMessage(draft, index, scope, clearing);
-}
-
-function clearMessage(draft: Draft, index: number, scope: Scope, clearing: Clearing): void {
-  if (scope.isPinned(index)) return;
-  decideParts(draft, index, (part, message) => decisionOn(part, index, { message, scope, clearing }));
+export function clearTurn(draft: Draft, turn: Turn, scope: Scope, clearing: Clearing): void {
+  const { answer: text = clearing.text } = clearing;
+  const answer = text === clearing.text ? [] : scope.answer(turn);
+  const answers = new Set(answer.map(({ message, part }) => draft.messages[message]?.original.parts[part]));
+  for (let index = turn.start; index < turn.next; index++) {
+    if (scope.isPinned(index)) continue;
+    decideParts(draft, index, (part, message) => {
+      const limits = answers.has(part) ? { ...clearing, text } : clearing;
+      return decisionOn(part, index, { message, scope, clearing: limits });
+    });
+  }
 }
 
 /** Clears the newest turn and its results part by part, largest first, and no more than is needed. */

@@ -1,40 +1,50 @@
 /** Takes whole exchanges out of a history. What a person wrote stays, and roles go on alternating. */
-import { drop, stub } from "../decide-parts.ts";
+import { detach, drop, isStubbed, stub } from "../decide-parts.ts";
 import { type Decide, type Draft, wholeMessage } from "../draft.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
-import type { Exchange, Turn } from "../turns.ts";
-import { clearTurn, inNeed, longAnswer } from "./clear.ts";
+import type { Exchange, PartPlace, Turn } from "../turns.ts";
+import { besideAnswer, clearTurn, longAnswer } from "./clear.ts";
 import type { Scope } from "./scope.ts";
 
-/** A turn with its results goes as a whole. One without calls is what the person was told: it stays unless it is long. */
+/** A turn with its results goes as a whole. What the person was told stays unless it is long, also beside tools of the provider. */
 export function collapseTurn(draft: Draft, turn: Turn, scope: Scope): void {
   const exchange = scope.exchange(turn);
-  if (exchange !== undefined) dropExchange(draft, exchange);
-  else if (scope.hasCalls(turn)) clearTurn(draft, turn, scope, inNeed);
-  else clearTurn(draft, turn, scope, longAnswer);
+  if (exchange === undefined && scope.hasCalls(turn)) {
+    clearTurn(draft, turn, scope, besideAnswer);
+    return;
+  }
+  if (exchange !== undefined) dropExchange(draft, exchange, scope.answer(turn));
+  clearTurn(draft, turn, scope, longAnswer);
 }
 
 /** An answer with thinking that is bound to it goes as a whole, and a short text stands for both. */
 export function stubAnswer(draft: Draft, { start, end }: Turn, scope: Scope): void {
   const turn = draft.messages.slice(start, end);
-  if (turn.at(-1)?.decisions.has(wholeMessage)) return;
+  const last = turn.at(-1);
+  if (last !== undefined && isStubbed(last)) return;
   const isPinned = turn.some((_message, index) => scope.isPinned(start + index));
   const parts = turn.flatMap(({ original }) => original.parts);
-  if (isPinned || !parts.some(({ isBound }) => isBound === true)) return;
+  if (isPinned || !parts.some(({ kind, isBound }) => kind === "thinking" && isBound === true)) return;
   if (!parts.every(({ kind }) => kind === "text" || kind === "thinking")) return;
-  const until = end - 1;
-  for (const [index, message] of turn.entries()) {
-    if (message.sent !== undefined)
-      dropParts(draft, start + index, { parts: message.original.parts.keys(), until });
-  }
-  standIn(draft, until);
+  for (const [index, message] of turn.entries())
+    if (message.sent !== undefined) dropParts(draft, start + index, message.original.parts.keys());
+  standIn(draft, end - 1);
 }
 
-function dropExchange(draft: Draft, { turn, results }: Exchange): void {
-  const until = results.at(-1)?.message;
+function dropExchange(draft: Draft, { turn, results }: Exchange, answer: readonly PartPlace[]): void {
   for (let index = turn.start; index < turn.end; index++) {
     const message = draft.messages[index] as TrackedMessage;
-    if (message.sent !== undefined) dropParts(draft, index, { parts: message.original.parts.keys(), until });
+    if (message.sent === undefined) continue;
+    const kept = new Set(answer.filter((place) => place.message === index).map(({ part }) => part));
+    const { parts } = message.original;
+    dropParts(
+      draft,
+      index,
+      [...parts.keys()].filter((part) => !kept.has(part)),
+    );
+    const isBound = [...kept].some((part) => parts[part]?.isBound === true);
+    if (isBound && !message.decisions.has(wholeMessage))
+      draft.decide(index, new Map([[wholeMessage, detach]]));
   }
   const byMessage = new Map<number, number[]>();
   for (const { message, part } of results) {
@@ -42,18 +52,14 @@ function dropExchange(draft: Draft, { turn, results }: Exchange): void {
     if (parts === undefined) byMessage.set(message, [part]);
     else parts.push(part);
   }
-  for (const [index, parts] of byMessage) dropParts(draft, index, { parts, until });
+  for (const [index, parts] of byMessage) dropParts(draft, index, parts);
 }
 
-function dropParts(
-  draft: Draft,
-  index: number,
-  { parts, until }: { parts: Iterable<number>; until: number | undefined },
-): void {
+function dropParts(draft: Draft, index: number, parts: Iterable<number>): void {
   const { decisions } = draft.messages[index] as TrackedMessage;
   const dropped = new Map<number, Decide>();
   for (const part of parts) if (decisions.get(part)?.decision.action !== "drop") dropped.set(part, drop);
-  if (dropped.size > 0) draft.decide(index, dropped, until);
+  if (dropped.size > 0) draft.decide(index, dropped);
 }
 
 /** Where nothing of the assistant is left between two messages of others, a short text of its own stands for what was there. */
@@ -75,7 +81,5 @@ export function keepRolesApart(draft: Draft): void {
 }
 
 function standIn(draft: Draft, index: number): void {
-  const { decisions } = draft.messages[index] as TrackedMessage;
-  const [first] = decisions.values();
-  draft.decide(index, new Map([[wholeMessage, stub]]), first?.until?.message);
+  draft.decide(index, new Map([[wholeMessage, stub]]));
 }

@@ -2,7 +2,15 @@
 import type { CountedPart } from "../../messages/index.ts";
 import type { Decide, Draft } from "../draft.ts";
 import { callsOf, type DescribePart, type FindCall } from "../placeholders.ts";
-import { type Exchange, exchangeOf, hasCalls, type Turn, turnsOf } from "../turns.ts";
+import {
+  answerOf,
+  type Exchange,
+  exchangeOf,
+  hasCalls,
+  type PartPlace,
+  type Turn,
+  turnsOf,
+} from "../turns.ts";
 
 export interface Scope {
   readonly turns: readonly Turn[];
@@ -14,6 +22,8 @@ export interface Scope {
   /** The decision to put a placeholder, undefined where the part must stay. */
   placeholder(part: CountedPart): Decide | undefined;
   hasCalls(turn: Turn): boolean;
+  /** What the turn told the person. */
+  answer(turn: Turn): readonly PartPlace[];
   /** The turn with its results, where they may go as a whole. */
   exchange(turn: Turn): Exchange | undefined;
 }
@@ -48,6 +58,7 @@ export function createScope({ messages }: Draft, options: ScopeOptions): Scope {
     isPinned,
     placeholder: (part) => (isExcluded(part) ? undefined : options.describe(part, callOf)),
     hasCalls: (turn) => hasCalls(messages, turn),
+    answer: (turn) => answerOf(messages, turn),
     exchange(turn) {
       const exchange = exchangeOf(messages, turn);
       // A system message within a conversation needs the message before it.

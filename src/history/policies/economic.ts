@@ -9,6 +9,7 @@ import { squeeze } from "../economic/squeeze.ts";
 import { createTrace } from "../economic/trace.ts";
 import { firstProtected } from "../economic/zone.ts";
 import { dropBoundThinking } from "../thinking.ts";
+import type { TrackedMessage } from "../tracked-history.ts";
 import type { Turn } from "../turns.ts";
 import type { Policy } from "./policy.ts";
 
@@ -25,19 +26,32 @@ export interface EconomicOptions extends ScopeOptions {
 
 export function createEconomicPolicy(options: EconomicOptions): Policy {
   return {
-    state: {},
     decide(draft, { budget, isCold }) {
       const threshold = Math.floor(options.trigger * budget);
       const early = isCold ? Math.min(threshold, options.coldTrigger * budget) : threshold;
-      if (draft.size > early) runEpoch(draft, budget, options);
+      if (draft.size <= early) return { threshold };
+      const outgrownAt = firstBeyond(draft, budget);
+      const isAdopted = draft.size > threshold && draft.adopt();
+      if (!isAdopted || draft.size > threshold) runEpoch(draft, budget, options);
+      if (options.bindsThinking) dropBoundThinking(draft);
       const excess = draft.size > budget ? { tokens: draft.size, limit: budget } : undefined;
-      return { threshold, excess };
+      return { threshold, excess, outgrownAt };
     },
   };
 }
 
+/** The message up to which the history is larger than the budget, and was not before it. */
+function firstBeyond({ messages, size }: Draft, budget: number): number | undefined {
+  let found: number | undefined;
+  for (let index = messages.length - 1, upTo = size; index >= 0 && upTo > budget; index--) {
+    found = index;
+    upTo -= (messages[index] as TrackedMessage).tokens;
+  }
+  return found;
+}
+
 function runEpoch(draft: Draft, budget: number, options: EconomicOptions): void {
-  const { protect, trigger, bindsThinking } = options;
+  const { protect, trigger } = options;
   const scope = createScope(draft, options);
   const target = targetOf(draft, budget, options.lowWater);
   const limit = firstProtected(draft, scope, { turns: protect.turns, tokens: protect.share * budget });
@@ -46,7 +60,6 @@ function runEpoch(draft: Draft, budget: number, options: EconomicOptions): void 
   if (draft.size > runway * trigger * budget) makeRoom(pass, options, { limit, target });
   keepRolesApart(draft);
   if (draft.size > trigger * budget) squeeze(draft, scope, { goal: runway * trigger * budget, most: budget });
-  if (bindsThinking) dropBoundThinking(draft);
   skipSettled(draft, scope);
 }
 

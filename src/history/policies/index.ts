@@ -2,7 +2,7 @@
 import { describePart, type PlaceholderStyle } from "../placeholders.ts";
 import { bindsThinking } from "../thinking.ts";
 import { createEconomicPolicy } from "./economic.ts";
-import type { Policy, PolicyName, PolicyState } from "./policy.ts";
+import type { Policy, PolicyName } from "./policy.ts";
 import { createRfcPolicy } from "./rfc.ts";
 
 export interface PolicyOptions {
@@ -13,7 +13,6 @@ export interface PolicyOptions {
   readonly isPinned: (message: object, index: number) => boolean;
   readonly placeholders: PlaceholderStyle;
   readonly trimWhenCold: boolean;
-  readonly state: PolicyState;
 }
 
 export function createPolicy(name: PolicyName, options: PolicyOptions): Policy {

@@ -11,8 +11,6 @@ export interface Policy {
   prepare?(messages: readonly object[], lens: MessageLens): readonly object[];
   /** Decides for one call. */
   decide(draft: Draft, call: PolicyCall): PolicyOutcome;
-  /** What a checkpoint must keep beside the ledger. */
-  readonly state: PolicyState;
 }
 
 export interface PolicyCall {
@@ -31,10 +29,6 @@ export interface PolicyOutcome {
   readonly threshold: number;
   /** There when what is left is above the policy's limit, by its own count. */
   readonly excess?: Excess | undefined;
-  /** Absent: where the last epoch set it. */
-  readonly boundary?: number | undefined;
-}
-
-export interface PolicyState {
-  readonly boundary?: number | undefined;
+  /** Index of the message with which the history became too large to be sent as it was. Absent: up to its end it is not. */
+  readonly outgrownAt?: number | undefined;
 }

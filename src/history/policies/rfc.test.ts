@@ -39,20 +39,6 @@ describe("rfc-headroom", () => {
     expect(text(plain.messages[1])).toContain("[trimmed]");
     expect(text(headroom.messages[4])).toContain("[trimmed]");
   });
-
-  it.each(["rfc", "rfc-headroom"] as const)(
-    "%s trims what is there when the index is beyond the end",
-    async (policy) => {
-      const trimmer = await create({ policy });
-      const messages = [user("go"), ...exchanges(90)];
-      const { boundary } = trimmer.reduce({ messages }).stats;
-      const rewound = trimmer.reduce({ messages: messages.slice(0, 21) });
-      expect(boundary).toBeGreaterThan(21);
-      expect(text(rewound.messages)).not.toContain("line ");
-      expect(rewound.stats.boundary).toBe(policy === "rfc" ? boundary : 21);
-      expect(text(trimmer.reduce({ messages }).messages.slice(0, 21))).toBe(text(rewound.messages));
-    },
-  );
 });
 
 describe.each(["rfc", "rfc-headroom"] as const)("%s over messages of Anthropic", (policy) => {

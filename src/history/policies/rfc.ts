@@ -3,18 +3,17 @@
 import { decideParts, drop } from "../decide-parts.ts";
 import type { Draft } from "../draft.ts";
 import { plain } from "../placeholders.ts";
-import { advanceBoundary, budgetThreshold, headroomTarget } from "../rfc/advance-boundary.ts";
+import { advanceBoundary, budgetThreshold, firstBeyond, headroomTarget } from "../rfc/advance-boundary.ts";
 import { estimateMessage } from "../rfc/estimate-message.ts";
 import { finalEstimate } from "../rfc/estimate-tokens.ts";
 import { createPreparation } from "../rfc/prepare-messages.ts";
 import { dropBoundThinking } from "../thinking.ts";
-import type { Policy, PolicyState } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 
 export interface RfcPolicyOptions {
   readonly keep: number;
   /** Share of the budget above which messages are trimmed. */
   readonly threshold: number;
-  readonly state: PolicyState;
   /** Thinking is tied to all that comes before it: an edit takes along what follows. */
   readonly bindsThinking: boolean;
   /** Trims further than the threshold, and leaves alone what a placeholder would make longer. */
@@ -24,30 +23,21 @@ export interface RfcPolicyOptions {
 export function createRfcPolicy(options: RfcPolicyOptions): Policy {
   const { keep, hasHeadroom } = options;
   const known: Estimates = { roles: [], full: [], trimmed: [] };
-  let boundary = options.state.boundary ?? 0;
-  let applied = 0;
   return {
     prepare: createPreparation(),
-    get state() {
-      return { boundary };
-    },
     decide(draft, { budget, toolTokens, unchanged }) {
       estimateNew(known, draft, { unchanged, hasHeadroom });
-      const { length } = draft.messages;
       const threshold = budgetThreshold(budget + toolTokens, options.threshold);
       const target = hasHeadroom ? headroomTarget(threshold) : threshold;
       const estimate = (rawTokens: number): number => finalEstimate(rawTokens) + toolTokens;
-      const previous = hasHeadroom ? Math.min(boundary, length) : boundary;
-      const next = advanceBoundary({ ...known, previous, keep, estimate, threshold, target });
-      boundary = next.boundary;
-      for (let index = Math.min(applied, unchanged); index < Math.min(boundary, length); index++) {
+      const input = { ...known, previous: draft.boundary, keep, estimate, threshold, target };
+      const { boundary, tokens } = advanceBoundary(input);
+      const outgrownAt = boundary > draft.boundary ? firstBeyond(input) : undefined;
+      for (let index = draft.boundary; index < boundary; index++)
         if (!hasHeadroom || isLonger(known, index)) trimMessage(draft, index);
-      }
       if (options.bindsThinking) dropBoundThinking(draft);
-      applied = Math.min(boundary, length);
-      draft.moveBoundary(applied);
-      const { tokens } = next;
-      return { threshold, boundary, excess: tokens > threshold ? { tokens, limit: threshold } : undefined };
+      draft.moveBoundary(boundary);
+      return { threshold, outgrownAt, excess: tokens > threshold ? { tokens, limit: threshold } : undefined };
     },
   };
 }

@@ -40,6 +40,17 @@ export function advanceBoundary(input: BoundaryInput): Boundary {
   return { boundary, tokens: estimate(rawTokens) };
 }
 
+/** The message up to which the history is above the threshold, and was not before it, with the boundary where it was. */
+export function firstBeyond(input: BoundaryInput): number | undefined {
+  const { roles, previous, estimate, threshold } = input;
+  let rawTokens = 0;
+  const index = roles.findIndex((_role, at) => {
+    rawTokens += tokensAt(input, at, previous);
+    return estimate(rawTokens) > threshold;
+  });
+  return index < 0 ? undefined : index;
+}
+
 /** The RFC keeps window and share as 32-bit floats, and its threshold is the whole part of their product. */
 export function budgetThreshold(contextWindow: number, share: number): number {
   return Math.floor(Math.fround(Math.fround(contextWindow) * Math.fround(share)));
@@ -50,13 +61,15 @@ export function headroomTarget(threshold: number): number {
   return Math.floor(threshold * 0.75);
 }
 
-function rawTokensAt({ roles, full, trimmed }: BoundaryInput, boundary: number): number {
+function rawTokensAt(input: BoundaryInput, boundary: number): number {
   let sum = 0;
-  for (let index = 0; index < roles.length; index++) {
-    const isTrimmed = index < boundary && isTrimmable(roles[index]);
-    sum += (isTrimmed ? trimmed[index] : full[index]) ?? 0;
-  }
+  for (let index = 0; index < input.roles.length; index++) sum += tokensAt(input, index, boundary);
   return sum;
+}
+
+function tokensAt({ roles, full, trimmed }: BoundaryInput, index: number, boundary: number): number {
+  const isTrimmed = index < boundary && isTrimmable(roles[index]);
+  return (isTrimmed ? trimmed[index] : full[index]) ?? 0;
 }
 
 /** Index of the assistant message that is `keep` from the end: 0 when there are fewer, the end when none is kept. */

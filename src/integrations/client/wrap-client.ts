@@ -22,9 +22,16 @@ export interface Client {
 /** By path, without its query. */
 type Routes = Readonly<Record<string, PrepareBody>>;
 
-export function wrapClient<Wrapped extends Client>(client: Wrapped, routes: Routes): Wrapped {
-  const wrapResource = createResourceWrapper(client, () => wrapped);
-  const methodOf = createMethodBinder(client, routes);
+/** What to pass to a method of a resource instead of its first argument, by the method's name. */
+type Arguments = Readonly<Record<string, (argument: Fields) => Fields>>;
+
+export function wrapClient<Wrapped extends Client>(
+  client: Wrapped,
+  routes: Routes,
+  methods: Arguments = {},
+): Wrapped {
+  const wrapResource = createResourceWrapper(client, { wrapped: () => wrapped, methods });
+  const methodOf = createMethodBinder(client, (other) => wrapClient(other, routes, methods));
   const post = (path: string, options?: unknown): unknown => {
     const prepare = routes[path.split("?")[0] ?? path];
     return prepare === undefined
@@ -50,11 +57,14 @@ function isMethod(target: object, name: PropertyKey, value: unknown): value is M
 }
 
 /** Clients have private fields, which a proxy has not, so that their methods are bound to them. */
-function createMethodBinder(client: object, routes: Routes): (name: PropertyKey, method: Method) => Method {
+function createMethodBinder(
+  client: object,
+  wrapOther: (other: Client) => Client,
+): (name: PropertyKey, method: Method) => Method {
   const known = new Map<PropertyKey, Method>();
   return (name, method) => {
     const own: Method = method.bind(client);
-    const wrap: Method = (...args) => wrapClient(own(...args) as Client, routes);
+    const wrap: Method = (...args) => wrapOther(own(...args) as Client);
     const bound = known.get(name) ?? (name === "withOptions" ? wrap : own);
     known.set(name, bound);
     return bound;
@@ -62,7 +72,10 @@ function createMethodBinder(client: object, routes: Routes): (name: PropertyKey,
 }
 
 /** Wraps what belongs to the client (`client.messages`, `client.chat.completions`), so that it goes through the wrapped one. */
-function createResourceWrapper(client: object, wrapped: () => object): (value: unknown) => unknown {
+function createResourceWrapper(
+  client: object,
+  { wrapped, methods }: { wrapped: () => object; methods: Arguments },
+): (value: unknown) => unknown {
   const known = new WeakMap<object, object>();
   const wrap = (value: unknown): unknown => {
     if (typeof value !== "object" || value === null || Reflect.get(value, "_client") !== client) return value;
@@ -72,8 +85,13 @@ function createResourceWrapper(client: object, wrapped: () => object): (value: u
   };
   const createResource = (resource: object): object =>
     new Proxy(resource, {
-      get: (target, name, receiver) =>
-        name === "_client" ? wrapped() : wrap(Reflect.get(target, name, receiver)),
+      get(target, name, receiver) {
+        if (name === "_client") return wrapped();
+        const value: unknown = Reflect.get(target, name, receiver);
+        const change = typeof name === "string" && Object.hasOwn(methods, name) ? methods[name] : undefined;
+        if (typeof value !== "function" || change === undefined) return wrap(value);
+        return (argument: Fields, ...rest: unknown[]) => value.call(receiver, change(argument), ...rest);
+      },
     });
   return wrap;
 }

@@ -43,6 +43,7 @@ export const aiSdkFormat: MessageFormat = {
   },
   edit: (message, edits) =>
     editContent(message, edits, (part, text) => replacePart(part, text, message.role)),
+  detach: detachParts,
   merge: mergeMessages,
   assistantText: (text) => ({ role: "assistant", content: [{ type: "text", text }] }),
   toolResult: ({ callId, toolName = "unknown" }, text) => ({
@@ -82,7 +83,7 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
       value: part,
       callId: isPaired ? nameIn(part.toolCallId) : undefined,
       toolName: isPaired ? nameIn(part.toolName) : undefined,
-      isBound: kind === "thinking" && isBound(part) ? true : undefined,
+      isBound: isBound(part, kind) ? true : undefined,
       exchangeRole,
     });
   }
@@ -131,10 +132,22 @@ function readPieces(part: Fields, type: string, path: string): readonly Piece[] 
 }
 
 // OpenAI's responses API, to which an item id belongs, wants a reasoning item together with the item that follows it.
-function isBound(part: Fields): boolean {
-  return providerOptionsOf(part).some(
-    ({ itemId, reasoningEncryptedContent }) => (itemId ?? reasoningEncryptedContent ?? null) !== null,
+function isBound(part: Fields, kind: PartKind): boolean {
+  if (kind !== "thinking" && kind !== "text") return false;
+  return providerOptionsOf(part).some(({ itemId, reasoningEncryptedContent: sealed }) => {
+    return (itemId ?? (kind === "thinking" ? sealed : null) ?? null) !== null;
+  });
+}
+
+function detachParts(message: Fields): Fields {
+  const { content } = message;
+  if (!Array.isArray(content)) return message;
+  const detached = content.map((part) =>
+    kindOf(part, message.role) === "text" ? withoutItemId(part) : part,
   );
+  return detached.every((part, index) => part === content[index])
+    ? message
+    : { ...message, content: detached };
 }
 
 function replacePart(part: Fields, text: string, role: unknown): Fields {

@@ -32,6 +32,7 @@ export const anthropicFormat: MessageFormat = {
     return { role, parts: readParts(content, `${path}.content`), separators: content.length };
   },
   edit: (message, edits) => editContent(message, edits, replaceBlock),
+  detach: detachTexts,
   merge: (first, second) => (first.role === second.role ? joinContent(first, second) : undefined),
   assistantText: (text) => ({ role: "assistant", content: [{ type: "text", text }] }),
   toolResult: ({ callId }, text) => ({
@@ -64,7 +65,7 @@ function readParts(blocks: readonly unknown[], path: string): readonly Part[] {
       value: block,
       callId: callIdOf(block, exchangeRole ?? kind),
       toolName: kind === "tool_call" || exchangeRole === "call" ? (block.name as string) : undefined,
-      isBound: undefined,
+      isBound: kind === "text" && hasCitations(block) ? true : undefined,
       exchangeRole,
     });
   }
@@ -80,6 +81,23 @@ function exchangeRoleOf({ type }: Fields): "call" | "result" | undefined {
 function callIdOf(block: Fields, kind: PartKind | Part["exchangeRole"]): string | undefined {
   if (kind === "tool_call" || kind === "call") return nameIn(block.id);
   return kind === "tool_result" || kind === "result" ? nameIn(block.tool_use_id) : undefined;
+}
+
+// What a citation points at may be a search result that is gone.
+function hasCitations({ citations }: Fields): boolean {
+  return Array.isArray(citations) && citations.length > 0;
+}
+
+function detachTexts(message: Fields): Fields {
+  const { content } = message;
+  if (!Array.isArray(content) || !content.some((block) => hasCitations(block as Fields))) return message;
+  return { ...message, content: content.map(withoutCitations) };
+}
+
+function withoutCitations(block: Fields): Fields {
+  if (!hasCitations(block)) return block;
+  const { citations: _gone, ...rest } = block;
+  return rest;
 }
 
 function replaceBlock(block: Fields, text: string): Fields {

@@ -58,6 +58,17 @@ export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<obj
     });
   });
 
+  it("detaches texts from what they came with, and changes nothing else", () => {
+    checkEach((value) => {
+      const detached = format.detach(value as Fields);
+      const isTied = ({ kind, isBound }: Part) => kind === "text" && isBound === true;
+      expect(read(detached).map(shown)).toEqual(read(value).map(shown));
+      expect(read(detached).filter(isTied)).toEqual([]);
+      expect(format.detach(detached)).toBe(detached);
+      expect(detached.x_message).toBe((value as Fields).x_message);
+    });
+  });
+
   it("refuses to replace what it cannot give a text", () => {
     checkEach((value, index, text) => {
       if (replaceable.has((read(value)[index] as Part).kind)) return;
@@ -133,8 +144,9 @@ function without(parts: readonly Part[], index: number): readonly Part[] {
   return parts.filter((_, at) => at !== index);
 }
 
+/** A text that is edited is no longer what the provider knows by its id. */
 function namesOf({ kind, callId, toolName, isBound }: Part): object {
-  return { kind, callId, toolName, isBound };
+  return { kind, callId, toolName, isBound: kind === "text" ? undefined : isBound };
 }
 
 function markOf({ value }: Part): unknown {

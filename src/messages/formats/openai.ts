@@ -35,6 +35,7 @@ export const openAiFormat: MessageFormat = {
     if (edits.size === 0) return message;
     return isResult(message) ? editResult(message, edits) : editFields(message, edits);
   },
+  detach: (message) => message,
   merge: mergeMessages,
   assistantText: (text) => ({ role: "assistant", content: text }),
   toolResult: ({ callId }, text) => ({ role: "tool", tool_call_id: callId, content: text }),

@@ -20,6 +20,7 @@ export const responsesFormat: MessageFormat = {
   edit(item, edits) {
     return isMessage(item) ? editContent(item, edits, replaceOpenAiPart) : editItem(item, edits);
   },
+  detach: withoutId,
   // The API takes any number of items of one role in a row.
   merge: () => undefined,
   assistantText: (text) => ({ type: "message", role: "assistant", content: text }),
@@ -49,9 +50,22 @@ function readMessage(message: Fields, path: string): Reading {
   const role = named === "developer" ? "system" : named;
   const content = textOrListAt(message.content, `${path}.content`);
   if (typeof content !== "string") {
-    return { role, parts: readOpenAiParts(content, `${path}.content`), separators: content.length };
+    const parts = readOpenAiParts(content, `${path}.content`);
+    return { role, parts: boundTexts(parts, message), separators: content.length };
   }
-  return { role, parts: [textPart(content)], separators: 0 };
+  return { role, parts: boundTexts([textPart(content)], message), separators: 0 };
+}
+
+// A message that the API gave an id is looked up there: "provided without its required 'reasoning' item".
+function boundTexts(parts: readonly Part[], { id }: Fields): readonly Part[] {
+  if (typeof id !== "string") return parts;
+  return parts.map((part) => (part.kind === "text" ? { ...part, isBound: true } : part));
+}
+
+function withoutId(item: Fields): Fields {
+  if (!isMessage(item) || typeof item.id !== "string") return item;
+  const { id: _stored, ...rest } = item;
+  return rest;
 }
 
 function readItem(item: Fields, path: string): Reading {

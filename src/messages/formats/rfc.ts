@@ -30,6 +30,7 @@ export const rfcFormat: MessageFormat = {
     return { role, parts, separators: parts.length };
   },
   edit: (message, edits) => editContent(message, edits, replacePart),
+  detach: (message) => message,
   merge: (first, second) => (first.role === second.role ? joinContent(first, second) : undefined),
   assistantText: (text) => ({ role: "assistant", content: text }),
   toolResult: ({ callId }, text) => ({
