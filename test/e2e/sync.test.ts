@@ -18,6 +18,7 @@ let origin: string;
 let notes: string | undefined;
 beforeEach(async () => {
   sandbox = createSandbox();
+  sandbox.env.PLIMSOLL_TRUST = "1";
   notes = "# Notes\n\n1\n2\n3\n";
   server = createServer(({ url }, response) => {
     if (url === "/page") {

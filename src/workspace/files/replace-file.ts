@@ -25,15 +25,19 @@ export async function stateOf(path: string): Promise<FileState> {
   }
 }
 
+export interface Replacement {
+  readonly bytes: Buffer | undefined;
+  readonly expected: FileState;
+  /** Of a file that is not there yet. @default 0o644, less what the umask takes */
+  readonly mode?: number | undefined;
+}
+
 /** Writes `bytes`, or deletes the file for `undefined`. Does nothing and returns false if the file is no longer in state
  *  `expected`: someone, an editor perhaps, saved it after it was read, and that must not be lost. */
-export async function replaceFile(
-  path: string,
-  { bytes, expected }: { bytes: Buffer | undefined; expected: FileState },
-): Promise<boolean> {
+export async function replaceFile(path: string, { bytes, expected, mode }: Replacement): Promise<boolean> {
   const directory = dirname(path);
   if (bytes !== undefined) await mkdir(directory, { recursive: true });
-  const temporary = bytes === undefined ? undefined : await writeTemporary(path, bytes, expected);
+  const temporary = bytes === undefined ? undefined : await writeTemporary(path, bytes, { expected, mode });
   try {
     if ((await stateOf(path))?.version !== expected?.version) return false;
     if (temporary !== undefined) await rename(temporary, path);
@@ -64,8 +68,10 @@ export async function removeStaleTemporaries(path: string): Promise<void> {
   }
 }
 
-/** With the mode and owner of the file that it will replace; a new file gets what the umask leaves of 0644. */
-async function writeTemporary(path: string, bytes: Buffer, like: FileState): Promise<string> {
+type Likeness = Pick<Replacement, "expected" | "mode">;
+
+/** With the mode and owner of the file that it will replace. */
+async function writeTemporary(path: string, bytes: Buffer, like: Likeness): Promise<string> {
   for (let count = 1; ; count++) {
     const file = join(dirname(path), `.${basename(path)}.plimsoll-${process.pid}-${count}.tmp`);
     try {
@@ -79,8 +85,8 @@ async function writeTemporary(path: string, bytes: Buffer, like: FileState): Pro
   }
 }
 
-async function fill(file: string, bytes: Buffer, like: FileState): Promise<void> {
-  const handle = await open(file, "wx", like === undefined ? 0o644 : 0o600);
+async function fill(file: string, bytes: Buffer, { expected: like, mode = 0o644 }: Likeness): Promise<void> {
+  const handle = await open(file, "wx", like === undefined ? mode : 0o600);
   try {
     await handle.writeFile(bytes);
     if (like !== undefined) {
