@@ -29,6 +29,7 @@ export const errorCodes = [
   "unknown_counter",
   "invalid_argument",
   "invalid_config",
+  "untrusted",
   "invalid_content",
   "invalid_message",
   "context_overflow",

@@ -286,6 +286,7 @@ const agent = {
     "AgentLimits",
     "AgentRequest",
     "AgentRun",
+    "AgentSetting",
     "AgentState",
     "AnswerPlace",
     "ApplyEvent",
@@ -416,6 +417,7 @@ test("errors have these codes", async () => {
     "unknown_counter",
     "invalid_argument",
     "invalid_config",
+    "untrusted",
     "invalid_content",
     "invalid_message",
     "context_overflow",
@@ -480,6 +482,7 @@ test("every command has its help frozen", async () => {
     "fabric",
     "run",
     "nebula",
+    "trust",
     "config",
     "completion",
   ]);

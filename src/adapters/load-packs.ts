@@ -19,7 +19,9 @@ import {
   expandLayers,
   type LayerDirectory,
   loadContent,
+  type PowerfulSetting,
   readEmbeddedContent,
+  untrustedFetches,
 } from "../workspace/index.ts";
 import type { Adapter, Scope } from "./adapter.ts";
 
@@ -46,6 +48,8 @@ export interface LoadedPacks {
   readonly profiles: readonly Profile[];
   readonly adapters: readonly Adapter[];
   readonly problems: readonly ContentProblem[];
+  /** Addresses that the project's packs fetch and nobody has trusted: their texts are not in the packs. */
+  readonly leftOut: readonly PowerfulSetting[];
 }
 
 /** Never throws for content: what is wrong with it is in `problems`. An unknown profile is wrong usage. */
@@ -57,7 +61,8 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     embedded: contentDirectory === undefined ? readEmbeddedContent<Adapter>() : undefined,
     loadAdapterSchema: async () => (await import("./adapter-schema.ts")).adapterFileSchema,
   });
-  const { layers, originalLine } = expandLayers(content.packs, { env: options.env });
+  const leftOut = await untrustedFetches(content.packs, options);
+  const { layers, originalLine } = expandLayers(content.packs, { env: options.env, leftOut });
   const merged = mergeLayers(layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
   const isBroken = content.problems.some(({ severity }) => severity === "error");
@@ -78,6 +83,7 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     // Content without adapters is written for the tools that we know.
     adapters: content.adapters.length > 0 ? content.adapters : readEmbeddedContent<Adapter>().adapters,
     problems: [...content.problems, ...warnings],
+    leftOut,
   };
 }
 
@@ -98,7 +104,7 @@ async function layersOf({
     layers.push({ layer: "company", directory: company, strictness: "warning", required: true });
   if (scope === "global")
     layers.push({ layer: "user", directory: configDirectory(env), strictness: "error" });
-  else layers.push({ layer: "project", directory: join(root, ".plimsoll"), strictness: "error" });
+  else layers.push({ layer: "project", directory: join(root, ".plimsoll"), root, strictness: "error" });
   return layers;
 }
 

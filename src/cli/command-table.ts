@@ -88,6 +88,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/nebula.ts")).nebulaCommand,
   },
   {
+    name: "trust",
+    summary: "show the settings of a project that need your trust, and trust them",
+    load: async () => (await import("./commands/trust.ts")).trustCommand,
+  },
+  {
     name: "config",
     summary: "show the effective configuration and where each value comes from",
     load: async () => (await import("./commands/config.ts")).configCommand,

@@ -67,7 +67,8 @@ async function runCommand(
   output: Output,
 ): Promise<number> {
   const parsed = parseArguments(target);
-  const { env, stdin, stdinKind, commands } = world;
+  const { stdin, stdinKind, commands } = world;
+  const env = parsed.options.trust === true ? { ...world.env, PLIMSOLL_TRUST: "1" } : world.env;
   const result = await target.command.run({
     ...parsed,
     cwd: currentDirectory(world),

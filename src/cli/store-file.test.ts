@@ -14,8 +14,8 @@ beforeEach(() => {
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 /** As seen from a folder of the project. */
-async function find(named?: string): Promise<string> {
-  const place = { cwd: join(base, "project/src"), env: { HOME: join(base, "home") } };
+async function find(named?: string, env: Record<string, string> = {}): Promise<string> {
+  const place = { cwd: join(base, "project/src"), env: { HOME: join(base, "home"), ...env } };
   return storeFile(named, { ...place, config: await loadConfig(place) });
 }
 
@@ -27,13 +27,20 @@ test("without a word it is the user's own", async () => {
 });
 
 test("a file on the command line is seen from the current folder, and comes before all else", async () => {
-  configure("project/.plimsoll", "mine.db");
-  expect(await find("other.db")).toBe(join(base, "project/src/other.db"));
+  configure("home/.config/plimsoll", "mine.db");
+  expect(await find("other.db", { PLIMSOLL_STORE: "third.db" })).toBe(join(base, "project/src/other.db"));
 });
 
-test("a file of the project's configuration is the same in all of its folders", async () => {
+test("PLIMSOLL_STORE comes before the configuration; empty it says nothing", async () => {
+  configure("home/.config/plimsoll", "mine.db");
+  expect(await find(undefined, { PLIMSOLL_STORE: "/tmp/third.db" })).toBe("/tmp/third.db");
+  expect(await find(undefined, { PLIMSOLL_STORE: "" })).toBe(join(base, "home/mine.db"));
+});
+
+test("a project never names it, trusted or not", async () => {
   configure("project/.plimsoll", "cache/mine.db");
-  expect(await find()).toBe(join(base, "project/cache/mine.db"));
+  expect(await find(undefined, { PLIMSOLL_TRUST: "1" })).toBe(await find());
+  expect(await find()).toBe(join(base, "home/.local/state/plimsoll/state.db"));
 });
 
 test("a file of the user's configuration is the same in all projects", async () => {
@@ -44,9 +51,9 @@ test("a file of the user's configuration is the same in all projects", async () 
 });
 
 test("a server is refused, with the line that names it", async () => {
-  configure("project/.plimsoll", "postgres://localhost/plimsoll");
+  configure("home/.config/plimsoll", "postgres://localhost/plimsoll");
   await expect(find()).rejects.toMatchObject({
     code: "invalid_config",
-    message: expect.stringMatching(/cannot be used here \(project .*config\.yaml:1\)$/),
+    message: expect.stringMatching(/cannot be used here \(user .*config\.yaml:1\)$/),
   });
 });

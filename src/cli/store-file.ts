@@ -6,7 +6,6 @@ import {
   exists,
   homeDirectory,
   type LoadedConfig,
-  projectRoot,
   stateDirectory,
 } from "../workspace/index.ts";
 
@@ -16,8 +15,10 @@ export interface StorePlace {
   readonly config: LoadedConfig;
 }
 
-/** The file of the store: the one that was named on the command line, else the configuration's, else the user's own. */
-export function storeFile(named: string | undefined, { cwd, env, config }: StorePlace): string {
+/** The file of the store: the one that was named on the command line, else by PLIMSOLL_STORE, else in the user's configuration, else the
+ *  default one. Never a project's: that would choose where state goes. */
+export function storeFile(option: string | undefined, { cwd, env, config }: StorePlace): string {
+  const named = option ?? (env.PLIMSOLL_STORE || undefined);
   if (named !== undefined) return resolve(cwd, named);
   const { store } = config.values;
   if (store === "default") return join(stateDirectory(env), "state.db");
@@ -27,10 +28,7 @@ export function storeFile(named: string | undefined, { cwd, env, config }: Store
       hint: "Name a file, or leave it out.",
     });
   }
-  const home = homeDirectory(env);
-  if (store.startsWith("~/")) return join(home, store.slice(2));
-  // Not from where one stands: a project has one store, whichever of its folders a command runs in.
-  return resolve(source.startsWith("user ") ? home : projectRoot(cwd, home), store);
+  return resolve(homeDirectory(env), store.replace(/^~\//, ""));
 }
 
 /** Opens the store for as long as the work takes. One that is not there is made. */

@@ -24,9 +24,9 @@ export function checkCheckpoint(value: unknown): Checkpoint {
     throw broken("checkpoint.version", `is ${JSON.stringify(version)}, and 2 is known`);
   const { epochs } = objectAt(checkpoint.ledger, "checkpoint.ledger");
   const list = listAt(epochs, "checkpoint.ledger.epochs");
-  if (version === 1) return { ...(value as Checkpoint), version: 2, ledger: { epochs: [] } };
+  if (version === 1) return { ...(value as unknown as Checkpoint), version: 2, ledger: { epochs: [] } };
   for (const [index, epoch] of list.entries()) checkEpoch(epoch, `checkpoint.ledger.epochs[${index}]`);
-  return value as Checkpoint;
+  return value as unknown as Checkpoint;
 }
 
 function checkEpoch(value: unknown, path: string): void {

@@ -40,6 +40,19 @@ export { expandLayers } from "./sync/expanded-texts.ts";
 export type { SyncReport } from "./sync/sync.ts";
 export type { TextSync } from "./sync/sync-texts.ts";
 
+export { otherOwner, refuseOtherOwner } from "./trust/owner.ts";
+export { readProjectFetches, untrustedFetches } from "./trust/project-settings.ts";
+export {
+  type PowerfulSetting,
+  type ProjectPlace,
+  powerfulSetting,
+  readTrusted,
+  revokeTrust,
+  trustedProject,
+  trustProject,
+  untrustedOf,
+} from "./trust/trusted.ts";
+
 /** Few commands look at a whole project. */
 export async function scanProject(directory: string, options?: ScanOptions): Promise<ProjectScan> {
   const scan = await import("./scan/scan-project.ts");
@@ -65,5 +78,11 @@ export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.t
 export function loadSync(): Promise<typeof import("./sync/sync.ts")> {
   return import("./sync/sync.ts");
 }
-export { followLinks, isGitInternal, isInside } from "./files/resolve-target.ts";
+export {
+  followLinks,
+  isGitInternal,
+  isInside,
+  outsideReason,
+  refuseOutside,
+} from "./files/resolve-target.ts";
 export { exists, upward } from "./files/upward.ts";

@@ -5,12 +5,14 @@ import { ContextError } from "../errors.ts";
 import { fromByteString, toByteString } from "../text/index.ts";
 import { changeFile } from "./files/change-file.ts";
 import { readRegularText } from "./files/read-regular-file.ts";
+import { refuseOutside } from "./files/resolve-target.ts";
 import { exists } from "./files/upward.ts";
 
 /** The notes of a project, oldest first; none when there is no file. */
 export async function readNotes(root: string): Promise<string[]> {
   const path = notesPath(root);
   if (!(await exists(path))) return [];
+  await refuseOutside(path, root);
   const read = await readRegularText(path);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: path });
   return parseNotes(await loadEditor(), read.text, path).notes;

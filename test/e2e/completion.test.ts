@@ -42,7 +42,7 @@ describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => 
     expect(await completeInBash("plimsoll ")).toEqual([
       ...["init", "inject", "packs", "notes", "sync", "audit", "count"],
       ...["trim", "validate", "replay", "mcp", "session", "compose", "snapshot", "fabric", "run", "nebula"],
-      ...["config", "completion"],
+      ...["trust", "config", "completion"],
       "help",
     ]);
     expect(await completeInBash("plimsoll --json cou")).toEqual(["count"]);

@@ -84,7 +84,9 @@ test("the configuration names the tools found here; what is commented out is the
   const fromFile = Object.entries(uncommented.sources).filter(([, from]) =>
     String(from).startsWith("project"),
   );
-  expect(fromFile.map(([key]) => key.split(".")[0])).toEqual(expect.arrayContaining(Object.keys(written)));
+  // Where state goes is not the project's to say.
+  const keys = Object.keys(written).filter((key) => key !== "store");
+  expect(fromFile.map(([key]) => key.split(".")[0])).toEqual(expect.arrayContaining(keys));
 });
 
 test("a second run changes nothing and says what it kept", async () => {

@@ -40,7 +40,7 @@ test("a file where a directory belongs is told, without a stack", async () => {
   const named = await project.run(["inject", "--content", "file", "--dry-run"]);
   expect(named).toMatchObject({ code: 1, stderr: "plimsoll: file:1: is no directory\n" });
   project.put(".plimsoll/config.yaml", "company: { source: ./file }\n");
-  const company = await project.run(["inject", "--dry-run"]);
+  const company = await project.run(["inject", "--dry-run", "--trust"]);
   expect(company).toMatchObject({ code: 1, stderr: "plimsoll: file:1: is no directory\n" });
 });
 

@@ -104,7 +104,7 @@ test("a company's directory and what --content names are watched", {
   writePack(beside("content"), "Content.");
   project.put(".plimsoll/config.yaml", "company: { source: ../company }\n");
   const file = join(project.cwd, "CLAUDE.md");
-  await whileWatching(["--tool", "claude-code", "--content", "../content"], async () => {
+  await whileWatching(["--tool", "claude-code", "--content", "../content", "--trust"], async () => {
     await until(shows(file, "Company one."));
     writePack(beside("company"), "Company two.");
     await until(shows(file, "Company two."));

@@ -270,8 +270,9 @@ test("pages are smaller for a client that cuts earlier, unless told otherwise", 
 test("the configuration gives the budget, and the command line overrides it", async () => {
   sandbox.write(
     ".plimsoll/config.yaml",
-    "session: { total: 60000, per_tool_call: 2000, tools: { read_file: 900 } }\nstore: kept.db\ncounter: bytes/4\n",
+    "session: { total: 60000, per_tool_call: 2000, tools: { read_file: 900 } }\ncounter: bytes/4\n",
   );
+  sandbox.write("../home/.config/plimsoll/config.yaml", "store: kept.db\n");
   const client = await startReady(["--per-tool", "1500"]);
   const { total_budget, per_tool_budget } = dataOf(await client.call("budget_status", {}));
   expect({ total_budget, per_tool_budget }).toEqual({ total_budget: 60_000, per_tool_budget: 1_500 });
@@ -281,7 +282,7 @@ test("the configuration gives the budget, and the command line overrides it", as
   const [files, read] = [await tokens("project_files", {}), await tokens("read_file", { path: "many.txt" })];
   expect([files > 1_200 && files <= 1_500, read > 700 && read <= 900]).toEqual([true, true]);
   await client.end();
-  expect(existsSync(join(sandbox.cwd, "kept.db"))).toBe(true);
+  expect(existsSync(join(sandbox.home, "kept.db"))).toBe(true);
 });
 
 test("what is not configured follows from the total", async () => {

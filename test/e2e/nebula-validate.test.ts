@@ -16,13 +16,18 @@ function phase(id: string, ...lines: string[]): void {
   );
 }
 
+/** How phases would run that all do so alike, without an agent that is named. */
+const alike = `phase  works in  command                    permissions
+all    .         (none named: see --agent)  the agent's own settings
+`;
+
 test("a sound nebula is told to be so, and shown in waves", async () => {
   phase("model", 'scope = ["src/model/**"]');
   phase("api", 'depends_on = ["model"]', 'gate = "review"', 'scope = ["src/api/**"]');
   phase("docs", "priority = 1");
   expect(await sandbox.run(["nebula", "validate", "plan"])).toEqual({
     code: 0,
-    stdout: "3 phases: 0 errors, 0 warnings\n",
+    stdout: `3 phases: 0 errors, 0 warnings\n\n${alike}`,
     stderr: "",
   });
   const { stdout } = await sandbox.run(["nebula", "show", "plan"]);
@@ -34,6 +39,9 @@ test("a sound nebula is told to be so, and shown in waves", async () => {
     [],
     [expect.stringMatching(/^a plan: 3 phases in 2 waves, \d+ tokens of tasks by bytes\/4$/)],
     [],
+    ["phase", "works in", "command", "permissions"],
+    ["all", ".", "(none named: see --agent)", "the agent's own settings"],
+    [],
   ]);
   const json = JSON.parse((await sandbox.call(["nebula", "show", "plan", "--json"])).stdout);
   expect(json).toMatchObject({ name: "a plan", waves: [["docs", "model"], ["api"]] });
@@ -44,6 +52,9 @@ test("a sound nebula is told to be so, and shown in waves", async () => {
     scope: ["src/api/**"],
     gate: "review",
     promptTokens: expect.any(Number),
+    workingDirectory: ".",
+    command: null,
+    permissions: "the agent's own settings",
   });
 });
 
@@ -123,7 +134,7 @@ test("ten times the phases take about ten times as long", async () => {
     }
     const start = performance.now();
     expect((await sandbox.run(["nebula", "validate", "plan"])).stdout).toBe(
-      `${count.toLocaleString("en")} phases: 0 errors, 0 warnings\n`,
+      `${count.toLocaleString("en")} phases: 0 errors, 0 warnings\n\n${alike}`,
     );
     return performance.now() - start;
   };

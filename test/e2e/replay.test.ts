@@ -127,6 +127,8 @@ describe("what is told", () => {
       ".plimsoll/config.yaml",
       "history: { reserve: 20000, keep: 2 }\nprices: { anthropic: { input: 2, cache_read: 2 } }\n",
     );
+    expect((await sandbox.call(["replay", "a.jsonl"])).stderr).toContain("prices (.plimsoll/config.yaml:2)");
+    sandbox.env.PLIMSOLL_TRUST = "1";
     const configured = (await replayJson("a.jsonl", "--window", "48000")).results;
     expect(configured[0]?.cost).toBeGreaterThan(2 * Number(defaults[0]?.cost));
     expect(configured[0]?.overWindow).toBeGreaterThan(Number(defaults[0]?.overWindow));

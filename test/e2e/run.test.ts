@@ -63,7 +63,7 @@ test("an agent gets the project's snapshot and the task on its stdin, and its an
 test("a model is named to the agent", async () => {
   addProgram("codex", 'echo "args: $*"');
   const { code, stdout } = await run(["x", "--agent", "codex", "--model", "gpt-5"]);
-  expect([code, stdout]).toEqual([0, "args: exec --model gpt-5 -\n"]);
+  expect([code, stdout]).toEqual([0, "args: exec --model=gpt-5 -\n"]);
 });
 
 test("fabric and prior work come between the project and the task, in this order", async () => {
@@ -151,9 +151,11 @@ test("a dry run prints the prompt and what is in it, and runs nothing", async ()
   expect(code).toBe(0);
   expect(stdout).toMatch(/cart\.ts[\s\S]*\n\n---\n\nDo it$/);
   expect(stderr).toMatch(
-    /^plimsoll: context: \d+ of 10,000 tokens \(bytes\/4\)\nplimsoll: project: \d+ tokens\n$/,
+    /^plimsoll: context: \d+ of 10,000 tokens \(bytes\/4\)\nplimsoll: project: \d+ tokens\nplimsoll: works in .*, command: touch ran, permissions: the agent's own settings\n$/,
   );
-  const { prompt } = JSON.parse((await call([...args, "--json"])).stdout);
+  const { prompt, ...run } = JSON.parse((await call([...args, "--json"])).stdout);
+  const permissions = "the agent's own settings";
+  expect(run).toEqual({ workingDirectory: ".", command: "touch ran", permissions });
   expect(prompt.text).toBe(stdout);
   expect(prompt.tokens).toBe(Math.ceil(Buffer.byteLength(stdout) / 4));
   expect(prompt.context.layers).toHaveLength(1);

@@ -204,7 +204,7 @@ describe("of several sessions", () => {
     for (const id of ["first-run", "second-run"]) {
       await serve([["read_file", { path: "a.txt" }]], ["--store", "state.db", "--session", id]);
     }
-    sandbox.write(".plimsoll/config.yaml", "store: state.db\n");
+    sandbox.write("../home/.config/plimsoll/config.yaml", `store: ${join(sandbox.cwd, "state.db")}\n`);
   });
 
   test("the latest used is shown unless one is named, from the store of the configuration", async () => {

@@ -18,6 +18,7 @@ let origin: string;
 let notes: string | undefined;
 beforeEach(async () => {
   sandbox = createSandbox();
+  sandbox.env.PLIMSOLL_TRUST = "1";
   // The server of these tests is on this machine.
   const { call, run } = sandbox;
   const allowed = (args: readonly string[]) => (args[0] === "sync" ? [...args, "--allow-private"] : args);

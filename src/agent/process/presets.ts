@@ -2,19 +2,20 @@
 import { ContextError } from "../../errors.ts";
 import { didYouMean } from "../../text/index.ts";
 
-/** Command lines; `{model}` is where a model is named, with --model in all of them. What an agent may do without being asked is
- *  the user's own setting of it. */
+/** Command lines; what is in brackets is left out where no model is named. One word holds option and model, so that no model can be an
+ *  option of its own. No line has a permission in it: what an agent may do without being asked is the user's own setting of it. */
 export const agentPresets: Readonly<Record<string, string>> = {
   // Reads stdin where it is no terminal: code.claude.com/docs/en/cli-reference, 2026-09.
-  claude: "claude -p {model}",
+  claude: "claude -p [--model={model}]",
   // "-" makes stdin the prompt: developers.openai.com/codex/noninteractive, 2026-09.
-  codex: "codex exec {model} -",
+  codex: "codex exec [--model={model}] -",
   // Without a message stdin is the message: packages/opencode/src/cli/cmd/run.ts, 2026-09. A model is PROVIDER/MODEL.
-  opencode: "opencode run {model}",
+  opencode: "opencode run [--model={model}]",
   // Without a terminal it reads stdin, up to 8 MB, and answers once: geminicli.com/docs/cli/headless, 2026-09.
-  gemini: "gemini {model}",
-  // Prepends stdin to the prompt, which is empty: packages/coding-agent/docs/cli.md of pi, 2026-09.
-  pi: "pi -p {model}",
+  gemini: "gemini [--model={model}]",
+  // Prepends stdin to the prompt, which is empty: packages/coding-agent/docs/cli.md of pi, 2026-09. Its own parser takes a value only as
+  // the next word: packages/coding-agent/src/cli/args.ts.
+  pi: "pi -p [--model {model}]",
 };
 
 export interface AgentChoice {
@@ -30,9 +31,21 @@ export function agentCommand({ agent, command, model }: AgentChoice): string {
   if (command !== undefined) return command;
   const line = Object.entries(agentPresets).find(([name]) => name === agent)?.[1];
   if (line === undefined) throw unknownAgent(agent ?? "");
-  const flag = model === undefined ? "" : `--model ${quote(model)}`;
-  return line.replace(/ ?\{model\}/, () => (flag === "" ? "" : ` ${flag}`));
+  if (model !== undefined && looksLikeOption(model)) {
+    throw new ContextError("usage", `the model "${model}" ${optionReason}`);
+  }
+  return line.replace(/ ?\[(.*)\{model\}\]/, (_, flag) =>
+    model === undefined ? "" : ` ${flag}${quote(model)}`,
+  );
 }
+
+/** Whether an agent could take the value for an option. */
+export function looksLikeOption(value: string): boolean {
+  return value.trimStart().startsWith("-");
+}
+
+/** For people, of a value that looks like one. */
+export const optionReason = 'begins with "-", and an agent could take it for an option';
 
 function unknownAgent(name: string): ContextError {
   const names = Object.keys(agentPresets);

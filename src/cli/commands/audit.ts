@@ -7,10 +7,11 @@ import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Style } from "../output.ts";
 import { renderTable } from "../table.ts";
+import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const auditCommand: Command = defineCommand({
   arguments: [{ name: "DIR", optional: true, summary: "where the tools would be started (default: here)" }],
-  options: { ...counterOptions, all: { summary: "also the tools that load nothing" } },
+  options: { ...counterOptions, all: { summary: "also the tools that load nothing" }, ...trustOption },
   details: `Looks at the files that AI tools load by themselves: those of the repository from its root down to DIR, those
 under HOME, and what they import. Shows the tokens of each, limits that are broken, and advice. Nothing is written.
 Tools that load the same files are shown together. The counter: --counter, else that of --model, else the
@@ -29,8 +30,9 @@ configuration's, else auto.`,
     const directory = await openDirectory(call.arguments[0] ?? ".", cwd);
     const counter = await chooseCounter({ ...call, cwd: directory }, "auto");
     const home = await realpath(homeDirectory(env)).catch(() => homeDirectory(env));
-    const { values: config } = await loadConfig({ cwd: directory, env });
+    const { values: config, leftOut } = await loadConfig({ cwd: directory, env });
     const content = await loadPacks({ config, scope: "project", root: projectRoot(directory, home), env });
+    noteLeftOut([...leftOut, ...content.leftOut], call);
     for (const { file, line, message } of content.problems)
       output.note(`${printable(relative(cwd, file))}:${line}: ${message}`);
     const report = await (await loadAudit()).audit({

@@ -2,6 +2,7 @@ import { printable } from "../../text/index.ts";
 import { keyOf, type LoadedConfig, loadConfig } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { renderTable } from "../table.ts";
+import { noteIgnoredStore, noteLeftOut, trustOption } from "../trust.ts";
 
 /** What happens where a key has no value. */
 const absent: Readonly<Record<string, string>> = {
@@ -11,15 +12,18 @@ const absent: Readonly<Record<string, string>> = {
 };
 
 export const configCommand: Command = defineCommand({
-  options: {},
+  options: { ...trustOption },
   details: `Read are .plimsoll/config.yaml, looked for from the current directory up to the root of the repository or HOME,
 over $XDG_CONFIG_HOME/plimsoll/config.yaml (~/.config by default), over the built-in defaults, key by key.`,
   examples: [
     { line: "plimsoll config", meaning: "every value and where it comes from" },
     { line: "plimsoll config --json | jq .values.context", meaning: "for programs" },
   ],
-  async run({ cwd, env, output }) {
+  async run(call) {
+    const { cwd, env, output } = call;
     const loaded = await loadConfig({ cwd, env });
+    noteLeftOut(loaded.leftOut, call);
+    noteIgnoredStore(loaded, call);
     const lines = renderTable([["key", "value", "from"], ...rowsOf(loaded)], ["left", "left", "left"]);
     const text = [output.style.dim(lines[0]!), ...lines.slice(1)].join("\n");
     return { json: { values: loaded.values, sources: loaded.sources }, text };

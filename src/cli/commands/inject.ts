@@ -5,6 +5,7 @@ import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { prepareInject } from "../inject/prepare.ts";
 import { runInject } from "../inject/run-inject.ts";
+import { trustOption } from "../trust.ts";
 
 /** Each of these is a way to run of its own. */
 const ways = ["status", "check", "uninstall", "watch"] as const;
@@ -37,6 +38,7 @@ export const injectCommand: Command = defineCommand({
     uninstall: { summary: "take the blocks and files away again" },
     force: { summary: "overwrite blocks that were edited by hand and files that are not ours" },
     watch: { summary: "run again whenever the content changes" },
+    ...trustOption,
   },
   details: `Writes the packs into the files that AI tools read, each within its own budget, between markers; what people
 wrote around them stays byte for byte. Without --tool: the tools of the configuration, else those whose files are

@@ -33,7 +33,10 @@ const budgetOptions = {
   total: { value: "N", summary: "tokens of the whole session (default: the configuration's, 100000)" },
   "per-tool": { value: "N", summary: "tokens of one result at most (default: the configuration's, 8000)" },
   "page-characters": { value: "N", summary: "characters of one result at most (default: by the client)" },
-  store: { value: "FILE", summary: "where results are kept (default: the configuration's)" },
+  store: {
+    value: "FILE",
+    summary: "where results are kept (default: PLIMSOLL_STORE, else the configuration's)",
+  },
   "no-store": { summary: "keep results in memory only, until the server ends" },
   session: { value: "ID", summary: "go on with this session (default: one for each root or server)" },
   ...counterOptions,
@@ -43,6 +46,7 @@ const installOptions = {
   tool: { value: "ID[,ID...]", list: true, summary: "install, uninstall: only these AI tools" },
   global: { summary: "install, uninstall: the user's configuration instead of the project's" },
   "dry-run": { summary: "install, uninstall: show the changes, write nothing" },
+  trust: { summary: "install, uninstall: trust the project's settings in this run" },
 } as const satisfies OptionSpecs;
 
 /** What each action takes, beside what every command does. */

@@ -1,6 +1,13 @@
 import { ContextError } from "../../errors.ts";
 import { countNoun, printable } from "../../text/index.ts";
-import { addNote, clearNotes, homeDirectory, projectRoot, readNotes } from "../../workspace/index.ts";
+import {
+  addNote,
+  clearNotes,
+  homeDirectory,
+  projectRoot,
+  readNotes,
+  refuseOtherOwner,
+} from "../../workspace/index.ts";
 import { type Call, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
 import { shownPath } from "../shown-path.ts";
 
@@ -66,7 +73,9 @@ async function withNotes(
   act: (root: string) => Promise<readonly string[]>,
 ): Promise<CommandResult> {
   try {
-    const notes = await act(projectRoot(cwd, homeDirectory(env)));
+    const root = projectRoot(cwd, homeDirectory(env));
+    await refuseOtherOwner(root, env);
+    const notes = await act(root);
     return { json: { notes }, text: notes.map((note) => `- ${printable(note)}`).join("\n") };
   } catch (error) {
     if (!(error instanceof ContextError) || error.file === undefined) throw error;

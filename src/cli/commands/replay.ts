@@ -7,6 +7,7 @@ import { replayFiles } from "../replay/replay-files.ts";
 import { reportJson, reportText } from "../replay/report.ts";
 import { findSessionFiles } from "../replay/session-files.ts";
 import { readSettings } from "../replay/settings.ts";
+import { trustOption } from "../trust.ts";
 
 export const replayCommand: Command = defineCommand({
   arguments: [
@@ -34,6 +35,7 @@ export const replayCommand: Command = defineCommand({
       summary: "the model that is meant: its counter, prices and cache rules",
     },
     html: { value: "FILE", summary: "write a page with the timeline of every session" },
+    ...trustOption,
   },
   details: `Runs every assistant turn of recorded sessions through each policy and tells what the input would have been billed,
 in tokens of uncached input, and as a multiple of what it costs to trim nothing (policy none, always computed).

@@ -1,11 +1,15 @@
-import { type AgentEnd, defaultAgentLimits } from "../../agent/index.ts";
+import { type AgentEnd, agentCommand, defaultAgentLimits } from "../../agent/index.ts";
+import { printable } from "../../text/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
 import { agentOptions, chooseAgent } from "../choose-agent.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, type CommandResult, defineCommand } from "../command.ts";
 import { describeContext, notesOnContext } from "../compose/describe-context.ts";
+import { permissions } from "../nebula/phase-runs.ts";
 import type { Output } from "../output.ts";
-import { buildPrompt, type Prompt } from "../run/build-prompt.ts";
+import { buildPrompt, type Prompt, type RunCall } from "../run/build-prompt.ts";
 import { runAgent } from "../run/run-agent.ts";
+import { requireTrust, shownWorkingDirectory, trustOption } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export const runCommand: Command = defineCommand({
@@ -27,7 +31,10 @@ export const runCommand: Command = defineCommand({
       value: "SECONDS",
       summary: `how long the agent may take (default: ${defaultAgentLimits.timeoutMs / 1000})`,
     },
-    "dry-run": { summary: "print the prompt, and on stderr what is in it; run nothing" },
+    "dry-run": {
+      summary: "print the prompt, and on stderr what is in it and how the agent would run; run nothing",
+    },
+    ...trustOption,
   },
   details: `Hands an agent its task behind a snapshot of the project, the fabric and prior work, composed within the budget, on its
 stdin. The known agents and their command lines: claude (claude -p), codex (codex exec -), opencode (opencode run),
@@ -51,19 +58,26 @@ with all that it started. The counter: --counter, else that of --model, else the
       options.timeout === undefined
         ? defaultAgentLimits.timeoutMs
         : wholeNumber(options.timeout, "timeout", 1) * 1000;
+    requireTrust((await loadConfig(call)).leftOut, call);
     // What is only looked at can be looked at without the agent.
-    const command = isDryRun ? "" : await chooseAgent(call, options.model);
+    if (isDryRun) return showPrompt(await buildPrompt(call), call);
+    const command = await chooseAgent(call, options.model);
     const prompt = await buildPrompt(call);
-    if (isDryRun) return showPrompt(prompt, call.output);
     for (const line of notesOnContext(prompt.context)) call.output.note(line);
     const end = await runAgent(call, { command, prompt: prompt.text, timeoutMs });
     return report(end, prompt, call.output);
   },
 });
 
-function showPrompt({ text, tokens, context }: Prompt, output: Output): CommandResult {
-  for (const line of describeContext(context)) output.note(line);
-  return { json: { prompt: { text, tokens, context: context.account } }, text, exact: true };
+async function showPrompt({ text, tokens, context }: Prompt, call: RunCall): Promise<CommandResult> {
+  const { agent, "agent-command": line, model } = call.options;
+  const hasAgent = agent !== undefined || line !== undefined;
+  const command = hasAgent ? agentCommand({ agent, command: line, model }) : null;
+  const run = { workingDirectory: await shownWorkingDirectory(undefined, call.cwd), command, permissions };
+  for (const each of describeContext(context)) call.output.note(each);
+  const shown = command === null ? "no agent is named (see --agent)" : printable(command);
+  call.output.note(`works in ${printable(call.cwd)}, command: ${shown}, permissions: ${permissions}`);
+  return { json: { prompt: { text, tokens, context: context.account }, ...run }, text, exact: true };
 }
 
 /** Without --json its answer is out already. */

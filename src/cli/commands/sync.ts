@@ -11,12 +11,14 @@ import {
 import { type Command, defineCommand } from "../command.ts";
 import type { Output } from "../output.ts";
 import { renderTable } from "../table.ts";
+import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const syncCommand: Command = defineCommand({
   options: {
     content: { value: "DIR", summary: "packs of this directory instead of the embedded ones" },
     force: { summary: "fetch everything anew, also what is not due yet" },
     "allow-private": { summary: "fetch from this machine and its network, too" },
+    ...trustOption,
   },
   details: `Fetches the company's packs (configuration key company: a git URL at a revision; a directory is used in place)
 and the text of every sync:fetch marker in a pack, into $XDG_CACHE_HOME/plimsoll (~/.cache by default). A text is
@@ -29,8 +31,9 @@ a redirect: --allow-private fetches from them, as a company's own git server may
     { line: "plimsoll sync --force && plimsoll inject", meaning: "everything anew, and into the files" },
     { line: "plimsoll sync --json | jq '.texts[] | select(.reason)'", meaning: "what could not be fetched" },
   ],
-  async run({ options, cwd, env, output }) {
-    const { values: config } = await loadConfig({ cwd, env });
+  async run(call) {
+    const { options, cwd, env, output } = call;
+    const { values: config, leftOut } = await loadConfig({ cwd, env });
     const { sync } = await loadSync();
     const report = await sync({
       config,
@@ -43,6 +46,7 @@ a redirect: --allow-private fetches from them, as a company's own git server may
     });
     const problems = report.problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));
     const shown = { ...report, problems };
+    noteLeftOut([...leftOut, ...report.leftOut], call);
     tellProblems(shown, output);
     return { json: toJson(shown), text: renderReport(shown, output), failed: hasFailed(shown) };
   },

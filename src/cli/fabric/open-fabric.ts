@@ -7,6 +7,7 @@ import type { Store } from "../../store/index.ts";
 import { exists, loadConfig } from "../../workspace/index.ts";
 import type { Call, CommandResult, OptionSpec } from "../command.ts";
 import { lookInStore, storeFile, withStore } from "../store-file.ts";
+import { noteIgnoredStore } from "../trust.ts";
 
 type PathOption = OptionSpec & { readonly value: string };
 
@@ -83,13 +84,11 @@ async function nebulaDirectory({ options, cwd, env }: FabricCall): Promise<strin
 }
 
 /** A running phase knows it from its environment. */
-export async function storePath({
-  options,
-  cwd,
-  env,
-}: Call<{ readonly store?: string | undefined }>): Promise<string> {
-  const named = options.store ?? (env.PLIMSOLL_STORE || undefined);
-  return storeFile(named, { cwd, env, config: await loadConfig({ cwd, env }) });
+export async function storePath(call: Call<{ readonly store?: string | undefined }>): Promise<string> {
+  const { options, cwd, env } = call;
+  const config = await loadConfig({ cwd, env });
+  noteIgnoredStore(config, call);
+  return storeFile(options.store, { cwd, env, config });
 }
 
 function recordOf(directory: string, store: Store): OpenNebulaRecord {

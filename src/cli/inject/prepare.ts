@@ -21,6 +21,7 @@ import {
 } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
+import { requireTrust } from "../trust.ts";
 
 export interface InjectFlags {
   readonly scope?: string | undefined;
@@ -51,7 +52,8 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   // A person's own files are the same wherever they stand: of a project's configuration they know nothing.
   const place = scope === "global" ? home : cwd;
   const root = scope === "global" ? home : projectRoot(cwd, home);
-  const { values: config } = await loadConfig({ cwd: place, env });
+  const { values: config, leftOut } = await loadConfig({ cwd: place, env });
+  requireTrust(leftOut, call);
   const loaded = await loadFor(call, {
     config,
     scope,
@@ -61,6 +63,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
     profile: options.profile,
     language: options.lang,
   });
+  requireTrust(loaded.leftOut, call);
   tellProblems(loaded.problems, call);
   const places = { scope, root, home };
   const chosen = await chooseAdapters(loaded.adapters, {

@@ -44,10 +44,10 @@ export async function watchInject(call: Call<InjectFlags>): Promise<undefined> {
   });
 }
 
-/** A command line that is wrong stays wrong, whatever changes in the content. */
+/** A command line that is wrong stays wrong, whatever changes in the content, and trust is asked for before watching begins. */
 async function refuseUsage(call: Call<InjectFlags>): Promise<void> {
   await prepareInject({ ...call, output: { ...call.output, note: () => {} } }).catch((error: unknown) => {
-    if (error instanceof ContextError && error.code === "usage") throw error;
+    if (error instanceof ContextError && ["usage", "untrusted"].includes(error.code)) throw error;
   });
 }
 

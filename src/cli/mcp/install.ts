@@ -13,6 +13,7 @@ import type { Call, CommandResult } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
 import { describeError } from "../report-error.ts";
 import { shownPath } from "../shown-path.ts";
+import { noteLeftOut } from "../trust.ts";
 
 export interface InstallFlags {
   readonly tool?: readonly string[] | undefined;
@@ -85,7 +86,8 @@ async function prepare(options: McpInstallOptions): Promise<Parameters<Wire["ins
   const scope = global ? "global" : "project";
   const root = global ? home : projectRoot(cwd, home);
   // As for inject: a person's own files are the same wherever they stand.
-  const { values: config } = await loadConfig({ cwd: global ? home : cwd, env });
+  const { values: config, leftOut } = await loadConfig({ cwd: global ? home : cwd, env });
+  noteLeftOut(leftOut, { cwd, env, output: { note: options.note } });
   const adapters = await loadAdapters({ config, scope, root, env }, options);
   return { adapters, places: { scope, root, home }, env, dryRun, tools, configured: config.tools };
 }

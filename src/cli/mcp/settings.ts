@@ -1,5 +1,4 @@
 /** From the command line and the configuration to the budget, the store and the session of a server. */
-import { resolve } from "node:path";
 import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
 import { ContextError } from "../../errors.ts";
 import type { PageLimit } from "../../session/index.ts";
@@ -8,6 +7,7 @@ import { type LoadedConfig, loadConfig } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { storeFile } from "../store-file.ts";
+import { noteIgnoredStore } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface ServerFlags {
@@ -39,16 +39,14 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     });
   }
   const config = await loadConfig({ cwd: root, env });
+  noteIgnoredStore(config, call);
   // That the model is unknown goes without saying here.
   const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
   const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
   return {
     counter,
     budget: readBudget(options, config),
-    storeFile:
-      options["no-store"] === true
-        ? undefined
-        : storeFile(options.store && resolve(cwd, options.store), { cwd: root, env, config }),
+    storeFile: options["no-store"] === true ? undefined : storeFile(options.store, { cwd, env, config }),
     sessionId: options.session,
   };
 }

@@ -7,6 +7,7 @@ import { chooseAgent } from "../choose-agent.ts";
 import type { Call } from "../command.ts";
 import { type ContextFlags, readContextSettings } from "../compose/context-settings.ts";
 import { storeFile } from "../store-file.ts";
+import { noteIgnoredStore } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export type ApplyCall = Call<ContextFlags & ApplyFlags>;
@@ -29,6 +30,8 @@ export type ApplySettings = Pick<
 /** Flag over manifest over configuration; defaults are those of applying a nebula. */
 export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promise<ApplySettings> {
   const { options, cwd, env } = call;
+  const config = await loadConfig({ cwd, env });
+  noteIgnoredStore(config, call);
   const { execution } = nebula;
   const { counter, maxTokens, shares } = await readContextSettings(call);
   const isAsked = options["max-context-tokens"] !== undefined;
@@ -43,7 +46,7 @@ export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promis
     maxContextTokens: isAsked ? maxTokens : (execution.maxContextTokens ?? maxTokens),
     shares,
     timeoutMs: seconds === undefined ? undefined : seconds * 1000,
-    storeFile: storeFile(options.store, { cwd, env, config: await loadConfig({ cwd, env }) }),
+    storeFile: storeFile(options.store, { cwd, env, config }),
   };
 }
 

@@ -1,12 +1,15 @@
-import { defaultAgentLimits, type Nebula, planApply } from "../../agent/index.ts";
+import { defaultAgentLimits, type LoadedNebula, type Nebula, planApply } from "../../agent/index.ts";
 import type { Store } from "../../store/index.ts";
+import { homeDirectory, loadConfig, projectRoot, untrustedOf } from "../../workspace/index.ts";
 import { agentOptions } from "../choose-agent.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, type CommandResult, defineCommand } from "../command.ts";
 import { lookInStore } from "../store-file.ts";
+import { nebulaSettings, requireTrust, trustOption } from "../trust.ts";
 import { tellAsEvents } from "./apply-events.ts";
 import { renderApplyPlan } from "./apply-report.ts";
 import { type ApplyCall, type ApplySettings, agentCommands, readApplySettings } from "./apply-settings.ts";
+import { phaseRuns, renderPhaseRuns } from "./phase-runs.ts";
 import { folderArgument, usableNebula } from "./read-nebula.ts";
 import { runNebula } from "./run-nebula.ts";
 
@@ -23,10 +26,16 @@ const options = {
     summary: `how long one agent may take (default: ${defaultAgentLimits.timeoutMs / 1000})`,
   },
   counter: counterOptions.counter,
-  store: { value: "FILE", summary: "where the state is kept (default: the configuration's)" },
+  store: {
+    value: "FILE",
+    summary: "where the state is kept (default: PLIMSOLL_STORE, else the configuration's)",
+  },
   yes: { summary: "ask nothing: neither for phases whose gate asks for a person, nor before all runs again" },
-  "dry-run": { summary: "show the waves and each prompt's tokens; run nothing, write nothing" },
+  "dry-run": {
+    summary: "show the waves, each prompt's tokens and how agents would run; run nothing, write nothing",
+  },
   resume: { summary: "go on where the last run stopped: what has completed does not run again" },
+  ...trustOption,
 } as const;
 
 export const applyCommand: Command = defineCommand({
@@ -53,7 +62,8 @@ With --json, events are lines of JSON on stderr, warnings and notes among them.`
   async run(asked) {
     const { output, warn } = tellAsEvents(asked.output, () => new Date());
     const call = { ...asked, output };
-    const nebula = await usableNebula(call, warn);
+    const { nebula, agentSettings } = await usableNebula(call, warn);
+    await requireNebulaTrust({ directory: nebula.directory, agentSettings }, call);
     const settings = await readApplySettings(call, nebula);
     if (call.options["dry-run"] === true) return planNebula(nebula, settings, call);
     const command = await agentCommands(nebula, settings, call);
@@ -61,14 +71,28 @@ With --json, events are lines of JSON on stderr, warnings and notes among them.`
   },
 });
 
+/** What the configuration sets, and what the nebula says of agents. Its folder may be in a project of its own. */
+async function requireNebulaTrust(
+  loaded: Pick<LoadedNebula, "directory" | "agentSettings">,
+  call: ApplyCall,
+): Promise<void> {
+  const { cwd, env } = call;
+  const { leftOut } = await loadConfig({ cwd, env });
+  requireTrust(leftOut, call);
+  const root = projectRoot(loaded.directory, homeDirectory(env));
+  const settings = await nebulaSettings(loaded, call);
+  requireTrust(await untrustedOf(settings, { root, env }), call, call.arguments[0]);
+}
+
 /** Looks only. */
-async function planNebula(
-  nebula: Nebula,
-  settings: ApplySettings,
-  { options }: ApplyCall,
-): Promise<CommandResult> {
-  const resume = options.resume === true;
+async function planNebula(nebula: Nebula, settings: ApplySettings, call: ApplyCall): Promise<CommandResult> {
+  const resume = call.options.resume === true;
   const look = (store?: Store) => planApply(nebula, { ...settings, store, resume });
   const plan = (await lookInStore(settings.storeFile, look)) ?? (await look());
-  return { json: plan, text: renderApplyPlan(plan) };
+  const runs = await phaseRuns(nebula, call);
+  const waves = plan.waves.map((wave) =>
+    wave.map((phase) => ({ ...phase, ...runs.find(({ id }) => id === phase.id) })),
+  );
+  const text = [renderApplyPlan(plan), "", ...renderPhaseRuns(runs)].join("\n");
+  return { json: { ...plan, waves }, text };
 }

@@ -22,15 +22,19 @@ export async function readNebula({ arguments: [folder = "."], cwd }: FolderCall)
   }
 }
 
+export interface UsableNebula extends Pick<LoadedNebula, "agentSettings"> {
+  readonly nebula: Nebula;
+}
+
 /** A nebula without errors: warnings are told, as notes unless said otherwise, and with an error among the problems nothing goes on. */
 export async function usableNebula(
   call: FolderCall,
   warn: (problem: NebulaProblem) => void = (problem) => call.output.note(problemLine(problem)),
-): Promise<Nebula> {
-  const { nebula, problems } = await readNebula(call);
+): Promise<UsableNebula> {
+  const { nebula, problems, agentSettings } = await readNebula(call);
   const [first, ...rest] = problems.filter(({ severity }) => severity === "error");
   for (const problem of problems) if (problem.severity === "warning") warn(problem);
-  if (nebula !== undefined) return nebula;
+  if (nebula !== undefined) return { nebula, agentSettings };
   const { message, file, line } = first!;
   throw new ContextError("invalid_content", [message, ...rest.map(problemLine)].join("\n"), { file, line });
 }

@@ -38,7 +38,7 @@ however the phases stand, and 1 where PHASE has given no answer.`,
     },
   ],
   async run(call) {
-    const nebula = await usableNebula(call);
+    const { nebula } = await usableNebula(call);
     const [, id] = call.arguments;
     if (id !== undefined) checkId(id, nebula);
     const file = await storePath(call);

@@ -52,7 +52,7 @@ ship with plimsoll are known and not reported on. The exit code is 1 if there is
 
 /** What is odd in the texts of languages that this run does not use. */
 function textProblems(content: PacksContent, env: Environment): ContentProblem[] {
-  const { layers, originalLine } = expandLayers(content.layers, { env });
+  const { layers, originalLine } = expandLayers(content.layers, { env, leftOut: content.leftOut });
   const names = layers.flatMap(({ sources }) => sources.flatMap(({ texts }) => Object.keys(texts)));
   const languages = new Set(names.map((name) => /\.(.+)\.md$/.exec(name)?.[1] ?? "en"));
   return [...languages].flatMap((language) =>

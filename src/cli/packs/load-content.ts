@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type LoadedPacks, loadPacks } from "../../adapters/index.ts";
 import { homeDirectory, loadConfig, projectRoot } from "../../workspace/index.ts";
 import type { Call, OptionSpec } from "../command.ts";
+import { noteLeftOut, trustOption } from "../trust.ts";
 
 /** The options of every `packs` command. */
 export const contentOptions: ContentOptions = {
@@ -12,12 +13,14 @@ export const contentOptions: ContentOptions = {
     value: "DIR",
     summary: "packs, profiles and adapters of this directory instead of the embedded ones",
   },
+  ...trustOption,
 };
 
 interface ContentOptions {
   readonly lang: OptionSpec & { readonly value: string };
   readonly global: OptionSpec;
   readonly content: OptionSpec & { readonly value: string };
+  readonly trust: OptionSpec & { readonly value?: never };
 }
 
 export type ContentCall = Call<{
@@ -31,14 +34,20 @@ export interface PacksContent extends LoadedPacks {
   readonly language: string;
 }
 
-export async function loadPacksContent({ cwd, env, options }: ContentCall): Promise<PacksContent> {
-  const { values: config } = await loadConfig({ cwd, env });
+/** Settings that nobody has trusted are left out, with a note. */
+export async function loadPacksContent(call: ContentCall): Promise<PacksContent> {
+  const { cwd, env, options } = call;
+  const { values: config, leftOut } = await loadConfig({ cwd, env });
   const language = options.lang ?? config.language;
   const loaded = await loadPacks({
     ...{ config, env, language, profile: options.profile },
     scope: options.global === true ? "global" : "project",
     root: projectRoot(cwd, homeDirectory(env)),
     contentDirectory: options.content === undefined ? undefined : resolve(cwd, options.content),
+  }).catch((error: unknown) => {
+    noteLeftOut(leftOut, call);
+    throw error;
   });
+  noteLeftOut([...leftOut, ...loaded.leftOut], call);
   return { ...loaded, language };
 }

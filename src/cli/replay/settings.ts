@@ -7,6 +7,7 @@ import { loadConfig } from "../../workspace/index.ts";
 import { checkWindow } from "../check-window.ts";
 import { chooseCounter, modelForCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
+import { noteLeftOut } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface ReplaySettings {
@@ -44,7 +45,11 @@ const defaultPolicies = ["none", "rfc", "economic"];
 
 export async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySettings> {
   const { options, cwd, env } = call;
-  const { values: config } = await loadConfig({ cwd, env });
+  const { values: config, leftOut } = await loadConfig({ cwd, env });
+  noteLeftOut(
+    leftOut.filter(({ key }) => key === "prices"),
+    call,
+  );
   const { history } = config;
   const wholeOf = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
     const value = options[name];

@@ -32,6 +32,10 @@ export interface Config {
   readonly prices: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
+/** Keys that can start a program, read outside of the project, or change what things cost. From a project they count only once a person
+ *  has trusted them. Some are of later versions: a key is in this list before it is in the schema. */
+export const powerfulKeys: readonly string[] = ["company", "prices", "allow", "guard", "run"];
+
 /** One file's share of a `Config`: any part of it. */
 export type ConfigPart = { readonly [Key in keyof Config]?: Part<Config[Key]> };
 type Part<Value> = Value extends readonly unknown[] | undefined

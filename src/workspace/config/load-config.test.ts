@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { defaultConfig } from "./config.ts";
 import { loadConfig } from "./load-config.ts";
@@ -20,6 +20,8 @@ function load(cwd = "project", env: Record<string, string> = {}) {
   mkdirSync(join(root, cwd), { recursive: true });
   return loadConfig({ cwd: join(root, cwd), env: { HOME: join(root, "home"), ...env } });
 }
+
+const trusted = { PLIMSOLL_TRUST: "1" };
 
 test("without files every value is a default", async () => {
   const { values, sources } = await load();
@@ -70,15 +72,50 @@ test("entries of a mapping are joined, and the mapping itself is no longer a def
 test("the company layer is never mixed from two files", async () => {
   write("home/.config/plimsoll/config.yaml", "company: { source: ../a, revision: v1 }\n");
   write("project/.plimsoll/config.yaml", "company: { source: ../b }\n");
-  const { values, sources } = await load();
+  const { values, sources } = await load("project", trusted);
   expect(values.company).toEqual({ source: "../b" });
   expect(sources.company).toBe("project .plimsoll/config.yaml:1");
+});
+
+test("what needs trust is left out of the values until it has it, and the user's own value counts", async () => {
+  write("home/.config/plimsoll/config.yaml", "company: { source: ../a }\nprices: { m: { input: 1 } }\n");
+  write(
+    "project/.plimsoll/config.yaml",
+    "title: Ours\ncompany: { source: ../b }\nprices: { m: { input: 0 } }\n",
+  );
+  const { values, sources, powerful, leftOut } = await load();
+  expect(values).toMatchObject({ title: "Ours", company: { source: "../a" }, prices: { m: { input: 1 } } });
+  expect(sources.company).toMatch(/^user /);
+  const shown = leftOut.map(({ file, line, key, value }) => ({
+    file: relative(root, file),
+    line,
+    key,
+    value,
+  }));
+  const file = "project/.plimsoll/config.yaml";
+  expect(shown).toEqual([
+    { file, line: 2, key: "company", value: '{"source":"../b"}' },
+    { file, line: 3, key: "prices", value: '{"m":{"input":0}}' },
+  ]);
+  expect(powerful).toEqual(leftOut);
+  expect(await load("project", trusted)).toMatchObject({ leftOut: [], powerful });
+});
+
+test("a project's store is left out, trusted or not, and its place is told", async () => {
+  write("project/.plimsoll/config.yaml", "title: Ours\nstore: planted.db\n");
+  for (const env of [{}, trusted]) {
+    const { values, sources, ignoredStore } = await load("project", env);
+    expect({ store: values.store, source: sources.store }).toEqual({ store: "default", source: "default" });
+    expect(ignoredStore).toEqual({ file: ".plimsoll/config.yaml", line: 2 });
+  }
+  write("project/.plimsoll/config.yaml", "store: default\n");
+  expect((await load()).ignoredStore).toBeUndefined();
 });
 
 test("a model that is called like a whole key is joined like any other", async () => {
   write("home/.config/plimsoll/config.yaml", "prices: { company: { input: 1, output: 2 } }\n");
   write("project/.plimsoll/config.yaml", "prices: { company: { input: 3 } }\n");
-  expect((await load()).values.prices).toEqual({ company: { input: 3, output: 2 } });
+  expect((await load("project", trusted)).values.prices).toEqual({ company: { input: 3, output: 2 } });
 });
 
 test("names with dots in them keep their sources apart", async () => {
@@ -87,7 +124,7 @@ test("names with dots in them keep their sources apart", async () => {
     "project/.plimsoll/config.yaml",
     "prices: { gpt-4.1: { input: 2 } }\nsession: { tools: { 'a\"b': 600 } }\n",
   );
-  const { sources } = await load();
+  const { sources } = await load("project", trusted);
   expect(sources).toMatchObject({
     'prices.gpt-4."1.input"': "user ~/.config/plimsoll/config.yaml:1",
     'prices."gpt-4.1".input': "project .plimsoll/config.yaml:1",

@@ -1,16 +1,22 @@
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { configDirectory, type Environment, homeDirectory } from "../directories.ts";
 import { readRegularText } from "../files/read-regular-file.ts";
-import { isInside } from "../files/resolve-target.ts";
+import { isInside, refuseOutside } from "../files/resolve-target.ts";
 import { exists, upward } from "../files/upward.ts";
-import { type Config, defaultConfig } from "./config.ts";
+import { projectRoot } from "../project-root.ts";
+import { refuseOtherOwner } from "../trust/owner.ts";
+import { type Judged, judgeConfig } from "../trust/project-settings.ts";
+import type { PowerfulSetting } from "../trust/trusted.ts";
+import { type Config, type ConfigPart, defaultConfig, powerfulKeys } from "./config.ts";
 import type { ConfigFile, ConfigProblem } from "./config-file.ts";
 
-export interface LoadedConfig {
+export interface LoadedConfig extends Judged {
   readonly values: Config;
   /** Key of `keyOf` → `project .plimsoll/config.yaml:2`, `user ~/.config/plimsoll/config.yaml:1` or `default`. */
   readonly sources: Readonly<Record<string, string>>;
+  /** Where the project names a store, which never counts. */
+  readonly ignoredStore?: { readonly file: string; readonly line: number } | undefined;
 }
 
 export interface Surroundings {
@@ -23,14 +29,41 @@ export async function loadConfig(surroundings: Surroundings): Promise<LoadedConf
   const layers: Layer[] = [];
   for (const place of await findConfigFiles(surroundings)) layers.push(await readLayer(place));
   refuseProblems(layers);
+  const project = layers.find(({ label }) => label === "project");
+  const judged = project === undefined ? { powerful: [], leftOut: [] } : await judge(project, surroundings);
   const merged: Merged = { values: {}, sources: {} };
   mergeInto(merged, defaultConfig, () => "default");
-  for (const { label, file, values, lineOf } of layers) {
+  for (const layer of layers) {
+    const { label, file, lineOf } = layer;
+    const values = layer === project ? without(layer.values, judged.leftOut) : layer.values;
     mergeInto(merged, values, (path) => `${label} ${file}:${lineOf(path)}`);
   }
   const values = merged.values as unknown as Config;
   refuseZeroShares(values, layers);
-  return { values, sources: merged.sources };
+  return { values, sources: merged.sources, ...judged, ignoredStore: storeOf(project) };
+}
+
+/** The project's powerful settings, and those that count for nothing. A project without any costs no look at the record. */
+async function judge(layer: Layer, { cwd, env }: Surroundings): Promise<Judged> {
+  const keys = powerfulKeys.filter((key) => !isEmpty(layer.values[key as keyof ConfigPart]));
+  if (keys.length === 0) return { powerful: [], leftOut: [] };
+  return judgeConfig(layer, keys, { root: projectRoot(cwd, homeDirectory(env)), env });
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || (isBranch(value) && Object.keys(value).length === 0);
+}
+
+/** A project has no say in where state goes. */
+function without(values: ConfigPart, leftOut: readonly PowerfulSetting[]): ConfigPart {
+  const keys = new Set(["store", ...leftOut.map(({ key }) => key)]);
+  return Object.fromEntries(Object.entries(values).filter(([key]) => !keys.has(key)));
+}
+
+function storeOf(project: Layer | undefined): LoadedConfig["ignoredStore"] {
+  const { store = defaultConfig.store } = project?.values ?? {};
+  if (project === undefined || store === defaultConfig.store) return undefined;
+  return { file: project.file, line: project.lineOf(["store"]) };
 }
 
 /** The path of a value as one text. A name with a dot in it, as models have, is quoted: two paths never give the same key. */
@@ -50,7 +83,7 @@ type Layer = Place & ConfigFile;
 async function findConfigFiles({ cwd, env }: Surroundings): Promise<Place[]> {
   const home = homeDirectory(env);
   const user = join(configDirectory(env), "config.yaml");
-  const project = await findProjectFile(cwd, home);
+  const project = await findProjectFile({ cwd, env }, home);
   const places: Place[] = [];
   if (await exists(user)) places.push({ label: "user", path: user, file: fromHome(home, user) });
   if (project !== undefined) places.push({ label: "project", path: project, file: relative(cwd, project) });
@@ -58,10 +91,13 @@ async function findConfigFiles({ cwd, env }: Surroundings): Promise<Place[]> {
 }
 
 /** From here upward, at most to the root of the repository or to HOME: a file further up belongs to something else. */
-async function findProjectFile(cwd: string, home: string): Promise<string | undefined> {
+async function findProjectFile({ cwd, env }: Surroundings, home: string): Promise<string | undefined> {
   for (const current of upward(cwd, home)) {
-    const path = join(current, ".plimsoll", "config.yaml");
-    if (await exists(path)) return path;
+    const folder = join(current, ".plimsoll");
+    if (await exists(folder)) {
+      await refuseOtherOwner(current, env);
+      if (await exists(join(folder, "config.yaml"))) return join(folder, "config.yaml");
+    }
     if (await exists(join(current, ".git"))) break;
   }
   return undefined;
@@ -72,6 +108,8 @@ function fromHome(home: string, path: string): string {
 }
 
 async function readLayer(place: Place): Promise<Layer> {
+  // People link their own file together from elsewhere; a repository has no business there.
+  if (place.label === "project") await refuseOutside(place.path, dirname(dirname(place.path)), place.file);
   const read = await readRegularText(place.path);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: place.file });
   const { parseConfigFile } = await import("./config-file.ts");

@@ -23,6 +23,7 @@ const maxContentBytes = 5 * 1024 * 1024;
 /** Names in a fixed order; hidden ones are left out. A directory that is not there is empty. */
 export function listContent(scope: ContentScope, directory: string): Dirent[] {
   try {
+    if (leaves(scope, directory)) return report(scope, { file: directory, ...outsideLink }) ?? [];
     const entries = readdirSync(directory, { withFileTypes: true });
     return entries.filter(({ name }) => !name.startsWith(".")).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
@@ -50,15 +51,20 @@ export function readContentText(scope: ContentScope, file: string): string | und
 /** What is at the path behind links; undefined and reported if nothing usable is. */
 export function statContent(scope: ContentScope, path: string): Stats | undefined {
   try {
-    if (!scope.mayLeave && !isInside(realpathSync(path), realpathSync(scope.directory))) {
-      const message = "is a symbolic link that leaves the content directory. Copy what it points to.";
-      return report(scope, { file: path, rule: "outside-link", message });
-    }
-    return statSync(path);
+    return leaves(scope, path) ? report(scope, { file: path, ...outsideLink }) : statSync(path);
   } catch (error) {
     return report(scope, { file: path, rule: "unreadable", message: systemReason(error) });
   }
 }
+
+function leaves({ mayLeave, directory }: ContentScope, path: string): boolean {
+  return !mayLeave && !isInside(realpathSync(path), realpathSync(directory));
+}
+
+const outsideLink = {
+  rule: "outside-link",
+  message: "is a symbolic link that leaves the content directory. Copy what it points to.",
+};
 
 function decodeContent(scope: ContentScope, file: string): string | undefined {
   try {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { z } from "zod";
 import type { Layer, PackLayer, Profile } from "../../packs/index.ts";
 import { systemReason } from "../files/read-text.ts";
+import { outsideReason } from "../files/resolve-target.ts";
 import type { ContentLayer } from "./content-layer.ts";
 import type { ContentProblem, Severity } from "./content-problem.ts";
 
@@ -20,6 +21,8 @@ export interface LayerDirectory {
   readonly directory: string;
   /** How bad an unknown key is: an error in what is our own, a warning in what others maintain. */
   readonly strictness: Severity;
+  /** What it must lie in, links followed: a repository has no business elsewhere. */
+  readonly root?: string | undefined;
   /** The user named it, so it must be there. */
   readonly required?: boolean | undefined;
 }
@@ -40,10 +43,12 @@ export async function loadContent<Adapter extends { readonly id: string }>({
   embedded,
   loadAdapterSchema,
 }: LoadContentOptions<Adapter>): Promise<LoadedContent<Adapter>> {
-  const problems: ContentProblem[] = layers.flatMap(missingDirectory);
+  const outside = await outsideLayers(layers);
+  const problems: ContentProblem[] = [...layers.flatMap(missingDirectory), ...outside.values()];
   const loaded: (ContentLayer<Adapter> & { layer: Layer })[] = [];
   if (embedded !== undefined) loaded.push({ ...embedded, layer: "embedded" });
   for (const { layer, directory, strictness } of layers.filter(hasContent)) {
+    if (outside.has(directory)) continue;
     const { readContentLayer } = await import("./content-layer.ts");
     const scope = { directory, strictness, mayLeave: layer === "user", problems };
     loaded.push({ ...(await readContentLayer(scope, loadAdapterSchema)), layer });
@@ -54,6 +59,17 @@ export async function loadContent<Adapter extends { readonly id: string }>({
     adapters: lastOfEachId(loaded.flatMap(({ adapters }) => adapters)),
     problems,
   };
+}
+
+/** By directory. */
+async function outsideLayers(layers: readonly LayerDirectory[]): Promise<Map<string, ContentProblem>> {
+  const found = new Map<string, ContentProblem>();
+  for (const { directory, root } of layers) {
+    const message = root === undefined ? undefined : await outsideReason(directory, root);
+    if (message === undefined) continue;
+    found.set(directory, { file: directory, line: 1, severity: "error", rule: "outside-link", message });
+  }
+  return found;
 }
 
 const contentFolders = ["packs", "profiles", "adapters"];
@@ -91,4 +107,10 @@ function lookAt(path: string): string {
 function lastOfEachId<Entry extends { readonly id: string }>(entries: readonly Entry[]): Entry[] {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** For whoever looks at packs alone: nothing is asked of adapters. */
+export async function loadAnyAdapter(): Promise<z.ZodType<{ id: string }>> {
+  const { z } = await import("zod");
+  return z.looseObject({ id: z.string() });
 }

@@ -22,6 +22,20 @@ export async function resolveTarget(path: string, root: string): Promise<string>
   });
 }
 
+/** Throws if what a repository brings leads out of its root: what lies elsewhere is not its to show. A path that does not exist is no
+ *  problem. */
+export async function refuseOutside(path: string, root: string, shown: string = path): Promise<void> {
+  const reason = await outsideReason(path, root);
+  if (reason !== undefined) throw new ContextError("unreadable_input", reason, { file: shown });
+}
+
+/** Why a path below the root is not read: undefined if it really lies in the root. */
+export async function outsideReason(path: string, root: string): Promise<string | undefined> {
+  const [real, realRoot] = await Promise.all([followLinks(path), followLinks(root)]).catch(() => []);
+  if (real === undefined || realRoot === undefined || isInside(real, realRoot)) return undefined;
+  return `leads through a symbolic link out of the project, to ${real}. Copy what it points to`;
+}
+
 /** As `realpath`, also where the last parts do not exist, and where a link points at something that does not exist yet. */
 export async function followLinks(path: string): Promise<string> {
   try {

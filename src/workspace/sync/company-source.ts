@@ -1,9 +1,16 @@
 /** Where the company's packs come from: a directory that is used in place, or a git repository at a revision. */
-import { existsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
 import type { Config } from "../config/config.ts";
-import { type Environment, homeDirectory } from "../directories.ts";
+import {
+  cacheDirectory,
+  configDirectory,
+  type Environment,
+  homeDirectory,
+  stateDirectory,
+} from "../directories.ts";
+import { isInside } from "../files/resolve-target.ts";
 
 export type Company = NonNullable<Config["company"]>;
 
@@ -31,12 +38,46 @@ export function readCompanySource({ source, revision }: Company, { root, env }: 
     );
   }
   if (revision !== undefined) refuseRevision(revision);
-  if (isGitUrl(source)) return { kind: "git", url: checkScheme(source), revision: revision ?? "HEAD" };
+  if (isGitUrl(source)) {
+    if (/^file:/i.test(source)) refuseOwn(pathOfUrl(source), source, env);
+    return { kind: "git", url: checkScheme(source), revision: revision ?? "HEAD" };
+  }
   const path = resolve(root, source.replace(/^~(?=\/|$)/, homeDirectory(env)));
+  refuseOwn(path, source, env);
   // Without a revision the working tree is meant, changes of the day included.
   return revision !== undefined && isRepository(path)
     ? { kind: "git", url: path, revision }
     : { kind: "directory", path };
+}
+
+/** What people keep for themselves must not get into a project's files, whoever asks for it and through whichever links. */
+function refuseOwn(path: string, source: string, env: Environment): void {
+  const real = realPath(path);
+  for (const own of [configDirectory(env), stateDirectory(env), cacheDirectory(env)]) {
+    const realOwn = realPath(own);
+    if (!isInside(real, realOwn) && !isInside(realOwn, real)) continue;
+    throw new ContextError(
+      "invalid_config",
+      `company.source "${source}" leads to your own files in ${own}, which no project may have`,
+      { hint: "Name a directory that holds only what the projects share." },
+    );
+  }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
+function pathOfUrl(url: string): string {
+  try {
+    return decodeURIComponent(new URL(url).pathname);
+  } catch {
+    return resolve("/", url.replace(/^file:\/*/i, ""));
+  }
 }
 
 /** An address, or a text with addresses, for people: without the passwords that may be in it, which may hold an `@` themselves. */

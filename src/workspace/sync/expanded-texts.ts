@@ -15,6 +15,7 @@ import {
 } from "../../text/index.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
 import { removeStaleTemporaries, replaceFile, stateOf } from "../files/replace-file.ts";
+import type { PowerfulSetting } from "../trust/trusted.ts";
 
 /** What tells one fetch from another. */
 export type FetchKey = Pick<FetchMarker, "url" | "format" | "selector">;
@@ -33,12 +34,15 @@ export interface ExpandedLayers {
   originalLine(file: string, line: number): number;
 }
 
+export interface ExpandOptions {
+  readonly env: Environment;
+  /** Markers that nobody has trusted: they stay as they are. */
+  readonly leftOut: readonly PowerfulSetting[];
+}
+
 /** The layers with every fetched text in its place. A pack without markers is the same object. */
-export function expandLayers(
-  layers: readonly PackLayer[],
-  { env }: { readonly env: Environment },
-): ExpandedLayers {
-  const expanded: Expanded = { textOf: createReader(env), texts: new Map() };
+export function expandLayers(layers: readonly PackLayer[], { env, leftOut }: ExpandOptions): ExpandedLayers {
+  const expanded: Expanded = { textOf: createReader(env), isLeftOut: markersOf(leftOut), texts: new Map() };
   return {
     layers: layers.map((layer) => ({
       ...layer,
@@ -50,23 +54,31 @@ export function expandLayers(
 
 interface Expanded {
   readonly textOf: (key: FetchKey) => string | undefined;
+  readonly isLeftOut: (file: string, marker: FetchMarker) => boolean;
   /** By file. */
   readonly texts: Map<string, ReplacedMarkers>;
 }
 
-function expandPack(source: PackSource, { textOf, texts }: Expanded): PackSource {
+/** Tells the markers that these settings are about. */
+export function markersOf(settings: readonly PowerfulSetting[]): Expanded["isLeftOut"] {
+  const places = new Set(settings.map(({ file, line }) => `${file}:${line}`));
+  return (file, { line }) => places.has(`${file}:${line}`);
+}
+
+function expandPack(source: PackSource, { textOf, isLeftOut, texts }: Expanded): PackSource {
   const entries = Object.entries(source.texts);
   if (!entries.some(([, text]) => text.includes("sync:fetch"))) return source;
   const expanded = entries.map(([name, text]) => {
-    const replaced = expandText(text, textOf);
-    texts.set(join(source.directory, name), replaced);
+    const file = join(source.directory, name);
+    const replaced = expandText(text, (marker) => (isLeftOut(file, marker) ? undefined : textOf(marker)));
+    texts.set(file, replaced);
     return [name, replaced.text];
   });
   return { ...source, texts: Object.fromEntries(expanded) };
 }
 
 /** Each fetched text within its marker's limit. */
-function expandText(text: string, textOf: Expanded["textOf"]): ReplacedMarkers {
+function expandText(text: string, textOf: (marker: FetchMarker) => string | undefined): ReplacedMarkers {
   return replaceFetchMarkers(text, (marker) => {
     const fetched = textOf(marker);
     if (fetched === undefined) return undefined;

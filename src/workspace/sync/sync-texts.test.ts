@@ -50,7 +50,7 @@ const sync = (layers: readonly PackLayer[], options: Partial<SyncTextsOptions> =
 
 /** As a reader gets the first pack. */
 function shown(layers: readonly PackLayer[], language = "en"): string {
-  const { packs } = mergeLayers(expandLayers(layers, { env: env() }).layers, { language });
+  const { packs } = mergeLayers(expandLayers(layers, { env: env(), leftOut: [] }).layers, { language });
   return textAt(packs[0]?.context ?? [], "full");
 }
 
@@ -135,7 +135,7 @@ test("a fetched text has no say over the pack around it", async () => {
     `x\n<!-- verbosity:extended -->\n${marker("/c")}\n<!-- plimsoll:end:context -->\n\`\`\`\nopen\n`;
   const layers = layersOf(["p", { "context.md": `${marker("/b")}\nafter\n` }]);
   await sync(layers);
-  const { packs } = mergeLayers(expandLayers(layers, { env: env() }).layers, { language: "en" });
+  const { packs } = mergeLayers(expandLayers(layers, { env: env(), leftOut: [] }).layers, { language: "en" });
   expect(packs[0]?.context).toEqual([{ tier: "core", text: "x\n```\nopen\n```\nafter\n" }]);
   expect(asked).toEqual(["/b"]);
 });
@@ -156,7 +156,7 @@ test("what is odd about a marker comes with its file and line, and the others ar
 
 test("packs without markers are the same objects", () => {
   const layers = layersOf(["p", { "context.md": "x" }]);
-  expect(expandLayers(layers, { env: env() }).layers[0]?.sources[0]).toBe(layers[0]?.sources[0]);
+  expect(expandLayers(layers, { env: env(), leftOut: [] }).layers[0]?.sources[0]).toBe(layers[0]?.sources[0]);
 });
 
 test("a cache that is torn or cannot be written is no text and no crash", async () => {
@@ -192,7 +192,7 @@ test("a warning about an expanded text is told by the line of the file", async (
     { "context.md": `${marker("/b")}\n${marker("/none")}\n<!-- verbosity:odd -->\n` },
   ]);
   await sync(layers);
-  const expanded = expandLayers(layers, { env: env() });
+  const expanded = expandLayers(layers, { env: env(), leftOut: [] });
   const { warnings } = mergeLayers(expanded.layers, { language: "en" });
   expect(warnings.map(({ line }) => line)).toEqual([4, 5]);
   expect(

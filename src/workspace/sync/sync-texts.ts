@@ -4,7 +4,8 @@ import type { PackLayer, PackSource } from "../../packs/index.ts";
 import { type FetchMarker, findFetchMarkers, truncateBytes } from "../../text/index.ts";
 import type { ContentProblem } from "../content/content-problem.ts";
 import type { Environment } from "../directories.ts";
-import { fetchName, readStoredText, type StoredText, writeStoredText } from "./expanded-texts.ts";
+import type { PowerfulSetting } from "../trust/trusted.ts";
+import { fetchName, markersOf, readStoredText, type StoredText, writeStoredText } from "./expanded-texts.ts";
 import { fetchText, maxFetchBytes } from "./fetch-text.ts";
 
 export interface TextSync {
@@ -25,6 +26,8 @@ export interface TextSync {
 
 export interface SyncTextsOptions {
   readonly env: Environment;
+  /** Markers that nobody has trusted: they are not fetched. */
+  readonly leftOut?: readonly PowerfulSetting[] | undefined;
   /** Fetch what is not due yet, too. */
   readonly force?: boolean | undefined;
   readonly now?: (() => Date) | undefined;
@@ -46,7 +49,10 @@ export async function syncTexts(
   layers: readonly PackLayer[],
   options: SyncTextsOptions,
 ): Promise<SyncedTexts> {
-  const { wanted, warnings } = collect(layers.flatMap(({ sources }) => sources));
+  const { wanted, warnings } = collect(
+    layers.flatMap(({ sources }) => sources),
+    options.leftOut ?? [],
+  );
   const all = [...wanted.values()];
   const results = new Array<TextSync>(all.length);
   let [next, done] = [0, 0];
@@ -73,10 +79,11 @@ interface Wanted {
   ttlHours: number;
 }
 
-function collect(sources: readonly PackSource[]): {
-  wanted: Map<string, Wanted>;
-  warnings: ContentProblem[];
-} {
+function collect(
+  sources: readonly PackSource[],
+  leftOut: readonly PowerfulSetting[],
+): { wanted: Map<string, Wanted>; warnings: ContentProblem[] } {
+  const isLeftOut = markersOf(leftOut);
   const wanted = new Map<string, Wanted>();
   const warnings: ContentProblem[] = [];
   for (const source of sources) {
@@ -85,7 +92,7 @@ function collect(sources: readonly PackSource[]): {
       const file = join(source.directory, name);
       for (const { line, message } of found.warnings)
         warnings.push({ file, line, severity: "warning", rule: "sync-fetch", message });
-      for (const marker of found.markers) want(wanted, marker, source.id);
+      for (const marker of found.markers) if (!isLeftOut(file, marker)) want(wanted, marker, source.id);
     }
   }
   return { wanted, warnings };

@@ -3,8 +3,10 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { ContentProblem } from "../content/content-problem.ts";
 import { readEmbeddedContent } from "../content/embedded-content.ts";
-import { type LayerDirectory, loadContent } from "../content/load-content.ts";
+import { type LayerDirectory, loadAnyAdapter, loadContent } from "../content/load-content.ts";
 import { configDirectory, type Environment } from "../directories.ts";
+import { untrustedFetches } from "../trust/project-settings.ts";
+import type { PowerfulSetting } from "../trust/trusted.ts";
 import { type CompanySync, syncCompany } from "./company.ts";
 import { shownSource } from "./company-source.ts";
 import { syncTexts, type TextSync } from "./sync-texts.ts";
@@ -26,6 +28,8 @@ export interface SyncOptions {
 export interface SyncReport {
   readonly company: CompanySync | undefined;
   readonly texts: readonly TextSync[];
+  /** Addresses of the project's packs that nobody has trusted, and that were not fetched. */
+  readonly leftOut: readonly PowerfulSetting[];
   /** What is wrong with the packs that were looked through, and with their markers. */
   readonly problems: readonly ContentProblem[];
 }
@@ -41,8 +45,9 @@ export async function sync(options: SyncOptions): Promise<SyncReport> {
     embedded: contentDirectory === undefined ? readEmbeddedContent<{ id: string }>() : undefined,
     loadAdapterSchema: loadAnyAdapter,
   });
-  const { texts, warnings } = await syncTexts(packs, { env, force, allowPrivate, progress });
-  return { company, texts, problems: [...problems, ...warnings] };
+  const leftOut = await untrustedFetches(packs, options);
+  const { texts, warnings } = await syncTexts(packs, { env, leftOut, force, allowPrivate, progress });
+  return { company, texts, leftOut, problems: [...problems, ...warnings] };
 }
 
 /** Every layer, whatever scope it counts in: one sync serves them all. */
@@ -52,17 +57,11 @@ function layersOf(
 ): LayerDirectory[] {
   const layers: LayerDirectory[] = [
     { layer: "user", directory: configDirectory(env), strictness: "error" },
-    { layer: "project", directory: join(root, ".plimsoll"), strictness: "error" },
+    { layer: "project", directory: join(root, ".plimsoll"), root, strictness: "error" },
   ];
   if (company !== undefined)
     layers.unshift({ layer: "company", directory: company, strictness: "warning", required: true });
   if (contentDirectory !== undefined)
     layers.unshift({ layer: "embedded", directory: contentDirectory, strictness: "warning", required: true });
   return layers;
-}
-
-/** Adapters hold no markers, so that nothing is asked of them here. */
-async function loadAnyAdapter() {
-  const { z } = await import("zod");
-  return z.looseObject({ id: z.string() });
 }

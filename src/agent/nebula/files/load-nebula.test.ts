@@ -174,13 +174,12 @@ requires_nebulae = ["other"]
 
   test("counts as phases what is a file or a link to one; README.md only with front matter, dot files never", async () => {
     phase("a");
-    writeFileSync(join(tmpdir(), `${basename(folder)}.txt`), '+++\nid = "linked"\ntitle = "t"\n+++\n');
-    symlinkSync(join(tmpdir(), `${basename(folder)}.txt`), join(folder, "link.md"));
+    write("linked.txt", '+++\nid = "linked"\ntitle = "t"\n+++\n');
+    symlinkSync("linked.txt", join(folder, "link.md"));
     write("README.md", "# What this is\n");
     write("notes.txt", "no phase");
     write(".draft.md", "no phase");
     const { nebula } = await loadNebula(folder);
-    rmSync(join(tmpdir(), `${basename(folder)}.txt`));
     expect(nebula?.phases.map(({ id }) => id)).toEqual(["a", "linked"]);
     write("README.md", '\n+++\nid = "readme"\ntitle = "t"\n+++\n');
     rmSync(join(folder, "link.md"));

@@ -1,7 +1,16 @@
 import { readdir } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { ContextError } from "../../../errors.ts";
-import { type ContentProblem, readRegularText } from "../../../workspace/index.ts";
+import {
+  type ContentProblem,
+  homeDirectory,
+  outsideReason,
+  projectRoot,
+  readRegularText,
+  refuseOutside,
+} from "../../../workspace/index.ts";
+import { looksLikeOption, optionReason } from "../../process/presets.ts";
+import type { AgentSetting } from "./agent-settings.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Nebula, Phase } from "./nebula.ts";
 import type { PhaseDraft } from "./phase-file.ts";
@@ -15,6 +24,8 @@ export interface LoadedNebula {
   readonly nebula?: Nebula | undefined;
   /** By file and line. */
   readonly problems: readonly NebulaProblem[];
+  /** What it says of agents and of where they work: for whoever must trust that first. */
+  readonly agentSettings: readonly AgentSetting[];
 }
 
 /** `file` is absolute. */
@@ -30,19 +41,31 @@ export async function loadNebula(directory: string): Promise<LoadedNebula> {
     import("./checks/check-phases.ts"),
   ]);
   const file = join(absolute, "nebula.toml");
+  // What lies outside of the project is not the nebula's to show.
+  const root = projectRoot(absolute, homeDirectory(process.env));
+  await refuseOutside(file, root);
   const manifest = await parseManifest(await readManifest(file), file);
-  const { drafts, problems: unread } = await readPhases(absolute);
+  const { drafts, problems: unread } = await readPhases(absolute, root);
   const checked = checkPhases(drafts);
+  const agentSettings = [...manifest.agentSettings, ...drafts.flatMap((draft) => draft.agentSettings)];
   const problems = [
     ...manifest.problems,
     ...unread,
     ...(drafts.length + unread.length === 0 ? [nothingToDo(file)] : []),
     ...drafts.flatMap((draft) => draft.problems),
     ...checked.problems,
+    ...agentSettings.flatMap(optionProblem),
   ].sort(byPlace);
-  const loaded = { directory: absolute, phases: drafts.length, problems };
+  const loaded = { directory: absolute, phases: drafts.length, problems, agentSettings };
   if (problems.some(({ severity }) => severity === "error")) return loaded;
   return { ...loaded, nebula: assemble(absolute, { manifest, drafts, ...checked }) };
+}
+
+/** Refused here, before anything starts. A path is no word of a command line. */
+function optionProblem({ file, line, key, value }: AgentSetting): ContentProblem[] {
+  if (key.endsWith("working_dir") || typeof value !== "string" || !looksLikeOption(value)) return [];
+  const message = `"${key}" is "${value}", which ${optionReason}`;
+  return [{ file, line, severity: "error", rule: "invalid-value", message }];
 }
 
 async function readManifest(file: string): Promise<string> {
@@ -59,7 +82,7 @@ interface ReadPhases {
   readonly problems: readonly ContentProblem[];
 }
 
-async function readPhases(directory: string): Promise<ReadPhases> {
+async function readPhases(directory: string, root: string): Promise<ReadPhases> {
   const { parsePhaseFile } = await import("./phase-file.ts");
   const drafts: PhaseDraft[] = [];
   const problems: ContentProblem[] = [];
@@ -67,7 +90,8 @@ async function readPhases(directory: string): Promise<ReadPhases> {
     // A leading dot hides what editors and systems leave behind.
     if (!name.endsWith(".md") || name.startsWith(".")) continue;
     const file = join(directory, name);
-    const read = await readRegularText(file);
+    const outside = await outsideReason(file, root);
+    const read = outside === undefined ? await readRegularText(file) : { reason: outside };
     if (!("text" in read)) problems.push(unreadable(file, read.reason));
     else if (!isReadme(file, read.text)) drafts.push(await parsePhaseFile(read.text, file));
   }
@@ -122,7 +146,7 @@ interface Parts {
 }
 
 function assemble(directory: string, { manifest, drafts, dependencies }: Parts): Nebula {
-  const { defaults, problems: _, ...shared } = manifest;
+  const { defaults, problems: _, agentSettings: __, ...shared } = manifest;
   const phases = drafts.map(({ file, keys, body }): Phase => {
     const id = keys.id!;
     return {

@@ -1,5 +1,6 @@
 /** nebula.toml: what holds for all phases. */
 import type { ContentProblem } from "../../../workspace/index.ts";
+import { type AgentSetting, agentSettings } from "./agent-settings.ts";
 import type { Nebula, Phase } from "./nebula.ts";
 import { type ManifestFile, manifestSchema } from "./nebula-schema.ts";
 import { parseTomlDocument, type TomlDocument, type TomlProblem } from "./toml/toml-document.ts";
@@ -7,6 +8,7 @@ import { parseTomlDocument, type TomlDocument, type TomlProblem } from "./toml/t
 export interface Manifest extends Omit<Nebula, "directory" | "phases"> {
   readonly defaults: Pick<Phase, "type" | "priority" | "labels" | "assignee">;
   readonly problems: readonly ContentProblem[];
+  readonly agentSettings: readonly AgentSetting[];
 }
 
 /** Where nothing is said: 1 is the most urgent, and those who write nebulas take 2 for what is not. */
@@ -36,6 +38,10 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
       labels: defaults.labels ?? [],
       assignee: defaults.assignee,
     },
+    agentSettings: [
+      ...agentSettings(execution, { file, prefix: ["execution"], lineOf: document.lineOf }),
+      ...agentSettings(context, { file, prefix: ["context"], lineOf: document.lineOf }),
+    ],
     problems: [...document.problems, ...emptyNames(document)].map((problem) => ({ file, ...problem })),
   };
 }

@@ -1,5 +1,6 @@
 /** One phase file by itself: what is wrong between phases is for checks/. */
 import type { ContentProblem } from "../../../workspace/index.ts";
+import { type AgentSetting, agentSettings } from "./agent-settings.ts";
 import { type PhaseFile, phaseSchema } from "./nebula-schema.ts";
 import { splitFrontMatter } from "./toml/front-matter.ts";
 import { type PartOf, parseTomlDocument } from "./toml/toml-document.ts";
@@ -10,6 +11,7 @@ export interface PhaseDraft {
   readonly keys: PartOf<PhaseFile>;
   readonly body: string;
   readonly problems: readonly ContentProblem[];
+  readonly agentSettings: readonly AgentSetting[];
   lineOf(path: readonly PropertyKey[]): number;
 }
 
@@ -17,14 +19,14 @@ export async function parsePhaseFile(text: string, file: string): Promise<PhaseD
   const parts = splitFrontMatter(text);
   if ("rule" in parts) {
     const problems = [{ file, severity: "error" as const, ...parts }];
-    return { file, keys: {}, body: "", problems, lineOf: () => parts.line };
+    return { file, keys: {}, body: "", problems, agentSettings: [], lineOf: () => parts.line };
   }
   const { toml, tomlLine, body } = parts;
   const { value, problems, lineOf } = await parseTomlDocument({ toml, firstLine: tomlLine }, phaseSchema);
   const isMalformed = problems.some(({ rule }) => rule === "malformed-toml");
   const keys = isMalformed ? { id: guessId(toml) } : value;
   const told = [...problems, ...idProblems(keys.id, lineOf)].map((problem) => ({ file, ...problem }));
-  return { file, keys, body, problems: told, lineOf };
+  return { file, keys, body, problems: told, agentSettings: agentSettings(keys, { file, lineOf }), lineOf };
 }
 
 /** Else every phase that depends on this one would be told that there is none. */

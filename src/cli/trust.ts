@@ -1,0 +1,98 @@
+/** What commands do about powerful settings of a project: stop, or say that they are left out. */
+import { relative, resolve } from "node:path";
+import type { LoadedNebula } from "../agent/index.ts";
+import { ContextError } from "../errors.ts";
+import { printable } from "../text/index.ts";
+import {
+  followLinks,
+  homeDirectory,
+  isInside,
+  type LoadedConfig,
+  type PowerfulSetting,
+  powerfulSetting,
+  projectRoot,
+} from "../workspace/index.ts";
+import type { Call, OptionSpec } from "./command.ts";
+import { shownPath } from "./shown-path.ts";
+
+/** The option of every command that settings of a project have an effect on. The frame makes PLIMSOLL_TRUST=1 of it. */
+export const trustOption: { readonly trust: OptionSpec & { readonly value?: never } } = {
+  trust: { summary: 'trust the project\'s settings in this run (see "plimsoll trust")' },
+};
+
+type Place = Pick<Call, "cwd" | "env">;
+type NotedCall = Place & { readonly output: Pick<Call["output"], "note"> };
+
+/** Stops where nobody has trusted a setting. `folder` is what `plimsoll trust` must be told to find it. */
+export function requireTrust(settings: readonly PowerfulSetting[], place: Place, folder?: string): void {
+  const [first, ...rest] = settings;
+  if (first === undefined) return;
+  const lines = rest.map((setting) => `${placeOf(setting, place)}: ${described(setting)}`);
+  const command = folder === undefined ? "plimsoll trust" : `plimsoll trust ${quoted(folder)}`;
+  throw new ContextError(
+    "untrusted",
+    [`${described(first)}, and you have not trusted this project`, ...lines].join("\n"),
+    {
+      file: shownPath(first.file, place.cwd, place.env),
+      line: first.line,
+      hint: `Run "${command}" to see and trust its settings, or add --trust to trust them in this run.`,
+    },
+  );
+}
+
+function described({ key, value, target }: PowerfulSetting): string {
+  const shown = printable(value);
+  const where = target === undefined || target === value ? "" : `, which leads to ${printable(target)}`;
+  return `${key} is ${/^[[{]/.test(shown) ? shown : `"${shown}"`}${where}`;
+}
+
+/** As a word of a shell. */
+function quoted(word: string): string {
+  return /^[\w./+:@%,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function placeOf({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
+  return `${printable(shownPath(file, cwd, env))}:${line}`;
+}
+
+/** Says in one note what a command goes on without. */
+export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCall): void {
+  if (settings.length === 0) return;
+  const named = settings.map((setting) => `${setting.key} (${placeOf(setting, call)})`).join(", ");
+  call.output.note(
+    `left out, because this project is not trusted: ${named}. Run "plimsoll trust" to see and trust its settings.`,
+  );
+}
+
+/** Says that a project's store is not used, to whoever uses one. */
+export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { output }: NotedCall): void {
+  if (ignoredStore === undefined) return;
+  const { file, line } = ignoredStore;
+  output.note(
+    `${printable(file)}:${line}: store is left out: a project cannot choose where state goes. Set it in your own configuration, with --store or with PLIMSOLL_STORE.`,
+  );
+}
+
+/** What a nebula sets for agents. A working directory inside of the project that one stands in is nothing special. */
+export async function nebulaSettings(
+  { directory, agentSettings }: Pick<LoadedNebula, "directory" | "agentSettings">,
+  { cwd, env }: Place,
+): Promise<PowerfulSetting[]> {
+  const home = homeDirectory(env);
+  const root = projectRoot(directory, home);
+  const around = await followLinks(projectRoot(cwd, home));
+  const settings: PowerfulSetting[] = [];
+  for (const setting of agentSettings) {
+    const isPath = setting.key === "context.working_dir";
+    const target = isPath ? await followLinks(resolve(cwd, String(setting.value))) : undefined;
+    if (target === undefined || !isInside(target, around))
+      settings.push(powerfulSetting({ ...setting, root, target }));
+  }
+  return settings;
+}
+
+/** Where agents would work, as seen from here, links followed. */
+export async function shownWorkingDirectory(named: string | undefined, cwd: string): Promise<string> {
+  const path = await followLinks(resolve(cwd, named ?? ""));
+  return relative(await followLinks(cwd), path) || ".";
+}
