@@ -1,7 +1,8 @@
 /** Writing that shows the old file or the new one at every moment, and never a part: temporary file, fsync, rename. */
-import { lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "../processes/process-identity.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 /** What tells one state of a file from another without reading it again; `undefined` for a file that is not there. */
 export type FileState =
@@ -39,7 +40,7 @@ export async function replaceFile(
   { bytes, expected, isPrivate = false }: Replacement,
 ): Promise<boolean> {
   const directory = dirname(path);
-  if (bytes !== undefined) await mkdir(directory, { recursive: true, mode: isPrivate ? 0o700 : 0o777 });
+  if (bytes !== undefined) await makeDirectory(directory, isPrivate ? 0o700 : 0o777);
   const temporary =
     bytes === undefined ? undefined : await writeTemporary(path, bytes, { like: expected, isPrivate });
   try {

@@ -1,11 +1,12 @@
 /** The record of what a person has trusted: for each project, its real path and the hashes of its powerful settings. It lies in the
  *  user's state directory, so that no repository can bring its own. */
 import { createHash } from "node:crypto";
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
 import { withLock } from "../files/lock.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 import { readRegularText } from "../files/read-regular-file.ts";
 import { removeStaleTemporaries, replaceFile, stateOf } from "../files/replace-file.ts";
 import { followLinks } from "../files/resolve-target.ts";
@@ -162,7 +163,7 @@ async function changeTrusted(
     const projects = change(await readTrusted(env));
     const sorted = [...projects].sort((a, b) => (a.path < b.path ? -1 : 1));
     const bytes = Buffer.from(`${JSON.stringify({ projects: sorted }, null, 2)}\n`);
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await makeDirectory(dirname(file), 0o700);
     await chmod(dirname(file), 0o700);
     await removeStaleTemporaries(file);
     await replaceFile(file, { bytes, expected: await stateOf(file), isPrivate: true });
