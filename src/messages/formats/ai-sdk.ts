@@ -64,7 +64,7 @@ const ownTypes = /^(?:tool-(?:call|result|approval-\w+)|reasoning(?:-file)?)$/;
 
 function isOwnPart(part: unknown): boolean {
   const { type, image, mediaType, providerOptions } = Object(part) as Fields;
-  if (providerOptions !== undefined || ownTypes.test(String(type))) return true;
+  if (providerOptions !== undefined || (typeof type === "string" && ownTypes.test(type))) return true;
   return (type === "image" && image !== undefined) || (type === "file" && mediaType !== undefined);
 }
 

@@ -71,4 +71,10 @@ describe("the formats", () => {
     expect(formatOf(user)).toBe("anthropic");
     expect(formatOf()).toBe("anthropic");
   });
+
+  it("take a value that cannot be made a text for no type of theirs", () => {
+    const odd = { toString: 1 };
+    for (const content of [[{ type: odd }], [odd], odd])
+      expect(formats.filter((format) => format.claims({ role: "user", content }))).toEqual([]);
+  });
 });

@@ -32,7 +32,8 @@ export const responsesFormat: MessageFormat = {
 const ownItems = /^(?:message|reasoning|compaction|item_reference|program|mcp_\w+)$|_(?:call|output)$/;
 
 function isOwnPart(part: unknown): boolean {
-  return /^(?:input_(?:text|image|file)|output_text)$/.test(String(Object(part).type));
+  const { type } = Object(part);
+  return typeof type === "string" && /^(?:input_(?:text|image|file)|output_text)$/.test(type);
 }
 
 /** A message may leave its type out too; a reference has an id and nothing else. */

@@ -158,3 +158,8 @@ test.each([
   convertHtml(html, { format: "markdown", selector: "main p", baseUrl: "https://a.example" });
   expect(process.cpuUsage(before).user / 1_000).toBeLessThan(4_000);
 });
+
+test.each(["constructor", "toString", "valueOf"])("an element named %s is one like any other", (tag) => {
+  const html = `<${tag}><p>a</p></${tag}>`;
+  expect(convertHtml(html, { format: "markdown" }).text).toBe("a\n");
+});

@@ -107,16 +107,23 @@ function readRaw(html: string, from: number, element: HtmlElement): number {
 }
 
 /** An opening tag ends these when they stand open, up to the element that holds them. */
-const impliedClosers: Readonly<Record<string, { closes: readonly string[]; within: readonly string[] }>> = {
-  li: { closes: ["li"], within: ["ul", "ol", "menu"] },
-  dt: { closes: ["dt", "dd"], within: ["dl"] },
-  dd: { closes: ["dt", "dd"], within: ["dl"] },
-  tr: { closes: ["tr"], within: ["table"] },
-  td: { closes: ["td", "th"], within: ["tr", "table"] },
-  th: { closes: ["td", "th"], within: ["tr", "table"] },
-  tbody: { closes: ["thead", "tbody"], within: ["table"] },
-  tfoot: { closes: ["thead", "tbody"], within: ["table"] },
-};
+const impliedClosers = new Map<string, ImpliedCloser>(
+  Object.entries({
+    li: { closes: ["li"], within: ["ul", "ol", "menu"] },
+    dt: { closes: ["dt", "dd"], within: ["dl"] },
+    dd: { closes: ["dt", "dd"], within: ["dl"] },
+    tr: { closes: ["tr"], within: ["table"] },
+    td: { closes: ["td", "th"], within: ["tr", "table"] },
+    th: { closes: ["td", "th"], within: ["tr", "table"] },
+    tbody: { closes: ["thead", "tbody"], within: ["table"] },
+    tfoot: { closes: ["thead", "tbody"], within: ["table"] },
+  }),
+);
+
+interface ImpliedCloser {
+  readonly closes: readonly string[];
+  readonly within: readonly string[];
+}
 
 const endsParagraph = new Set(
   `address article aside blockquote details div dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr main menu nav ol p pre
@@ -125,7 +132,7 @@ const endsParagraph = new Set(
 
 function closeImplied(tag: string, open: HtmlElement[]): void {
   if (endsParagraph.has(tag) && open.at(-1)!.tag === "p") open.pop();
-  const rule = impliedClosers[tag];
+  const rule = impliedClosers.get(tag);
   if (rule === undefined) return;
   for (let index = open.length - 1; index > 0; index--) {
     const each = open[index]!.tag;

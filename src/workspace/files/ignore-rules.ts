@@ -60,8 +60,8 @@ async function gitDirectory(root: string): Promise<string> {
   return shared === undefined ? own : resolve(own, shared.trim());
 }
 
-/** Above this size git ignores a file of patterns too (dir.c, PATTERN_MAX_FILE_SIZE). */
-const maxRulesBytes = 100 * 1024 * 1024;
+/** Every entry of a tree is held against every line. Git has a limit as well (dir.c, PATTERN_MAX_FILE_SIZE), of 100 MB. */
+const maxRulesBytes = 1024 * 1024;
 
 /** A pipe would be waited for, and a device never ends. Inside the tree git follows no link to its rules either. */
 async function readOptional(
@@ -104,7 +104,28 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
 
 function linesOf(text: string): string[] {
   const lines = text.replace(/^\uFEFF/, "").split("\n");
-  return lines.map((line) => onOneLine(line.replace(/\r$/, "")));
+  return lines.map((line) => onOneLine(line.replace(/\r$/, ""))).filter(isUsable);
+}
+
+/** No path is longer. */
+const longestPattern = 4_096;
+/** In one name, and of folders. The library makes a regular expression of a pattern, which takes time that grows with each of them: four
+ *  in a name of 250 letters can take a second. */
+const [mostStars, mostDoubleStars] = [3, 4];
+
+/** Anybody may have written it: a pattern that takes for ever, or that the library cannot read, matches nothing. */
+function isUsable(line: string): boolean {
+  if (line.length > longestPattern) return false;
+  if (!/[*?[\\]/.test(line)) return true;
+  const segments = line.split("/");
+  if (segments.filter((each) => each === "**").length > mostDoubleStars) return false;
+  if (segments.some((each) => (each.match(/\*+/g) ?? []).length > mostStars)) return false;
+  try {
+    emptyRules().add(line).ignores("a");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function fromRoot(root: string, path: string): string {

@@ -106,6 +106,22 @@ test("the excludes of a repository may be a link, as in git", async () => {
   expect(await names(root)).toEqual(["b", "rules"]);
 });
 
+test.each([
+  ["a pattern longer than any path", "a".repeat(1_000_000)],
+  ["sets within sets without end", "[a-".repeat(300_000)],
+  ["a pattern that takes for ever on a long name", `${"*a".repeat(40)}b`],
+  ["a pattern that takes for ever on a deep path", `${"**/a/".repeat(40)}b`],
+  ["a set that is none", "[z-a]\n[[:x:]]\n[\\\n\\"],
+])("%s costs only itself", async (_, pattern) => {
+  const deep = `${"a/".repeat(100)}c`;
+  const long = "a".repeat(250);
+  const gitignore = `one\n${pattern}\ntwo\n`;
+  const root = tree({ ".gitignore": gitignore, one: "", two: "", kept: "", [long]: "", [deep]: "" });
+  const before = process.cpuUsage();
+  expect(await names(root)).toEqual([".gitignore", deep, long, "kept"]);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
+});
+
 test("a line of an exclamation mark alone in a deeper file brings nothing back", async () => {
   for (const line of ["!", "! ", "!/", "/", "  "]) {
     const root = tree({ ".gitignore": "out\n", "d/.gitignore": `${line}\n`, "d/out/a": "", "d/a": "" });

@@ -63,7 +63,8 @@ const systemTypes: ReadonlySet<unknown> = new Set(["text", "tool_addition", "too
 
 function mayPrecedeSystem(turn: Turn): boolean {
   if (turn.role !== "assistant") return turn.role === "user";
-  const last = String(blocksOf(turn).at(-1)?.type);
+  const last = blocksOf(turn).at(-1)?.type;
+  if (typeof last !== "string") return false;
   return last === "server_tool_use" || (last.endsWith("_tool_result") && last !== "mcp_tool_result");
 }
 

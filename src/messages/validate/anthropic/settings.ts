@@ -61,11 +61,16 @@ export const compactionContent: BlockRule = ({ type, content }, place) => {
   return problem("compaction-content", `${blockPath(place)}.content`, message);
 };
 
+function isCompaction(edit: unknown): boolean {
+  const { type } = Object(edit) as Fields;
+  return typeof type === "string" && type.startsWith("compact_");
+}
+
 /** Rules `compaction-edit` and `compaction-mid-turn`. */
 export function* checkCompaction({ turns, fields }: CheckedRequest): Generator<Problem> {
   if (typeof fields?.compaction !== "object" || fields.compaction === null) return;
   const edits = (Object(fields.context_management) as Fields).edits;
-  if (Array.isArray(edits) && edits.some((edit) => String(Object(edit).type).startsWith("compact_"))) {
+  if (Array.isArray(edits) && edits.some(isCompaction)) {
     yield problem("compaction-edit", "compaction", "does not go together with a compact_ edit");
   }
   const last = turns.at(-1);
