@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
 import type { PageLimit } from "../../session/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import { type LoadedConfig, loadConfig } from "../../workspace/index.ts";
+import { type LoadedConfig, loadConfig, type SecretRules } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { storeFile } from "../store-file.ts";
@@ -26,6 +26,7 @@ export interface ServerSettings {
   /** Named on the command line: it goes on, whoever served it before. */
   readonly sessionId: string | undefined;
   readonly pageLimit: PageLimit | undefined;
+  readonly secrets: SecretRules;
 }
 
 /** `root`: where the project's configuration is looked for. */
@@ -42,6 +43,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     storeFile: storeFile(options.store && resolve(cwd, options.store), { cwd: root, env, config }),
     sessionId: options.session,
     pageLimit: characters === undefined ? undefined : { characters },
+    secrets: { deny: config.values.deny, allow: config.values.allow },
   };
 }
 

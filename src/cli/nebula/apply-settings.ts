@@ -23,7 +23,15 @@ interface ApplyFlags {
 
 export type ApplySettings = Pick<
   ApplyOptions,
-  "counter" | "cwd" | "env" | "maxWorkers" | "maxContextTokens" | "shares" | "timeoutMs" | "storeFile"
+  | "counter"
+  | "cwd"
+  | "env"
+  | "maxWorkers"
+  | "maxContextTokens"
+  | "secrets"
+  | "shares"
+  | "timeoutMs"
+  | "storeFile"
 >;
 
 /** Flag over manifest over configuration; defaults are those of applying a nebula. */
@@ -35,15 +43,17 @@ export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promis
   const number = (name: "max-workers" | "timeout", least: number) =>
     options[name] === undefined ? undefined : wholeNumber(options[name], name, least);
   const seconds = number("timeout", 1);
+  const config = await loadConfig({ cwd, env });
   return {
     counter,
     cwd: await workingDirectory(nebula, cwd),
     env,
     maxWorkers: number("max-workers", 1),
     maxContextTokens: isAsked ? maxTokens : (execution.maxContextTokens ?? maxTokens),
+    secrets: { deny: config.values.deny, allow: config.values.allow },
     shares,
     timeoutMs: seconds === undefined ? undefined : seconds * 1000,
-    storeFile: storeFile(options.store, { cwd, env, config: await loadConfig({ cwd, env }) }),
+    storeFile: storeFile(options.store, { cwd, env, config }),
   };
 }
 

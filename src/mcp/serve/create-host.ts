@@ -5,7 +5,7 @@ import type { HintMode, PageLimit } from "../../session/index.ts";
 import type { Store } from "../../store/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { createTools } from "../../tools/index.ts";
-import type { Environment } from "../../workspace/index.ts";
+import type { Environment, SecretRules } from "../../workspace/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { countContext } from "../context-cost.ts";
 import { type McpSession, openMcpSession } from "../open-session.ts";
@@ -16,6 +16,7 @@ export interface HostOptions {
   /** The directory that the tools read. */
   readonly root: string;
   readonly env: Environment;
+  readonly secrets?: SecretRules | undefined;
   readonly version: string;
   readonly counter: Counter;
   readonly budget: LedgerOptions;
@@ -42,8 +43,8 @@ export interface Host {
 }
 
 export async function createHost(options: HostOptions): Promise<Host> {
-  const { root, env, version } = options;
-  const tools = createTools({ root, env });
+  const { root, env, secrets, version } = options;
+  const tools = createTools({ root, env, secrets });
   // One for each request: clients that share a session ask at the same time, and each cuts elsewhere.
   const clientNames = new AsyncLocalStorage<string | undefined>();
   const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientNames.getStore());

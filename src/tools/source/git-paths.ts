@@ -4,7 +4,7 @@ import { hashed, splitRecords } from "../../workspace/index.ts";
 import type { Run } from "../frame/run.ts";
 import { nameOfBytes } from "./byte-names.ts";
 import { deniedByGit } from "./denied.ts";
-import { listing, startGit } from "./git.ts";
+import { startListing } from "./git.ts";
 
 export interface GitPaths {
   /** Sorted by bytes. A nested repository that git does not know ends with a slash. */
@@ -18,7 +18,7 @@ export interface GitPaths {
 /** What git tracks below `path`, and what it would track: one list, each path once. Undefined without git. */
 export async function gitPaths(run: Run, path: string, hash: Hash): Promise<GitPaths | undefined> {
   // The letters of `-t` tell the kinds apart: `?` is not tracked, `S` is not checked out.
-  const git = await startGit(run, [...listing("-t", "--cached", "--others"), "--", path]);
+  const git = await startListing(run, ["-t", "--cached", "--others"], path);
   if (isFailure(git)) return undefined;
   return {
     batches: mergeKinds(splitRecords(hashed(git.output, hash), "\0")),
