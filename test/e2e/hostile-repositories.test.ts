@@ -109,6 +109,10 @@ describe.skipIf(process.platform === "win32")("every tool and a scan over a host
     expect(codes("a work tree at an absolute path")).toEqual(["refused_repository"]);
     expect(codes("a .git file that names another repository")).toEqual(["refused_repository"]);
     expect(codes("clean and smudge filters")).toContain(undefined);
+    const { answers } = tryCase("a work tree at an absolute path");
+    expect(answers.find(({ name }) => name === "project_files")?.warnings).toEqual([
+      "git is not run in this repository: its work tree does not hold this folder (core.worktree).",
+    ]);
   });
 
   test("a submodule with settings of its own is looked into without them, one with a work tree elsewhere is not", () => {

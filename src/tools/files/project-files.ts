@@ -105,6 +105,7 @@ async function describe(list: PathList, run: Run, filter: Filter): Promise<ToolR
     version: list.version(),
     warnings: [
       ...(late ? [lateWarning(run, "the list of files")] : []),
+      ...[list.refusal() ?? []].flat(),
       ...(list.isIgnored() ? [`git ignores ${list.path}; it was listed because it was named.`] : []),
       ...(deeper > 0
         ? [

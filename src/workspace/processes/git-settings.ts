@@ -35,20 +35,24 @@ export interface Overrides {
 /** Turns off every filter, whoever defined it: attributes of the repository say which files it gets, and what git-lfs runs, for one, is a
  *  setting too. Also turns off files of rules that the repository, and not the user, has chosen. */
 export function settingOverrides(settings: readonly GitSetting[]): Overrides {
-  const filters = new Set<string>();
+  const names = new Set<string>();
   const values: [string, string][] = [];
   for (const { scope, key } of settings) {
     const name = /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1];
-    if (name !== undefined) filters.add(name);
+    if (name !== undefined) names.add(name);
     const isOwn = scope === "local" || scope === "worktree";
     if (isOwn && ownFiles.has(key)) values.push([key, "/dev/null"]);
   }
-  for (const name of filters) {
+  for (const name of names) {
     for (const command of ["clean", "smudge", "process"]) values.push([`filter.${name}.${command}`, ""]);
     values.push([`filter.${name}.required`, "false"]);
   }
-  const odd = [...filters].some((name) => !isUtf8(Buffer.from(name, "latin1")));
-  if (odd) return { variables: {}, filters, problem: "the name of a filter in its settings is not UTF-8" };
+  const bytes = [...names].map((name) => Buffer.from(name, "latin1"));
+  const filters = new Set(bytes.map((name) => name.toString("utf8")));
+  // No variable that we can set has such a name in it.
+  if (!bytes.every((name) => isUtf8(name))) {
+    return { variables: {}, filters, problem: "the name of a filter in its settings is not UTF-8" };
+  }
   const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(values.length) };
   for (const [index, [key, value]] of values.entries()) {
     variables[`GIT_CONFIG_KEY_${index}`] = Buffer.from(key, "latin1").toString("utf8");

@@ -46,7 +46,8 @@ export async function readGit(
     const reason = await foreignRevisions(repository, place.env);
     if (reason !== undefined) return { refused: "unsafe", reason };
   }
-  const nested = enters.has(command) ? await inspectSubmodules(place, args) : nothingNested;
+  const isEntered = enters.has(command) && !rest.includes("--cached");
+  const nested = isEntered ? await inspectSubmodules(place, args) : nothingNested;
   const used = [...repository.settings, ...nested.settings];
   const { variables, filters, problem } = settingOverrides(used);
   if (problem !== undefined) return { refused: "unsafe", reason: problem };
