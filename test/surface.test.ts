@@ -456,6 +456,8 @@ test("a configuration has these keys", () => {
     "history.threshold",
     "history.keep",
     "history.reserve",
+    "deny",
+    "allow",
     "store",
     "prices",
   ]);

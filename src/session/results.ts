@@ -1,6 +1,7 @@
 /** One delivery, from top to bottom: room in the ledger → result → its share → page → store → ledger → work log → evict → record.
  *  Everything is in the store before the page goes out, so that a continuation outlives the process. */
 import { type CallShare, type Ledger, leastAllocation } from "../budget/index.ts";
+import { redactSecrets } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { compressResult } from "./compress/compress-result.ts";
 import { genericCompressor } from "./compress/generic.ts";
@@ -13,7 +14,7 @@ import type { Page, PageOptions } from "./pages/page-source.ts";
 import type { Opened } from "./sources.ts";
 import type { StoredResults } from "./state/stored-results.ts";
 import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./tool/budgeted-tool.ts";
-import { createLogEntry, type LogEntry } from "./work-log/log-entry.ts";
+import { createLogEntry, type LogEntry, namesSecret, withoutSecrets } from "./work-log/log-entry.ts";
 import type { WorkLog } from "./work-log/work-log.ts";
 
 export interface SessionParts {
@@ -201,9 +202,12 @@ function pageOptions(
 function logEntry(parts: SessionParts, { tool, args }: Delivery, { delivered, opened }: Outcome): LogEntry {
   const { envelope, id } = delivered;
   const compress = (maxCharacters: number): string => {
-    if (envelope.status === "error") return `Failed (${envelope.error.code}): ${envelope.error.message}`;
-    const { data } = envelope;
+    if (envelope.status === "error") {
+      return `Failed (${envelope.error.code}): ${redactSecrets(envelope.error.message)}`;
+    }
     const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
+    if (namesSecret(origin.args)) return "[redacted]";
+    const data = withoutSecrets(envelope.data) as PageData;
     const own = isPartOnly(data) ? undefined : parts.tools.get(origin.tool)?.compress;
     return compressResult(own ?? genericCompressor, { ...origin, data }, maxCharacters);
   };

@@ -18,6 +18,7 @@ export {
 export { fitForeignText } from "./fetched/fit-foreign-text.ts";
 export { truncateBytes } from "./fetched/truncate-bytes.ts";
 export { countNoun, formatNumber } from "./format-number.ts";
+export { createGlob, type Glob } from "./glob.ts";
 export {
   type Check,
   isFields,
@@ -62,6 +63,7 @@ export {
 export { messageOf } from "./message-of.ts";
 export { namedKey } from "./named-key.ts";
 export { printable, printableLines } from "./printable.ts";
+export { isSecretName, redactSecrets, secretGlobs } from "./secrets.ts";
 export { shorten } from "./shorten.ts";
 export { characterStart, isInsidePair, wellFormed } from "./surrogates.ts";
 export { tomlStringEnd } from "./toml/toml-string-end.ts";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { BudgetedTool } from "../session/index.ts";
-import type { Environment } from "../workspace/index.ts";
+import { createSecretTest, type Environment, type SecretRules } from "../workspace/index.ts";
 import { createProjectFiles } from "./files/project-files.ts";
 import type { Place } from "./frame/run.ts";
 import { createReadFile } from "./read/read-file.ts";
@@ -14,11 +14,13 @@ export interface ToolsOptions {
   /** The directory that the tools read, and nothing outside of it. */
   readonly root: string;
   readonly env?: Environment | undefined;
+  /** Corrects which files are taken for secrets, whose contents no tool shows. */
+  readonly secrets?: SecretRules | undefined;
 }
 
 /** The tools that read a project. They change nothing, and whatever a model asks for comes back as a result or as a failure. */
-export function createTools({ root, env = process.env }: ToolsOptions): readonly BudgetedTool[] {
-  const place: Place = { root: resolve(root), env };
+export function createTools({ root, env = process.env, secrets }: ToolsOptions): readonly BudgetedTool[] {
+  const place: Place = { root: resolve(root), env, isSecret: createSecretTest(secrets) };
   return tools.map((create) => create(place));
 }
 

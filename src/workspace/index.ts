@@ -27,11 +27,18 @@ export {
   type TextRead,
   type Unread,
 } from "./files/read-text.ts";
+export { createSecretTest, type SecretRules, type SecretTest } from "./files/secret-files.ts";
 export { addNote, clearNotes, readNotes } from "./notes.ts";
 export { findProgram } from "./processes/find-program.ts";
 export { decodeBytes, hashed, splitRecords } from "./processes/output-records.ts";
 export { commandNames, isAlive, ownIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
-export { gitReason, readGit } from "./processes/read-git.ts";
+export {
+  type GitProcess,
+  type GitRefusal,
+  gitReason,
+  inspectRepository,
+  readGit,
+} from "./processes/read-git.ts";
 export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { projectRoot } from "./project-root.ts";
 export { detectFacts } from "./scan/project-facts.ts";

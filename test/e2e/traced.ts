@@ -1,6 +1,6 @@
 /** Runs the built command under strace and reports what it did to the world: programs, files, connections. */
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { type Run, type RunOptions, runProcess, type Sandbox } from "./run-plimsoll.ts";
 
 export interface Trace extends Run {
@@ -51,25 +51,41 @@ export function isBelow(path: string, folder: string): boolean {
 }
 
 function readTrace(log: string, cwd: string): Pick<Trace, "programs" | "opened" | "connected"> {
-  const [programs, opened, connected] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  const seen = { programs: new Set<string>(), opened: new Set<string>(), connected: new Set<string>() };
   const places = new Map<string, string>();
   for (const line of joinResumed(log)) {
     const [, pid = "", call = "", rest = ""] = /^(\d+)\s+(\w+)\((.*)$/.exec(line) ?? [];
+    const result = /\)\s+= (-?\d+)/.exec(rest)?.[1] ?? "-";
     const here = places.get(pid) ?? cwd;
-    const result = /\)\s+= (-?\d+)/.exec(rest)?.[1] ?? "";
-    if (result === "" || result.startsWith("-")) {
-      // A connection that was refused was tried all the same.
-      if (call === "connect") noteConnection(rest, connected);
-      continue;
-    }
-    if (/^(clone3?|v?fork)$/.test(call)) places.set(result, here);
-    else if (call === "chdir") places.set(pid, join2(here, pathIn(rest)));
-    else if (call === "fchdir") places.set(pid, /<([^>]*)>/.exec(rest)?.[1] ?? here);
-    else if (call.startsWith("execve")) programs.add(realPath(join2(here, pathIn(rest))));
-    else if (call.startsWith("open")) opened.add(realPath(/= \d+<([^>]*)>/.exec(rest)?.[1] ?? pathIn(rest)));
-    else if (call === "connect") noteConnection(rest, connected);
+    // A connection that was refused was tried all the same.
+    if (call === "connect" && /AF_INET6?\b/.test(rest)) seen.connected.add(rest.slice(0, 200));
+    else if (!result.startsWith("-")) noteCall({ call, rest, here, seen });
+    const moved = placeAfter({ call, rest, here });
+    if (!result.startsWith("-") && moved !== undefined)
+      places.set(call.endsWith("chdir") ? pid : result, moved);
   }
-  return { programs: [...programs], opened: [...opened], connected: [...connected] };
+  return { programs: [...seen.programs], opened: [...seen.opened], connected: [...seen.connected] };
+}
+
+interface TracedCall {
+  readonly call: string;
+  readonly rest: string;
+  /** The working directory of the process. */
+  readonly here: string;
+}
+
+type Seen = TracedCall & { readonly seen: Record<"programs" | "opened", Set<string>> };
+
+function noteCall({ call, rest, here, seen }: Seen): void {
+  if (call.startsWith("execve")) seen.programs.add(realPath(resolve(here, pathIn(rest))));
+  if (call.startsWith("open")) seen.opened.add(realPath(/= \d+<([^>]*)>/.exec(rest)?.[1] ?? pathIn(rest)));
+}
+
+/** Where the process, or the one that it started, is after this call. */
+function placeAfter({ call, rest, here }: TracedCall): string | undefined {
+  if (call === "chdir") return resolve(here, pathIn(rest));
+  if (call === "fchdir") return /<([^>]*)>/.exec(rest)?.[1];
+  return /^(clone3?|v?fork)$/.test(call) ? here : undefined;
 }
 
 /** strace cuts a call in two when another process speaks in between. */
@@ -91,14 +107,6 @@ function pathIn(rest: string): string {
   return quoted.replace(/\\([0-7]{1,3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
-function join2(folder: string, path: string): string {
-  return path.startsWith("/") ? path : join(folder, path);
-}
-
 function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
-}
-
-function noteConnection(rest: string, connected: Set<string>): void {
-  if (/AF_INET6?\b/.test(rest)) connected.add(rest.slice(0, 200));
 }

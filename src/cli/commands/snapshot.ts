@@ -15,7 +15,8 @@ export const snapshotCommand: Command = defineCommand({
 tree, and its conventions. The tree has the files that git tracks or would track, three levels deep; a folder of more
 than 20 entries is shown with their number, and a root of more than 100 is cut. Without git the folder is walked, and
 .gitignore holds as well. Conventions are AGENTS.md, CLAUDE.md, GEMINI.md and their like, then CONTRIBUTING.md, with
-the Markdown files that they import; a text that is there twice comes once. Links out of DIR are not followed.
+the Markdown files that they import; a text that is there twice comes once. Links out of DIR are not followed, and
+files that usually hold secrets (.env, keys) are not read.
 The text is within the limit for certain: the tree closes its lowest level first, the conventions lose their end, and
 both say what is missing. The same files give the same text. To a pipe or a file it goes as it was counted, with no
 line break added. The counter: --counter, else that of --model, else the configuration's, else bytes/4.`,

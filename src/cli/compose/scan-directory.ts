@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ProjectScan } from "../../compose/index.ts";
 import { countNoun, printable } from "../../text/index.ts";
-import { scanProject } from "../../workspace/index.ts";
+import { loadConfig, scanProject } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 
 /** A project's scan, with progress and what could not be read on stderr. `shownAs` stands before the names of files. */
@@ -12,7 +12,8 @@ export async function scanDirectory(
 ): Promise<ProjectScan> {
   output.progress("listing files");
   const onProgress = (paths: number) => output.progress(`listed ${countNoun(paths, "file")}`);
-  const scan = await scanProject(directory, { env, onProgress });
+  const { values: secrets } = await loadConfig({ cwd: directory, env });
+  const scan = await scanProject(directory, { env, secrets, onProgress });
   for (const { path, reason } of scan.problems) output.note(`${printable(join(shownAs, path))}: ${reason}`);
   return scan;
 }

@@ -3,7 +3,7 @@ import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
 import { ContextError } from "../../errors.ts";
 import type { PageLimit } from "../../session/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import { type LoadedConfig, loadConfig } from "../../workspace/index.ts";
+import { type LoadedConfig, loadConfig, type SecretRules } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { storeFile } from "../store-file.ts";
@@ -28,6 +28,7 @@ export interface ServerSettings {
   readonly storeFile: string | undefined;
   /** Named on the command line: it goes on, whoever served it before. */
   readonly sessionId: string | undefined;
+  readonly secrets: SecretRules;
 }
 
 /** `root`: where the project's configuration is looked for. */
@@ -48,6 +49,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     budget: readBudget(options, config),
     storeFile: options["no-store"] === true ? undefined : storeFile(options.store, { cwd, env, config }),
     sessionId: options.session,
+    secrets: { deny: config.values.deny, allow: config.values.allow },
   };
 }
 

@@ -24,7 +24,15 @@ interface ApplyFlags {
 
 export type ApplySettings = Pick<
   ApplyOptions,
-  "counter" | "cwd" | "env" | "maxWorkers" | "maxContextTokens" | "shares" | "timeoutMs" | "storeFile"
+  | "counter"
+  | "cwd"
+  | "env"
+  | "maxWorkers"
+  | "maxContextTokens"
+  | "secrets"
+  | "shares"
+  | "timeoutMs"
+  | "storeFile"
 >;
 
 /** Flag over manifest over configuration; defaults are those of applying a nebula. */
@@ -44,6 +52,7 @@ export async function readApplySettings(call: ApplyCall, nebula: Nebula): Promis
     env,
     maxWorkers: number("max-workers", 1),
     maxContextTokens: isAsked ? maxTokens : (execution.maxContextTokens ?? maxTokens),
+    secrets: { deny: config.values.deny, allow: config.values.allow },
     shares,
     timeoutMs: seconds === undefined ? undefined : seconds * 1000,
     storeFile: storeFile(options.store, { cwd, env, config }),

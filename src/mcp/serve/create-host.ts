@@ -4,7 +4,7 @@ import type { LedgerOptions } from "../../budget/index.ts";
 import type { HintMode, PageLimit } from "../../session/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { createTools } from "../../tools/index.ts";
-import type { Environment } from "../../workspace/index.ts";
+import type { Environment, SecretRules } from "../../workspace/index.ts";
 import { limitOfClient } from "../client-limits.ts";
 import { countContext } from "../context-cost.ts";
 import { type McpSession, openMcpSession } from "../open-session.ts";
@@ -33,6 +33,8 @@ export interface ServedPlace {
   readonly root: string;
   readonly counter: Counter;
   readonly budget: LedgerOptions;
+  /** Which files the tools hide, as the configuration of the root has it. */
+  readonly secrets: SecretRules;
   /** Undefined where results are kept in memory only. */
   readonly storeFile: string | undefined;
   readonly sessionId: string;
@@ -112,8 +114,20 @@ type OpenOptions = Omit<ServedPlace, "storeFile"> & {
 };
 
 async function openSession(options: OpenOptions): Promise<McpSession> {
-  const { root, env, sessionId: id, goesOn, client, kept, counter, budget, hints, pageLimit } = options;
-  const tools = createTools({ root, env });
+  const {
+    root,
+    env,
+    secrets,
+    sessionId: id,
+    goesOn,
+    client,
+    kept,
+    counter,
+    budget,
+    hints,
+    pageLimit,
+  } = options;
+  const tools = createTools({ root, env, secrets });
   const opened = await openMcpSession({
     ...{ id, goesOn, client, kept, counter, budget, hints, tools, pageLimit },
   });

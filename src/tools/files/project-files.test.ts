@@ -263,6 +263,7 @@ test("a new file makes another version of the list", async () => {
 
 /** Lists two files and a half and never ends; `exec`, so that the process whose number it wrote is the one that hangs. */
 const hangingGit = `#!/bin/sh
+case "$*" in *ls-files*) ;; *) PATH='${process.env.PATH}' exec git "$@" ;; esac
 echo $$ > "$PID_FILE"
 printf 'H a.ts\\0H b.ts\\0H src/half-a-na'
 : > "$MARK"
@@ -270,7 +271,7 @@ exec sleep 60
 `;
 
 function createHangingGit() {
-  const root = createTree({ "a.ts": "", "bin/git": hangingGit });
+  const root = createRepository({ "a.ts": "", "bin/git": hangingGit });
   chmodSync(join(root, "bin/git"), 0o755);
   const [pidFile, mark] = [join(root, "pid"), join(root, "mark")];
   const env = { PATH: `${join(root, "bin")}:${process.env.PATH}`, PID_FILE: pidFile, MARK: mark };

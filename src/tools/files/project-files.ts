@@ -2,6 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
+import { createGlob, type Glob } from "../../text/index.ts";
 import { detectFacts } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure } from "../frame/failure.ts";
@@ -11,7 +12,6 @@ import { createWindow, type Window } from "../frame/window.ts";
 import { byteNamesWarning, diskName, isByteName, shownName } from "../source/byte-names.ts";
 import { createContainedDirectories } from "../source/contained-directories.ts";
 import { deniedWarning, isDenied } from "../source/denied.ts";
-import { createGlob, type Glob } from "../source/glob.ts";
 import { listPaths, type PathList } from "../source/list-paths.ts";
 import { compressProjectFiles } from "./compress-project-files.ts";
 
@@ -105,6 +105,7 @@ async function describe(list: PathList, run: Run, filter: Filter): Promise<ToolR
     version: list.version(),
     warnings: [
       ...(late ? [lateWarning(run, "the list of files")] : []),
+      ...[list.refusal() ?? []].flat(),
       ...(list.isIgnored() ? [`git ignores ${list.path}; it was listed because it was named.`] : []),
       ...(deeper > 0
         ? [

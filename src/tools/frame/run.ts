@@ -1,10 +1,12 @@
 import type { ToolCall } from "../../session/index.ts";
-import type { Environment } from "../../workspace/index.ts";
+import type { Environment, SecretTest } from "../../workspace/index.ts";
 
 /** Where a tool works: it reads below `root` and nowhere else. */
 export interface Place {
   readonly root: string;
   readonly env: Environment;
+  /** Which files' contents stay hidden. Default: those that usually hold secrets. */
+  readonly isSecret?: SecretTest | undefined;
 }
 
 /** One call of a tool. */

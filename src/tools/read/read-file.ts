@@ -11,6 +11,7 @@ import { createWindow } from "../frame/window.ts";
 import { containPath } from "../source/contained-path.ts";
 import { isDenied } from "../source/denied.ts";
 import { openRegular } from "../source/open-regular.ts";
+import { refuseSecret } from "../source/secret-paths.ts";
 import { createDecoder, sampleEncoding } from "../source/text-encoding.ts";
 import { compressReadFile } from "./compress-read-file.ts";
 import { readLines } from "./text-lines.ts";
@@ -69,6 +70,8 @@ async function readFile(values: ToolValues<typeof parameters>, run: Run): Promis
   }
   const contained = await containPath(run.root, values.path);
   if (isFailure(contained)) return contained;
+  const refused = refuseSecret(run, contained);
+  if (refused !== undefined) return refused;
   const handle = await openRegular(contained.real).catch((error: unknown) => error);
   if (!isHandle(handle)) return unreadable(values.path, handle);
   try {

@@ -16,6 +16,10 @@ export interface SearchRequest {
   readonly caseSensitive: boolean;
   /** Contained in the root, and there. */
   readonly path: string;
+  /** Whether a file below it, by its path from the root, usually holds secrets. */
+  isSecret(path: string): boolean;
+  /** Such files of an earlier search, by the path that was searched. */
+  readonly knownSecrets: Map<string, { readonly paths: readonly string[]; readonly until: number }>;
   readonly files: FileFilter;
   readonly contextLines: number;
   readonly maxResults: number;

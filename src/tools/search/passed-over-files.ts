@@ -7,7 +7,7 @@ import { splitRecords } from "../../workspace/index.ts";
 import type { Run } from "../frame/run.ts";
 import { isByteName, nameOfBytes } from "../source/byte-names.ts";
 import { createContainedDirectories } from "../source/contained-directories.ts";
-import { listing, startGit } from "../source/git.ts";
+import { startListing } from "../source/git.ts";
 import { openRegular } from "../source/open-regular.ts";
 import { sampleEncoding } from "../source/text-encoding.ts";
 import type { SearchRequest } from "./match.ts";
@@ -23,14 +23,16 @@ export interface Counts {
 
 /** `count` counts the matches of files that are named. */
 export async function countPassedOver(
-  { path, files: filter }: SearchRequest,
+  { path, files: filter, isSecret }: SearchRequest,
   run: Run,
   count: (paths: readonly string[]) => Promise<Counts>,
-): Promise<Counts> {
-  const tracked = await trackedIgnored(run, path);
+): Promise<Counts & { readonly secrets: readonly string[] }> {
+  const all = (await trackedIgnored(run, path)).filter(filter.matches);
+  const secrets = all.filter((each) => isSecret(each));
+  const tracked = all.filter((each) => !isSecret(each));
   const isContained = createContainedDirectories(run.root);
   const readable = await choose(
-    tracked.filter(filter.matches),
+    tracked,
     async (each) => (await isContained(each)) && (await lstat(join(run.root, each))).isFile(),
   );
   const found: CountedFile[] = [];
@@ -42,14 +44,15 @@ export async function countPassedOver(
     searched += counts.searched ?? 0;
     denied ||= counts.denied;
   }
-  return { files: await choose(found, (file) => isText(join(run.root, file.path))), searched, denied };
+  const files = await choose(found, (file) => isText(join(run.root, file.path)));
+  return { files, searched, denied, secrets };
 }
 
 /** A command line has room for these. */
 const filesAtOnce = 200;
 
 async function trackedIgnored(run: Run, path: string): Promise<string[]> {
-  const git = await startGit(run, [...listing("--cached", "--ignored"), "--", path]);
+  const git = await startListing(run, ["--cached", "--ignored"], path);
   if (isFailure(git)) return [];
   const paths = new Set<string>();
   for await (const batch of splitRecords(git.output, "\0")) {

@@ -2,11 +2,12 @@
  *  So totals are true and the order is fixed, which ripgrep itself gives only on one core. */
 import type { FileHandle } from "node:fs/promises";
 import type { ToolFailure, ToolResult } from "../../session/index.ts";
-import { cutText, expandBraces } from "../../text/index.ts";
+import { cutText, expandBraces, isSecretName, secretGlobs } from "../../text/index.ts";
 import { loadProcesses, type ProcessEnd, type StartedProcess, splitRecords } from "../../workspace/index.ts";
 import { failure } from "../frame/failure.ts";
 import { lateWarning, type Run, startRun } from "../frame/run.ts";
-import { byteNamesWarning, isByteName, nameOfBytes } from "../source/byte-names.ts";
+import { byteNamesWarning, isByteName, nameOfBytes, shownName } from "../source/byte-names.ts";
+import { secretWarning } from "../source/secret-paths.ts";
 import { versionOfFiles } from "./files-version.ts";
 import { deniedFilesWarning, type FileFilter, type Match, type SearchRequest } from "./match.ts";
 import { type Counts, countPassedOver } from "./passed-over-files.ts";
@@ -30,11 +31,13 @@ export async function searchByRipgrep(
   const passedOver = countPassedOver(request, count, (paths) =>
     readCounts(start([...countArguments, ...pattern, "--", ...paths], count)),
   );
+  const listing = findSecrets(request, count, (args) => start([...args, "--", `./${request.path}`], count));
   const { files, searched, denied } = merge(await readCounts(counting), await passedOver);
+  const secrets = [...new Set([...(await listing), ...(await passedOver).secrets])].sort();
   const problem = problemOf(await counting.end);
   count.finish();
   if (problem !== undefined && files.length === 0) return problem;
-  const wanted = files.filter(({ path }) => request.files.matches(path));
+  const wanted = files.filter(({ path }) => request.files.matches(path) && !request.isSecret(path));
   wanted.sort((a, b) => (a.path < b.path ? -1 : 1));
   const startOn = (args: readonly string[], on: readonly string[] | FileHandle) =>
     "fd" in on
@@ -42,7 +45,8 @@ export async function searchByRipgrep(
       : start([...args, ...pattern, "--", ...on], run);
   return describe(wanted, readMatches({ root: run.root, start: startOn }, wanted, request), {
     request,
-    searched,
+    searched: searched && searched - secrets.length,
+    secrets,
     denied,
     isLate: () => count.timedOut() || run.timedOut(),
     version: await versionOfFiles(run.root, wanted),
@@ -55,6 +59,8 @@ const countingShare = 0.7;
 interface Found {
   readonly request: SearchRequest;
   readonly searched: number | undefined;
+  /** Files that were not searched, as they usually hold secrets. */
+  readonly secrets: readonly string[];
   readonly denied: boolean;
   isLate(): boolean;
   readonly version: string;
@@ -64,7 +70,7 @@ interface Found {
 function describe(
   files: readonly CountedFile[],
   matches: AsyncIterable<Match>,
-  { request: { offset, maxResults }, searched, denied, isLate, version, run }: Found,
+  { request: { offset, maxResults }, searched, secrets, denied, isLate, version, run }: Found,
 ): ToolResult {
   const byteNames = files.filter(({ path }) => isByteName(path)).length;
   const total = files.reduce((sum, { count }) => sum + count, 0);
@@ -79,6 +85,7 @@ function describe(
     warnings: () => [
       ...(isLate() ? [lateWarning(run, "the search")] : []),
       ...(denied ? [deniedFilesWarning] : []),
+      ...[secretWarning(secrets, "searched") ?? []].flat(),
       ...[byteNamesWarning(byteNames) ?? []].flat(),
     ],
   };
@@ -86,11 +93,8 @@ function describe(
 
 /** Hidden files are searched, as git would. What .gitignore files leave out is not, in a repository or without one; a person's own
  *  settings do not count, so that a tree gives the same on every machine. */
-const countArguments: readonly string[] = [
-  "--count",
+const walkArguments: readonly string[] = [
   "--null",
-  "--with-filename",
-  "--stats",
   "--no-messages",
   "--color=never",
   "--hidden",
@@ -99,6 +103,8 @@ const countArguments: readonly string[] = [
   "--no-ignore-global",
   "--no-ignore-dot",
 ];
+
+const countArguments: readonly string[] = ["--count", "--with-filename", "--stats", ...walkArguments];
 
 /** `-e` and `--` after it: neither a pattern nor a path is taken for an option. */
 function patternArguments({ pattern, isRegex, caseSensitive }: SearchRequest): string[] {
@@ -118,6 +124,51 @@ function typeArguments({ pattern }: FileFilter): string[] {
   if (globs.length === 0 || !globs.every((glob) => /^[\w.*-]+$/.test(glob))) return [];
   return [...globs.map((glob) => `--type-add=wanted:${glob}`), "--type=wanted"];
 }
+
+/** Going through a large tree once more takes time, and what it finds seldom changes. */
+const secretsKnownMs = 30_000;
+
+/** Files that are searched with the rest and that usually hold secrets: their matches are dropped, and they are named whether they have
+ *  one or not, since a search must not tell what is in them. */
+async function findSecrets(
+  request: SearchRequest,
+  { isSecret, signal }: Run,
+  start: (args: readonly string[]) => StartedProcess,
+): Promise<string[]> {
+  const { path, files, knownSecrets } = request;
+  const known = knownSecrets.get(path);
+  const isKnown = known !== undefined && known.until > performance.now();
+  // Rules of a person's own may be about folders, of which a type knows nothing.
+  const types = isSecret === undefined || isSecret === isSecretName ? secretTypes : [];
+  const paths = isKnown
+    ? known.paths
+    : await listSecrets(request, start(["--files", ...walkArguments, ...types]));
+  if (!isKnown && !signal.aborted) {
+    knownSecrets.clear();
+    knownSecrets.set(path, { paths, until: performance.now() + secretsKnownMs });
+  }
+  return paths.filter((each) => files.matches(each)).map(shownName);
+}
+
+async function listSecrets(request: SearchRequest, { output }: StartedProcess): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const batch of splitRecords(output, "\0")) {
+    for (const record of batch) {
+      const path = nameOfBytes(record).replace(/^(\.\/)+/, "");
+      if (request.isSecret(path)) paths.push(path);
+    }
+  }
+  return paths.sort();
+}
+
+/** A type tells capital letters from small ones. */
+const secretTypes: readonly string[] = [
+  ...secretGlobs.map((glob) => {
+    const letters = glob.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+    return `--type-add=secret:${letters}`;
+  }),
+  "--type=secret",
+];
 
 /** In a directory that git ignores and a call names, ripgrep finds the same files. */
 function merge(found: Counts, passedOver: Counts): Counts {

@@ -10,6 +10,7 @@ import { createContainedDirectories } from "../source/contained-directories.ts";
 import { isDenied } from "../source/denied.ts";
 import { listPaths } from "../source/list-paths.ts";
 import { openRegular } from "../source/open-regular.ts";
+import { secretWarning } from "../source/secret-paths.ts";
 import { decodeFile } from "../source/text-encoding.ts";
 import { createLineMatcher, type FoundLine, type LineMatcher } from "./line-matcher.ts";
 import { createMatchCollector, deniedFilesWarning, type Match, type SearchRequest } from "./match.ts";
@@ -33,10 +34,15 @@ export async function searchByScript(request: SearchRequest, run: Run): Promise<
     matcher,
     isContained: createContainedDirectories(run.root),
     window: createWindow<Match>({ offset, limit: maxResults }),
-    seen: { searched: 0, matched: 0, large: 0, denied: 0, byteNames: 0, slow: [] },
+    seen: { searched: 0, matched: 0, large: 0, denied: 0, byteNames: 0, slow: [], secret: [] },
   };
   for await (const batch of list.batches) {
-    await searchBatch(search, batch.filter(request.files.matches));
+    const wanted = batch.filter(request.files.matches);
+    search.seen.secret.push(...wanted.filter((path) => request.isSecret(path)).map(shownName));
+    await searchBatch(
+      search,
+      wanted.filter((path) => !request.isSecret(path)),
+    );
     if (isEnough(search)) break;
   }
   search.seen.denied += list.denied();
@@ -51,6 +57,7 @@ interface Search {
   readonly window: Window<Match>;
   readonly seen: Record<"searched" | "matched" | "large" | "denied" | "byteNames", number> & {
     slow: string[];
+    secret: string[];
   };
 }
 
@@ -168,6 +175,7 @@ function describe({ request, run, window, seen }: Search): ToolResult {
       ...(run.timedOut() ? [lateWarning(run, "the search")] : []),
       ...(stopped ? [`Not all was searched: there are at least ${window.total()} matches.`] : []),
       ...(seen.large > 0 ? [notSearched(seen.large)] : []),
+      ...[secretWarning(seen.secret, "searched") ?? []].flat(),
       ...(seen.denied > 0 ? [deniedFilesWarning] : []),
       ...(seen.slow.length > 0
         ? [`The pattern takes too long and was stopped in ${seen.slow.join(", ")}: simplify it.`]

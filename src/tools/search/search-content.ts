@@ -1,12 +1,13 @@
 import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
+import { createGlob } from "../../text/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure, shown } from "../frame/failure.ts";
 import type { Place, Run } from "../frame/run.ts";
-import { containExisting } from "../source/contained-path.ts";
+import { type ContainedPath, containExisting } from "../source/contained-path.ts";
 import { isDenied } from "../source/denied.ts";
-import { createGlob } from "../source/glob.ts";
 import { isIgnoredPath } from "../source/list-paths.ts";
 import { openRegular } from "../source/open-regular.ts";
+import { isSecretPath, refuseSecret } from "../source/secret-paths.ts";
 import { compressSearch } from "./compress-search.ts";
 import { findRipgrep } from "./find-ripgrep.ts";
 import type { SearchRequest } from "./match.ts";
@@ -34,6 +35,7 @@ const mostContextLines = 100;
 
 /** `find` gives the program to search with; without one the search is done here. */
 export function createSearchContent(place: Place, find: typeof findRipgrep = findRipgrep): BudgetedTool {
+  const knownSecrets: SearchRequest["knownSecrets"] = new Map();
   return defineTool(
     {
       name: "search_content",
@@ -42,16 +44,20 @@ export function createSearchContent(place: Place, find: typeof findRipgrep = fin
       parameters,
       limitParameter: "max_results",
       compress: compressSearch,
-      run: (values, run) => searchContent(values, run, find),
+      run: (values, run) => searchContent(values, run, { find, knownSecrets }),
     },
     place,
   );
 }
 
+interface Searcher extends Pick<SearchRequest, "knownSecrets"> {
+  readonly find: typeof findRipgrep;
+}
+
 async function searchContent(
   values: ToolValues<typeof parameters>,
   run: Run,
-  find: typeof findRipgrep,
+  { find, knownSecrets }: Searcher,
 ): Promise<ToolResult | ToolFailure> {
   const { pattern, file_pattern } = values;
   if (/[\n\r]/.test(pattern)) {
@@ -65,6 +71,8 @@ async function searchContent(
   if (contained.stats.isFile() && (await isDeniedFile(contained.real))) {
     return failure("unreadable", `${shown(values.path)} may not be read.`);
   }
+  const refused = contained.stats.isFile() ? refuseSecret(run, contained) : undefined;
+  if (refused !== undefined) return refused;
   const matches = file_pattern === undefined ? () => true : createGlob(file_pattern);
   if (matches === undefined) {
     return failure("invalid_pattern", "The braces in file_pattern make too many globs.");
@@ -74,6 +82,8 @@ async function searchContent(
     isRegex: values.is_regex,
     caseSensitive: values.case_sensitive,
     path: contained.path,
+    knownSecrets,
+    isSecret: (path) => isSecretPath(run, path, realPathOf(path, contained)),
     files: { pattern: file_pattern, matches },
     contextLines: Math.min(values.context_lines, mostContextLines),
     maxResults: values.max_results,
@@ -83,6 +93,11 @@ async function searchContent(
   const result = await searchFiles(request, run, find);
   const warning = `git ignores ${request.path}; it was searched because it was named.`;
   return (await ignored) && !isFailure(result) ? warned(result, warning) : result;
+}
+
+/** Of a file below a directory that may have been named by a link. */
+function realPathOf(path: string, { path: named, realPath }: ContainedPath): string {
+  return named === realPath ? path : realPath + path.slice(named.length);
 }
 
 async function isDeniedFile(path: string): Promise<boolean> {

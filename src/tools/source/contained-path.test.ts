@@ -7,18 +7,19 @@ test("paths inside come back relative to the root, however they were written", a
   const root = createTree({ "src/a.ts": "", in: { link: "src" } });
   const real = join(root, "src/a.ts");
   for (const path of ["src/a.ts", "./src/a.ts", "src/../src//a.ts", real]) {
-    expect(await containPath(root, path)).toEqual({ path: "src/a.ts", real });
+    expect(await containPath(root, path)).toEqual({ path: "src/a.ts", real, realPath: "src/a.ts" });
   }
-  expect(await containPath(root, "")).toEqual({ path: ".", real: root });
-  expect(await containPath(root, "in/a.ts")).toEqual({ path: "in/a.ts", real });
+  expect(await containPath(root, "")).toEqual({ path: ".", real: root, realPath: "." });
+  expect(await containPath(root, "in/a.ts")).toEqual({ path: "in/a.ts", real, realPath: "src/a.ts" });
   expect(await containPath(root, "src/not yet/there")).toMatchObject({ path: "src/not yet/there" });
 });
 
 test("a root that is itself a link contains what it leads to, by both names", async () => {
   const root = createTree({ "real/a.ts": "", link: { link: "real" } });
   const real = join(root, "real/a.ts");
-  expect(await containPath(join(root, "link"), join(root, "link/a.ts"))).toEqual({ path: "a.ts", real });
-  expect(await containPath(join(root, "link"), real)).toEqual({ path: "a.ts", real });
+  const wanted = { path: "a.ts", real, realPath: "a.ts" };
+  expect(await containPath(join(root, "link"), join(root, "link/a.ts"))).toEqual(wanted);
+  expect(await containPath(join(root, "link"), real)).toEqual(wanted);
   expect(await containPath(join(root, "link"), "..")).toMatchObject({ code: "outside_root" });
 });
 

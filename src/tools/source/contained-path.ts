@@ -12,6 +12,8 @@ export interface ContainedPath {
   readonly path: string;
   /** Where it really lies, all links followed. It need not exist. */
   readonly real: string;
+  /** The same from the root, with slashes. */
+  readonly realPath: string;
 }
 
 /** Refused: what leaves the root by its name or through a link, and what belongs to git. */
@@ -33,7 +35,11 @@ export async function containPath(root: string, path: string): Promise<Contained
       "Use vcs_log, vcs_diff, vcs_status or vcs_blame.",
     );
   }
-  return { path: way === "" ? "." : way.split(sep).join("/"), real };
+  return { path: slashed(way), real, realPath: slashed(relative(realRoot, real)) };
+}
+
+function slashed(way: string): string {
+  return way === "" ? "." : way.split(sep).join("/");
 }
 
 export interface ExistingPath extends ContainedPath {

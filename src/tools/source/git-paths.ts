@@ -1,10 +1,10 @@
 import type { Hash } from "node:crypto";
-import { isFailure } from "../../session/index.ts";
+import { isFailure, type ToolFailure } from "../../session/index.ts";
 import { hashed, splitRecords } from "../../workspace/index.ts";
 import type { Run } from "../frame/run.ts";
 import { nameOfBytes } from "./byte-names.ts";
 import { deniedByGit } from "./denied.ts";
-import { listing, startGit } from "./git.ts";
+import { startListing } from "./git.ts";
 
 export interface GitPaths {
   /** Sorted by bytes. A nested repository that git does not know ends with a slash. */
@@ -15,11 +15,11 @@ export interface GitPaths {
   denied(): Promise<number>;
 }
 
-/** What git tracks below `path`, and what it would track: one list, each path once. Undefined without git. */
-export async function gitPaths(run: Run, path: string, hash: Hash): Promise<GitPaths | undefined> {
+/** What git tracks below `path`, and what it would track: one list, each path once. */
+export async function gitPaths(run: Run, path: string, hash: Hash): Promise<GitPaths | ToolFailure> {
   // The letters of `-t` tell the kinds apart: `?` is not tracked, `S` is not checked out.
-  const git = await startGit(run, [...listing("-t", "--cached", "--others"), "--", path]);
-  if (isFailure(git)) return undefined;
+  const git = await startListing(run, ["-t", "--cached", "--others"], path);
+  if (isFailure(git)) return git;
   return {
     batches: mergeKinds(splitRecords(hashed(git.output, hash), "\0")),
     succeeded: async () => (await git.end).code === 0,

@@ -15,6 +15,8 @@ export interface PathList {
   isIgnored(): boolean;
   /** Asked after the batches were read: directories that may not be read. */
   denied(): number;
+  /** Asked after the batches were read: why git was refused, so that the tree was listed without it. */
+  refusal(): string | undefined;
   /** Asked after the batches were read. Another list has another version. */
   version(): string;
 }
@@ -29,6 +31,7 @@ export async function listPaths(run: Run, path: string): Promise<PathList | Tool
     batches: readBatches(run, named, found),
     isIgnored: () => found.ignored,
     denied: () => found.denied,
+    refusal: () => found.refusal,
     version: () => found.hash.copy().digest("hex"),
   };
 }
@@ -48,22 +51,25 @@ interface Named extends ContainedPath {
 interface Found {
   ignored: boolean;
   denied: number;
+  refusal?: string;
   readonly hash: Hash;
 }
 
 /** git lists nothing below a directory that it leaves out or that is another repository. Such a one was named on purpose. */
 async function* readBatches(run: Run, named: Named, found: Found): AsyncGenerator<string[]> {
-  const git = await gitPaths(run, named.path, found.hash);
+  const listed = await gitPaths(run, named.path, found.hash);
+  const git = isFailure(listed) ? undefined : listed;
+  if (isFailure(listed) && listed.code === "refused_repository") found.refusal = listed.message;
   let known = false;
-  let listed = false;
+  let isListed = false;
   for await (const batch of git?.batches ?? []) {
     const below = named.isDirectory ? batch.filter((each) => !isItself(each, named.path)) : batch;
     known ||= batch.length > 0;
-    listed ||= below.length > 0;
+    isListed ||= below.length > 0;
     yield below;
   }
   if (run.signal.aborted) return;
-  if (listed) {
+  if (isListed) {
     found.denied = (await git?.denied()) ?? 0;
     return;
   }

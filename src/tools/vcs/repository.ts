@@ -1,9 +1,11 @@
 /** What the vcs tools ask a repository before anything else. */
 import { isFailure, type ToolFailure } from "../../session/index.ts";
+import { inspectRepository } from "../../workspace/index.ts";
 import { failure, shown } from "../frame/failure.ts";
+import { listNames, shortened } from "../frame/phrases.ts";
 import type { Run } from "../frame/run.ts";
 import { containPath } from "../source/contained-path.ts";
-import { gitFailure, startGit } from "../source/git.ts";
+import { gitFailure, refusalFailure, startGit } from "../source/git.ts";
 
 /** The whole output of a command that says little, or why there is none. */
 export async function gitText(run: Run, args: readonly string[]): Promise<string | ToolFailure> {
@@ -21,6 +23,8 @@ export interface Repository {
   readonly prefix: string;
   /** What was named, relative to the root; "." for the root itself. */
   readonly named: string;
+  /** The same with links followed. */
+  readonly realPath: string;
   /** History ends where the clone was cut off. */
   readonly isShallow: boolean;
   /** The last arguments of a command: they keep git below the root, and below the path that was named. Nothing after `--` where the
@@ -31,18 +35,41 @@ export interface Repository {
 export async function openRepository(run: Run, path: string | undefined): Promise<Repository | ToolFailure> {
   const contained = await containPath(run.root, path ?? ".");
   if (isFailure(contained)) return contained;
-  const text = await gitText(run, ["rev-parse", "--is-shallow-repository", "--show-prefix"]);
-  if (typeof text !== "string") return text;
-  const end = text.indexOf("\n");
-  const prefix = text.slice(end + 1).replace(/\n$/, "");
+  const repository = await inspectRepository(run);
+  if ("refused" in repository) return refusalFailure(repository, run);
+  const { prefix, isShallow } = repository;
   const named = contained.path;
   const paths = prefix === "" && named === "." ? ["--"] : ["--", named];
-  return { prefix, named, isShallow: text.slice(0, end) === "true", paths };
+  return { prefix, named, realPath: contained.realPath, isShallow, paths };
 }
 
 /** A path of the repository, as the root has it. */
 export function belowRoot(path: string, prefix: string): string {
   return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+}
+
+/** So many names fit a command line. */
+const mostAsked = 200;
+
+/** Files with a filter (git-lfs, for one) differ from their commit where nothing was changed: the filter that would make them equal is not
+ *  run. `paths`: those that git calls changed. */
+export async function filterWarning(
+  run: Run,
+  filters: ReadonlySet<string>,
+  paths: readonly string[],
+): Promise<string | undefined> {
+  if (filters.size === 0 || paths.length === 0) return undefined;
+  const text = await gitText(run, ["check-attr", "-z", "filter", "--", ...paths.slice(0, mostAsked)]);
+  if (typeof text !== "string") return undefined;
+  // `PATH NUL filter NUL VALUE NUL`, again and again.
+  const fields = text.split("\0");
+  const named = new Set(fields.filter((value, index) => index % 3 === 2 && filters.has(value)));
+  if (named.size === 0) return undefined;
+  const names = listNames(
+    [...named].map((name) => shortened(name, 40)),
+    3,
+  );
+  return `Filters are not run (${names}): files that have one may be shown as changed although they are not.`;
 }
 
 /** Why HEAD has no commit; undefined where its branch just has none yet. */

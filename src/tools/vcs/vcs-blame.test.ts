@@ -172,7 +172,7 @@ test("a link inside the root is followed", async () => {
 
 test("a git that hangs gives the lines until time was up, and says that there are more", async () => {
   const root = createHistory();
-  const script = `#!/bin/sh\ncase "$*" in *blame*) PATH='${process.env.PATH}' git "$@" | head -n 15; : > "$MARK"; sleep 60 ;; esac\n`;
+  const script = `#!/bin/sh\nPATH='${process.env.PATH}'\ncase "$*" in *blame*) git "$@" | head -n 15; : > "$MARK"; sleep 60 ;; esac\nexec git "$@"\n`;
   const mark = join(root, "mark");
   const tool = createVcsBlame({ root, env: { ...withGit(root, script), MARK: mark } });
   const result = await readUntilHung(tool, { path: "src/a.txt" }, { mark });

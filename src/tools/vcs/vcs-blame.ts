@@ -1,5 +1,3 @@
-import { realpath } from "node:fs/promises";
-import { relative, sep } from "node:path";
 import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
 import { type ProcessEnd, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
@@ -10,9 +8,11 @@ import { createWindow } from "../frame/window.ts";
 import { containExisting, type ExistingPath } from "../source/contained-path.ts";
 import { gitFailure, startGit } from "../source/git.ts";
 import { openRegular } from "../source/open-regular.ts";
+import { refuseSecret } from "../source/secret-paths.ts";
 import { type Encoding, sampleEncoding } from "../source/text-encoding.ts";
 import { compressBlame } from "./compress-blame.ts";
 import { type BlamedLine, createBlameReader } from "./output/blame-lines.ts";
+import { filterWarning } from "./repository.ts";
 import { submoduleNote } from "./submodules.ts";
 
 const parameters = {
@@ -45,12 +45,11 @@ async function blameLines(
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
   if (!contained.stats.isFile()) return failure("unreadable", `${shown(values.path)} is no file.`);
+  const refused = refuseSecret(run, contained);
+  if (refused !== undefined) return refused;
   const encoding = await encodingOf(contained);
   if (encoding === "binary") return describeBinary(contained, values.offset);
-  const real = relative(await realpath(run.root), contained.real)
-    .split(sep)
-    .join("/");
-  return readBlame(run, { ...values, path: contained.path, real, encoding });
+  return readBlame(run, { ...values, path: contained.path, real: contained.realPath, encoding });
 }
 
 /** As read_file does: git prints bytes, and says nothing about them. */
@@ -119,6 +118,7 @@ async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolF
     warnings: [
       ...(late ? [lateWarning(run, "the list of lines")] : []),
       ...(past === undefined ? [] : [`The file ${past}.`]),
+      ...[(await filterWarning(run, git.filters, [real])) ?? []].flat(),
     ],
   };
 }
@@ -128,6 +128,10 @@ async function blameFailure(
   run: Run,
   { end, path }: { end: ProcessEnd; path: string },
 ): Promise<ToolFailure> {
+  // git prints lines of that file, which may be a link to any other.
+  if (/^fatal: (invalid object name|could not open object name list)/m.test(end.stderr)) {
+    return failure("git_failed", "blame.ignoreRevsFile names a file that is no list of commits.");
+  }
   if (!/^fatal: no such path /m.test(end.stderr)) return gitFailure(end);
   const note = await submoduleNote(run, path);
   if (note !== undefined) return failure("git_failed", note);

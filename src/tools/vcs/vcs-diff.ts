@@ -1,15 +1,16 @@
 import { createHash } from "node:crypto";
 import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
-import { hashed, splitRecords } from "../../workspace/index.ts";
+import { type GitProcess, hashed, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { failure } from "../frame/failure.ts";
 import { listNames, shortened } from "../frame/phrases.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow } from "../frame/window.ts";
 import { gitFailure, startGit } from "../source/git.ts";
+import { isSecretPath, refuseSecret, secretWarning } from "../source/secret-paths.ts";
 import { compressDiff } from "./compress-diff.ts";
-import { createDiffReader, type DiffHunk } from "./output/diff-hunks.ts";
-import { openRepository, type Repository, resolveCommit } from "./repository.ts";
+import { createDiffReader, type DiffHunk, type DiffReader } from "./output/diff-hunks.ts";
+import { filterWarning, openRepository, type Repository, resolveCommit } from "./repository.ts";
 import { submoduleNote } from "./submodules.ts";
 
 const parameters = {
@@ -42,6 +43,9 @@ export function createVcsDiff(place: Place): BudgetedTool {
 async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
   const repository = await openRepository(run, values.path);
   if (isFailure(repository)) return repository;
+  const { named: path, realPath } = repository;
+  const refused = refuseSecret(run, { path, realPath });
+  if (refused !== undefined) return refused;
   const sides = await sidesOf(run, values);
   if (isFailure(sides)) return sides;
   const context = `--unified=${Math.min(values.context_lines, mostContextLines)}`;
@@ -51,12 +55,10 @@ async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promi
 
 const mostContextLines = 100_000;
 
-/** No program of the repository's or the user's choice turns files into text, and no setting changes the form. */
+/** No setting changes the form. */
 const format: readonly string[] = [
   "--patch",
   "--no-color",
-  "--no-ext-diff",
-  "--no-textconv",
   "--find-renames",
   "--relative",
   "--src-prefix=a/",
@@ -65,8 +67,6 @@ const format: readonly string[] = [
   "--output-indicator-old=-",
   "--output-indicator-context= ",
   "--submodule=short",
-  // As vcs_status has it: what is changed there is changed here.
-  "--ignore-submodules=none",
 ];
 
 interface Sides {
@@ -87,7 +87,8 @@ async function sidesOf(run: Run, { staged, commit, from, to }: Sides): Promise<s
     if (typeof resolved !== "string") return resolved;
     revisions.push(resolved);
   }
-  if (commit !== undefined) return ["show", "--format=", "--first-parent", "-m", ...revisions];
+  if (commit !== undefined)
+    return ["show", "--ignore-submodules=none", "--format=", "--first-parent", "-m", ...revisions];
   return ["diff", ...(staged ? ["--cached"] : []), ...revisions];
 }
 
@@ -113,8 +114,9 @@ async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFa
   if (isFailure(git)) return git;
   const hash = createHash("sha1");
   const window = createWindow<DiffHunk>({ offset });
+  const hidden = new Set<string>();
   const offer = (hunk: DiffHunk) => window.offer(() => hunk, hunk.text?.length);
-  const reader = createDiffReader(offer, repository.prefix);
+  const reader = createDiffReader(hidingSecrets(run, hidden, offer), repository.prefix);
   for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
     for (const line of batch) reader.read(line);
   }
@@ -122,8 +124,7 @@ async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFa
   if (!run.timedOut()) reader.end();
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
-  const found = run.timedOut() || window.total() > 0;
-  const note = found ? undefined : await submoduleNote(run, repository.named);
+  const notes = await notesOn(run, { isEmpty: window.total() === 0, named: repository.named, reader, git });
   return {
     fields: { ...(staged ? { staged } : {}), ...reader.facts() },
     itemsName: "hunks",
@@ -134,9 +135,38 @@ async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFa
     version: hash.digest("hex"),
     warnings: [
       ...(run.timedOut() ? [lateWarning(run, "the diff")] : []),
-      ...[note ?? []].flat(),
-      ...[dirtyWarning(reader.dirtySubmodules()) ?? []].flat(),
+      ...[
+        secretWarning([...hidden], "shown") ?? [],
+        notes,
+        dirtyWarning(reader.dirtySubmodules()) ?? [],
+      ].flat(),
     ],
+  };
+}
+
+interface Read {
+  readonly isEmpty: boolean;
+  readonly named: string;
+  readonly reader: DiffReader;
+  readonly git: GitProcess;
+}
+
+async function notesOn(run: Run, { isEmpty, named, reader, git }: Read): Promise<string[]> {
+  if (run.timedOut()) return [];
+  const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
+  const filtered = await filterWarning(run, git.filters, reader.facts().files);
+  return [submodule ?? [], filtered ?? [], git.notes].flat();
+}
+
+/** Of a file that usually holds secrets, also before it was renamed, one item without text is left. */
+function hidingSecrets(run: Run, hidden: Set<string>, take: (hunk: DiffHunk) => void): typeof take {
+  return (hunk) => {
+    const { header: _, text, ...file } = hunk;
+    if (text === undefined || !isSecretPath(run, file.path, file.from ?? file.path)) take(hunk);
+    else if (!hidden.has(file.path)) {
+      hidden.add(file.path);
+      take({ ...file, hidden: true });
+    }
   };
 }
 

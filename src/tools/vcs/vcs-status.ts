@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { type BudgetedTool, isFailure, type ToolFailure, type ToolResult } from "../../session/index.ts";
-import { decodeBytes, hashed, splitRecords } from "../../workspace/index.ts";
+import { decodeBytes, type GitProcess, hashed, splitRecords } from "../../workspace/index.ts";
 import { defineTool, type ToolValues } from "../frame/define-tool.ts";
 import { lateWarning, type Place, type Run } from "../frame/run.ts";
 import { createWindow, type Window } from "../frame/window.ts";
 import { deniedByGit, deniedWarning } from "../source/denied.ts";
 import { gitFailure, startGit } from "../source/git.ts";
 import { compressStatus } from "./compress-status.ts";
-import { belowRoot, openRepository, type Repository } from "./repository.ts";
+import { belowRoot, filterWarning, openRepository, type Repository } from "./repository.ts";
 import { submoduleNote } from "./submodules.ts";
 
 /** A path in several states is one item: staged, and changed again since. */
@@ -54,14 +54,7 @@ async function readStatus(
   offset: number,
   { paths, prefix, named }: Repository,
 ): Promise<ToolResult | ToolFailure> {
-  const command = [
-    "status",
-    "--porcelain=v2",
-    "--branch",
-    "-z",
-    "--untracked-files=all",
-    "--ignore-submodules=none",
-  ];
+  const command = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
   const git = await startGit(run, [...command, ...paths]);
   if (isFailure(git)) return git;
   const hash = createHash("sha1");
@@ -73,7 +66,7 @@ async function readStatus(
   const end = await git.end;
   if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
   const late = run.timedOut();
-  const note = window.total() === 0 && !late ? await submoduleNote(run, named) : undefined;
+  const notes = await notesOn(run, { window, named, git });
   return {
     fields: {
       ...reader.branch,
@@ -88,10 +81,24 @@ async function readStatus(
     version: hash.digest("hex"),
     warnings: [
       ...(late ? [lateWarning(run, "the list of changes")] : []),
-      ...[note ?? []].flat(),
+      ...notes,
       ...[deniedWarning(deniedByGit(end.stderr)) ?? []].flat(),
     ],
   };
+}
+
+interface Listed {
+  readonly window: Window<ChangedFile>;
+  readonly named: string;
+  readonly git: GitProcess;
+}
+
+async function notesOn(run: Run, { window, named, git }: Listed): Promise<string[]> {
+  if (run.timedOut()) return [];
+  const submodule = window.total() === 0 ? await submoduleNote(run, named) : undefined;
+  const changed = window.items.filter(({ unstaged }) => unstaged === "modified").map(({ path }) => path);
+  const filtered = await filterWarning(run, git.filters, changed);
+  return [submodule ?? [], filtered ?? [], git.notes].flat();
 }
 
 interface StatusReader {

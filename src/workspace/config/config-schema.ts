@@ -76,6 +76,16 @@ export const configSchema: z.ZodType<ConfigPart> = z
     context: key(contextSchema, "Composed prompt context."),
     session: key(sessionSchema, "Budget of one agent run."),
     history: key(historySchema, "Trimming of conversation histories."),
+    deny: key(
+      z.array(text),
+      "Globs of files whose contents no tool, snapshot or prompt shows, beside those that usually hold secrets.",
+      defaultConfig.deny,
+    ),
+    allow: key(
+      z.array(text),
+      "Globs of files whose contents are shown although they usually hold secrets.",
+      defaultConfig.allow,
+    ),
     store: key(
       text,
       "File of the store, or default for the one in the user's state directory.",

@@ -28,6 +28,10 @@ export interface Config {
     readonly keep: number;
     readonly reserve: number;
   };
+  /** Globs of files whose contents are not shown, beside those that usually hold secrets. */
+  readonly deny: readonly string[];
+  /** Globs of files that are shown although they look like secrets. */
+  readonly allow: readonly string[];
   readonly store: string;
   readonly prices: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
@@ -66,6 +70,8 @@ export const defaultConfig: Config = {
     tools: {},
   },
   history: { policy: "economic", threshold: 0.8, keep: 10, reserve: 16_000 },
+  deny: [],
+  allow: [],
   store: "default",
   prices: {},
 };

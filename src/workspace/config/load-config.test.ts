@@ -208,3 +208,13 @@ test("a file where the directory should be is no configuration", async () => {
   write("project/.plimsoll", "");
   expect((await load()).values).toEqual(defaultConfig);
 });
+
+test("lists of secrets are joined: no file takes back what another one denies", async () => {
+  write("home/.config/plimsoll/config.yaml", "deny: [private/**]\n");
+  write("project/.plimsoll/config.yaml", 'title: "x"\ndeny: ["*.tfstate"]\nallow: []\n');
+  const { values, sources } = await load("project");
+  expect(values.deny).toEqual(["private/**", "*.tfstate"]);
+  expect(sources.deny).toBe("user ~/.config/plimsoll/config.yaml:1, project .plimsoll/config.yaml:2");
+  expect(values.allow).toEqual([]);
+  expect(sources.allow).toBe("default");
+});

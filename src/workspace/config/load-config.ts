@@ -156,6 +156,10 @@ function mergeInto(
     const here = [...path, key];
     const name = keyOf(here);
     if (value === undefined && key in merged.values) continue;
+    if (joinedKeys.includes(name) && Array.isArray(merged.values[key])) {
+      joinInto(merged, name, { value: value as unknown[], source: sourceOf(here) });
+      continue;
+    }
     if (!isBranch(value) || wholeKeys.includes(name)) {
       merged.values[key] = value;
       merged.sources[name] = sourceOf(here);
@@ -167,6 +171,20 @@ function mergeInto(
     else if (Object.keys(below.values).length === 0) merged.sources[name] = sourceOf(here);
     mergeInto(below, value, sourceOf, here);
   }
+}
+
+/** Lists of which every file adds its own: one that names a secret cannot be undone by another that names none. */
+const joinedKeys: readonly string[] = ["deny", "allow"];
+
+function joinInto(
+  { values, sources }: Merged,
+  key: string,
+  { value, source }: { value: unknown[]; source: string },
+): void {
+  if (value.length === 0) return;
+  const before = values[key] as unknown[];
+  sources[key] = before.length === 0 ? source : `${sources[key]}, ${source}`;
+  values[key] = [...before, ...value];
 }
 
 function isBranch(value: unknown): value is object {

@@ -4,7 +4,7 @@ import { relative, sep } from "node:path";
 import type { ScanProblem } from "../../compose/index.ts";
 import { listFiles } from "../files/list-files.ts";
 import { decodeBytes, splitRecords } from "../processes/output-records.ts";
-import { gitReason, readGit } from "../processes/read-git.ts";
+import { type GitRefusal, gitReason, readGit } from "../processes/read-git.ts";
 import type { ScanOptions } from "./scan-project.ts";
 
 export interface ProjectList {
@@ -24,7 +24,7 @@ export async function listProject(root: string, options: ScanOptions): Promise<P
 
 /** The letters of `-t` tell `?` not tracked, `S` not checked out, `R` tracked and not there. A person's global excludes are not read. */
 const listing = [
-  ...["-c", "core.excludesFile=", "ls-files", "-z", "-t", "--stage"],
+  ...["ls-files", "-z", "-t", "--stage"],
   ...["--cached", "--others", "--deleted", "--exclude-standard", "--", "."],
 ];
 
@@ -34,8 +34,12 @@ async function listByGit(
   root: string,
   { env = process.env, signal, onProgress }: ScanOptions,
 ): Promise<GitList> {
-  const git = await readGit({ root, env, signal: signal ?? new AbortController().signal }, listing);
-  if (git === undefined) return { reason: "listed without git, which is not on PATH" };
+  const place = { root, env, signal: signal ?? new AbortController().signal };
+  const git = await readGit(place, listing, ["core.excludesFile="]);
+  if ("refused" in git) {
+    signal?.throwIfAborted();
+    return withoutGit(git);
+  }
   const records: string[] = [];
   for await (const batch of splitRecords(git.output, "\0")) {
     for (const record of batch) records.push(record);
@@ -44,9 +48,14 @@ async function listByGit(
   const { code, stderr } = await git.end;
   signal?.throwIfAborted();
   if (code === 0) return { paths: pathsOf(records) };
-  // A folder that is in no repository lacks nothing.
-  if (/not a git repository|must be run in a work tree/i.test(stderr)) return { paths: [] };
   return { reason: `listed without git: ${gitReason(stderr).slice(0, 300)}` };
+}
+
+function withoutGit({ refused, reason }: GitRefusal): GitList {
+  // A folder that is in no repository lacks nothing.
+  if (refused === "no_repository") return { paths: [] };
+  if (refused === "no_git") return { reason: "listed without git, which is not on PATH" };
+  return { reason: `listed without git: ${reason.slice(0, 300)}` };
 }
 
 function pathsOf(records: readonly string[]): string[] {

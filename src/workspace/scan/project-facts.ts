@@ -1,8 +1,9 @@
 /** What a project says about itself: its name, languages, package managers and test commands, by the files in its root. */
 import { readdir, realpath } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { isSecretName } from "../../text/index.ts";
 import { readRegularFile } from "../files/read-regular-file.ts";
-import { isInside } from "../files/resolve-target.ts";
+import { isGitInternal, isInside } from "../files/resolve-target.ts";
 import { detectors, type Stack } from "./project-stacks.ts";
 
 export interface ProjectFact {
@@ -49,10 +50,11 @@ function row(
   return values.length === 0 ? [] : [{ name, value: values.join(", ") }];
 }
 
-/** A link may give a manifest another name; one that leads out of the project tells of something else. */
+/** A link may give a manifest another name; one that leads out of the project, or to a secret, is not read. */
 async function readInside(path: string, root: string): Promise<string> {
   const [real, realRoot] = await Promise.all([realpath(path), realpath(root)]).catch(() => []);
   if (real === undefined || realRoot === undefined || !isInside(real, realRoot)) return "";
+  if (isSecretName(real) || isGitInternal(relative(realRoot, real))) return "";
   const file = await readRegularFile(real);
   return Buffer.isBuffer(file) ? file.toString("utf8") : "";
 }

@@ -113,6 +113,23 @@ it("names what it does not read: links that lead out, and what is no UTF-8", asy
   ]);
 });
 
+it("reads no file that usually holds secrets, and nothing of git's, whatever a link or an import calls it", async () => {
+  const { files, problems } = await read({
+    ".env": "PASSWORD=x",
+    ".git/config": "[core]",
+    "secrets.md": "token",
+    "AGENTS.md": { link: ".env" },
+    "CLAUDE.md": "Read @secrets.md",
+    "GEMINI.md": { link: ".git/config" },
+  });
+  expect(files).toEqual([{ path: "CLAUDE.md", text: "Read @secrets.md" }]);
+  expect(problems).toEqual([
+    { path: "AGENTS.md", reason: "is not read: .env usually holds secrets" },
+    { path: "secrets.md", reason: "is not read: secrets.md usually holds secrets" },
+    { path: "GEMINI.md", reason: "is not read: .git/config belongs to git" },
+  ]);
+});
+
 it("leaves folders of that name alone, and does not wait for a pipe", { timeout: 5_000 }, async () => {
   execFileSync("mkfifo", [join(root, "AGENTS.md")]);
   const { files, problems } = await read({ ".windsurfrules/rule.md": "x", "CLAUDE.md": "c" });

@@ -2,9 +2,10 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { ConventionsFile, ScanProblem } from "../../compose/index.ts";
-import { importedNames } from "../../text/index.ts";
+import { importedNames, isSecretName } from "../../text/index.ts";
 import { readRegularText } from "../files/read-regular-file.ts";
-import { isInside } from "../files/resolve-target.ts";
+import { isGitInternal, isInside } from "../files/resolve-target.ts";
+import type { SecretTest } from "../files/secret-files.ts";
 
 export interface Conventions {
   readonly files: readonly ConventionsFile[];
@@ -31,8 +32,11 @@ const importing = /(^|\/)(claude|gemini)\.md$/i;
 /** As far as Claude Code and Gemini CLI go. */
 const mostHops = 5;
 
-export async function readConventions(root: string): Promise<Conventions> {
-  const found: Found = { root: await realpath(root), seen: new Set(), files: [], problems: [] };
+export async function readConventions(
+  root: string,
+  isSecret: SecretTest = isSecretName,
+): Promise<Conventions> {
+  const found: Found = { root: await realpath(root), isSecret, seen: new Set(), files: [], problems: [] };
   for (const name of conventionNames) {
     const path = await spellingOf(name, found.root);
     if (path !== undefined) await addFile(path, importing.test(path) ? mostHops : 0, found);
@@ -42,6 +46,7 @@ export async function readConventions(root: string): Promise<Conventions> {
 
 interface Found {
   readonly root: string;
+  readonly isSecret: SecretTest;
   /** Real paths. */
   readonly seen: Set<string>;
   readonly files: ConventionsFile[];
@@ -72,10 +77,18 @@ async function addFile(path: string, hops: number, found: Found): Promise<void> 
 async function readInside(
   path: string,
   real: string,
-  { root, problems }: Found,
+  { root, isSecret, problems }: Found,
 ): Promise<string | undefined> {
   if (!isInside(real, root)) {
     problems.push({ path, reason: "is a link out of the project, which is not followed" });
+    return undefined;
+  }
+  const target = relative(root, real).split(sep).join("/");
+  if (isGitInternal(target) || isSecret(path) || isSecret(target)) {
+    problems.push({
+      path,
+      reason: `is not read: ${target} ${isGitInternal(target) ? "belongs to git" : "usually holds secrets"}`,
+    });
     return undefined;
   }
   // Some tools take a folder of rules by the same name.

@@ -3,6 +3,7 @@
 import type { ProjectScan } from "../../compose/index.ts";
 import type { Environment } from "../directories.ts";
 import { openDirectory } from "../files/open-directory.ts";
+import { createSecretTest, type SecretRules } from "../files/secret-files.ts";
 import { listProject } from "./list-project.ts";
 import { describeProject } from "./project-facts.ts";
 import { readConventions } from "./read-conventions.ts";
@@ -11,6 +12,8 @@ export interface ScanOptions {
   /** Where git is found. Default: that of this process. */
   readonly env?: Environment | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Corrects which files are taken for secrets: their texts are not read. */
+  readonly secrets?: SecretRules | undefined;
   /** Told of how many paths are known so far. */
   onProgress?(paths: number): void;
 }
@@ -18,10 +21,11 @@ export interface ScanOptions {
 /** Throws where the directory cannot be listed; what is wrong inside of it is in `problems`. */
 export async function scanProject(directory: string, options: ScanOptions = {}): Promise<ProjectScan> {
   const root = await openDirectory(directory);
+  const isSecret = createSecretTest(options.secrets);
   const [facts, list, conventions] = await Promise.all([
     describeProject(root),
     listProject(root, options),
-    readConventions(root),
+    readConventions(root, isSecret),
   ]);
   return {
     facts,

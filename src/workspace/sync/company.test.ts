@@ -171,6 +171,21 @@ test("nothing of the surroundings leads git astray", async () => {
   expect(existsSync(marker)).toBe(false);
 });
 
+test("attributes of a repository choose no filter of the user's, also of a bare one", async () => {
+  const marker = join(root, "ran");
+  writeFileSync(join(repository, ".gitattributes"), "* filter=own\n");
+  commit("a\n");
+  git("clone", "--quiet", "--bare", ".", join(root, "bare"));
+  mkdirSync(join(root, "home"));
+  writeFileSync(
+    join(root, "home/.gitconfig"),
+    `[filter "own"]\n\tsmudge = "touch '${marker}'; cat"\n\trequired = true\n`,
+  );
+  const synced = await syncCompany({ source: `file://${root}/bare`, revision: "main" }, place());
+  expect(contextIn(synced.directory)).toBe("a\n");
+  expect(existsSync(marker)).toBe(false);
+});
+
 test.each([
   [{ source: "--upload-pack=touch x" }, 'starts with "-"'],
   [{ source: "ext::sh -c touch% x" }, "hands git over to a helper"],

@@ -1,5 +1,5 @@
 /** The files of one revision of a git repository, without the repository. */
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Environment } from "../directories.ts";
 import { makeDirectory } from "../files/make-directory.ts";
@@ -27,6 +27,9 @@ export async function fetchGitTree(request: TreeRequest): Promise<GitTree> {
   const git = (...args: readonly string[]) => runGit(args, { directory, env, settings: way.settings });
   const created = await git("init", "--quiet", "--template=");
   if (!created.ok) return { reason: created.reason };
+  // Attributes of what is fetched choose no filter of the user's.
+  await makeDirectory(join(directory, ".git", "info"));
+  await writeFile(join(directory, ".git", "info", "attributes"), "* -filter\n");
   const fetched = await fetchRevision(git, url, revision);
   if (!fetched.ok) return { reason: shownSource(fetched.reason) };
   const wanted = fetched.reference;
@@ -127,7 +130,7 @@ const localNames =
   "DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX";
 
 const fetching: GitUse = {
-  settings: ["core.autocrlf=false", "advice.detachedHead=false", "protocol.ext.allow=never"],
+  settings: ["core.autocrlf=false", "advice.detachedHead=false"],
   variables: { GIT_ALLOW_PROTOCOL: gitProtocols.join(":"), GIT_LFS_SKIP_SMUDGE: "1" },
   // Inside a hook git sets these, which would lead it to the repository at hand. How to reach a server is the user's own choice.
   keptNames: new RegExp(`^GIT_(?!(${localNames})$)`),

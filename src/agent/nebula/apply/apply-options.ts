@@ -1,7 +1,7 @@
 import type { ContextShares } from "../../../compose/index.ts";
 import type { Store } from "../../../store/index.ts";
 import type { Counter } from "../../../tokens/index.ts";
-import type { Environment } from "../../../workspace/index.ts";
+import type { Environment, SecretRules } from "../../../workspace/index.ts";
 import { defaultAgentLimits } from "../../process/watch-agent.ts";
 import type { Nebula, Phase } from "../files/nebula.ts";
 import type { ApplyEvent } from "./apply-event.ts";
@@ -22,6 +22,8 @@ export interface ApplyOptions {
   /** 0: no context is injected. Default: the nebula's, else 10,000. */
   readonly maxContextTokens?: number | undefined;
   readonly shares?: Partial<ContextShares> | undefined;
+  /** Corrects which files of the project are taken for secrets, whose texts no prompt holds. */
+  readonly secrets?: SecretRules | undefined;
   /** Of one agent. Default: `defaultAgentLimits`. */
   readonly timeoutMs?: number | undefined;
   readonly maxOutputBytes?: number | undefined;

@@ -33,7 +33,10 @@ export interface PromptSources {
   readonly store?: Pick<Store, "get"> | undefined;
 }
 
-export type ContextSettings = Pick<ApplyOptions, "counter" | "cwd" | "env" | "maxContextTokens" | "shares">;
+export type ContextSettings = Pick<
+  ApplyOptions,
+  "counter" | "cwd" | "env" | "maxContextTokens" | "secrets" | "shares"
+>;
 
 export interface SharedSources
   extends Pick<PromptSources, "nebula" | "counter" | "budget" | "project" | "isProjectTruncated"> {
@@ -44,11 +47,18 @@ export interface SharedSources
 /** What all prompts of a run share. The project is looked at once: what does not change can be cached. */
 export async function promptSources(
   nebula: Nebula,
-  { counter, cwd, env, shares, maxContextTokens = nebula.execution.maxContextTokens }: ContextSettings,
+  {
+    counter,
+    cwd,
+    env,
+    secrets,
+    shares,
+    maxContextTokens = nebula.execution.maxContextTokens,
+  }: ContextSettings,
 ): Promise<SharedSources> {
   if (maxContextTokens === 0) return { nebula, counter, project: "", problems: [] };
   const budget = createContextBudget({ counter, maxTokens: maxContextTokens, shares });
-  const scan = await scanProject(cwd, { env });
+  const scan = await scanProject(cwd, { env, secrets });
   // What fits its share stays whole in every prompt: they all begin with the same bytes.
   const limit = { counter, maxTokens: budget.shareOf("project") };
   const { text: project, truncated: isProjectTruncated } = renderSnapshot(scan, limit);

@@ -10,6 +10,8 @@ export interface DiffHunk extends FileChange {
   /** `@@ -1,3 +1,4 @@ function open() {` */
   readonly header?: string;
   readonly text?: string;
+  /** The file usually holds secrets: what changed in it is not told. */
+  readonly hidden?: true;
 }
 
 export interface DiffReader {

@@ -1,4 +1,4 @@
-import { expandBraces } from "../../text/index.ts";
+import { expandBraces } from "./expand-braces.ts";
 
 /** Globs as .gitignore has them. Own code: turned into a regular expression, `*a*a*a*b` would take for ever on a long name. */
 export type Glob = (path: string) => boolean;

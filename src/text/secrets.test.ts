@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { isSecretName, redactSecrets } from "./secrets.ts";
+
+test("names of files that usually hold secrets are told, wherever they lie and however they are written", () => {
+  const secret = [
+    ...[".env", "a/b/.env", ".ENV", ".env.local", ".env.production.local", ".env.", ".env::$DATA", "a\\.env"],
+    ...["id_rsa", ".ssh/id_ed25519", "ID_ECDSA", "id_dsa", "server.pem", "a.KEY", "store.p12"],
+    ...[".npmrc", ".netrc", "_netrc", ".pypirc", ".git-credentials"],
+    ...[
+      "credentials",
+      "Credentials.json",
+      ".aws/credentials",
+      "secrets.yaml",
+      "secrets-prod.txt",
+      "secrets.md",
+    ],
+  ];
+  for (const name of secret) expect(isSecretName(name), name).toBe(true);
+  const plain = [
+    ...[
+      ".env.example",
+      ".env.local.sample",
+      ".env.TEMPLATE",
+      ".environment",
+      ".envrc",
+      "env",
+      ".env/bin/python",
+    ],
+    ...["id_rsa.pub", "keys.ts", "key", "a.pem.md", "secrets.ts", "credentials_test.go", "secrets/readme.md"],
+    ...["README.md", "", "/", ".", "my-credentials.txt"],
+  ];
+  for (const name of plain) expect(isSecretName(name), name).toBe(false);
+});
+
+const random = "a8Kd03mZq91LxW7vBt5R";
+
+test("values that look like secrets are hidden, and what is around them stays", () => {
+  const cases: readonly [string, string][] = [
+    [`API_KEY=${random}`, "API_KEY=[redacted]"],
+    ["DB_PASSWORD=hunter2x", "DB_PASSWORD=[redacted]"],
+    [`DB_PASSWORD="correct horse" x`, `DB_PASSWORD="[redacted]" x`],
+    [`STRIPE=${random}`, "STRIPE=[redacted]"],
+    [`"token": "${random}",`, `"token": "[redacted]",`],
+    [`accessKey: ${random}`, "accessKey: [redacted]"],
+    [`password: 'hunter22'`, `password: '[redacted]'`],
+    [`secret = s3cretive`, "secret = [redacted]"],
+    ["see AKIAIOSFODNN7EXAMPLE.", "see [redacted]."],
+    [`ghp_${random}, xoxb-${random}`, "[redacted], [redacted]"],
+    [`sk-ant-api03-${random} npm_${random}${random}`, "[redacted] [redacted]"],
+    [`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${random}`, "[redacted]"],
+    ["postgres://ada:lovelace@db/x", "postgres://[redacted]@db/x"],
+    [`Authorization: Bearer ${random}`, "Authorization: Bearer [redacted]"],
+    [
+      "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\nx\n-----END RSA PRIVATE KEY-----\nb",
+      "a\n[redacted]\n[redacted]\n[redacted]\n[redacted]\nb",
+    ],
+    ["-----BEGIN PRIVATE KEY-----\nMIIEcut", "[redacted]\n[redacted]"],
+    [`+${"MIIEpAIBAAKCAQEAq8Zt".repeat(3)}`, "+[redacted]"],
+  ];
+  for (const [given, wanted] of cases) expect(redactSecrets(given)).toBe(wanted);
+});
+
+test("code, prose, paths, hashes and our own tokens stay as they are", () => {
+  const texts = [
+    "export function createToken(options: Options): string {",
+    "password: string; secret: boolean; const token = readToken(file);",
+    '{"token":"offset:100"} {"token":"r12:offset:0+684"} {"continuation_token":"r1000:offset:270"}',
+    "commit 8179a92d3c1f0e5b6a7d8c9e0f1a2b3c4d5e6f70",
+    "src/session/state/stored-results.ts:14 import { storedLimits } from './result-record.ts'",
+    "https://example.com:8080/a@b basic configuration-options MAX_TOKENS=8000 PATH=/usr/local/bin:/usr/bin",
+    "tokens: 12,345 of 100,000; author: Ada Lovelace <ada@example.org>",
+  ];
+  for (const text of texts) expect(redactSecrets(text)).toBe(text);
+});
+
+test("a megabyte of anything takes little time", () => {
+  const parts = [
+    ..."aA0_-=:/ \n".split(""),
+    ...["TOKEN=", "TOKEN='", 'SECRET="', "A=", "AB_", "eyJ", "eyJa.", "-----BEGIN PRIVATE KEY-----", "-----"],
+    ...["://a:", "://", "Bearer ", "password: ", "token: ", "sk-", "xoxb-", "ghp_", "AKIA", "MIIE/", random],
+    "const value = readFile(path, { encoding: 'utf8' });\n",
+  ];
+  for (const part of parts) {
+    const text = part.repeat(Math.ceil(1_000_000 / part.length));
+    redactSecrets(text.slice(0, 10_000));
+    const times = [1, 2, 3].map(() => {
+      const start = performance.now();
+      redactSecrets(text);
+      return performance.now() - start;
+    });
+    // 50 ms on a machine that does nothing else; quadratic time would be minutes.
+    expect(Math.min(...times), JSON.stringify(part)).toBeLessThan(500);
+  }
+});
