@@ -3,10 +3,14 @@
 /** Whether a file of this name usually holds secrets. Only the last part of the path counts, in capital or small letters. */
 export function isSecretName(path: string): boolean {
   const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1).toLowerCase();
+  if (name.length > longestName) return false;
   // Windows takes `.env:stream` and `.env.` for `.env`.
   const plain = name.replace(/[. ]*(:.*)?$/s, "");
   return isSecret(name) || isSecret(plain);
 }
+
+/** No file system takes longer ones. */
+const longestName = 255;
 
 function isSecret(name: string): boolean {
   if (name.startsWith(".env")) return /^\.env(\.|$)/.test(name) && !/\.(example|sample|template)$/.test(name);

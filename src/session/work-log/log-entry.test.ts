@@ -36,3 +36,12 @@ it("of a file that usually holds secrets no result is logged, whoever read it", 
     "plain words",
   ]);
 });
+
+it("data of any depth is logged, and cut where it is deep", async () => {
+  const session = await openSession({});
+  let deep: unknown = `token: ${key}`;
+  for (let depth = 0; depth < 3_000; depth += 1) deep = depth % 2 === 0 ? [deep] : { deep };
+  const result = { fields: { deep }, itemsName: "lines", items: [], offset: 0 };
+  await session.deliver(result, { tool: "other", args: { deep } });
+  expect(JSON.stringify(session.workLog("full"))).not.toContain(key);
+});

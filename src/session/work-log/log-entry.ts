@@ -43,26 +43,57 @@ export function createLogEntry(step: Step, counter: Counter): LogEntry {
   return { ...full, tokens: counter.count(renderEntry(full)) };
 }
 
-/** A copy in which texts that look like secrets are redacted: the log is kept, and read by others than whoever asked. Lists of texts are
- *  read as lines of one: a key has many. */
+/** The same value, or a copy in which texts that look like secrets are redacted: the log is kept, and others than whoever asked read it.
+ *  `value` is plain data. */
 export function withoutSecrets(value: unknown): unknown {
-  if (typeof value === "string") return redactSecrets(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) {
-    if (!value.every((each) => typeof each === "string" && !each.includes("\n")))
-      return value.map(withoutSecrets);
-    return value.length === 0 ? value : redactSecrets(value.join("\n")).split("\n");
-  }
-  const entries = Object.entries(value).map(([name, each]) => [name, withoutNamed(name, each)] as const);
-  return Object.fromEntries(entries);
+  const texts: string[] = [];
+  gatherTexts(value, texts);
+  // Nearly always there are none, and one long text is looked through much faster than many short ones.
+  const text = texts.join("\n");
+  return redactSecrets(text) === text ? value : redactTexts(value);
 }
 
-/** The name of a field may be what tells that its value is one. */
-function withoutNamed(name: string, value: unknown): unknown {
-  if (typeof value !== "string") return withoutSecrets(value);
-  const prefix = `${name}: "`;
-  const hidden = redactSecrets(`${prefix}${value}`);
-  return hidden.startsWith(prefix) ? hidden.slice(prefix.length) : redactSecrets(value);
+/** No tool nests its data deeper; what lies below is not logged. */
+const mostDepth = 50;
+
+function gatherTexts(value: unknown, texts: string[], depth = 0): void {
+  if (typeof value === "string") texts.push(value);
+  if (typeof value !== "object" || value === null) return;
+  // Makes the texts differ, so that what is this deep is cut.
+  if (depth > mostDepth) texts.push("PASSWORD=too-deep");
+  else {
+    const isList = Array.isArray(value);
+    for (const [name, each] of Object.entries(value)) {
+      if (typeof each === "string") texts.push(isList ? each : named(name, each));
+      else gatherTexts(each, texts, depth + 1);
+    }
+  }
+}
+
+/** The name of a field may be what tells that its value is a secret. */
+function named(name: string, text: string): string {
+  return `${name}: "${text}`;
+}
+
+/** Lists of texts are read as lines of one text: a key has many. */
+function redactTexts(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") return redactSecrets(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > mostDepth) return "[redacted]";
+  if (Array.isArray(value)) {
+    const areLines =
+      value.length > 0 && value.every((each) => typeof each === "string" && !each.includes("\n"));
+    return areLines
+      ? redactSecrets(value.join("\n")).split("\n")
+      : value.map((each) => redactTexts(each, depth + 1));
+  }
+  const entries = Object.entries(value).map(([name, each]) => {
+    if (typeof each !== "string") return [name, redactTexts(each, depth + 1)] as const;
+    const hidden = redactSecrets(named(name, each));
+    const start = named(name, "");
+    return [name, hidden.startsWith(start) ? hidden.slice(start.length) : redactSecrets(each)] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Whether a call names a file that usually holds secrets: then nothing of what came out is logged. */

@@ -70,7 +70,7 @@ async function readFile(values: ToolValues<typeof parameters>, run: Run): Promis
   }
   const contained = await containPath(run.root, values.path);
   if (isFailure(contained)) return contained;
-  const refused = refuseSecret(run, contained);
+  const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
   const handle = await openRegular(contained.real).catch((error: unknown) => error);
   if (!isHandle(handle)) return unreadable(values.path, handle);

@@ -33,7 +33,8 @@ export async function searchByRipgrep(
   );
   const listing = findSecrets(request, count, (args) => start([...args, "--", `./${request.path}`], count));
   const { files, searched, denied } = merge(await readCounts(counting), await passedOver);
-  const secrets = [...new Set([...(await listing), ...(await passedOver).secrets])].sort();
+  const listed = await listing;
+  const secrets = [...new Set([...listed, ...(await passedOver).secrets])].sort();
   const problem = problemOf(await counting.end);
   count.finish();
   if (problem !== undefined && files.length === 0) return problem;
@@ -45,7 +46,7 @@ export async function searchByRipgrep(
       : start([...args, ...pattern, "--", ...on], run);
   return describe(wanted, readMatches({ root: run.root, start: startOn }, wanted, request), {
     request,
-    searched: searched && searched - secrets.length,
+    searched: searched && searched - listed.length,
     secrets,
     denied,
     isLate: () => count.timedOut() || run.timedOut(),

@@ -71,7 +71,7 @@ async function searchContent(
   if (contained.stats.isFile() && (await isDeniedFile(contained.real))) {
     return failure("unreadable", `${shown(values.path)} may not be read.`);
   }
-  const refused = contained.stats.isFile() ? refuseSecret(run, contained) : undefined;
+  const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
   const matches = file_pattern === undefined ? () => true : createGlob(file_pattern);
   if (matches === undefined) {
@@ -97,7 +97,7 @@ async function searchContent(
 
 /** Of a file below a directory that may have been named by a link. */
 function realPathOf(path: string, { path: named, realPath }: ContainedPath): string {
-  return named === realPath ? path : realPath + path.slice(named.length);
+  return named === realPath ? path : (realPath + path.slice(named.length)).replace(/^\.\//, "");
 }
 
 async function isDeniedFile(path: string): Promise<boolean> {

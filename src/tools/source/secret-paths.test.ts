@@ -105,6 +105,16 @@ test("a diff names such a file without its text, also after it was renamed", asy
   });
 });
 
+test("a folder may be called as such files are", async () => {
+  const root = createRepository({ "secrets/readme.md": "needle\n" });
+  addEntries(root, { "secrets/readme.md": "needles\n" });
+  expect(await run(root, "vcs_diff", { path: "secrets" })).toMatchObject({ total: 1 });
+  expect(await run(root, "search_content", { pattern: "needle", path: "secrets" })).toMatchObject({
+    total: 1,
+  });
+  expect(await run(root, "read_file", { path: "secrets" })).toMatchObject({ code: "unreadable" });
+});
+
 test("a person's own rules add files and take some away, by names and folders", async () => {
   const root = createRepository({ ...entries, "Private/plan.md": "plan\n", "open/.env": "A=1\n" });
   addEntries(root, { way: { link: join("Private") } });

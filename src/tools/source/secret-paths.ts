@@ -1,4 +1,5 @@
 /** Files that usually hold secrets: their names may be told, their contents are not. */
+import { stat } from "node:fs/promises";
 import type { ToolFailure } from "../../session/index.ts";
 import { isSecretName } from "../../text/index.ts";
 import { failure, shown } from "../frame/failure.ts";
@@ -11,12 +12,13 @@ export function isSecretPath({ isSecret = isSecretName }: Place, ...names: reado
   return names.some((name) => isSecret(name));
 }
 
-/** The refusal of a file that was named; undefined where it may be shown. */
-export function refuseSecret(
+/** The refusal of a file that was named; undefined where it may be shown. A folder may be called `secrets`. */
+export async function refuseSecret(
   place: Place,
-  { path, realPath }: Pick<ContainedPath, "path" | "realPath">,
-): ToolFailure | undefined {
+  { path, real, realPath }: ContainedPath,
+): Promise<ToolFailure | undefined> {
   if (!isSecretPath(place, path, realPath)) return undefined;
+  if ((await stat(real).catch(() => undefined))?.isDirectory()) return undefined;
   const leads = path === realPath ? "" : `, which leads to ${shown(realPath)},`;
   const hint = "Ask the person. `allow` in Plimsoll's configuration lets a file be shown.";
   return failure("denied", `${shown(path)}${leads} usually holds secrets and is not shown.`, hint);

@@ -4,7 +4,7 @@ import { inspectRepository } from "../../workspace/index.ts";
 import { failure, shown } from "../frame/failure.ts";
 import { listNames, shortened } from "../frame/phrases.ts";
 import type { Run } from "../frame/run.ts";
-import { containPath } from "../source/contained-path.ts";
+import { type ContainedPath, containPath } from "../source/contained-path.ts";
 import { gitFailure, refusalFailure, startGit } from "../source/git.ts";
 
 /** The whole output of a command that says little, or why there is none. */
@@ -23,8 +23,7 @@ export interface Repository {
   readonly prefix: string;
   /** What was named, relative to the root; "." for the root itself. */
   readonly named: string;
-  /** The same with links followed. */
-  readonly realPath: string;
+  readonly contained: ContainedPath;
   /** History ends where the clone was cut off. */
   readonly isShallow: boolean;
   /** The last arguments of a command: they keep git below the root, and below the path that was named. Nothing after `--` where the
@@ -40,7 +39,7 @@ export async function openRepository(run: Run, path: string | undefined): Promis
   const { prefix, isShallow } = repository;
   const named = contained.path;
   const paths = prefix === "" && named === "." ? ["--"] : ["--", named];
-  return { prefix, named, realPath: contained.realPath, isShallow, paths };
+  return { prefix, named, contained, isShallow, paths };
 }
 
 /** A path of the repository, as the root has it. */

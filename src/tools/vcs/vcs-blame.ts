@@ -45,7 +45,7 @@ async function blameLines(
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
   if (!contained.stats.isFile()) return failure("unreadable", `${shown(values.path)} is no file.`);
-  const refused = refuseSecret(run, contained);
+  const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
   const encoding = await encodingOf(contained);
   if (encoding === "binary") return describeBinary(contained, values.offset);

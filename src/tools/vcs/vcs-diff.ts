@@ -43,8 +43,7 @@ export function createVcsDiff(place: Place): BudgetedTool {
 async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
   const repository = await openRepository(run, values.path);
   if (isFailure(repository)) return repository;
-  const { named: path, realPath } = repository;
-  const refused = refuseSecret(run, { path, realPath });
+  const refused = await refuseSecret(run, repository.contained);
   if (refused !== undefined) return refused;
   const sides = await sidesOf(run, values);
   if (isFailure(sides)) return sides;
