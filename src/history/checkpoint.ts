@@ -26,7 +26,7 @@ export function checkCheckpoint(value: unknown): Checkpoint {
   }
   const { boundary } = objectAt(state, "checkpoint.state");
   if (boundary !== undefined) wholeAt(boundary, "checkpoint.state.boundary");
-  return value as Checkpoint;
+  return value as unknown as Checkpoint;
 }
 
 function checkEpoch(value: unknown, path: string): void {
@@ -97,10 +97,10 @@ function broken(path: string, problem: string): ContextError {
 }
 
 /** By the session's id. */
-const collection = "history/checkpoints";
+export const checkpointCollection = "history/checkpoints";
 
 export async function loadCheckpoint(store: Store, sessionId: string): Promise<Checkpoint | undefined> {
-  const record = await store.get(collection, sessionId);
+  const record = await store.get(checkpointCollection, sessionId);
   try {
     return record === undefined ? undefined : checkCheckpoint(JSON.parse(record.value));
   } catch (cause) {
@@ -112,5 +112,5 @@ export async function loadCheckpoint(store: Store, sessionId: string): Promise<C
 }
 
 export async function saveCheckpoint(store: Store, sessionId: string, checkpoint: Checkpoint): Promise<void> {
-  await store.put(collection, sessionId, JSON.stringify(checkpoint));
+  await store.put(checkpointCollection, sessionId, JSON.stringify(checkpoint));
 }
