@@ -20,7 +20,7 @@ export {
 } from "./nebula/apply/plan-apply.ts";
 export { standingOf } from "./nebula/apply/standing.ts";
 export { type AnswerPlace, readAnswer } from "./nebula/apply/state/answers.ts";
-export { lastWords } from "./nebula/apply/state/attempt-folders.ts";
+export { findAttempts, lastWords, removeAttempts } from "./nebula/apply/state/attempt-folders.ts";
 export type { AgentSetting } from "./nebula/files/agent-settings.ts";
 export { type LoadedNebula, loadNebula, type NebulaProblem } from "./nebula/files/load-nebula.ts";
 export type { Gate, Nebula, Phase } from "./nebula/files/nebula.ts";

@@ -103,10 +103,10 @@ function broken(path: string, problem: string): ContextError {
 }
 
 /** By the session's id. */
-const collection = "history/checkpoints";
+export const checkpointCollection = "history/checkpoints";
 
 export async function loadCheckpoint(store: Store, sessionId: string): Promise<Checkpoint | undefined> {
-  const record = await store.get(collection, sessionId);
+  const record = await store.get(checkpointCollection, sessionId);
   try {
     return record === undefined ? undefined : checkCheckpoint(JSON.parse(record.value));
   } catch (cause) {
@@ -118,5 +118,5 @@ export async function loadCheckpoint(store: Store, sessionId: string): Promise<C
 }
 
 export async function saveCheckpoint(store: Store, sessionId: string, checkpoint: Checkpoint): Promise<void> {
-  await store.put(collection, sessionId, JSON.stringify(checkpoint));
+  await store.put(checkpointCollection, sessionId, JSON.stringify(checkpoint));
 }

@@ -27,7 +27,9 @@ export function recallFrom(messages: readonly TrackedMessage[], entry: LedgerEnt
   return { id: entry.id, kind, ...(toolName !== undefined && { toolName }), text: textOf(part), value };
 }
 
-const collectionOf = (sessionId: string): string => `history/recall/${sessionId}`;
+export function recallCollection(sessionId: string): string {
+  return `history/recall/${sessionId}`;
+}
 
 /** One as it is stored: with the hash that its ledger entry has, since a run that was killed may leave originals behind whose ids are then
  *  given again. */
@@ -49,7 +51,7 @@ export async function recallFromStore(
   let after = numberOf(id);
   let isDamaged = false;
   for (let looks = 0; looks < maxLooks; looks++) {
-    const [record] = await store.list(collectionOf(sessionId), { after, limit: 1 });
+    const [record] = await store.list(recallCollection(sessionId), { after, limit: 1 });
     if (record === undefined) break;
     const stored = readJson(record.value, isStoredList);
     isDamaged ||= stored === undefined;
@@ -79,7 +81,7 @@ export async function saveOriginals(
   const { length } = epochs;
   // All are collected before the first is written: the history goes on meanwhile.
   const records = epochs.slice(savedEpochs).flatMap(({ entries }) => recordsOf(entries, messages));
-  for (const { key, value } of records) await store.put(collectionOf(sessionId), key, value);
+  for (const { key, value } of records) await store.put(recallCollection(sessionId), key, value);
   return length;
 }
 

@@ -1,3 +1,4 @@
+export { forgetServer, runningSessions } from "./open-session.ts";
 export type { ServedPlace } from "./serve/create-host.ts";
 export { serveHttp } from "./serve/serve-http.ts";
 export { serveStdio } from "./serve/serve-stdio.ts";

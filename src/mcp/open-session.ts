@@ -168,6 +168,20 @@ function readMark(text: string | undefined): Mark | undefined {
   return mark?.pid === 0 ? undefined : mark;
 }
 
+/** The sessions that a server of this machine has open, with the server's process. */
+export async function runningSessions(store: Store): Promise<Map<string, number>> {
+  const found = (await store.list(marks)).flatMap(({ key, value }) => {
+    const mark = readMark(value);
+    return mark?.state === "running" && isAlive(mark) ? [[key, mark.pid] as const] : [];
+  });
+  return new Map(found);
+}
+
+/** Deletes the mark that tells who had the session last. */
+export async function forgetServer(store: Store, sessionId: string): Promise<void> {
+  await store.delete(marks, sessionId);
+}
+
 /** Within this time a client that lost its server starts it again. */
 const mostPauseMs = 3_600_000;
 

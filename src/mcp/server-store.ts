@@ -84,6 +84,8 @@ function withFallback(file: Store, onFailure: (error: unknown) => void): Store {
         const entries = await store.read(stream, { ...options, after });
         return entries.map(({ sequence, value }) => ({ sequence: sequence + base(stream), value }));
       }),
+    deleteStream: (...args) => run((store) => store.deleteStream(...args)),
+    purge: () => run((store) => store.purge()),
     async close() {
       await memory?.close();
       // What is wrong with the file was told.

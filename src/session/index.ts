@@ -1,4 +1,5 @@
 export type { CompressInput, Compressor } from "./compress/compressor.ts";
+export { deleteSession, listStoredSessions, type StoredSession } from "./delete-session.ts";
 export {
   type Cut,
   type Delivered,

@@ -20,7 +20,6 @@ interface Collection {
 /** A store that lives as long as its process: for tests and for sessions that nobody resumes. */
 export function createMemoryStore(): Store {
   const collections = new Map<string, Collection>();
-  const streams = new Map<string, string[]>();
   let lastRevision = 0;
   let closed = false;
 
@@ -71,12 +70,28 @@ export function createMemoryStore(): Store {
       const found = collections.get(collection);
       return found === undefined ? [] : listRecords(found, options);
     },
+    ...createStreams(check),
+    async purge() {
+      check({});
+    },
+    async close() {
+      closed = true;
+    },
+  };
+}
+
+/** `check` refuses names that cannot be used, and every call after the end. */
+function createStreams(
+  check: (names: Readonly<Record<string, string>>) => void,
+): Pick<Store, "append" | "read" | "deleteStream"> {
+  const streams = new Map<string, string[]>();
+  return {
     async append(stream, values) {
       check({ stream });
       checkValues(values);
       const entries = streams.get(stream) ?? [];
       for (const value of values) entries.push(value);
-      streams.set(stream, entries);
+      if (entries.length > 0) streams.set(stream, entries);
       return entries.length;
     },
     async read(stream, options = {}) {
@@ -86,8 +101,9 @@ export function createMemoryStore(): Store {
       const values = streams.get(stream)?.slice(after, after + limit) ?? [];
       return values.map((value, index) => ({ sequence: after + index + 1, value }));
     },
-    async close() {
-      closed = true;
+    async deleteStream(stream) {
+      check({ stream });
+      return streams.delete(stream);
     },
   };
 }

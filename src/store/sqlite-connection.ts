@@ -14,6 +14,8 @@ export interface SqliteConnection {
   read<T>(operation: () => T): Promise<T>;
   /** Runs `operation` in a transaction that holds the write lock from its start; a busy file may make it run again. */
   write<T>(operation: () => T): Promise<T>;
+  /** Rewrites the file without free space, and empties its log. */
+  purge(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -126,6 +128,12 @@ function createConnection(database: Libsql.Database, retry: Retry): SqliteConnec
     prepare: (sql) => database.prepare(sql),
     read,
     write: (operation) => read(() => inTransaction(database, operation)),
+    purge: () =>
+      read(() => {
+        database.exec("VACUUM");
+        // What was deleted may still stand in the log, until nobody reads from it.
+        if (!isLogEmptied(database)) throw busy();
+      }),
     close() {
       closing ??= retry(() => emptyLog(database)).finally(() => database.close());
       return closing;
@@ -139,10 +147,19 @@ function createConnection(database: Libsql.Database, retry: Retry): SqliteConnec
  */
 async function emptyLog(database: Libsql.Database): Promise<void> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
-    const [result] = database.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }];
-    if (result.busy === 0) return;
+    if (isLogEmptied(database)) return;
     await pause();
   }
+}
+
+function isLogEmptied(database: Libsql.Database): boolean {
+  const [result] = database.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }];
+  return result.busy === 0;
+}
+
+/** As the driver says it: the retry waits for the others. */
+function busy(): Error {
+  return Object.assign(new Error("the log is in use"), { code: "SQLITE_BUSY" });
 }
 
 function inTransaction<T>(database: Libsql.Database, operation: () => T): T {

@@ -83,6 +83,11 @@ export async function openSqliteStore({ path, waitMs = 10_000 }: SqliteStoreOpti
       checkReadOptions(options);
       return connection.read(() => readEntries(statements, stream, options));
     },
+    async deleteStream(stream) {
+      checkNames({ stream });
+      return connection.write(() => statements.deleteStream.run([encode(stream)]).changes > 0);
+    },
+    purge: () => connection.purge(),
     close: () => connection.close(),
   };
 }
@@ -112,6 +117,7 @@ const sql = {
     WHERE collection = ? AND key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?`,
   lastEntry: "SELECT sequence FROM entries WHERE stream = ? ORDER BY sequence DESC LIMIT 1",
   append: "INSERT INTO entries (stream, sequence, value) VALUES (?, ?, ?)",
+  deleteStream: "DELETE FROM entries WHERE stream = ?",
   read: "SELECT sequence, value FROM entries WHERE stream = ? AND sequence > ? ORDER BY sequence LIMIT ?",
 } as const;
 

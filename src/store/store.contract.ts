@@ -247,6 +247,30 @@ function describeStreams(store: () => Store): void {
     expect(await store().read("log", { after: 99, limit: 1 })).toEqual([]);
   });
 
+  test("a stream can be deleted, and begins anew", async () => {
+    expect(await store().deleteStream("log")).toBe(false);
+    await store().append("log", ["a", "b"]);
+    await store().append("other", ["x"]);
+    expect(await store().deleteStream("log")).toBe(true);
+    expect(await store().read("log")).toEqual([]);
+    expect(await store().append("log", [])).toBe(0);
+    expect(await store().deleteStream("log")).toBe(false);
+    expect(await store().append("log", ["c"])).toBe(1);
+    expect(await store().read("other")).toEqual([{ sequence: 1, value: "x" }]);
+  });
+
+  test("a purge keeps all that was not deleted", async () => {
+    await store().put("c", "kept", "v");
+    await store().put("c", "gone", "v");
+    await store().append("log", ["a"]);
+    const { revision } = (await store().get("c", "kept"))!;
+    await store().delete("c", "gone");
+    await store().purge();
+    expect(await store().list("c")).toEqual([{ key: "kept", value: "v", revision }]);
+    expect(await store().read("log")).toEqual([{ sequence: 1, value: "a" }]);
+    expect(await store().put("c", "gone", "w")).toBeGreaterThan(revision);
+  });
+
   test("batches appended at once stay together", async () => {
     const batches = Array.from({ length: 20 }, (_, index) => [`${index}`, `${index}`, `${index}`]);
     const lasts = await Promise.all(batches.map((batch) => store().append("log", batch)));
@@ -312,6 +336,7 @@ function describeWrongUse(store: () => Store): void {
     await expect(store().list(name)).rejects.toMatchObject(invalid);
     await expect(store().append(name, ["v"])).rejects.toMatchObject(invalid);
     await expect(store().read(name)).rejects.toMatchObject(invalid);
+    await expect(store().deleteStream(name)).rejects.toMatchObject(invalid);
   });
 
   test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])(
@@ -351,5 +376,7 @@ function describeWrongUse(store: () => Store): void {
     await expect(store().list("c")).rejects.toMatchObject(closed);
     await expect(store().append("log", ["v"])).rejects.toMatchObject(closed);
     await expect(store().read("log")).rejects.toMatchObject(closed);
+    await expect(store().deleteStream("log")).rejects.toMatchObject(closed);
+    await expect(store().purge()).rejects.toMatchObject(closed);
   });
 }

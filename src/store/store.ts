@@ -25,6 +25,10 @@ export interface Store {
   /** Adds all values or none, without gaps, and gives the sequence of the stream's last entry (0: it has none). */
   append(stream: string, values: readonly string[]): Promise<number>;
   read(stream: string, options?: ReadOptions): Promise<StreamEntry[]>;
+  /** Deletes all entries of a stream, and tells whether there were any. The next one that is added has the sequence 1. */
+  deleteStream(stream: string): Promise<boolean>;
+  /** Rewrites what is kept, so that no byte is left of what was deleted or replaced. Others wait meanwhile. */
+  purge(): Promise<void>;
   /** Further calls reject; closing again does nothing. */
   close(): Promise<void>;
 }

@@ -33,6 +33,14 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
           store.put(c, k, v, { expectedRevision }),
     ),
   ),
+  fc.tuple(name).map(
+    call(
+      "deleteStream",
+      ([stream]) =>
+        (store) =>
+          store.deleteStream(stream),
+    ),
+  ),
   fc.tuple(collection, name).map(
     call(
       "get",

@@ -25,6 +25,7 @@ export async function readWrittenEntries(env: Environment): Promise<WrittenEntri
     await changeFile(path, {
       root: folder,
       env,
+      isPrivate: true,
       // Contents are byte strings.
       change: (current) => {
         const before = current === undefined ? undefined : Buffer.from(current, "latin1").toString("utf8");

@@ -61,6 +61,12 @@ export function createOffsetTokens(store: Store, id: string): OffsetTokens {
 }
 
 const collection = "session-offsets";
+
+/** Of the session that results are stored with. */
+export async function forgetOffsetTokens(store: Store, id: string): Promise<void> {
+  await store.delete(collection, id);
+}
+
 const mostOffsets = 300;
 const mostCharacters = 500;
 

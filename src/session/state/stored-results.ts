@@ -37,6 +37,11 @@ export function resultPrefix(sessionId: string): string {
   return `${sessionId}/`;
 }
 
+/** An entry for each id that was given. */
+export function idStream(sessionId: string): string {
+  return `session/${sessionId}/ids`;
+}
+
 /** Pages of stored results have places of their own: however long a result is paged, its pages do not drive it out. */
 type Kind = "result" | "page";
 
@@ -65,7 +70,7 @@ export function createStoredResults(
       if (claimed.length === 0) {
         const count = Math.min(Math.max(ids, 1), mostIds);
         ids += count;
-        const last = await store.append(`session/${sessionId}/ids`, new Array<string>(count).fill(""));
+        const last = await store.append(idStream(sessionId), new Array<string>(count).fill(""));
         for (let number = last - count + 1; number <= last; number += 1) claimed.push(number);
       }
       return `r${claimed.shift()!}`;

@@ -3,7 +3,7 @@
  * one counts: it changes by one rename, so that a sync that is killed leaves the old layer or the new one, never a half.
  */
 import { createHash } from "node:crypto";
-import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
@@ -101,13 +101,14 @@ async function fetchLayer(
 ): Promise<Layer | { reason: string }> {
   const temporary = join(git.directory, `fetch-${process.pid}.tmp`);
   try {
-    await makeDirectory(git.directory);
+    await makeDirectory(git.directory, 0o700);
     await rm(temporary, { recursive: true, force: true });
     // Only a sync needs child processes; every inject reads the directory.
     const { fetchGitTree } = await import("./git-tree.ts");
     const tree = await fetchGitTree({ ...git, directory: temporary, ...options });
     if ("reason" in tree) return tree;
     const directory = join(git.directory, tree.commit);
+    await makePrivate(temporary);
     await moveInto(temporary, directory);
     const before = await readCurrent(git);
     await writeCurrent(git, tree.commit);
@@ -117,6 +118,16 @@ async function fetchLayer(
     return { reason: cacheReason(error, git) };
   } finally {
     await rm(temporary, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/** Git writes files as the umask has it. Nothing of a layer is run, so no file needs more than this. */
+async function makePrivate(directory: string): Promise<void> {
+  await chmod(directory, 0o700);
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) await makePrivate(path);
+    else if (entry.isFile()) await chmod(path, 0o600);
   }
 }
 
@@ -132,7 +143,8 @@ async function moveInto(temporary: string, directory: string): Promise<void> {
 
 async function writeCurrent({ currentFile }: GitPlace, commit: string): Promise<void> {
   await removeStaleTemporaries(currentFile);
-  await replaceFile(currentFile, { bytes: Buffer.from(`${commit}\n`), expected: await stateOf(currentFile) });
+  const expected = await stateOf(currentFile);
+  await replaceFile(currentFile, { bytes: Buffer.from(`${commit}\n`), expected, isPrivate: true });
 }
 
 /** Removes older commits and what killed syncs left. The commit before stays: someone may be reading it right now. */

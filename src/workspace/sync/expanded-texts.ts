@@ -120,7 +120,7 @@ export async function writeStoredText(
   try {
     await removeStaleTemporaries(file);
     const bytes = Buffer.from(`${JSON.stringify(stored)}\n`);
-    await replaceFile(file, { bytes, expected: await stateOf(file) });
+    await replaceFile(file, { bytes, expected: await stateOf(file), isPrivate: true });
     return undefined;
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : undefined;

@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, realpathSync, type Stats } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type Environment, stateDirectory } from "../../../../workspace/index.ts";
+import { type Environment, isAlive, stateDirectory } from "../../../../workspace/index.ts";
 import {
   attemptFiles,
   type OutputName,
+  readIdentity,
   readLastErrors,
   readOutput,
+  readStatus,
   saidOn,
+  startedMs,
 } from "../../../process/attempt-folder.ts";
 import { defaultAgentLimits } from "../../../process/watch-agent.ts";
 import { runKey } from "../../record/nebula-key.ts";
@@ -89,6 +92,44 @@ export function lastWords(
     return {};
   }
 }
+
+export interface EndedAttempts {
+  /** Folders of attempts that have ended. */
+  readonly ended: readonly string[];
+  /** Folders of attempts whose agent still runs, or may be about to start. */
+  readonly running: readonly string[];
+}
+
+/** All attempts of all nebulas on this machine. */
+export async function findAttempts(env: Environment): Promise<EndedAttempts> {
+  const runs = await listAttempts(join(stateDirectory(env), "runs"));
+  const folders = (await Promise.all(runs.map(listAttempts))).flat();
+  return {
+    ended: folders.filter((folder) => !mayRun(folder)),
+    running: folders.filter(mayRun),
+  };
+}
+
+/** Removes the folders of attempts, and those of nebulas that are empty then. */
+export async function removeAttempts(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) await removeAttempt(folder, dirname(folder));
+  for (const parent of new Set(folders.map(dirname))) await rmdir(parent).catch(() => {});
+}
+
+/** A folder that is no attempt, or is damaged, has no agent. */
+function mayRun(folder: string): boolean {
+  try {
+    if (readStatus(folder) !== undefined) return false;
+    const { pid, started } = readIdentity(folder);
+    // Until its wrapper has come there is no process to ask.
+    return Number.isNaN(pid) ? Date.now() - startedMs(folder) < mostStartMs : isAlive({ pid, started });
+  } catch {
+    return false;
+  }
+}
+
+/** A wrapper that has not come by then never will. */
+const mostStartMs = 60_000;
 
 /** Removes the folder of an attempt that has ended. */
 export async function removeAttempt(attemptFolder: string, attemptsFolder: string): Promise<void> {
