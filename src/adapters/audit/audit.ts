@@ -8,6 +8,7 @@ import { type LoadedFile, loadChain, repositoryRoot } from "./audit-chain.ts";
 import { sharedFiles, type ToolFiles, toolFiles } from "./audit-files.ts";
 import { limitsOf, reportLimit } from "./audit-limits.ts";
 import { createFileReader, type FileReader } from "./audit-reader.ts";
+import { createRepetitionFinder, type RepetitionFinder } from "./repeated-text.ts";
 
 export interface AuditReport {
   readonly counter: string;
@@ -50,10 +51,11 @@ export interface AuditOptions {
 
 export async function audit(options: AuditOptions): Promise<AuditReport> {
   const reader = createFileReader(options.counter);
+  const repetitions = createRepetitionFinder(options.counter);
   const root = repositoryRoot(options.directory);
   const tools: AuditedTool[] = [];
   for (const tool of knownTools(options.adapters)) {
-    const audited = await auditTool(tool, { ...options, reader, root });
+    const audited = await auditTool(tool, { ...options, reader, repetitions, root });
     if (options.all || audited.files.length > 0 || audited.advice.length > 0) tools.push(audited);
   }
   return { counter: options.counter.name, tools };
@@ -80,16 +82,20 @@ function toolOfAdapters(id: string, adapters: readonly Adapter[]): ToolFiles {
 
 async function auditTool(
   tool: ToolFiles,
-  options: AuditOptions & { readonly reader: FileReader; readonly root: string },
+  options: AuditOptions & {
+    readonly reader: FileReader;
+    readonly repetitions: RepetitionFinder;
+    readonly root: string;
+  },
 ): Promise<AuditedTool> {
-  const { adapters, counter, home, reader } = options;
+  const { adapters, counter, home, reader, repetitions } = options;
   const adapter = adapters.find(({ id }) => id === tool.id);
   const imports = adapter?.imports === true;
   const chain = await loadChain(tool, { ...options, imports });
   const show = (path: string) => shownPath(path, options);
   const words = { name: tool.name, counter, show };
   const limits = limitsOf(tool, adapters).map((limit) => reportLimit(limit, chain.files, { ...words, tool }));
-  const advice = await adviseChain(chain, { ...words, tool, imports, reader, home });
+  const advice = await adviseChain(chain, { ...words, tool, imports, reader, repetitions, home });
   return {
     id: tool.id,
     files: chain.files.map((file) => ({
