@@ -1,7 +1,8 @@
 /** Writing that shows the old file or the new one at every moment, and never a part: temporary file, fsync, rename. */
-import { lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "../processes/process-identity.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 /** What tells one state of a file from another without reading it again; `undefined` for a file that is not there. */
 export type FileState =
@@ -32,7 +33,7 @@ export async function replaceFile(
   { bytes, expected }: { bytes: Buffer | undefined; expected: FileState },
 ): Promise<boolean> {
   const directory = dirname(path);
-  if (bytes !== undefined) await mkdir(directory, { recursive: true });
+  if (bytes !== undefined) await makeDirectory(directory);
   const temporary = bytes === undefined ? undefined : await writeTemporary(path, bytes, expected);
   try {
     if ((await stateOf(path))?.version !== expected?.version) return false;
