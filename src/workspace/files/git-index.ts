@@ -100,7 +100,7 @@ function hasLength({ length }: Buffer, flags: number): boolean {
 
 /** A name that git itself would not write, or that is not UTF-8, names no file for us. */
 function isPlain(path: string): boolean {
-  return !path.includes("\uFFFD") && !path.split("/").some((part) => ["", ".", "..", ".git"].includes(part));
+  return !path.includes("\uFFFD") && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/.test(path);
 }
 
 /** The extension `link` names a second file that holds the other entries. */

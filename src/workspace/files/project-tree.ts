@@ -1,6 +1,6 @@
 /** What belongs to a project, found so quickly that every run can afford it: git's own list, without starting git where that is possible. */
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { join, relative, resolve, sep } from "node:path";
 import type { Environment } from "../directories.ts";
 import { decodeBytes, splitRecords } from "../processes/output-records.ts";
 import { readGit } from "../processes/read-git.ts";
@@ -32,8 +32,11 @@ export async function readProjectTree(root: string, env: Environment): Promise<P
   if (entries.length === 0) return { root, repository, folders: walkFolders(root), files: [] };
   const prefix = relative(repository, root).split(sep).join("/");
   const within = prefix === "" ? entries : entries.filter(({ path }) => path.startsWith(`${prefix}/`));
-  const files = within.map(({ path, bytes }) => ({ path: join(repository, path), bytes }));
-  return { root, repository, folders: foldersOf(files, root), files };
+  // Git's names need no normalising, which for thousands of them takes longer than reading them.
+  const named = (path: string) => `${repository}${sep}${sep === "/" ? path : path.replaceAll("/", sep)}`;
+  const files = within.map(({ path, bytes }) => ({ path: named(path), bytes }));
+  const folders = [root, ...foldersOf(within, prefix).map(named)];
+  return { root, repository, folders, files };
 }
 
 async function repositoryAround(root: string): Promise<string | undefined> {
@@ -75,10 +78,15 @@ async function pathsFromGit(
   return code === 0 || code === 1 ? paths : undefined;
 }
 
-function foldersOf(files: readonly TrackedFile[], root: string): string[] {
-  const folders = new Set([root]);
-  for (const { path } of files) {
-    for (let folder = dirname(path); !folders.has(folder); folder = dirname(folder)) folders.add(folder);
+/** Without the one that is the prefix of all. */
+function foldersOf(entries: readonly TrackedFile[], prefix: string): string[] {
+  const folders = new Set<string>();
+  for (const { path } of entries) {
+    for (let end = path.lastIndexOf("/"); end > prefix.length; end = path.lastIndexOf("/", end - 1)) {
+      const folder = path.slice(0, end);
+      if (folders.has(folder)) break;
+      folders.add(folder);
+    }
   }
   return [...folders];
 }
