@@ -5,7 +5,6 @@ export {
   putBlock,
   removeBlock,
   removeWholeBlocks,
-  wholeSections,
 } from "./blocks/marked-block.ts";
 export { readOwnership, renderOwnedFile } from "./blocks/owned-file.ts";
 export { didYouMean } from "./closest.ts";

@@ -15,7 +15,7 @@ import type { Call } from "../command.ts";
 import type { Output } from "../output.ts";
 import { reportError } from "../report-error.ts";
 import { shownPath } from "../shown-path.ts";
-import { type InjectFlags, prepareInject } from "./prepare.ts";
+import { type InjectFlags, isProjectScope, prepareInject } from "./prepare.ts";
 import { runInject } from "./run-inject.ts";
 import { watchFolders } from "./watch-folders.ts";
 
@@ -62,7 +62,7 @@ function createPause({ cwd, env, options, output }: Call<InjectFlags>, folder: s
   let isPaused = false;
   return () => {
     const isThere = existsSync(folder);
-    const isGone = isProject(options) && wasThere && !isThere;
+    const isGone = isProjectScope(options) && wasThere && !isThere;
     wasThere ||= isThere;
     if (isGone === isPaused) return isPaused;
     isPaused = isGone;
@@ -71,10 +71,6 @@ function createPause({ cwd, env, options, output }: Call<InjectFlags>, folder: s
     if (output.json) output.result(JSON.stringify({ paused: isPaused, folder: name }));
     return isPaused;
   };
-}
-
-function isProject({ global, scope }: InjectFlags): boolean {
-  return global !== true && scope !== "global";
 }
 
 /** A command line that is wrong stays wrong, whatever changes in the content. */
@@ -97,12 +93,12 @@ async function runOnce(call: Call<InjectFlags>): Promise<void> {
 /** The project's or the user's content first, then what `--content` names, the company's, and the notes and configuration beside them. */
 async function contentFolders({ cwd, env, options }: Call<InjectFlags>): Promise<string[]> {
   const home = homeDirectory(env);
-  const isGlobal = !isProject(options);
+  const isGlobal = !isProjectScope(options);
   const root = isGlobal ? home : projectRoot(cwd, home);
   const own = isGlobal ? configDirectory(env) : join(root, ".plimsoll");
   const named = options.content === undefined ? [] : [resolve(cwd, options.content)];
   // A mistake in the configuration is told by the run; mending it is noticed in its own folder.
-  const company = await loadConfig({ cwd: isGlobal ? home : cwd, env })
+  const company = await loadConfig({ cwd: isGlobal ? home : cwd, env, projectOnly: !isGlobal })
     .then(({ values }) => companyDirectory(values.company, { root, env }))
     .catch(() => undefined);
   return [...new Set([own, ...named, ...(company === undefined ? [] : [company])])];

@@ -1,15 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { blockHash } from "./block-markers.ts";
+import { blockHash, searchWholeBlocks } from "./block-markers.ts";
 import { toByteString } from "./byte-string.ts";
-import {
-  adoptBlock,
-  findBlock,
-  putBlock,
-  removeBlock,
-  removeWholeBlocks,
-  wholeSections,
-} from "./marked-block.ts";
+import { adoptBlock, findBlock, putBlock, removeBlock, removeWholeBlocks } from "./marked-block.ts";
 
 const body = "# Context\n\nUse it.\n";
 const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);
@@ -125,7 +118,7 @@ describe("blocks of any section", () => {
   const both = putBlock(putBlock("mine\n", "one", body), "two", "Two.\n");
 
   test("each block with a fitting hash is found, and the person's bytes come back", () => {
-    expect(wholeSections(both)).toEqual(["one", "two"]);
+    expect(searchWholeBlocks(both).map(({ section }) => section)).toEqual(["one", "two"]);
     expect(removeWholeBlocks(both)).toBe("mine\n");
     expect(removeWholeBlocks(both, (section) => section === "one")).toBe(putBlock("mine\n", "two", "Two.\n"));
     expect(removeWholeBlocks(putBlock(putBlock(undefined, "one", body), "Für", body))).toBeUndefined();
@@ -138,7 +131,7 @@ describe("blocks of any section", () => {
     ["without its end", `${start}\n${body}`],
     ["not at the start of a line", ` ${start}\n${body}${end}`],
   ])("a block %s is none", (_name, file) => {
-    expect(wholeSections(file)).toEqual([]);
+    expect(searchWholeBlocks(file)).toEqual([]);
     expect(removeWholeBlocks(file)).toBe(file);
     expect(adoptBlock(file, "context")).toBe(file);
   });

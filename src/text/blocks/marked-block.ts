@@ -53,11 +53,6 @@ export function removeBlock(file: string, section: string): { file: string | und
   return { file: span === undefined ? file : withoutSpan(file, span) };
 }
 
-/** The sections whose blocks are certainly ours: their hashes fit their texts. In the order of the file, a section as often as it is there. */
-export function wholeSections(file: string): string[] {
-  return searchWholeBlocks(file).map(({ section }) => fromByteString(section));
-}
-
 /** The file without the blocks that are certainly ours and of these sections; `undefined` as for `removeBlock`. */
 export function removeWholeBlocks(
   file: string,
