@@ -2,7 +2,7 @@
  *  the processor seconds of both. */
 import { injectFiles, loadPacks } from "../src/adapters/index.ts";
 import { createCounter } from "../src/tokens/index.ts";
-import { loadConfig } from "../src/workspace/index.ts";
+import { loadConfig, readProjectTree } from "../src/workspace/index.ts";
 
 const [contentDirectory = ".", root = "."] = process.argv.slice(2);
 const env = process.env;
@@ -19,7 +19,8 @@ const { packs, profile, adapters, problems } = await loadPacks({
 if (problems.length > 0) throw new Error(problems[0]!.message);
 const loaded = process.cpuUsage();
 const results = await injectFiles({
-  adapters,
+  ...{ adapters, known: adapters, ownFiles: [] },
+  tree: await readProjectTree(root, env),
   packs,
   content: { title: config.title, profile, notes: [], facts: [] },
   places: { scope: "project", root, home: root },

@@ -439,6 +439,7 @@ test("a configuration has these keys", () => {
     "profile",
     "language",
     "tools",
+    "own_files",
     "verbosity",
     "on_overflow",
     "company.source",

@@ -30,6 +30,11 @@ export async function chooseAdapters(
   return found.length > 0 ? found : adapters.filter((adapter) => fallback.includes(adapter.id));
 }
 
+/** Throws for an id that no tool has. */
+export function refuseUnknownTools(ids: readonly string[], adapters: readonly Adapter[], scope: Scope): void {
+  for (const id of ids) adapterFor(id, adapters, scope);
+}
+
 /** The tool's own adapter; for a tool without a file of its own in this scope, the one whose file it reads. */
 function adapterFor(id: string, adapters: readonly Adapter[], scope: Scope): Adapter {
   const named = adapters.find((adapter) => adapter.id === id);

@@ -12,10 +12,11 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mergeLayers } from "../packs/index.ts";
 import { createCounter } from "../tokens/index.ts";
+import { readProjectTree } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
-import { type EngineOptions, injectFiles } from "./engine.ts";
-import { injectionStatus } from "./status.ts";
-import { uninstallFiles } from "./uninstall.ts";
+import { injectFiles } from "./engine.ts";
+import { uninstallFiles } from "./left-overs.ts";
+import { injectionStatus, type StatusOptions } from "./status.ts";
 
 let root: string;
 beforeEach(() => {
@@ -33,10 +34,9 @@ function adapter(id: string, path: string, more: Partial<Adapter> = {}): Adapter
   };
 }
 
-async function options(
-  adapters: readonly Adapter[],
-  more: Partial<EngineOptions> = {},
-): Promise<EngineOptions> {
+type TestOptions = StatusOptions & { readonly dryRun: boolean; readonly force: boolean };
+
+async function options(adapters: readonly Adapter[], more: Partial<TestOptions> = {}): Promise<TestOptions> {
   const empty = { tags: [], overlaps: [], profiles: [], locales: {}, versions: {}, changelog: [] };
   const lists = { samples: [], knownErrors: [], learning: [] };
   const source = {
@@ -50,6 +50,8 @@ async function options(
     ...{ adapters, packs, content: { title: "T" }, counterChosen: false, verbosityOf: {} },
     counter: await createCounter("bytes/4"),
     places: { scope: "project", root, home: root },
+    ...{ known: adapters, everyAdapter: adapters, standing: [], ids: adapters.map(({ id }) => id) },
+    ...{ ownFiles: [], tree: await readProjectTree(root, {}) },
     env: { HOME: root, XDG_STATE_HOME: join(root, "state") },
     ...{ defaultOnOverflow: "drop", force: false, dryRun: false },
     ...more,
@@ -116,15 +118,22 @@ test("forced, an edit is overwritten and kept beside the file, also when it is u
   expect(readFileSync(at("A.md.bak.1"), "utf8")).toContain("Other.");
 });
 
-test("the chain above a file counts toward its limit, what lies below does not", async () => {
-  const limits = [
-    { value: 400, unit: "bytes", kind: "hard", scope: "chain", evidence: "source", checked: "2026-11-15" },
-  ] as const;
-  put("sub/deep/AGENTS.md", "x".repeat(1_000));
-  const given = await options([adapter("agents", "sub/AGENTS.md", { limits })]);
-  expect((await injectFiles(given))[0]!.status).toBe("ok");
-  put("AGENTS.md", "x".repeat(300));
-  expect((await injectFiles(given))[0]!.status).toBe("over budget");
+const chainOf400 = [
+  { value: 400, unit: "bytes", kind: "hard", scope: "chain", evidence: "source", checked: "2026-11-15" },
+] as const;
+
+test("the chain above a file counts toward its limit, and so does the heaviest one below", async () => {
+  const statusWith = async (path: string, bytes: number) => {
+    put(path, "x".repeat(bytes));
+    const given = await options([adapter("agents", "sub/AGENTS.md", { limits: chainOf400 })]);
+    const [result] = await injectFiles({ ...given, dryRun: true });
+    rmSync(at(path));
+    return result!.status;
+  };
+  expect(await statusWith("sub/deep/OTHER.md", 1_000)).toBe("ok");
+  expect(await statusWith("beside/AGENTS.md", 1_000)).toBe("ok");
+  expect(await statusWith("AGENTS.md", 300)).toBe("over budget");
+  expect(await statusWith("sub/deep/er/AGENTS.md", 300)).toBe("over budget");
 });
 
 test("an importing file keeps its block as long as the imported one has none", async () => {
@@ -141,10 +150,10 @@ test("the order in which tools are named changes nothing", async () => {
   mkdirSync(at("sub"));
   put("AGENTS.md", "x".repeat(300));
   symlinkSync("AGENTS.md", at("sub/CLAUDE.md"));
-  const limits = [
-    { value: 400, unit: "bytes", kind: "hard", scope: "chain", evidence: "source", checked: "2026-11-15" },
-  ] as const;
-  const both = [adapter("claude", "sub/CLAUDE.md"), adapter("agents", "sub/AGENTS.md", { limits })];
+  const both = [
+    adapter("claude", "sub/CLAUDE.md"),
+    adapter("agents", "sub/AGENTS.md", { limits: chainOf400 }),
+  ];
   const [first] = await injectFiles(await options(both, { dryRun: true }));
   const [second] = await injectFiles(await options([...both].reverse(), { dryRun: true }));
   expect(first).toEqual(second);

@@ -1,8 +1,10 @@
 /** packs → trim → render → adapter → file, one target after the other. A target that fails is reported and never stops the others. */
 import { basename } from "node:path";
 import { ContextError } from "../errors.ts";
-import type { Environment, FileChange } from "../workspace/index.ts";
+import { adoptBlock } from "../text/index.ts";
+import type { Environment, FileChange, ProjectTree } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
+import { chainsOf } from "./audit/tool-chains.ts";
 import {
   type Draft,
   type DraftOptions,
@@ -11,7 +13,6 @@ import {
   type Settings,
   settingsOf,
 } from "./fit/draft-file.ts";
-import { restOfChain } from "./targets/chain.ts";
 import { changeTarget, type TargetChange } from "./targets/change-target.ts";
 import { removeFrom, stateOf } from "./targets/file-target.ts";
 import { findImports } from "./targets/imports.ts";
@@ -19,7 +20,12 @@ import { type FileTarget, fileTargets, type Places } from "./targets/targets.ts"
 
 export interface EngineOptions extends DraftOptions {
   readonly adapters: readonly Adapter[];
+  /** Everything that could be chosen. */
+  readonly known: readonly Adapter[];
+  /** Ids of tools that keep a file of their own though they read another one of the run. */
+  readonly ownFiles: readonly string[];
   readonly places: Places;
+  readonly tree: ProjectTree;
   readonly env: Environment;
   readonly dryRun: boolean;
 }
@@ -36,7 +42,7 @@ export interface TargetResult extends Settings, Omit<Draft, "file"> {
 }
 
 export async function injectFiles(options: EngineOptions): Promise<TargetResult[]> {
-  const targets = await fileTargets(options.adapters, options.places);
+  const targets = await fileTargets(options.adapters, options.places, options.ownFiles);
   const imports = await findImports(targets, options.places);
   const results = new Map<FileTarget, TargetResult>();
   for (const target of targets) {
@@ -53,14 +59,15 @@ async function injectTarget(target: FileTarget, options: EngineOptions): Promise
   const about = { ...settings, adapters: target.adapters, path: target.path };
   let draft: Draft = emptyDraft;
   try {
-    const chain = await restOfChain(target);
-    const change = await changeTarget(target, {
-      ...writingOf(options),
+    const chains = await chainsOf(target, { ...options, adapters: options.known });
+    const change = await changeTarget(target.path, {
+      ...writingOf(target, options),
       change: (current) => {
-        const state = stateOf(current, target.target);
+        const own = current === undefined ? undefined : adopted(current, target);
+        const state = stateOf(own, target.target);
         draft = { ...emptyDraft, state };
-        draft = draftFile(current, { target, state, chain, settings }, options);
-        return draft.file;
+        draft = draftFile(own, { target, state, chains, settings }, options);
+        return draft.status === "ok" ? draft.file : current;
       },
     });
     return { ...about, ...draft, change };
@@ -68,6 +75,11 @@ async function injectTarget(target: FileTarget, options: EngineOptions): Promise
     if (!(error instanceof ContextError)) throw error;
     return { ...about, ...draft, status: "failed", problem: error };
   }
+}
+
+/** A block that an adapter with another section left in the file becomes the one of this target. */
+function adopted(current: string, { target }: FileTarget): string {
+  return target.mode === "replace-file" ? current : adoptBlock(current, target.section);
 }
 
 /** A block from before the import goes, or it would stay as it was for ever; but only once the other file holds one, and not if a
@@ -93,7 +105,7 @@ async function leaveToImport(
         },
       );
     }
-    const changed = await changeTarget(target, { ...writingOf(options), change });
+    const changed = await changeTarget(path, { ...writingOf(target, options), change });
     return { ...about, status: "imported", importedFrom: imported.path, change: changed };
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
@@ -101,6 +113,9 @@ async function leaveToImport(
   }
 }
 
-function writingOf({ places, env, dryRun, force }: EngineOptions): Omit<TargetChange, "change"> {
-  return { root: places.root, env, dryRun, force };
+function writingOf(
+  { target }: FileTarget,
+  { places, env, dryRun, force }: EngineOptions,
+): Omit<TargetChange, "change"> {
+  return { root: places.root, env, dryRun, force, targets: [target] };
 }

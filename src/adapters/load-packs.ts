@@ -47,6 +47,8 @@ export interface LoadedPacks {
   readonly profile: Profile;
   readonly profiles: readonly Profile[];
   readonly adapters: readonly Adapter[];
+  /** Also those that a higher layer replaces, and the embedded ones whatever the content: each may have left a file. */
+  readonly everyAdapter: readonly Adapter[];
   readonly problems: readonly ContentProblem[];
   /** Addresses that the project's packs fetch and nobody has trusted: their texts are not in the packs. */
   readonly leftOut: readonly PowerfulSetting[];
@@ -65,6 +67,7 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   const { layers, originalLine } = expandLayers(content.packs, { env: options.env, leftOut });
   const merged = mergeLayers(layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
+  const embedded = contentDirectory === undefined ? [] : readEmbeddedContent<Adapter>().adapters;
   const isBroken = content.problems.some(({ severity }) => severity === "error");
   const profile = profileNamed(options.profile ?? config.profile, { profiles, isBroken });
   const warnings = merged.warnings.map(({ directory, file, line, message }) => ({
@@ -81,7 +84,8 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     profile,
     profiles,
     // Content without adapters is written for the tools that we know.
-    adapters: content.adapters.length > 0 ? content.adapters : readEmbeddedContent<Adapter>().adapters,
+    adapters: content.adapters.length > 0 ? content.adapters : embedded,
+    everyAdapter: [...embedded, ...content.everyAdapter],
     problems: [...content.problems, ...warnings],
     leftOut,
   };

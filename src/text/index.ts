@@ -1,8 +1,10 @@
 export { fromByteString, toByteString } from "./blocks/byte-string.ts";
 export {
+  adoptBlock,
   findBlock,
   putBlock,
   removeBlock,
+  removeWholeBlocks,
 } from "./blocks/marked-block.ts";
 export { readOwnership, renderOwnedFile } from "./blocks/owned-file.ts";
 export { didYouMean } from "./closest.ts";

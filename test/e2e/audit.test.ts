@@ -67,7 +67,7 @@ test("JSON has this shape and nothing else", async () => {
     { path: "~/.claude/CLAUDE.md", bytes: 5, tokens: 2, via: "user" },
   ]);
   expect(byId["claude-code"].limits[0]).toEqual({
-    ...{ value: 200, unit: "lines", kind: "advice", scope: "file" },
+    ...{ value: 200, unit: "lines", kind: "advice", scope: "file", evidence: "third-party" },
     ...{ used: 1, exceeded: false },
   });
 });

@@ -26,6 +26,7 @@ const tools = "agents-md,claude-code,gemini-cli,qwen-code,replit,github-copilot,
 let project: InjectProject;
 beforeEach(() => {
   project = createProject();
+  project.keepOwnFiles();
   for (const [path, bytes] of Object.entries(sections)) project.put(path, bytes);
 });
 afterEach(() => project.remove());
@@ -106,6 +107,7 @@ test("eight runs at once end in what one run writes, and each file is written on
 }, async () => {
   const alone = createProject();
   try {
+    alone.keepOwnFiles();
     for (const [path, bytes] of Object.entries(sections)) alone.put(path, bytes);
     await alone.call(argsOf(1));
     const runs = await Promise.all(Array.from({ length: 8 }, () => project.run(argsOf(1))));

@@ -10,6 +10,8 @@ export interface InjectProject extends Sandbox {
   tree(directory?: string): Record<string, string>;
   /** As `tree`, with what tells a file that was written again from one that was not. */
   identities(): Record<string, string>;
+  /** Configures that tools which read AGENTS.md get a file of their own all the same. */
+  keepOwnFiles(): void;
   /** Adds a pack to the project's own layer. */
   pack(id: string, context: string, more?: string): void;
 }
@@ -29,6 +31,11 @@ export function createProject(): InjectProject {
     read: (path) => readFileSync(join(cwd, path), "latin1"),
     tree: (directory = cwd) => describeTree(directory, contentOf),
     identities: () => describeTree(cwd, (path) => `${identityOf(path)} ${contentOf(path)}`),
+    keepOwnFiles: () =>
+      put(
+        ".plimsoll/config.yaml",
+        "own_files: [augment, cursor, devin-desktop, github-copilot, kiro, qwen-code]\n",
+      ),
     pack(id, context, more = "weight: 500") {
       put(`.plimsoll/packs/${id}/pack.yaml`, `id: ${id}\nname: ${id}\ndescription: d\ntags: [t]\n${more}\n`);
       sandbox.write(`.plimsoll/packs/${id}/context.md`, context);

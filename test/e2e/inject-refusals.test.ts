@@ -21,6 +21,7 @@ const tools = [
 
 /** Everything that must not be written, in one project. */
 async function refusedTargets(): Promise<void> {
+  project.keepOwnFiles();
   await project.call(["inject", "--tool", "replit", "-q"]);
   project.put("replit.md", project.read("replit.md").replace("Maintained by", "Edited by"));
   mkdirSync(at("../outside"));
@@ -167,6 +168,7 @@ test.skipIf(isRoot && !nobodyWorks)(
   "a file and a folder without permission to write are named, the others written",
   async () => {
     chmodSync(at(".."), 0o755);
+    project.keepOwnFiles();
     project.put("CLAUDE.md", "Not yours.\n");
     project.put(".kiro/steering/other.md", "");
     chmodSync(at("CLAUDE.md"), 0o444);

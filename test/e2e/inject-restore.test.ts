@@ -41,6 +41,7 @@ const tools = [
 test.each(Object.entries(rounds))(
   "inject and uninstall give the original bytes back: %s",
   async (_, files) => {
+    project.keepOwnFiles();
     for (const [path, bytes] of Object.entries(files)) if (bytes !== undefined) project.put(path, bytes);
     chmodSync(join(project.cwd, "AGENTS.md"), 0o640);
     const before = project.tree();

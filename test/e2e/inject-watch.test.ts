@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -53,21 +53,31 @@ test("a changed pack is injected again, a mistake is told and mended, and an int
   expect(await project.run(["inject", "--check", "--tool", "claude-code"])).toMatchObject({ code: 0 });
 });
 
-/** Runs the command until `act` is through, and gives what it said on standard error. */
-async function whileWatching(args: readonly string[], act: (errors: () => string) => Promise<void>) {
+/** Runs the command until `act` is through, which can ask what it said on standard error and on standard output. */
+async function whileWatching(
+  args: readonly string[],
+  act: (errors: () => string, results: () => string) => Promise<void>,
+) {
   const child = spawn(process.execPath, [mainFile, "inject", "--watch", ...args], {
     cwd: project.cwd,
     env: project.env,
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(child, "exit");
   let errors = "";
+  let results = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    results += text;
+  });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     errors += text;
   });
   try {
     await until(() => errors.includes("stop with Ctrl-C") || child.exitCode !== null);
-    await act(() => errors);
+    await act(
+      () => errors,
+      () => results,
+    );
   } finally {
     child.kill("SIGINT");
   }
@@ -114,3 +124,51 @@ test("a company's directory and what --content names are watched", {
     await until(shows(file, "More text."));
   });
 });
+
+test("nothing is written while .plimsoll is gone, as on another branch, and it goes on when it is back", {
+  timeout: 60_000,
+}, async () => {
+  project.pack("own", "## Own\n\nFirst.\n");
+  const [folder, away] = [join(project.cwd, ".plimsoll"), join(project.cwd, "../away")];
+  const file = join(project.cwd, "CLAUDE.md");
+  await whileWatching(["--tool", "claude-code"], async (errors) => {
+    await until(shows(file, "First."));
+    renameSync(folder, away);
+    await until(() => errors().includes(".plimsoll is gone: nothing is written until it is back"));
+    // The other branch has its own file.
+    writeFileSync(file, "# Other branch\n");
+    await sleep(1_000);
+    expect(readFileSync(file, "utf8")).toBe("# Other branch\n");
+    writePack(away, "Second.");
+    renameSync(away, folder);
+    await until(shows(file, "Second."));
+    expect(errors()).toContain(".plimsoll is back");
+  });
+});
+
+test("with --json each run is one line, a mistake and a pause too", { timeout: 60_000 }, async () => {
+  project.pack("own", "## Own\n\nFirst.\n");
+  const folder = join(project.cwd, ".plimsoll");
+  await whileWatching(["--tool", "claude-code", "--json"], async (_, results) => {
+    const values = () =>
+      results()
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line));
+    const has = (expected: object) => () => values().some((value) => isMatch(value, expected));
+    await until(has([{ adapter: "claude-code", written: true }]));
+    project.pack("own", "## Own\n\nFirst.\n", "wieght: 1");
+    await until(has({ error: { code: "invalid_content" } }));
+    rmSync(folder, { recursive: true });
+    await until(has({ paused: true, folder: ".plimsoll" }));
+  });
+});
+
+function isMatch(value: unknown, expected: object): boolean {
+  try {
+    expect(value).toMatchObject(expected);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -218,7 +218,12 @@ test.each(fileAdapters.map((adapter) => [adapter.id, adapter] as const))(
           ...{ path: "/p", names: ["/p"], realPath: "/p", target, adapters: owners },
           limits: owners.flatMap(({ limits }) => limits),
         };
-        const place = { target: fileTarget, chain: rest, settings: settingsOf(owners, given) };
+        const measured = (unit: ToolLimit["unit"]) =>
+          rest.reduce((sum, each) => sum + sizeOf(each, unit, given.counter), 0);
+        const chains = new Map(
+          fileTarget.limits.map((each) => [each, [{ folder: "/", copies: 1, others: measured(each.unit) }]]),
+        );
+        const place = { target: fileTarget, chains, settings: settingsOf(owners, given) };
         const before = target.mode === "replace-file" ? undefined : current;
         const draft = draftFile(before, { ...place, state: stateOf(before, target) }, given);
         expectAllAccountedFor(draft, given.packs);

@@ -1,12 +1,11 @@
 /** What a person could do better about the files that a tool loads, in plain sentences. */
 import { basename, dirname, join } from "node:path";
 import { countNoun } from "../../text/index.ts";
-import type { Counter } from "../../tokens/index.ts";
 import { importedPaths } from "../targets/imports.ts";
 import type { Chain, LoadedFile } from "./audit-chain.ts";
 import type { ToolFiles } from "./audit-files.ts";
 import type { FileReader, TextFile } from "./audit-reader.ts";
-import { findRepetitions, isSameText, isShareOf, type Repetition } from "./repeated-text.ts";
+import type { Repetition, RepetitionFinder } from "./repeated-text.ts";
 
 export interface AdviceOptions {
   readonly tool: ToolFiles;
@@ -14,7 +13,7 @@ export interface AdviceOptions {
   /** The tool follows `@file` lines. */
   readonly imports: boolean;
   readonly reader: FileReader;
-  readonly counter: Counter;
+  readonly repetitions: RepetitionFinder;
   readonly home: string;
   show(path: string): string;
 }
@@ -29,7 +28,9 @@ export async function adviseChain(chain: Chain, options: AdviceOptions): Promise
       (path) => `${show(path)} is ignored by git, and ${name} does not load ignored files.`,
     ),
     ...empty.map((file) => `${show(file.path)} is empty.`),
-    ...findRepetitions(chain.files).flatMap((repetition) => sentenceOfRepetition(repetition, options)),
+    ...options.repetitions
+      .find(chain.files)
+      .flatMap((repetition) => sentenceOfRepetition(repetition, options)),
     ...(options.imports ? await adviseImports(chain, options) : []),
     ...sentenceOnDemand(chain.files, options),
     ...(chain.usedOtherwise && tool.otherwiseAdvice !== undefined ? [tool.otherwiseAdvice] : []),
@@ -46,9 +47,11 @@ function sentencesOfHidden(hidden: Chain["hidden"], options: AdviceOptions): str
 }
 
 /** A hidden file that says nothing else, or only imports the other, is no loss. */
-function isLoss({ file, by }: Chain["hidden"][number], { home }: AdviceOptions): boolean {
-  const [repetition] = findRepetitions([by, file]);
-  const isCopy = isSameText(file, by) || (repetition !== undefined && isShareOf(file, repetition, 0.9));
+function isLoss({ file, by }: Chain["hidden"][number], { home, repetitions }: AdviceOptions): boolean {
+  const [repetition] = repetitions.find([by, file]);
+  const isCopy =
+    repetitions.isSameText(file, by) ||
+    (repetition !== undefined && repetitions.isShareOf(repetition, file, 0.9));
   const imports = importedPaths(file.text, { file: file.realPath, home }).includes(by.realPath);
   return !isCopy && !imports && file.text.trim() !== "";
 }
@@ -56,9 +59,9 @@ function isLoss({ file, by }: Chain["hidden"][number], { home }: AdviceOptions):
 /** Fewer tokens that stand twice are not worth a word, unless the files are alike or the text is ours. */
 const leastTokens = 50;
 
-function sentenceOfRepetition(repetition: Repetition, { counter, show }: AdviceOptions): string[] {
-  const { file, original, lines, identical } = repetition;
-  const tokens = counter.count(lines.join("\n"));
+function sentenceOfRepetition(repetition: Repetition, { repetitions, show }: AdviceOptions): string[] {
+  const { file, original, identical } = repetition;
+  const tokens = repetitions.tokensOf(repetition);
   const injected = isInjected(file) && isInjected(original);
   if (tokens < leastTokens && !identical && !injected) return [];
   const [a, b] = [show(original.path), show(file.path)];
@@ -77,7 +80,10 @@ function isInjected({ text }: TextFile): boolean {
 }
 
 /** A copy of AGENTS.md in a tool's own file goes its own way some day; an import does not. */
-async function adviseImports(chain: Chain, { reader, name, show }: AdviceOptions): Promise<string[]> {
+async function adviseImports(
+  chain: Chain,
+  { reader, repetitions, name, show }: AdviceOptions,
+): Promise<string[]> {
   const advice = chain.missingImports.map(
     ({ path, importer }) => `${show(importer)} imports ${show(path)}, which does not exist.`,
   );
@@ -88,9 +94,9 @@ async function adviseImports(chain: Chain, { reader, name, show }: AdviceOptions
   for (const file of own) {
     const shared = await reader.read(join(dirname(file.path), "AGENTS.md"));
     if (shared === undefined || !("text" in shared) || loaded.has(shared.realPath)) continue;
-    const [repetition] = findRepetitions([shared, file]);
-    const identical = isSameText(file, shared);
-    if (!identical && (repetition === undefined || !isShareOf(file, repetition, 0.5))) continue;
+    const [repetition] = repetitions.find([shared, file]);
+    const identical = repetitions.isSameText(file, shared);
+    if (!identical && (repetition === undefined || !repetitions.isShareOf(repetition, file, 0.5))) continue;
     const same = identical ? "holds the same text as" : "repeats much of";
     const line = `the line @${basename(shared.path)}`;
     advice.push(

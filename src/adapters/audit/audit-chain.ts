@@ -1,6 +1,7 @@
 /** What one tool would load: the user's files, then those of the project from the root down, each with what it imports. */
 import { existsSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
+import { isInside } from "../../workspace/index.ts";
 import { importedPaths } from "../targets/imports.ts";
 import type { Alternatives, ToolFiles } from "./audit-files.ts";
 import type { FileReader, TextFile, UnreadFile } from "./audit-reader.ts";
@@ -29,7 +30,8 @@ export interface ChainOptions {
   /** The folder where the tool is started. */
   readonly directory: string;
   readonly root: string;
-  readonly home: string;
+  /** Absent: nothing outside of the root is looked at, so that the answer is the same on every machine. */
+  readonly home?: string | undefined;
   readonly imports: boolean;
 }
 
@@ -41,7 +43,7 @@ export async function loadChain(tool: ToolFiles, options: ChainOptions): Promise
     ...{ tool, options, seen: new Set(), usedOtherwise: false },
     ...{ files: [], hidden: [], ignored: [], unread: [], missingImports: [] },
   };
-  await addAll(tool.user ?? [], "user", search);
+  if (options.home !== undefined) await addAll(tool.user ?? [], "user", search);
   const listed = tool.listedIn === undefined ? [] : await listedNames(tool.listedIn, options);
   const folders = foldersBetween(options.root, options.directory);
   for (const folder of folders) {
@@ -105,7 +107,11 @@ async function addFirst(group: Alternatives, place: string, search: Search): Pro
   }
 }
 
-function pathsOf(name: string, place: string, { reader, home }: ChainOptions): Promise<readonly string[]> {
+function pathsOf(
+  name: string,
+  place: string,
+  { reader, home = "/" }: ChainOptions,
+): Promise<readonly string[]> {
   if (place !== "user") return reader.expand(place, name);
   return name.startsWith("~/") ? reader.expand(home, name.slice(2)) : reader.expand("/", name);
 }
@@ -140,8 +146,9 @@ async function addFile(
 
 async function addImports(importer: LoadedFile, hop: number, search: Search): Promise<void> {
   if (hop > mostHops) return;
-  const { reader, home } = search.options;
-  for (const path of importedPaths(importer.text, { file: importer.realPath, home })) {
+  const { reader, root, home } = search.options;
+  const paths = importedPaths(importer.text, { file: importer.realPath, home: home ?? "~" });
+  for (const path of paths.filter((each) => home !== undefined || isInside(each, root))) {
     const file = await reader.read(path);
     if (file === undefined) {
       // Not every @word is meant as an import: packages and people are written so too.

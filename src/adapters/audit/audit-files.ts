@@ -2,6 +2,8 @@
  *  documentation or from tools that write these files. Less well known, and to be checked again: which tools also look into the
  *  folders below the root (`down`), and the front matter that makes a rule wait. What needs a setting is left out. */
 
+import type { ToolLimit } from "../adapter.ts";
+
 /** Names of which a tool reads the first that it finds. A name may end in a pattern: `.kiro/steering/*.md`, `.claude/rules/**\/*.md`. */
 export type Alternatives = readonly string[];
 
@@ -238,6 +240,12 @@ export const toolFiles: readonly ToolFiles[] = [
     user: all("~/.config/zed/AGENTS.md"),
   },
 ];
+
+/** Whether a tool's limit is about this file: some are about one of its files only. */
+export function isLimitOn(path: string, { value, scope }: ToolLimit, id: string): boolean {
+  const pattern = toolFiles.find((tool) => tool.id === id)?.limitedFiles?.[value];
+  return scope !== "file" || pattern === undefined || pattern.test(path);
+}
 
 /** Every one of these files is loaded. */
 function all(...names: readonly string[]): Alternatives[] {

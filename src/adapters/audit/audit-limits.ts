@@ -5,7 +5,7 @@ import type { Adapter, ToolLimit } from "../adapter.ts";
 import { isEnforced, type LimitUse, useOf } from "../fit/limits.ts";
 import { measure } from "../fit/measure.ts";
 import type { LoadedFile } from "./audit-chain.ts";
-import type { ToolFiles } from "./audit-files.ts";
+import { isLimitOn, type ToolFiles } from "./audit-files.ts";
 
 export interface LimitReport extends LimitUse {
   readonly advice: readonly string[];
@@ -29,26 +29,28 @@ export function reportLimit(
   files: readonly LoadedFile[],
   { tool, ...options }: LimitOptions & { readonly tool: ToolFiles },
 ): LimitReport {
-  if (limit.scope === "chain") {
-    return reportChain(
-      limit,
-      files.filter(({ scope, onDemand }) => !onDemand && (scope === "project" || !tool.userExempt)),
-      options,
-    );
-  }
-  const pattern = tool.limitedFiles?.[limit.value];
-  const uses = files
-    .filter(({ path }) => pattern?.test(path) ?? true)
-    .map((file) => ({
-      file,
-      ...useOf(limit, { field: () => "", file: () => file.text, restOfChain: [] }, options.counter),
-    }));
+  const counted = files.filter((file) => countsToward(limit, file, tool));
+  if (limit.scope === "chain") return reportChain(limit, counted, options);
+  const uses = counted.map((file) => ({
+    file,
+    ...useOf(limit, { field: () => "", file: () => file.text, chains: [] }, options.counter),
+  }));
   const used = Math.max(0, ...uses.map((use) => use.used));
   const over = uses.filter((use) => use.exceeded);
   return {
     ...{ limit, used, exceeded: over.length > 0 },
     advice: over.map((use) => sentenceOfFile(use.file, use.used, limit, options)),
   };
+}
+
+/** Rules that wait are not part of the chain, and of some tools neither is the user's own file. */
+export function countsToward(
+  limit: ToolLimit,
+  { path, scope, onDemand }: LoadedFile,
+  { id, userExempt }: ToolFiles,
+): boolean {
+  if (limit.scope === "chain") return !onDemand && (scope === "project" || !userExempt);
+  return isLimitOn(path, limit, id);
 }
 
 function sentenceOfFile(

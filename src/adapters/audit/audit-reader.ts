@@ -11,6 +11,7 @@ export interface TextFile {
   readonly isLink: boolean;
   readonly text: string;
   readonly bytes: number;
+  /** 0 for a reader without a counter. */
   readonly tokens: number;
 }
 
@@ -28,7 +29,7 @@ export interface FileReader {
   isIgnored(path: string, root: string): Promise<boolean>;
 }
 
-export function createFileReader(counter: Counter): FileReader {
+export function createFileReader(counter?: Counter): FileReader {
   const read = remember((path) => readFile(path, counter));
   const expand = remember(listPattern);
   const listed = remember(listEntries);
@@ -48,7 +49,10 @@ function remember<Value>(compute: (key: string) => Promise<Value>): (key: string
   };
 }
 
-async function readFile(path: string, counter: Counter): Promise<TextFile | UnreadFile | undefined> {
+async function readFile(
+  path: string,
+  counter: Counter | undefined,
+): Promise<TextFile | UnreadFile | undefined> {
   const entry = await lstat(path).catch(() => undefined);
   if (entry === undefined) return undefined;
   const isLink = entry.isSymbolicLink();
@@ -58,7 +62,7 @@ async function readFile(path: string, counter: Counter): Promise<TextFile | Unre
   if (!target.isFile()) return undefined;
   const file = await readTextFile(path);
   if (!("text" in file)) return { path, reason: `cannot be read (${file.reason})` };
-  return { path, realPath: await realpath(path), isLink, ...file, tokens: counter.count(file.text) };
+  return { path, realPath: await realpath(path), isLink, ...file, tokens: counter?.count(file.text) ?? 0 };
 }
 
 async function listPattern(pattern: string): Promise<readonly string[]> {

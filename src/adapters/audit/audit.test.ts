@@ -112,7 +112,10 @@ test("Codex cuts the chain at 32,768 bytes, root first; the user's file does not
   write("a/b/AGENTS.md", "late");
   const tool = (await look({ in: "a/b" }))("codex-cli");
   expect(tool.limits).toEqual([
-    { value: 32768, unit: "bytes", kind: "hard", scope: "chain", used: 35004, exceeded: true },
+    {
+      ...{ value: 32768, unit: "bytes", kind: "hard", scope: "chain", evidence: "source" },
+      ...{ used: 35004, exceeded: true },
+    },
   ]);
   expect(tool.advice[0]).toBe(
     "The files together have 35,004 bytes; Codex CLI takes 32,768: a/AGENTS.md is cut after 2,768 of its 5,000 bytes, in line 277; what follows there and all of a/b/AGENTS.md are lost.",

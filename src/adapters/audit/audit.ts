@@ -5,9 +5,11 @@ import { isInside } from "../../workspace/index.ts";
 import type { Adapter, ToolLimit } from "../adapter.ts";
 import { adviseChain } from "./audit-advice.ts";
 import { type LoadedFile, loadChain, repositoryRoot } from "./audit-chain.ts";
-import { sharedFiles, type ToolFiles, toolFiles } from "./audit-files.ts";
+import type { ToolFiles } from "./audit-files.ts";
 import { limitsOf, reportLimit } from "./audit-limits.ts";
 import { createFileReader, type FileReader } from "./audit-reader.ts";
+import { createRepetitionFinder, type RepetitionFinder } from "./repeated-text.ts";
+import { knownTools } from "./tool-chains.ts";
 
 export interface AuditReport {
   readonly counter: string;
@@ -30,7 +32,7 @@ export interface AuditedFile {
   readonly via: string;
 }
 
-export interface AuditedLimit extends Pick<ToolLimit, "value" | "unit" | "kind" | "scope"> {
+export interface AuditedLimit extends Pick<ToolLimit, "value" | "unit" | "kind" | "scope" | "evidence"> {
   /** Of a limit on files: the largest one. */
   readonly used: number;
   readonly exceeded: boolean;
@@ -50,46 +52,32 @@ export interface AuditOptions {
 
 export async function audit(options: AuditOptions): Promise<AuditReport> {
   const reader = createFileReader(options.counter);
+  const repetitions = createRepetitionFinder(options.counter);
   const root = repositoryRoot(options.directory);
   const tools: AuditedTool[] = [];
   for (const tool of knownTools(options.adapters)) {
-    const audited = await auditTool(tool, { ...options, reader, root });
+    const audited = await auditTool(tool, { ...options, reader, repetitions, root });
     if (options.all || audited.files.length > 0 || audited.advice.length > 0) tools.push(audited);
   }
   return { counter: options.counter.name, tools };
 }
 
-/** The tools of the table, and those that only an adapter tells about, by its targets. */
-function knownTools(adapters: readonly Adapter[]): ToolFiles[] {
-  const known = new Set([...toolFiles.map((tool) => tool.id), ...sharedFiles]);
-  const files = adapters.filter((adapter) => adapter.type === "file-inject");
-  const ids = new Set(files.flatMap((adapter) => [adapter.id, ...adapter.reads]));
-  const others = [...ids].filter((id) => !known.has(id)).map((id) => toolOfAdapters(id, files));
-  return [...toolFiles, ...others].sort((a, b) => (a.id < b.id ? -1 : 1));
-}
-
-function toolOfAdapters(id: string, adapters: readonly Adapter[]): ToolFiles {
-  const targets = adapters
-    .filter((adapter) => adapter.id === id || adapter.reads.includes(id))
-    .flatMap((adapter) => adapter.targets);
-  const paths = (scope: string) =>
-    targets.filter((target) => target.scope === scope).map(({ path }) => [path]);
-  const name = adapters.find((adapter) => adapter.id === id)?.name ?? id;
-  return { id, name, root: paths("project"), user: paths("global") };
-}
-
 async function auditTool(
   tool: ToolFiles,
-  options: AuditOptions & { readonly reader: FileReader; readonly root: string },
+  options: AuditOptions & {
+    readonly reader: FileReader;
+    readonly repetitions: RepetitionFinder;
+    readonly root: string;
+  },
 ): Promise<AuditedTool> {
-  const { adapters, counter, home, reader } = options;
+  const { adapters, counter, home, reader, repetitions } = options;
   const adapter = adapters.find(({ id }) => id === tool.id);
   const imports = adapter?.imports === true;
   const chain = await loadChain(tool, { ...options, imports });
   const show = (path: string) => shownPath(path, options);
   const words = { name: tool.name, counter, show };
   const limits = limitsOf(tool, adapters).map((limit) => reportLimit(limit, chain.files, { ...words, tool }));
-  const advice = await adviseChain(chain, { ...words, tool, imports, reader, home });
+  const advice = await adviseChain(chain, { ...words, tool, imports, reader, repetitions, home });
   return {
     id: tool.id,
     files: chain.files.map((file) => ({
@@ -99,8 +87,8 @@ async function auditTool(
       via: viaOf(file, show),
     })),
     tokens: chain.files.reduce((sum, file) => sum + file.tokens, 0),
-    limits: limits.map(({ limit: { value, unit, kind, scope }, used, exceeded }) => ({
-      ...{ value, unit, kind, scope },
+    limits: limits.map(({ limit: { value, unit, kind, scope, evidence }, used, exceeded }) => ({
+      ...{ value, unit, kind, scope, evidence },
       ...{ used, exceeded },
     })),
     advice: [...limits.flatMap((limit) => limit.advice), ...advice],

@@ -37,7 +37,7 @@ export async function draftClip(adapter: Adapter, options: ClipOptions): Promise
   };
   const { limits } = adapter;
   const draft = draftBody(
-    { adapters: [adapter], limits, settings, state: "unknown", chain: [], place },
+    { adapters: [adapter], limits, settings, state: "unknown", chains: new Map(), place },
     options,
   );
   const result = { ...settings, ...draft, adapter };
@@ -63,8 +63,8 @@ async function writeWhole(
 ): Promise<FileChange> {
   const { target } = whole;
   const body = renderFor({ format: "markdown" }, content)(packs, () => "full");
-  return changeTarget(whole, {
-    ...{ root: places.root, dryRun, env, force },
+  return changeTarget(whole.path, {
+    ...{ root: places.root, dryRun, env, force, targets: [target] },
     change: (current) => {
       refuseTarget(stateOf(current, target), { current, target, force });
       return placeBody(current, body, target).bytes;

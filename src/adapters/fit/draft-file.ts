@@ -14,6 +14,7 @@ import {
   isFarBeyond,
   isOverBudget,
   type LimitUse,
+  type MeasuredChain,
   useOf,
 } from "./limits.ts";
 
@@ -100,32 +101,37 @@ export interface Place {
   readonly limits: readonly ToolLimit[];
   readonly settings: Settings;
   readonly state: FileState;
-  /** Texts that the tool reads together with this one. */
-  readonly chain: readonly string[];
+  /** What the tool reads together with this text, for each limit on the chain. */
+  readonly chains: ReadonlyMap<ToolLimit, readonly MeasuredChain[]>;
   place(body: string): Placed;
 }
 
-type FileSurroundings = Pick<Place, "settings" | "state" | "chain"> & { readonly target: FileTarget };
+type FileSurroundings = Pick<Place, "settings" | "state" | "chains"> & { readonly target: FileTarget };
 
 /** `current` and the result are byte strings. */
 export function draftFile(
   current: string | undefined,
-  { target, state, chain, settings }: FileSurroundings,
+  { target, state, chains, settings }: FileSurroundings,
   options: DraftOptions,
 ): Draft {
   refuseTarget(state, { current, target: target.target, force: options.force });
   const place = (body: string) => placeBody(current, body, target.target);
   const { adapters, limits } = target;
-  const draft = draftBody({ adapters, limits, settings, state, chain, place }, options);
+  const draft = draftBody({ adapters, limits, settings, state, chains, place }, options);
   return draft.status === "ok" ? draft : { ...draft, file: current };
 }
 
+/** A text that no tool is known to read with another one. */
+const alone: MeasuredChain = { folder: undefined, copies: 1, others: 0 };
+
 /** The most that fits a place. */
 export function draftBody(where: Place, options: DraftOptions): Draft {
-  const { adapters, limits: toolLimits, settings, state, chain, place } = where;
+  const { adapters, limits: toolLimits, settings, state, chains, place } = where;
   const enforced = toolLimits.filter(isEnforced);
   const usesOf = ({ block, file }: Placed, limits: readonly ToolLimit[]) =>
-    limits.map((limit) => useOf(limit, { field: block, file, restOfChain: chain }, options.counter));
+    limits.map((limit) =>
+      useOf(limit, { field: block, file, chains: chains.get(limit) ?? [alone] }, options.counter),
+    );
   const isOverHard = (placed: Placed) => usesOf(placed, enforced).some(({ exceeded }) => exceeded);
   // All of them: of bytes and counted tokens none is the smallest beforehand.
   const budgets = adapters.flatMap((adapter) => budgetOf(adapter) ?? []);

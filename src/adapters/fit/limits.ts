@@ -22,7 +22,7 @@ export function budgetBytes(budget: Budget | undefined, counterChosen: boolean):
 }
 
 /** Only a hard limit with better evidence than hearsay may take content away; the others are reported. */
-export function isEnforced({ kind, evidence }: ToolLimit): boolean {
+export function isEnforced({ kind, evidence }: Pick<ToolLimit, "kind" | "evidence">): boolean {
   return kind === "hard" && evidence !== "third-party";
 }
 
@@ -31,21 +31,34 @@ export interface ReadTexts {
   /** The block alone: what is pasted into a field. */
   readonly field: () => string;
   readonly file: () => string;
-  /** The other files of the chain that the tool reads together with this one. */
-  readonly restOfChain: readonly string[];
+  /** With which other files a tool reads this one, in each folder where it is started. */
+  readonly chains: readonly MeasuredChain[];
+}
+
+/** The files that a tool reads when it is started in a folder. */
+export interface MeasuredChain {
+  readonly folder: string | undefined;
+  /** How often the target is among them: a link is a second way into the same file. */
+  readonly copies: number;
+  /** Of all the other files, in the unit of the limit. */
+  readonly others: number;
 }
 
 export interface LimitUse {
   readonly limit: ToolLimit;
   readonly used: number;
   readonly exceeded: boolean;
+  /** Of a limit on the chain: where most is read. */
+  readonly folder?: string | undefined;
 }
 
 export function useOf(limit: ToolLimit, texts: ReadTexts, counter: Counter): LimitUse {
-  const size = (text: string) => measure(text, limit.unit, counter);
-  const own = size(limit.scope === "field" ? texts.field() : texts.file());
-  const rest = limit.scope === "chain" ? texts.restOfChain.reduce((sum, text) => sum + size(text), 0) : 0;
-  return { limit, used: own + rest, exceeded: own + rest > limit.value };
+  const own = measure(limit.scope === "field" ? texts.field() : texts.file(), limit.unit, counter);
+  if (limit.scope !== "chain") return { limit, used: own, exceeded: own > limit.value };
+  const sizeOf = ({ copies, others }: MeasuredChain) => own * copies + others;
+  const heaviest = [...texts.chains].sort((a, b) => sizeOf(b) - sizeOf(a))[0];
+  const used = heaviest === undefined ? 0 : sizeOf(heaviest);
+  return { limit, used, exceeded: used > limit.value, folder: heaviest?.folder };
 }
 
 /** Whether a text is so large that no exact measure is needed: a byte is one byte at least, a character at most two units. */

@@ -1,16 +1,19 @@
 import { type ChangeOptions, changeFile, type FileChange } from "../../workspace/index.ts";
+import type { AdapterTarget } from "../adapter.ts";
 import { stateOf } from "./file-target.ts";
-import type { FileTarget } from "./targets.ts";
 
 export interface TargetChange extends ChangeOptions {
+  /** What we can be in the file. */
+  readonly targets: readonly AdapterTarget[];
   readonly force: boolean;
 }
 
 /** Changes the file of a target. What `force` overwrites, a person's file or edit, is first kept beside it. */
-export async function changeTarget({ path, target }: FileTarget, options: TargetChange): Promise<FileChange> {
+export async function changeTarget(path: string, options: TargetChange): Promise<FileChange> {
   if (options.force && !options.dryRun) {
     const { before, after } = await changeFile(path, { ...options, dryRun: true });
-    const isPersons = ["foreign", "edited"].includes(stateOf(before, target));
+    const states = options.targets.map((target) => stateOf(before, target));
+    const isPersons = states.some((state) => state === "foreign" || state === "edited");
     if (before !== undefined && before !== after && isPersons) await keepCopy(path, before, options);
   }
   return changeFile(path, options);

@@ -2,6 +2,7 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { followLinks } from "../../workspace/index.ts";
 import type { Adapter, AdapterTarget, Scope, ToolLimit } from "../adapter.ts";
+import { isLimitOn } from "../audit/audit-files.ts";
 
 /** Where paths of targets begin. */
 export interface Places {
@@ -11,7 +12,7 @@ export interface Places {
   readonly home: string;
 }
 
-/** One block or one whole file, with every adapter that wants it there. */
+/** One file, with every adapter that wants a text there. It gets one text, whatever sections the adapters name. */
 export interface FileTarget {
   /** As the first adapter names it, absolute. */
   readonly path: string;
@@ -19,43 +20,82 @@ export interface FileTarget {
   readonly names: readonly string[];
   /** With its links resolved. */
   readonly realPath: string;
+  /** That of the first adapter. */
   readonly target: AdapterTarget;
+  /** Those whose file it is, then those that read it instead of a file of their own. */
   readonly adapters: readonly Adapter[];
-  /** Of these adapters, and on the whole file of those that keep another section in it. */
+  /** What the tools of these adapters take of this file. */
   readonly limits: readonly ToolLimit[];
 }
 
-/** Adapters that name the same section of the same file share one target, also where one name is a link to the other. */
-export async function fileTargets(adapters: readonly Adapter[], places: Places): Promise<FileTarget[]> {
-  const byKey = new Map<string, Omit<FileTarget, "limits"> & { adapters: Adapter[]; names: string[] }>();
-  const files = adapters.filter(({ type }) => type === "file-inject");
+/** The files of these adapters, each once, also where one name is a link to the other. `ownFiles` are ids of tools that keep a file of
+ *  their own though they read another one of these files. */
+export async function fileTargets(
+  adapters: readonly Adapter[],
+  places: Places,
+  ownFiles: readonly string[],
+): Promise<FileTarget[]> {
+  const byPath = new Map<string, Omit<FileTarget, "limits"> & { adapters: Adapter[]; names: string[] }>();
   // By id, so that the order in which tools were named changes nothing.
-  for (const adapter of files.sort((a, b) => (a.id < b.id ? -1 : 1))) {
-    for (const target of adapter.targets.filter(({ scope }) => scope === places.scope)) {
-      const path = resolveTargetPath(target.path, places);
-      // A circle of links stays itself: writing it is refused later, with the reason.
-      const realPath = await followLinks(path).catch(() => path);
-      const key = JSON.stringify([realPath, target.mode === "replace-file" ? null : target.section]);
-      const known = byKey.get(key);
-      if (known === undefined) byKey.set(key, { path, names: [path], realPath, target, adapters: [adapter] });
-      else {
-        known.names.push(path);
-        if (!known.adapters.includes(adapter)) known.adapters.push(adapter);
-      }
-    }
+  const sorted = [...adapters].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const readers = readersOf(sorted, places.scope, ownFiles);
+  const owners = sorted.filter((each) => !readers.has(each));
+  for (const { adapter, target } of targetsOf(owners, places.scope)) {
+    const path = resolveTargetPath(target.path, places);
+    // A circle of links stays itself: writing it is refused later, with the reason.
+    const realPath = await followLinks(path).catch(() => path);
+    const known = byPath.get(realPath) ?? { path, names: [], realPath, target, adapters: [] };
+    known.names.push(path);
+    if (!known.adapters.includes(adapter)) known.adapters.push(adapter);
+    byPath.set(realPath, known);
   }
-  const targets = [...byKey.values()];
-  return targets.map((target) => ({ ...target, limits: limitsOf(target, targets) }));
+  const targets = [...byPath.values()];
+  for (const [reader, owner] of readers)
+    for (const target of targets) if (target.adapters.includes(owner)) target.adapters.push(reader);
+  return targets.map((target) => ({ ...target, limits: limitsOf(target, readers) }));
+}
+
+/** Every target of a scope, as each adapter states it. */
+export function targetsOf(
+  adapters: readonly Adapter[],
+  scope: Scope,
+): { readonly adapter: Adapter; readonly target: AdapterTarget }[] {
+  return adapters
+    .filter(({ type }) => type === "file-inject")
+    .flatMap((adapter) =>
+      adapter.targets.filter((target) => target.scope === scope).map((target) => ({ adapter, target })),
+    );
+}
+
+/** The adapters whose tool reads the file of another one, with that one. A text in a file of its own too would be loaded twice. What
+ *  `reads` says is about projects: under HOME these tools read their own files only. */
+function readersOf(
+  adapters: readonly Adapter[],
+  scope: Scope,
+  ownFiles: readonly string[],
+): ReadonlyMap<Adapter, Adapter> {
+  const readers = new Map<Adapter, Adapter>();
+  if (scope === "global") return readers;
+  const hasFile = (adapter: Adapter) => targetsOf([adapter], scope).length > 0;
+  for (const adapter of adapters) {
+    const owner = adapters.find(
+      (other) =>
+        other !== adapter && other.reads.includes(adapter.id) && hasFile(other) && !readers.has(other),
+    );
+    if (owner !== undefined && hasFile(adapter) && !ownFiles.includes(adapter.id))
+      readers.set(adapter, owner);
+  }
+  return readers;
 }
 
 function limitsOf(
-  target: Omit<FileTarget, "limits">,
-  targets: readonly Omit<FileTarget, "limits">[],
+  { adapters, path }: Pick<FileTarget, "adapters" | "path">,
+  readers: ReadonlyMap<Adapter, Adapter>,
 ): ToolLimit[] {
-  const sharing = targets.filter(({ realPath }) => realPath === target.realPath);
-  const owners = new Set(sharing.flatMap(({ adapters }) => adapters));
-  return [...owners].flatMap((adapter) =>
-    adapter.limits.filter(({ scope }) => scope !== "field" || target.adapters.includes(adapter)),
+  return adapters.flatMap((adapter) =>
+    adapter.limits.filter(
+      (limit) => isLimitOn(path, limit, adapter.id) && !(limit.scope === "field" && readers.has(adapter)),
+    ),
   );
 }
 

@@ -1,6 +1,12 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
-import { type AuditedTool, type AuditReport, loadAudit, loadPacks } from "../../adapters/index.ts";
+import {
+  type AuditedTool,
+  type AuditReport,
+  isEnforced,
+  loadAudit,
+  loadPacks,
+} from "../../adapters/index.ts";
 import { formatNumber, printable } from "../../text/index.ts";
 import { homeDirectory, loadConfig, openDirectory, projectRoot } from "../../workspace/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
@@ -79,9 +85,16 @@ function renderFiles({ files, tokens }: AuditedTool, counter: string, style: Sty
 function renderBroken({ limits }: AuditedTool): string[] {
   return limits
     .filter((limit) => limit.exceeded)
-    .map(({ value, unit, kind, scope, used }) => {
-      const label =
-        kind === "hard" ? "OVER THE LIMIT" : kind === "warn" ? "over a warning" : "over an advice";
+    .map((limit) => {
+      const { value, unit, scope, used } = limit;
+      const label = isEnforced(limit) ? "OVER THE LIMIT" : softLabels[limit.kind];
       return `  ${label}: ${formatNumber(used)} of ${formatNumber(value)} ${unit} in ${scope === "chain" ? "all files" : "one file"}`;
     });
 }
+
+/** A hard limit that is known at second hand only is no reason to fail: `inject` does not keep to it either. */
+const softLabels = {
+  hard: "over a second-hand limit",
+  warn: "over a warning",
+  advice: "over an advice",
+} as const;

@@ -8,7 +8,7 @@ import { runInject } from "../inject/run-inject.ts";
 import { trustOption } from "../trust.ts";
 
 /** Each of these is a way to run of its own. */
-const ways = ["status", "check", "uninstall", "watch"] as const;
+const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
 /** What a run that only looks cannot take. */
 const writingFlags = ["dry-run", "stats", "force"] as const;
 
@@ -35,6 +35,7 @@ export const injectCommand: Command = defineCommand({
     stats: { summary: "show a table: packs, tokens and budget of each tool" },
     status: { summary: "show how each file stands, write nothing" },
     check: { summary: "like --status, exit 1 unless everything is current and within limits" },
+    prune: { summary: "also remove blocks and files of ours that no chosen tool wants any more" },
     uninstall: { summary: "take the blocks and files away again" },
     force: { summary: "overwrite blocks that were edited by hand and files that are not ours" },
     watch: { summary: "run again whenever the content changes" },
@@ -42,13 +43,15 @@ export const injectCommand: Command = defineCommand({
   },
   details: `Writes the packs into the files that AI tools read, each within its own budget, between markers; what people
 wrote around them stays byte for byte. Without --tool: the tools of the configuration, else those whose files are
-here, else claude-code and agents-md. A token of a budget is 4 bytes unless a counter is chosen.`,
+here, else claude-code and agents-md. A tool that reads AGENTS.md gets no second copy in a file of its own where AGENTS.md
+gets one, unless own_files of the configuration names it. A token of a budget is 4 bytes unless a counter is chosen.`,
   examples: [
     { line: "plimsoll inject --dry-run --stats", meaning: "what would be written, and how much it weighs" },
     { line: "plimsoll inject", meaning: "write it into this project" },
     { line: "plimsoll inject --tool claude-code --verbosity standard", meaning: "one tool, fewer details" },
     { line: "plimsoll inject --global --tool chatgpt", meaning: "a text for the clipboard" },
-    { line: "plimsoll inject --check", meaning: "in CI: fail when a file is stale or too large" },
+    { line: "plimsoll inject --check", meaning: "in CI: fail when a file is stale, too large or left over" },
+    { line: "plimsoll inject --prune", meaning: "write, and remove what an earlier choice of tools left" },
     { line: "plimsoll inject --uninstall", meaning: "give the original files back" },
   ],
   async run(call) {

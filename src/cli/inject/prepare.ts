@@ -2,22 +2,28 @@
 import { relative, resolve } from "node:path";
 import {
   type Adapter,
+  adaptersWithBlock,
   chooseAdapters,
   type EngineOptions,
   type LoadedPacks,
   type LoadPacksOptions,
   loadPacks,
+  type Places,
+  refuseUnknownTools,
   type Scope,
+  type StatusOptions,
 } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
 import type { Verbosity } from "../../text/index.ts";
 import {
+  type Config,
   type ContentProblem,
   detectFacts,
   homeDirectory,
   loadConfig,
   projectRoot,
   readNotes,
+  readProjectTree,
 } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
@@ -40,19 +46,19 @@ export interface InjectFlags {
 }
 
 export interface Prepared {
-  readonly engine: Omit<EngineOptions, "dryRun">;
-  /** Everything that could be chosen. */
-  readonly adapters: readonly Adapter[];
+  readonly engine: StatusOptions & Pick<EngineOptions, "force">;
 }
 
 export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> {
-  const { cwd, env, options, output } = call;
+  const { cwd, env, options } = call;
   const home = homeDirectory(env);
-  const scope: Scope = options.global === true || options.scope === "global" ? "global" : "project";
-  // A person's own files are the same wherever they stand: of a project's configuration they know nothing.
+  const scope: Scope = isProjectScope(options) ? "project" : "global";
+  // A person's own files are the same wherever they stand: of a project's configuration they know nothing. And a project's files are the
+  // same for everybody: of the person's configuration they know nothing.
   const place = scope === "global" ? home : cwd;
   const root = scope === "global" ? home : projectRoot(cwd, home);
-  const { values: config, leftOut } = await loadConfig({ cwd: place, env });
+  const projectOnly = scope === "project";
+  const { values: config, leftOut } = await loadConfig({ cwd: place, env, projectOnly });
   requireTrust(leftOut, call);
   const loaded = await loadFor(call, {
     config,
@@ -66,24 +72,19 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   requireTrust(loaded.leftOut, call);
   tellProblems(loaded.problems, call);
   const places = { scope, root, home };
-  const chosen = await chooseAdapters(loaded.adapters, {
-    tools: options.tool ?? config.tools,
-    all: options.all === true,
-    places,
-    env,
-  });
-  for (const id of options.tool ?? []) {
-    const owner = chosen.find((adapter) => adapter.reads.includes(id));
-    if (owner !== undefined && !chosen.some((adapter) => adapter.id === id)) {
-      output.note(`${id} has no file of its own here: it reads that of ${owner.id}`);
-    }
-  }
-  const counter = await chooseCounter({ ...call, cwd: place }, "bytes/4");
+  refuseUnknownTools(config.own_files, loaded.adapters, scope);
+  const chosen = await chooseTools(call, { config, places, adapters: loaded.adapters });
+  const named = options.counter ?? (options.model === undefined ? config.counter : undefined);
+  const counterChosen = named !== undefined || options.model !== undefined;
+  const counter = await chooseCounter(
+    { ...call, options: { counter: counterChosen ? named : "bytes/4", model: options.model } },
+    "bytes/4",
+  );
   return {
-    adapters: loaded.adapters,
     engine: {
-      adapters: chosen,
-      packs: loaded.packs,
+      ...chosen,
+      ...{ known: loaded.adapters, everyAdapter: loaded.everyAdapter, packs: loaded.packs },
+      ownFiles: config.own_files,
       content: {
         title: config.title,
         profile: loaded.profile,
@@ -91,10 +92,11 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
         facts: scope === "project" ? await detectFacts(root) : [],
       },
       places,
-      env,
-      counter,
-      counterChosen:
-        options.counter !== undefined || options.model !== undefined || config.counter !== undefined,
+      tree:
+        scope === "project"
+          ? await readProjectTree(root, env)
+          : { root, repository: undefined, folders: [root], files: [] },
+      ...{ env, counter, counterChosen },
       verbosity: options.verbosity as Verbosity | undefined,
       verbosityOf: config.verbosity,
       onOverflow: options["on-overflow"] as EngineOptions["onOverflow"],
@@ -102,6 +104,46 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
       force: options.force === true,
     },
   };
+}
+
+/** Files in a repository, not those under HOME. */
+export function isProjectScope({ global, scope }: Pick<InjectFlags, "global" | "scope">): boolean {
+  return global !== true && scope !== "global";
+}
+
+interface ToolChoice {
+  readonly config: Config;
+  readonly places: Places;
+  readonly adapters: readonly Adapter[];
+}
+
+/** The tools of this run, and those that the configuration or the files here call for whatever the run is about. */
+async function chooseTools(
+  { env, options, output }: Call<InjectFlags>,
+  { config, places, adapters }: ToolChoice,
+): Promise<Pick<StatusOptions, "adapters" | "standing" | "ids">> {
+  const choose = (tools: readonly string[] | undefined, all: boolean) =>
+    chooseAdapters(adapters, { tools, all, places, env });
+  const asked = await choose(options.tool ?? config.tools, options.all === true);
+  if (options.tool === undefined) {
+    const ids = [...(config.tools ?? []), ...asked.map(({ id }) => id)];
+    return { adapters: asked, standing: [], ids };
+  }
+  const standing = await choose(config.tools, false);
+  // A tool that already reads our block elsewhere is served there: in a file of its own it would be loaded twice.
+  const serving = options.uninstall === true ? [] : await adaptersWithBlock(standing, places);
+  const isServed = ({ id }: Adapter) => !config.own_files.includes(id);
+  const shared = serving.filter(({ reads }) =>
+    asked.some((adapter) => reads.includes(adapter.id) && isServed(adapter)),
+  );
+  const chosen = [...new Set([...asked, ...shared])];
+  for (const id of options.tool) {
+    const owner = chosen.find((adapter) => adapter.reads.includes(id));
+    if (owner !== undefined && !config.own_files.includes(id)) {
+      output.note(`${id} gets no file of its own: it reads that of ${owner.id}`);
+    }
+  }
+  return { adapters: chosen, standing, ids: [...options.tool, ...chosen.map(({ id }) => id)] };
 }
 
 /** Whoever takes our blocks away must not need the company's server for it. */

@@ -1,5 +1,5 @@
 /** What `inject` tells: rows for programs and tables for people, both made of the engine's results. */
-import type { Adapter, ClipResult, TargetResult } from "../../adapters/index.ts";
+import type { Adapter, ClipResult, LeftOver, RemovedFile, TargetResult } from "../../adapters/index.ts";
 import { countNoun, formatNumber } from "../../text/index.ts";
 import type { FileChange } from "../../workspace/index.ts";
 import { renderTable } from "../table.ts";
@@ -126,4 +126,35 @@ export function renderChanges(
 function verbOf({ before }: FileChange, dryRun: boolean): string {
   if (before === undefined) return dryRun ? "would create" : "created";
   return dryRun ? "would update" : "updated";
+}
+
+/** A line a file that was, or would be, given back. */
+export function renderRemoved(
+  results: readonly RemovedFile[],
+  { shown, dryRun }: { readonly shown: (path: string) => string; readonly dryRun: boolean },
+): string[] {
+  return results.flatMap(({ path, change }) => {
+    if (change === undefined) return [];
+    const verb = change.after === undefined ? "delete" : "restore";
+    return `${shown(path)}: ${dryRun ? `would ${verb}` : `${verb}d`}`;
+  });
+}
+
+/** Rows of files that hold something that nobody wants any more. */
+export function leftOverRows(
+  leftOvers: readonly LeftOver[],
+  removed: readonly RemovedFile[],
+  { shown, counter, diffOf }: RowOptions,
+): object[] {
+  return leftOvers.map(({ path, adapters }) => {
+    const result = removed.find((each) => each.path === path);
+    const diff = result?.change === undefined ? "" : (diffOf?.(result.change) ?? "");
+    const status = result === undefined ? "left over" : result.problem === undefined ? "removed" : "failed";
+    return {
+      ...{ adapter: adapters[0]?.id ?? null, paths: [shown(path)], packs: [], dropped: [], thinned: [] },
+      ...{ approxTokens: 0, renderedBytes: 0, counter, budget: null, verbosity: "full", status },
+      written: result?.change?.written ?? false,
+      ...(diff !== "" && { diff }),
+    };
+  });
 }

@@ -4,20 +4,25 @@ import {
   copyToClipboard,
   draftClip,
   injectFiles,
+  type LeftOver,
+  leftOversOf,
+  removeLeftOvers,
   type TargetResult,
 } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
-import { formatNumber } from "../../text/index.ts";
+import { formatNumber, printable } from "../../text/index.ts";
 import { createCounter } from "../../tokens/index.ts";
 import type { Call, CommandResult } from "../command.ts";
+import { describeError } from "../report-error.ts";
 import { shownPath } from "../shown-path.ts";
 import type { Prepared } from "./prepare.ts";
-import { adapterRows, renderChanges, renderStats } from "./report.ts";
+import { adapterRows, leftOverRows, renderChanges, renderRemoved, renderStats } from "./report.ts";
 import { tellFindings } from "./tell-findings.ts";
 import { createDiff } from "./unified-diff.ts";
 
 type InjectCall = Call<{
   readonly "dry-run"?: boolean | undefined;
+  readonly prune?: boolean | undefined;
   readonly stats?: boolean | undefined;
   readonly tool?: readonly string[] | undefined;
   readonly content?: string | undefined;
@@ -36,26 +41,47 @@ export async function runInject({ engine }: Prepared, call: InjectCall): Promise
   if (engine.adapters.length === 0) output.note("no tool is chosen, so there is nothing to write");
   const files = await injectFiles({ ...engine, dryRun });
   const clips = await clipsOf({ engine, dryRun }, call);
+  const leftOvers = await leftOversOf(engine);
+  const removed = options.prune === true ? await removeLeftOvers(leftOvers, { ...engine, dryRun }) : [];
   const shown = (path: string) => shownPath(path, cwd, env);
   const diffOf = dryRun ? await createDiff(shown) : undefined;
   if (options.tool !== undefined) tellAbsent(engine, call);
   for (const result of [...files, ...clips]) tellFindings(result, { output, shown });
-  const rows = adapterRows(engine.adapters, [...files, ...clips], {
-    shown,
-    counter: engine.counter.name,
-    diffOf,
-  });
-  const diffs =
-    diffOf === undefined ? [] : [...files, ...clips].flatMap(({ change }) => (change ? diffOf(change) : []));
+  for (const { problem } of removed) if (problem !== undefined) output.problem(describeError(problem, shown));
+  if (options.prune !== true) tellLeftOvers(leftOvers, { output, shown });
+  const about = { shown, counter: engine.counter.name, diffOf };
+  const rows = adapterRows(engine.adapters, [...files, ...clips], about);
+  const changes = [...files, ...clips, ...removed].flatMap(({ change }) => change ?? []);
+  const diffs = diffOf === undefined ? [] : changes.map(diffOf);
   const stats = options.stats === true ? renderStats(rows) : renderChanges(files, { shown, dryRun });
   if (options.stats === true) await tellDifference(files, { engine, call });
   return {
-    json: rows,
-    text: [...diffs.filter((diff) => diff !== ""), ...stats, ...clips.map(({ copied }) => copied)]
+    json: [...rows, ...leftOverRows(leftOvers, removed, about)],
+    text: [
+      ...[...diffs.filter((diff) => diff !== ""), ...stats, ...clips.map(({ copied }) => copied)],
+      ...renderRemoved(removed, { shown, dryRun }),
+    ]
       .filter(Boolean)
       .join("\n"),
-    failed: [...files, ...clips].some(({ status }) => status === "failed" || status === "over budget"),
+    failed:
+      [...files, ...clips].some(({ status }) => status === "failed" || status === "over budget") ||
+      removed.some(({ problem }) => problem !== undefined),
   };
+}
+
+/** The first few are enough to know what it is about. */
+const mostNamed = 5;
+
+function tellLeftOvers(
+  leftOvers: readonly LeftOver[],
+  { output, shown }: { readonly output: InjectCall["output"]; readonly shown: (path: string) => string },
+): void {
+  if (leftOvers.length === 0) return;
+  const names = leftOvers.slice(0, mostNamed).map(({ path }) => printable(shown(path)));
+  const more = leftOvers.length > mostNamed ? ` and ${leftOvers.length - mostNamed} more` : "";
+  output.note(
+    `left over from another choice of tools or packs: ${names.join(", ")}${more}. Remove it with plimsoll inject --prune`,
+  );
 }
 
 type Clip = ClipResult & { readonly copied: string };

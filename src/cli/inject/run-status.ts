@@ -15,7 +15,7 @@ export async function reportStatus(
   const shown = (path: string) => shownPath(path, cwd, env);
   for (const state of states) {
     if (state.problem !== undefined) output.problem(describeError(state.problem, shown));
-    const excess = budgetProblem(state, state.adapters);
+    const excess = budgetProblem(state, { ids: state.tools, shown });
     if (excess !== undefined) output.problem(excess);
   }
   return {

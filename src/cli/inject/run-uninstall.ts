@@ -3,33 +3,28 @@ import type { Call, CommandResult } from "../command.ts";
 import { describeError } from "../report-error.ts";
 import { shownPath } from "../shown-path.ts";
 import type { Prepared } from "./prepare.ts";
+import { renderRemoved } from "./report.ts";
 
-/** Without `--tool` every tool's files are looked at: what an earlier choice of tools left behind goes too. */
+type UninstallCall = Call<{
+  readonly tool?: readonly string[] | undefined;
+  readonly "dry-run"?: boolean | undefined;
+}>;
+
+/** Without `--tool` everything of ours goes, wherever it is: what an earlier choice of tools left behind too. */
 export async function runUninstall(
-  { engine, adapters }: Prepared,
-  {
-    cwd,
-    env,
-    options,
-    output,
-  }: Call<{ readonly tool?: readonly string[] | undefined; readonly "dry-run"?: boolean | undefined }>,
+  { engine }: Prepared,
+  { cwd, env, options, output }: UninstallCall,
 ): Promise<CommandResult> {
   const dryRun = options["dry-run"] === true;
-  const chosen = options.tool === undefined ? adapters : engine.adapters;
-  const results = await uninstallFiles({
-    adapters: chosen,
-    places: engine.places,
-    env,
-    force: engine.force,
-    dryRun,
-  });
+  const { places, force } = engine;
+  const what =
+    options.tool === undefined
+      ? { known: engine.everyAdapter, tree: engine.tree }
+      : { known: engine.adapters, tree: undefined };
+  const results = await uninstallFiles({ ...what, places, env, force, dryRun });
   const shown = (path: string) => shownPath(path, cwd, env);
   for (const { problem } of results) if (problem !== undefined) output.problem(describeError(problem, shown));
-  const removed = results.filter(({ change }) => change !== undefined);
-  const lines = removed.map(({ path, change }) => {
-    const verb = change!.after === undefined ? "delete" : "restore";
-    return `${shown(path)}: ${dryRun ? `would ${verb}` : `${verb}d`}`;
-  });
+  const lines = renderRemoved(results, { shown, dryRun });
   return {
     json: results.map(({ adapters: owners, path, change }) => ({
       adapters: owners.map(({ id }) => id),
@@ -37,7 +32,7 @@ export async function runUninstall(
       deleted: change !== undefined && change.after === undefined,
       written: change?.written ?? false,
     })),
-    text: lines.length === 0 && results.length === 0 ? "nothing of ours was found" : lines.join("\n"),
-    failed: removed.length < results.length,
+    text: results.length === 0 ? "nothing of ours was found" : lines.join("\n"),
+    failed: results.some(({ problem }) => problem !== undefined),
   };
 }

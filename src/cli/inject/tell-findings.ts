@@ -3,7 +3,7 @@ import { type ClipResult, isEnforced, type LimitUse, type TargetResult } from ".
 import { formatNumber } from "../../text/index.ts";
 import type { Output } from "../output.ts";
 import { describeError } from "../report-error.ts";
-import { budgetProblem } from "./budget-problem.ts";
+import { budgetProblem, limitText } from "./budget-problem.ts";
 
 interface Telling {
   readonly output: Output;
@@ -14,13 +14,14 @@ interface Telling {
 export function tellFindings(result: TargetResult | ClipResult, { output, shown }: Telling): void {
   const owners = "adapters" in result ? result.adapters : [result.adapter];
   const ids = owners.map(({ id }) => id).join(", ");
-  const excess = budgetProblem(result, owners);
+  const excess = budgetProblem(result, { ids: owners.map(({ id }) => id), shown });
   if (excess !== undefined) output.problem(excess);
   if (result.problem !== undefined) output.problem(describeError(result.problem, shown));
   if ("path" in result && owners.length > 1 && result.budget !== undefined) {
     output.note(`${shown(result.path)} is shared by ${ids}: the smallest budget rules`);
   }
-  const tightest = result.budget === undefined && gaveWay(result) ? tightestLimit(result.limits) : undefined;
+  const tightest =
+    result.budget === undefined && gaveWay(result) ? tightestLimit(result.limits, shown) : undefined;
   if (tightest !== undefined) output.note(`${ids}: fitted to ${tightest}, the tool's own limit`);
   for (const use of result.limits) tellLimit(use, ids, output);
 }
@@ -29,11 +30,10 @@ function gaveWay({ status, thinned, dropped }: TargetResult | ClipResult): boole
   return status === "ok" && (thinned.length > 0 || dropped.some(({ reason }) => reason === "budget"));
 }
 
-function tightestLimit(limits: readonly LimitUse[]): string | undefined {
+function tightestLimit(limits: readonly LimitUse[], shown: Telling["shown"]): string | undefined {
   const hard = limits.filter(({ limit }) => isEnforced(limit));
-  const tightest = hard.sort((a, b) => b.used / b.limit.value - a.used / a.limit.value)[0]?.limit;
-  if (tightest === undefined) return undefined;
-  return `${formatNumber(tightest.value)} ${tightest.unit} in a ${tightest.scope}`;
+  const tightest = hard.sort((a, b) => b.used / b.limit.value - a.used / a.limit.value)[0];
+  return tightest === undefined ? undefined : limitText(tightest, shown);
 }
 
 function tellLimit({ limit, used, exceeded }: LimitUse, ids: string, output: Output): void {

@@ -16,6 +16,7 @@ tools: [${tools.join(", ")}]     # AI tools to write for; absent: those whose fi
 # title: Developer Context    # heading of what inject writes
 # profile: all                # order of packs: all, minimal (base packs only), or one in profiles/
 # language: en
+# own_files: []               # tools that get a file of their own though they read AGENTS.md, such as [cursor]
 # verbosity: {}               # tool → minimal | standard | full, such as { claude-code: standard }
 # on_overflow: drop           # when a budget is exceeded: drop whole packs, or thin tiers first
 # context: { max_tokens: 10000, shares: { project: 0.4, fabric: 0.4, prior_work: 0.2 } }

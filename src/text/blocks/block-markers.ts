@@ -27,6 +27,16 @@ export function searchMarkers(file: string, section: string): MarkerSearch {
   return judge(visible.filter((marker) => marker.section === section));
 }
 
+/** The blocks of any section that are certainly ours, from top to bottom: both markers outside of code, and a hash that fits the
+ *  text. An example in a code fence is none, and neither are markers around another text. */
+export function searchWholeBlocks(file: string): readonly (Span & { readonly section: string })[] {
+  if (!file.includes("plimsoll:start:")) return [];
+  const events = readEvents(file);
+  return visibleMarkers(events, wholeBlocks(file, events)).flatMap(({ line, section, hash, endLine }) =>
+    endLine === undefined ? [] : { ...spanBetween(line, endLine, hash), section },
+  );
+}
+
 /** The first 16 hex digits of the SHA-256 of the text with LF line ends. */
 export function blockHash(body: string): string {
   return digest(createHash("sha256").update(canonicalLines(body), "latin1"));
@@ -201,9 +211,11 @@ function judge(visible: readonly Visible[]): MarkerSearch {
   }
   const extra = first.kind === "block" ? second : third;
   if (extra !== undefined) return broken(extra, "a second block, or a marker left over from one");
-  const { line, hash } = first;
-  const span = { start: line.start, end: end.end, bodyStart: line.next, bodyEnd: end.start, hash };
-  return { kind: "block", span };
+  return { kind: "block", span: spanBetween(first.line, end, first.hash) };
+}
+
+function spanBetween(start: Line, end: Line, hash: string | undefined): Span {
+  return { start: start.start, end: end.end, bodyStart: start.next, bodyEnd: end.start, hash };
 }
 
 function broken({ line }: Visible, what: string): MarkerSearch {

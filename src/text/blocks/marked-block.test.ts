@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { blockHash } from "./block-markers.ts";
+import { blockHash, searchWholeBlocks } from "./block-markers.ts";
 import { toByteString } from "./byte-string.ts";
-import { findBlock, putBlock, removeBlock } from "./marked-block.ts";
+import { adoptBlock, findBlock, putBlock, removeBlock, removeWholeBlocks } from "./marked-block.ts";
 
 const body = "# Context\n\nUse it.\n";
 const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);
@@ -17,8 +17,9 @@ const find = (file: string) => findBlock(file, "context");
 describe("placing", () => {
   test.each([
     ["an absent file becomes the block and a line break", undefined, `${block}\n`],
-    ["an empty file becomes the block alone", "", block],
-    ["a byte order mark is no text", "\xef\xbb\xbf", `\xef\xbb\xbf${block}`],
+    ["an empty file gets an empty line before the block", "", `\n${block}\n`],
+    ["a byte order mark is no text", "\xef\xbb\xbf", `\xef\xbb\xbf\n${block}\n`],
+    ["an empty line is text", "\n", `\n\n${block}\n`],
     ["behind text comes one empty line", "# Mine\n", `# Mine\n\n${block}\n`],
     // The seeds' project ends the file with a line break here. Then removal could not know that there was none.
     ["a file without a final line break keeps it that way", "abc", `abc\n\n${block}`],
@@ -79,6 +80,17 @@ describe("removing", () => {
     expect(remove(`mine\n${block}`)).toBe("mine\n");
   });
 
+  test.each([block, `${block}\n\n`, `${block}\r\n`, `\xef\xbb\xbf${block}`, `${block}\n \n`])(
+    "a file that we created goes, though an editor changed its last line break: %j",
+    (file) => {
+      expect(remove(file)).toBeUndefined();
+    },
+  );
+
+  test.each([`\n${block}`, `\n${block}\n\n`])("a file that was empty is empty again: %j", (file) => {
+    expect(remove(file)).toBe("");
+  });
+
   test("a file without a block is returned as it is", () => {
     const file = "mine\n\n\n\n";
     expect(remove(file)).toBe(file);
@@ -100,6 +112,37 @@ describe("removing", () => {
       }
     },
   );
+});
+
+describe("blocks of any section", () => {
+  const both = putBlock(putBlock("mine\n", "one", body), "two", "Two.\n");
+
+  test("each block with a fitting hash is found, and the person's bytes come back", () => {
+    expect(searchWholeBlocks(both).map(({ section }) => section)).toEqual(["one", "two"]);
+    expect(removeWholeBlocks(both)).toBe("mine\n");
+    expect(removeWholeBlocks(both, (section) => section === "one")).toBe(putBlock("mine\n", "two", "Two.\n"));
+    expect(removeWholeBlocks(putBlock(putBlock(undefined, "one", body), "Für", body))).toBeUndefined();
+    expect(removeWholeBlocks(`a\n\n${block}\n\n${block}\nb\n`)).toBe("a\nb\n");
+  });
+
+  test.each([
+    ["in a code fence", `\`\`\`html\n${block}\n\`\`\`\n`],
+    ["edited", block.replace("Use", "Do not use")],
+    ["without its end", `${start}\n${body}`],
+    ["not at the start of a line", ` ${start}\n${body}${end}`],
+  ])("a block %s is none", (_name, file) => {
+    expect(searchWholeBlocks(file)).toEqual([]);
+    expect(removeWholeBlocks(file)).toBe(file);
+    expect(adoptBlock(file, "context")).toBe(file);
+  });
+
+  test("a block of another section is renamed where it stands, unless the section has its own", () => {
+    const renamed = adoptBlock(crlf(`mine\n\n${block}\n`), "Für alle");
+    expect(renamed).toBe(putBlock("mine\r\n", "Für alle", body));
+    expect(adoptBlock(putBlock(undefined, "start", body), "end")).toBe(putBlock(undefined, "end", body));
+    expect(adoptBlock(both, "two")).toBe(both);
+    expect(adoptBlock(both, "context")).toBe(both.replaceAll(":one", ":context"));
+  });
 });
 
 describe("finding", () => {

@@ -3,8 +3,8 @@
  * the block can be told from what was there: removing the block restores the file exactly.
  */
 import { ContextError } from "../../errors.ts";
-import { blockHash, canonicalBody, type Span, searchMarkers } from "./block-markers.ts";
-import { toByteString } from "./byte-string.ts";
+import { blockHash, canonicalBody, type Span, searchMarkers, searchWholeBlocks } from "./block-markers.ts";
+import { fromByteString, toByteString } from "./byte-string.ts";
 
 export interface MarkedBlock {
   /** From the first character of the start marker to behind the last one of the end marker. */
@@ -41,7 +41,8 @@ export function putBlock(file: string | undefined, section: string, body: string
   }
   const lineEnd = lineEndOf(file);
   const block = renderBlock(section, body, lineEnd);
-  if (isBlank(file)) return file + block;
+  // An empty line above tells a file that was empty from one that we created.
+  if (isBlank(file)) return file + lineEnd + block + lineEnd;
   // A file without a final line break gets none behind the block either: this is how removal knows.
   return file.endsWith("\n") ? file + lineEnd + block + lineEnd : file + lineEnd + lineEnd + block;
 }
@@ -49,17 +50,45 @@ export function putBlock(file: string | undefined, section: string, body: string
 /** The file as it was before `putBlock`; `undefined` where we had created it, so it is to be deleted. */
 export function removeBlock(file: string, section: string): { file: string | undefined } {
   const span = spanOf(file, section);
-  if (span === undefined) return { file };
+  return { file: span === undefined ? file : withoutSpan(file, span) };
+}
+
+/** The file without the blocks that are certainly ours and of these sections; `undefined` as for `removeBlock`. */
+export function removeWholeBlocks(
+  file: string,
+  isMeant: (section: string) => boolean = () => true,
+): string | undefined {
+  const meant = searchWholeBlocks(file).findLast(({ section }) => isMeant(fromByteString(section)));
+  if (meant === undefined) return file;
+  const rest = withoutSpan(file, meant);
+  return rest === undefined ? undefined : removeWholeBlocks(rest, isMeant);
+}
+
+/** Gives the first block of ours the name of this section, where the file holds none of that name. Then a run goes on with the block
+ *  that an adapter with another section left, and adds no second one. */
+export function adoptBlock(file: string, section: string): string {
+  if (findBlock(file, section).kind !== "none") return file;
+  const [block] = searchWholeBlocks(file);
+  if (block === undefined) return file;
+  const { start, bodyStart, bodyEnd, end } = block;
+  const rename = (kind: "start" | "end", marker: string) =>
+    marker.replace(`:${kind}:${block.section}`, () => `:${kind}:${toByteString(section)}`);
+  const first = rename("start", file.slice(start, bodyStart));
+  const last = rename("end", file.slice(bodyEnd, end));
+  return file.slice(0, start) + first + file.slice(bodyStart, bodyEnd) + last + file.slice(end);
+}
+
+function withoutSpan(file: string, span: Span): string | undefined {
   const lineEnd = lineEndAt(file, span);
   const before = file.slice(0, span.start);
   const after = file.slice(span.end);
-  if (after === "") return { file: withoutTail(before, lineEnd + lineEnd) };
-  if (isBlank(before)) {
-    if (after === lineEnd) return { file: undefined };
-    return { file: before + withoutLeading(after, lineEnd) };
-  }
+  // An editor may have added or taken the last line break of a file that we created.
+  if (isBlank(before)) return after.trim() === "" ? undefined : before + withoutLeading(after, lineEnd);
+  const empty = before.slice(0, -lineEnd.length);
+  if (isBlank(empty) && after.trim() === "") return empty;
+  if (after === "") return withoutTail(before, lineEnd + lineEnd);
   const rest = after.startsWith(lineEnd) ? after.slice(lineEnd.length) : after;
-  return { file: withoutSeparator(before, lineEnd) + rest };
+  return withoutSeparator(before, lineEnd) + rest;
 }
 
 function spanOf(file: string, section: string): Span | undefined {
@@ -102,7 +131,7 @@ function isBlank(text: string): boolean {
 /** Takes the empty line away that ends `before`. A person who moved the block may have left none. */
 function withoutSeparator(before: string, lineEnd: string): string {
   const shorter = before.slice(0, -lineEnd.length);
-  return before.endsWith(lineEnd) && shorter.endsWith("\n") ? shorter : before;
+  return before.endsWith(lineEnd) && (shorter.endsWith("\n") || isBlank(shorter)) ? shorter : before;
 }
 
 function withoutTail(text: string, tail: string): string {

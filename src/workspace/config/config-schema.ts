@@ -63,6 +63,11 @@ export const configSchema: z.ZodType<ConfigPart> = z
     profile: key(text, "The profile whose packs are used.", defaultConfig.profile),
     language: key(text, "Language of the packs.", defaultConfig.language),
     tools: key(z.array(text), "Ids of the AI tools to write for; absent: those found."),
+    own_files: key(
+      z.array(text),
+      "Ids of AI tools that get a file of their own though they read AGENTS.md.",
+      defaultConfig.own_files,
+    ),
     verbosity: key(z.record(text, z.enum(verbosities)), "Adapter id to level.", defaultConfig.verbosity),
     on_overflow: key(
       z.enum(onOverflows),

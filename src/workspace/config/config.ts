@@ -8,6 +8,7 @@ export interface Config {
   readonly profile: string;
   readonly language: string;
   readonly tools?: readonly string[] | undefined;
+  readonly own_files: readonly string[];
   readonly verbosity: Readonly<Record<string, Verbosity>>;
   readonly on_overflow: OnOverflow;
   readonly company?: { readonly source: string; readonly revision?: string | undefined } | undefined;
@@ -58,6 +59,7 @@ export const defaultConfig: Config = {
   profile: "all",
   language: "en",
   tools: undefined,
+  own_files: [],
   verbosity: {},
   on_overflow: "drop",
   company: undefined,

@@ -22,6 +22,8 @@ export interface LoadedConfig extends Judged {
 export interface Surroundings {
   readonly cwd: string;
   readonly env: Environment;
+  /** Leaves the user's file out: what is written into a project must be the same for every teammate. */
+  readonly projectOnly?: boolean | undefined;
 }
 
 /** The effective configuration and where each value comes from. Everything that is wrong in either file is reported at once. */
@@ -80,12 +82,13 @@ interface Place {
 
 type Layer = Place & ConfigFile;
 
-async function findConfigFiles({ cwd, env }: Surroundings): Promise<Place[]> {
+async function findConfigFiles({ cwd, env, projectOnly = false }: Surroundings): Promise<Place[]> {
   const home = homeDirectory(env);
   const user = join(configDirectory(env), "config.yaml");
   const project = await findProjectFile({ cwd, env }, home);
   const places: Place[] = [];
-  if (await exists(user)) places.push({ label: "user", path: user, file: fromHome(home, user) });
+  if (!projectOnly && (await exists(user)))
+    places.push({ label: "user", path: user, file: fromHome(home, user) });
   if (project !== undefined) places.push({ label: "project", path: project, file: relative(cwd, project) });
   return places;
 }

@@ -33,6 +33,8 @@ export interface LoadedContent<Adapter> {
   /** By id, later layers win. */
   readonly profiles: readonly Profile[];
   readonly adapters: readonly Adapter[];
+  /** Of every layer, also those that a later layer replaces. */
+  readonly everyAdapter: readonly Adapter[];
   /** All of them, in a fixed order. With an error among them nothing should be written. */
   readonly problems: readonly ContentProblem[];
 }
@@ -57,6 +59,7 @@ export async function loadContent<Adapter extends { readonly id: string }>({
     packs: loaded.map(({ layer, sources }) => ({ layer, sources })),
     profiles: lastOfEachId(loaded.flatMap(({ profiles }) => profiles)),
     adapters: lastOfEachId(loaded.flatMap(({ adapters }) => adapters)),
+    everyAdapter: loaded.flatMap(({ adapters }) => adapters),
     problems,
   };
 }

@@ -266,9 +266,10 @@ describe("refusals", () => {
     expect(await change("f", (current) => current)).toMatchObject({ written: false });
   });
 
-  test("a state directory that cannot be made is an error that says what to do", async () => {
+  test("where neither the state directory nor the temporary one can hold a lock, the error says what to do", async () => {
     writeFileSync(join(base, "state"), "in the way");
-    await expect(change("f", append)).rejects.toMatchObject({
+    const nowhere = { ...env(), TMPDIR: join(base, "state") };
+    await expect(changeFile("f", { root, change: append, env: nowhere })).rejects.toMatchObject({
       code: "write_failed",
       file: "f",
       hint: expect.stringContaining("XDG_STATE_HOME"),

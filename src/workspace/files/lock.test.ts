@@ -1,17 +1,20 @@
 import { spawn, spawnSync } from "node:child_process";
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ContextError } from "../../errors.ts";
 import { withLock } from "./lock.ts";
 
@@ -137,4 +140,36 @@ test("an unreadable claim does not block for ever", async () => {
   const file = await leave(() => "");
   utimesSync(file, 1, 1);
   expect(await lock(async () => "mine", 0)).toBe("mine");
+});
+
+describe("a state directory that cannot be written", () => {
+  const own = () => join(base, `plimsoll-${process.getuid?.()}`);
+  /** Below a file, and where the system makes no folders, in which Node's own way to make one never ends. */
+  const states = () => [join(base, "file", "state"), "/proc/self"];
+  const inTemporary = (state: string, action: () => Promise<void>) =>
+    withLock("/a/b", { env: { XDG_STATE_HOME: state, TMPDIR: base } }, action);
+  beforeEach(() => writeFileSync(join(base, "file"), ""));
+
+  test.skipIf(process.platform !== "linux")("gives way to a folder of the user's own", async () => {
+    for (const state of states()) {
+      await inTemporary(state, async () => {
+        expect(readdirSync(join(own(), "locks"))).toHaveLength(1);
+        expect(statSync(own()).mode & 0o777).toBe(0o700);
+      });
+      expect(readdirSync(join(own(), "locks"))).toEqual([]);
+    }
+  });
+
+  test("does not give way to what somebody else may have put there", async () => {
+    const elsewhere = join(base, "elsewhere");
+    mkdirSync(elsewhere, { mode: 0o700 });
+    const refused = { code: "write_failed", message: expect.stringContaining("only you can use") };
+    symlinkSync(elsewhere, own());
+    await expect(inTemporary(states()[0]!, async () => {})).rejects.toMatchObject(refused);
+    rmSync(own());
+    mkdirSync(own());
+    chmodSync(own(), 0o777);
+    await expect(inTemporary(states()[0]!, async () => {})).rejects.toMatchObject(refused);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  });
 });

@@ -1,15 +1,17 @@
 /**
  * One writer a target at a time, across processes. A lock is a file in the user's state directory, never in the repository,
- * that names its owner from the moment it exists: it is linked into place. A dead owner's lock is taken over at once.
+ * that names its owner from the moment it exists: it is linked into place. A dead owner's lock is taken over at once. Where the state
+ * directory cannot be written, locks are in a folder of the user's own below the temporary directory.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { link, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
-import { dirname, join } from "node:path";
+import { link, lstat, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { hostname, tmpdir, userInfo } from "node:os";
+import { dirname, isAbsolute, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
 import { isAlive, ownIdentity } from "../processes/process-identity.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 export interface LockOptions {
   readonly env: Environment;
@@ -21,23 +23,63 @@ export interface LockOptions {
 
 /** Runs `action` while nobody else holds the lock of `name`. Waits for another writer, but not for ever. */
 export async function withLock<T>(name: string, options: LockOptions, action: () => Promise<T>): Promise<T> {
-  const directory = join(stateDirectory(options.env), "locks");
-  const file = join(directory, `${createHash("sha256").update(name).digest("hex").slice(0, 32)}.lock`);
   const claim = newClaim();
   const deadline = performance.now() + (options.waitMs ?? 10_000);
-  const attempt = { claim, deadline, heldError: options.heldError ?? isWriting };
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    await acquire(file, attempt);
-    await sweep(file, attempt);
-  } catch (error) {
-    throw lockError(error, directory);
-  }
+  const file = await acquireFor(name, {
+    env: options.env,
+    attempt: { claim, deadline, heldError: options.heldError ?? isWriting },
+  });
   try {
     return await action();
   } finally {
     await release(file, claim);
   }
+}
+
+/** Returns the file of the lock. */
+async function acquireFor(
+  name: string,
+  { env, attempt }: { readonly env: Environment; readonly attempt: Attempt },
+): Promise<string> {
+  const entry = `${createHash("sha256").update(name).digest("hex").slice(0, 32)}.lock`;
+  const state = join(stateDirectory(env), "locks");
+  try {
+    return await acquireIn(state, entry, attempt);
+  } catch (error) {
+    const code = codeOf(error);
+    if (error instanceof ContextError || code === undefined) throw error;
+    const directory = await temporaryLocks(env).catch((cause) => {
+      throw lockError(cause, `no lock can be made in ${state} (${code})`);
+    });
+    return acquireIn(directory, entry, attempt).catch((cause) => {
+      throw lockError(cause, `no lock can be made in ${state} (${code}) or in ${directory}`);
+    });
+  }
+}
+
+async function acquireIn(directory: string, entry: string, attempt: Attempt): Promise<string> {
+  const file = join(directory, entry);
+  await makeDirectory(directory, 0o700);
+  await acquire(file, attempt);
+  try {
+    await sweep(file, attempt);
+    return file;
+  } catch (error) {
+    await release(file, attempt.claim);
+    throw error;
+  }
+}
+
+/** Everybody can write to the temporary directory: a link or a folder of somebody else must not decide where our files go. */
+async function temporaryLocks(env: Environment): Promise<string> {
+  const user = process.getuid?.();
+  const base = env.TMPDIR !== undefined && isAbsolute(env.TMPDIR) ? env.TMPDIR : tmpdir();
+  const own = join(base, `plimsoll-${user ?? userInfo().username}`);
+  await makeDirectory(own, 0o700);
+  const found = await lstat(own);
+  const isPrivate = user === undefined || (found.uid === user && (found.mode & 0o077) === 0);
+  if (found.isDirectory() && isPrivate) return join(own, "locks");
+  throw new ContextError("write_failed", `${own} is not a folder that only you can use`, { hint: stateHint });
 }
 
 interface Attempt {
@@ -149,13 +191,12 @@ function nameOf({ pid, host }: Holder): string {
   return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
 }
 
-function lockError(error: unknown, directory: string): unknown {
-  const code = codeOf(error);
-  if (error instanceof ContextError || code === undefined) return error;
-  return new ContextError("write_failed", `no lock can be made in ${directory} (${code})`, {
-    hint: "Set XDG_STATE_HOME to a directory that you may write to.",
-    cause: error,
-  });
+const stateHint = "Set XDG_STATE_HOME to a directory that you may write to.";
+
+function lockError(cause: unknown, message: string): unknown {
+  const code = codeOf(cause);
+  if (cause instanceof ContextError || code === undefined) return cause;
+  return new ContextError("write_failed", `${message} (${code})`, { hint: stateHint, cause });
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -1,0 +1,165 @@
+/** What belongs to a project, found so quickly that every run can afford it: git's own list, without starting git where that is possible. */
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve, sep } from "node:path";
+import type { Environment } from "../directories.ts";
+import { decodeBytes, splitRecords } from "../processes/output-records.ts";
+import { readGit } from "../processes/read-git.ts";
+import { parseGitIndex } from "./git-index.ts";
+import { maxTextBytes } from "./read-text.ts";
+import { exists, upward } from "./upward.ts";
+
+export interface ProjectTree {
+  /** The root of the project. */
+  readonly root: string;
+  /** The root of the repository around it; without one there is nothing else in the tree. */
+  readonly repository: string | undefined;
+  /** Folders that hold something tracked, absolute, the root first. Where git tracks nothing yet, all folders but a few. */
+  readonly folders: readonly string[];
+  /** The regular files that git tracks, absolute. They need not be there. */
+  readonly files: readonly TrackedFile[];
+}
+
+export interface TrackedFile {
+  readonly path: string;
+  /** When git looked last. */
+  readonly bytes: number;
+}
+
+export async function readProjectTree(root: string, env: Environment): Promise<ProjectTree> {
+  const repository = await repositoryAround(root);
+  if (repository === undefined) return { root, repository, folders: [root], files: [] };
+  const entries = entriesOf(repository) ?? (await askGit(repository, env)) ?? [];
+  if (entries.length === 0) return { root, repository, folders: walkFolders(root), files: [] };
+  const prefix = relative(repository, root).split(sep).join("/");
+  const within = prefix === "" ? entries : entries.filter(({ path }) => path.startsWith(`${prefix}/`));
+  // Git's names need no normalising, which for thousands of them takes longer than reading them.
+  const named = (path: string) => `${repository}${sep}${sep === "/" ? path : path.replaceAll("/", sep)}`;
+  const files = within.map(({ path, bytes }) => ({ path: named(path), bytes }));
+  const folders = [root, ...foldersOf(within, prefix).map(named)];
+  return { root, repository, folders, files };
+}
+
+async function repositoryAround(root: string): Promise<string | undefined> {
+  for (const folder of upward(root)) if (await exists(join(folder, ".git"))) return folder;
+  return undefined;
+}
+
+/** Nothing where there is no index yet. */
+function entriesOf(repository: string): TrackedFile[] | undefined {
+  const index = readQuietly(join(gitDirectory(repository), "index"));
+  return index === undefined ? [] : parseGitIndex(index);
+}
+
+/** In a worktree or a submodule `.git` is a file that names the folder with the index. */
+function gitDirectory(repository: string): string {
+  const own = join(repository, ".git");
+  const pointer = /^gitdir: (.+)$/m.exec(readQuietly(own)?.toString("utf8") ?? "")?.[1];
+  return pointer === undefined ? own : resolve(repository, pointer);
+}
+
+async function askGit(repository: string, env: Environment): Promise<TrackedFile[] | undefined> {
+  const place = { root: repository, env, signal: new AbortController().signal };
+  const paths = await pathsFromGit(place, ["ls-files", "-z", "--full-name"]);
+  return paths?.map((path) => ({ path, bytes: 0 }));
+}
+
+/** Undefined where git is missing, refused or fails; a search that finds nothing ends with 1. */
+async function pathsFromGit(
+  place: Parameters<typeof readGit>[0],
+  args: readonly string[],
+): Promise<string[] | undefined> {
+  const git = await readGit(place, args);
+  if ("refused" in git) return undefined;
+  const paths: string[] = [];
+  for await (const batch of splitRecords(git.output, "\0")) {
+    for (const record of batch) paths.push(decodeBytes(record));
+  }
+  const { code } = await git.end;
+  return code === 0 || code === 1 ? paths : undefined;
+}
+
+/** Without the one that is the prefix of all. */
+function foldersOf(entries: readonly TrackedFile[], prefix: string): string[] {
+  const folders = new Set<string>();
+  for (const { path } of entries) {
+    for (let end = path.lastIndexOf("/"); end > prefix.length; end = path.lastIndexOf("/", end - 1)) {
+      const folder = path.slice(0, end);
+      if (folders.has(folder)) break;
+      folders.add(folder);
+    }
+  }
+  return [...folders];
+}
+
+/** More folders than this are not looked through for what git does not know yet. */
+const mostFolders = 2_000;
+
+/** Without the folders of other repositories and of packages: nobody starts a tool there. */
+function walkFolders(root: string): string[] {
+  const folders = [root];
+  for (let index = 0; index < folders.length && folders.length < mostFolders; index++) {
+    for (const entry of entriesIn(folders[index]!)) {
+      const path = join(folders[index]!, entry.name);
+      if (entry.isDirectory() && !skippedNames.has(entry.name) && !isRepository(path)) folders.push(path);
+    }
+  }
+  return folders;
+}
+
+const skippedNames: ReadonlySet<string> = new Set([".git", "node_modules"]);
+
+function entriesIn(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+function isRepository(folder: string): boolean {
+  return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Up to here reading the files takes less time than starting git. */
+const mostRead = { files: 400, bytes: 8 * 1024 * 1024 };
+
+/** The tracked text files that hold one of these words, as they are on the disk. */
+export async function filesHolding(
+  words: readonly string[],
+  { root, files }: ProjectTree,
+  env: Environment,
+): Promise<string[]> {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const isSmall = files.length <= mostRead.files && bytes <= mostRead.bytes;
+  const found = isSmall ? undefined : await searchWithGit(words, root, env);
+  if (found !== undefined) return found;
+  return files.map(({ path }) => path).filter((path) => holds(path, words));
+}
+
+async function searchWithGit(
+  words: readonly string[],
+  root: string,
+  env: Environment,
+): Promise<string[] | undefined> {
+  const place = { root, env, signal: new AbortController().signal };
+  const settings = ["-c", "grep.fullName=false", "-c", "submodule.recurse=false"];
+  const patterns = words.flatMap((word) => ["-e", word]);
+  const names = await pathsFromGit(place, [...settings, "grep", "-lIFz", ...patterns, "--", "."]);
+  return names?.map((name) => join(root, name));
+}
+
+function holds(path: string, words: readonly string[]): boolean {
+  const text = readQuietly(path);
+  if (text === undefined || text.subarray(0, 8192).includes(0)) return false;
+  return words.some((word) => text.includes(word));
+}
+
+/** Opening a pipe would wait for a writer, and a link leads to another file. */
+function readQuietly(path: string): Buffer | undefined {
+  try {
+    const stats = lstatSync(path);
+    return stats.isFile() && stats.size <= maxTextBytes ? readFileSync(path) : undefined;
+  } catch {
+    return undefined;
+  }
+}
