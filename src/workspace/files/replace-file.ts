@@ -28,16 +28,20 @@ export async function stateOf(path: string): Promise<FileState> {
 export interface Replacement {
   readonly bytes: Buffer | undefined;
   readonly expected: FileState;
-  /** Of a file that is not there yet. @default 0o644, less what the umask takes */
-  readonly mode?: number | undefined;
+  /** Only its owner may read the file, and a directory that is made for it. */
+  readonly isPrivate?: boolean | undefined;
 }
 
 /** Writes `bytes`, or deletes the file for `undefined`. Does nothing and returns false if the file is no longer in state
  *  `expected`: someone, an editor perhaps, saved it after it was read, and that must not be lost. */
-export async function replaceFile(path: string, { bytes, expected, mode }: Replacement): Promise<boolean> {
+export async function replaceFile(
+  path: string,
+  { bytes, expected, isPrivate = false }: Replacement,
+): Promise<boolean> {
   const directory = dirname(path);
-  if (bytes !== undefined) await mkdir(directory, { recursive: true });
-  const temporary = bytes === undefined ? undefined : await writeTemporary(path, bytes, { expected, mode });
+  if (bytes !== undefined) await mkdir(directory, { recursive: true, mode: isPrivate ? 0o700 : 0o777 });
+  const temporary =
+    bytes === undefined ? undefined : await writeTemporary(path, bytes, { like: expected, isPrivate });
   try {
     if ((await stateOf(path))?.version !== expected?.version) return false;
     if (temporary !== undefined) await rename(temporary, path);
@@ -68,14 +72,18 @@ export async function removeStaleTemporaries(path: string): Promise<void> {
   }
 }
 
-type Likeness = Pick<Replacement, "expected" | "mode">;
+interface Modes {
+  /** The file that will be replaced. */
+  readonly like: FileState;
+  readonly isPrivate: boolean;
+}
 
-/** With the mode and owner of the file that it will replace. */
-async function writeTemporary(path: string, bytes: Buffer, like: Likeness): Promise<string> {
+/** With the mode and owner of the file that it will replace; a new file gets what the umask leaves of 0644, a private one 0600. */
+async function writeTemporary(path: string, bytes: Buffer, modes: Modes): Promise<string> {
   for (let count = 1; ; count++) {
     const file = join(dirname(path), `.${basename(path)}.plimsoll-${process.pid}-${count}.tmp`);
     try {
-      await fill(file, bytes, like);
+      await fill(file, bytes, modes);
       return file;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
@@ -85,14 +93,14 @@ async function writeTemporary(path: string, bytes: Buffer, like: Likeness): Prom
   }
 }
 
-async function fill(file: string, bytes: Buffer, { expected: like, mode = 0o644 }: Likeness): Promise<void> {
-  const handle = await open(file, "wx", like === undefined ? mode : 0o600);
+async function fill(file: string, bytes: Buffer, { like, isPrivate }: Modes): Promise<void> {
+  const handle = await open(file, "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
   try {
     await handle.writeFile(bytes);
     if (like !== undefined) {
       // Only root may give a file away; for anyone else it stays theirs, as with any editor that renames.
       await handle.chown(like.uid, like.gid).catch(() => {});
-      await handle.chmod(like.mode & 0o7777);
+      await handle.chmod(like.mode & (isPrivate ? 0o700 : 0o7777));
     }
     await handle.sync();
   } finally {

@@ -165,6 +165,6 @@ async function changeTrusted(
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     await chmod(dirname(file), 0o700);
     await removeStaleTemporaries(file);
-    await replaceFile(file, { bytes, expected: await stateOf(file), mode: 0o600 });
+    await replaceFile(file, { bytes, expected: await stateOf(file), isPrivate: true });
   });
 }
