@@ -1,9 +1,10 @@
 /** What commands do about powerful settings of a project: stop, or say that they are left out. */
-import { relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { LoadedNebula } from "../agent/index.ts";
 import { ContextError } from "../errors.ts";
 import { printable } from "../text/index.ts";
 import {
+  configDirectory,
   followLinks,
   homeDirectory,
   isInside,
@@ -65,11 +66,12 @@ export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCal
 }
 
 /** Says that a project's store is not used, to whoever uses one. */
-export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { output }: NotedCall): void {
+export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { cwd, env, output }: NotedCall): void {
   if (ignoredStore === undefined) return;
   const { file, line } = ignoredStore;
+  const own = shownPath(join(configDirectory(env), "config.yaml"), cwd, env);
   output.note(
-    `${printable(file)}:${line}: store is left out: a project cannot choose where state goes. Set it in your own configuration, with --store or with PLIMSOLL_STORE.`,
+    `${printable(file)}:${line}: store is left out: a project cannot choose where state goes. Set it in ${printable(own)}, with --store or with PLIMSOLL_STORE.`,
   );
 }
 
@@ -89,10 +91,4 @@ export async function nebulaSettings(
       settings.push(powerfulSetting({ ...setting, root, target }));
   }
   return settings;
-}
-
-/** Where agents would work, as seen from here, links followed. */
-export async function shownWorkingDirectory(named: string | undefined, cwd: string): Promise<string> {
-  const path = await followLinks(resolve(cwd, named ?? ""));
-  return relative(await followLinks(cwd), path) || ".";
 }

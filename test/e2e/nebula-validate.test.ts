@@ -53,6 +53,7 @@ test("a sound nebula is told to be so, and shown in waves", async () => {
     gate: "review",
     promptTokens: expect.any(Number),
     workingDirectory: ".",
+    model: null,
     command: null,
     permissions: "the agent's own settings",
   });

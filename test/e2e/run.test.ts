@@ -151,10 +151,10 @@ test("a dry run prints the prompt and what is in it, and runs nothing", async ()
   expect(code).toBe(0);
   expect(stdout).toMatch(/cart\.ts[\s\S]*\n\n---\n\nDo it$/);
   expect(stderr).toMatch(
-    /^plimsoll: context: \d+ of 10,000 tokens \(bytes\/4\)\nplimsoll: project: \d+ tokens\nplimsoll: works in .*, command: touch ran, permissions: the agent's own settings\n$/,
+    /^plimsoll: context: \d+ of 10,000 tokens \(bytes\/4\)\nplimsoll: project: \d+ tokens\nplimsoll: works in .*, command: touch ran, permissions: as the command says\n$/,
   );
   const { prompt, ...run } = JSON.parse((await call([...args, "--json"])).stdout);
-  const permissions = "the agent's own settings";
+  const permissions = "as the command says";
   expect(run).toEqual({ workingDirectory: ".", command: "touch ran", permissions });
   expect(prompt.text).toBe(stdout);
   expect(prompt.tokens).toBe(Math.ceil(Buffer.byteLength(stdout) / 4));

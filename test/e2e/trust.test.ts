@@ -1,7 +1,6 @@
 /** What a repository may do by what it contains, seen through the built command. */
 import { execFileSync } from "node:child_process";
 import {
-  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -269,6 +268,18 @@ describe("plimsoll trust", () => {
     expect((await project.call(["inject", "--dry-run"])).code).toBe(0);
   });
 
+  test("of a folder that is not there is an error, and leads to no other project", async () => {
+    projectWithCompany();
+    const { code, stderr } = await project.call(["trust", "typo"]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "plimsoll: typo: no such directory\n" });
+    await project.call(["trust"]);
+    expect((await project.call(["trust", "--revoke", "typo"])).stdout).toContain("was not trusted");
+    expect((await project.call(["inject", "--dry-run"])).code).toBe(0);
+    rmSync(project.cwd, { recursive: true });
+    const gone = await project.call(["trust", "--revoke", "project"], { cwd: dirname(project.cwd) });
+    expect(gone.stdout).toContain("is trusted no more");
+  });
+
   test("a record that is damaged is an error that says what to do", async () => {
     projectWithCompany();
     writeBeside("home/.local/state/plimsoll/trust.json", "{");
@@ -467,9 +478,12 @@ describe("what a nebula says of agents", () => {
     const { stdout } = await project.call(["nebula", "show", "plan", "--json", ...claude]);
     expect(JSON.parse(stdout).phases[0]).toMatchObject({
       workingDirectory: "src",
+      model: "opus",
       command: "claude -p --model='opus'",
       permissions: "the agent's own settings",
     });
+    const plain = await project.call(["nebula", "validate", "plan"]);
+    expect(plain.stdout).toContain("(none named: see --agent), model opus");
     const run = await project.call(["run", "x", "--dry-run", "--model", "opus", ...claude]);
     expect(run.stderr).toContain("claude -p --model='opus'");
     expect(run.stderr).toContain("the agent's own settings");
@@ -533,8 +547,8 @@ describe.skipIf(!isRoot)(
 
     test("is no obstacle where it has no .plimsoll", async () => {
       rmSync(join(project.cwd, ".plimsoll"), { recursive: true });
-      chmodSync(project.cwd, 0o755);
       expect((await project.call(["inject", "--dry-run"])).code).toBe(0);
+      expect((await project.call(["notes", "list"])).code).toBe(0);
     });
   },
 );

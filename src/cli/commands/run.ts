@@ -1,15 +1,15 @@
-import { type AgentEnd, agentCommand, defaultAgentLimits } from "../../agent/index.ts";
+import { type AgentEnd, defaultAgentLimits } from "../../agent/index.ts";
 import { printable } from "../../text/index.ts";
 import { loadConfig } from "../../workspace/index.ts";
 import { agentOptions, chooseAgent } from "../choose-agent.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, type CommandResult, defineCommand } from "../command.ts";
 import { describeContext, notesOnContext } from "../compose/describe-context.ts";
-import { permissions } from "../nebula/phase-runs.ts";
+import { agentRun } from "../nebula/phase-runs.ts";
 import type { Output } from "../output.ts";
 import { buildPrompt, type Prompt, type RunCall } from "../run/build-prompt.ts";
 import { runAgent } from "../run/run-agent.ts";
-import { requireTrust, shownWorkingDirectory, trustOption } from "../trust.ts";
+import { requireTrust, trustOption } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export const runCommand: Command = defineCommand({
@@ -69,15 +69,13 @@ with all that it started. The counter: --counter, else that of --model, else the
   },
 });
 
-async function showPrompt({ text, tokens, context }: Prompt, call: RunCall): Promise<CommandResult> {
-  const { agent, "agent-command": line, model } = call.options;
-  const hasAgent = agent !== undefined || line !== undefined;
-  const command = hasAgent ? agentCommand({ agent, command: line, model }) : null;
-  const run = { workingDirectory: await shownWorkingDirectory(undefined, call.cwd), command, permissions };
-  for (const each of describeContext(context)) call.output.note(each);
-  const shown = command === null ? "no agent is named (see --agent)" : printable(command);
+function showPrompt({ text, tokens, context }: Prompt, call: RunCall): CommandResult {
+  const { command, permissions } = agentRun(call.options, call.options.model);
+  for (const line of describeContext(context)) call.output.note(line);
+  const shown = command === null ? "(none named: see --agent)" : printable(command);
   call.output.note(`works in ${printable(call.cwd)}, command: ${shown}, permissions: ${permissions}`);
-  return { json: { prompt: { text, tokens, context: context.account }, ...run }, text, exact: true };
+  const prompt = { text, tokens, context: context.account };
+  return { json: { prompt, workingDirectory: ".", command, permissions }, text, exact: true };
 }
 
 /** Without --json its answer is out already. */

@@ -9,6 +9,7 @@ import {
   isInside,
   listFiles,
   loadConfig,
+  openDirectory,
   otherOwner,
   type PowerfulSetting,
   type ProjectPlace,
@@ -50,7 +51,12 @@ This command shows them and records the project's path and a hash of each, in $X
     if (options.list === true && options.revoke === true)
       throw new ContextError("usage", "--list and --revoke exclude each other");
     if (options.list === true) return listTrusted(env);
-    const root = projectRoot(resolve(call.cwd, call.arguments[0] ?? "."), homeDirectory(env));
+    const [named = "."] = call.arguments;
+    const folder = resolve(call.cwd, named);
+    // What is gone can be revoked by its path; a slip in it must not lead to the project around.
+    if (options.revoke === true && !(await exists(folder))) return revoke(folder, call);
+    await openDirectory(named, call.cwd);
+    const root = projectRoot(folder, homeDirectory(env));
     return options.revoke === true ? revoke(root, call) : trust(root, call);
   },
 });
@@ -58,7 +64,9 @@ This command shows them and records the project's path and a hash of each, in $X
 async function trust(root: string, call: Call): Promise<CommandResult> {
   const { env, output } = call;
   const owner = await otherOwner(root, env);
+  output.progress(`looking for the settings of ${printable(root)}`);
   const settings = await settingsOf(root, call);
+  output.settle();
   const shown = settings.map(({ hash: _, ...setting }) => ({
     ...setting,
     file: shownPath(setting.file, call.cwd, env),

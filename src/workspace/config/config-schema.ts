@@ -76,7 +76,7 @@ export const configSchema: z.ZodType<ConfigPart> = z
     ),
     company: key(
       companySchema,
-      "The company's layer of packs; replaced as a whole, never mixed from two files.",
+      "The company's layer of packs; replaced as a whole, never mixed from two files. A project's needs trust.",
     ),
     context: key(contextSchema, "Composed prompt context."),
     session: key(sessionSchema, "Budget of one agent run."),
@@ -93,7 +93,7 @@ export const configSchema: z.ZodType<ConfigPart> = z
     ),
     store: key(
       text,
-      "File of the store, or default for the one in the user's state directory.",
+      "File of the store, or default for the one in the user's state directory. In the user's configuration only.",
       defaultConfig.store,
     ),
     prices: key(

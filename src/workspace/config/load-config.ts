@@ -53,7 +53,7 @@ async function judge(layer: Layer, { cwd, env }: Surroundings): Promise<Judged> 
 }
 
 function isEmpty(value: unknown): boolean {
-  return value === undefined || (isBranch(value) && Object.keys(value).length === 0);
+  return value === undefined || (typeof value === "object" && Object.keys(value ?? {}).length === 0);
 }
 
 /** A project has no say in where state goes. */

@@ -20,16 +20,13 @@ export async function refuseOtherOwner(directory: string, env: Environment): Pro
   });
 }
 
-/** The number of the other user that the directory or its `.plimsoll` belongs to. Root is no other user, nor under sudo is whoever called it. */
+/** The number of the other user that a directory with a `.plimsoll`, or that folder, belongs to. Root is no other user, nor under sudo is whoever called it. */
 export async function otherOwner(directory: string, env: Environment): Promise<number | undefined> {
   const own = process.geteuid?.();
   if (own === undefined) return undefined;
   const known = [own, 0, ...(own === 0 && env.SUDO_UID ? [Number(env.SUDO_UID)] : [])];
-  for (const path of [directory, join(directory, ".plimsoll")]) {
-    const uid = (await stat(path).catch(() => undefined))?.uid;
-    if (uid !== undefined && !known.includes(uid)) return uid;
-  }
-  return undefined;
+  const owners = await Promise.all([stat(directory), stat(join(directory, ".plimsoll"))]).catch(() => []);
+  return owners.map(({ uid }) => uid).find((uid) => !known.includes(uid));
 }
 
 async function isAccepted(directory: string, env: Environment): Promise<boolean> {

@@ -61,9 +61,9 @@ export async function loadNebula(directory: string): Promise<LoadedNebula> {
   return { ...loaded, nebula: assemble(absolute, { manifest, drafts, ...checked }) };
 }
 
-/** Refused here, before anything starts. A path is no word of a command line. */
+/** A name that goes into a command line is refused here, before anything starts. */
 function optionProblem({ file, line, key, value }: AgentSetting): ContentProblem[] {
-  if (key.endsWith("working_dir") || typeof value !== "string" || !looksLikeOption(value)) return [];
+  if (!/(^|\.)(model|agent)$/.test(key) || typeof value !== "string" || !looksLikeOption(value)) return [];
   const message = `"${key}" is "${value}", which ${optionReason}`;
   return [{ file, line, severity: "error", rule: "invalid-value", message }];
 }
