@@ -2,10 +2,8 @@ import type { Store } from "../store/index.ts";
 import { checkpointCollection } from "./checkpoint.ts";
 import { recallCollection } from "./recall.ts";
 
-/** By the session's id: when it last called each model. */
-export const callTimesCollection = "history/calls";
-
-const collections = [checkpointCollection, callTimesCollection];
+/** By the session's id. Integrations keep there when it last called each model. */
+const collections = [checkpointCollection, "history/calls"];
 
 /** The sessions whose history the store keeps something of. */
 export async function listHistories(store: Store): Promise<string[]> {

@@ -1,5 +1,5 @@
 export type { Checkpoint } from "./checkpoint.ts";
-export { callTimesCollection, forgetHistory, listHistories } from "./forget-history.ts";
+export { forgetHistory, listHistories } from "./forget-history.ts";
 export type { Anchor, Decision, Epoch, Ledger, LedgerEntry } from "./ledger.ts";
 export type { LargePart, Overflow } from "./overflow.ts";
 export type { PlaceholderStyle } from "./placeholders.ts";

@@ -1,7 +1,7 @@
 /** One damaged record of a session costs only itself. Every stored value is replaced, one at a time, by garbage. */
 import { describe, expect, test } from "vitest";
 import { ContextError } from "../errors.ts";
-import { type BudgetedTool, listDamagedSessions, listSessions, readSession } from "../session/index.ts";
+import { type BudgetedTool, listSessions, listStoredSessions, readSession } from "../session/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { openMcpSession } from "./open-session.ts";
@@ -166,8 +166,8 @@ describe.each(used)("%s in the place of one record", (_name, damage) => {
     "%s: sessions can be looked at",
     async (_where, place) => {
       const store = await restore(whole, place, damage(valueAt(place)));
-      const listed = [...(await listSessions(store)), ...(await listDamagedSessions(store))];
-      expect(listed).toHaveLength(1);
+      const damaged = (await listStoredSessions(store)).filter(({ lastUsed }) => lastUsed === undefined);
+      expect([...(await listSessions(store)), ...damaged]).toHaveLength(1);
       try {
         const report = await readSession(store, "s");
         expect(report!.workLog.length + report!.evicted.count + report!.damaged).toBeGreaterThan(5);

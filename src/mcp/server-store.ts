@@ -28,7 +28,8 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
   const fail = (error: unknown): void => {
     if (problem !== undefined) return;
     const message = messageOf(error);
-    problem = `The store cannot be used: ${shorten(message, 200)}. ${consequence}`;
+    const reason = message.replace(/^the store cannot be (used|read): /, "");
+    problem = `The store cannot be used: ${shorten(reason, 200)}. ${consequence}`;
     const { hint = "", file: place = file } = error as Partial<ContextError>;
     log([`${place}: ${message}.`, hint, consequence].filter((text) => text !== "").join(" "));
   };

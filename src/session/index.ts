@@ -22,7 +22,6 @@ export {
 } from "./session.ts";
 export type { ContinuationForm, SessionOptions } from "./session-options.ts";
 export {
-  listDamagedSessions,
   listSessions,
   readSession,
   type SessionLine,

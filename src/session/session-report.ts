@@ -76,11 +76,6 @@ export async function listSessions(store: Store): Promise<SessionLine[]> {
   return lines.sort((left, right) => (left.lastUsed < right.lastUsed ? 1 : -1));
 }
 
-/** The ids of sessions whose record cannot be read. */
-export async function listDamagedSessions(store: Store): Promise<string[]> {
-  return [...(await loadRecords(store))].flatMap(([id, record]) => (record === undefined ? id : []));
-}
-
 const mostEvicted = 20;
 
 /** Undefined where the store has no session of that id. Reads only: the session may be running. */

@@ -74,6 +74,8 @@ export const mcpCommand: Command = defineCommand({
 vcs_log, vcs_diff, vcs_status, vcs_blame); a result that exceeds its share of the budget comes in pages, which
 next_page, recall and budget_status go with. Results are kept, so that a page can follow after a restart.
 wrap runs another server and passes all on as it is, but for results that are too large: they become pages, too.
+With --http every request needs a token. It is printed at the start and kept in the file mcp-token of the state
+directory; --token-file FILE or the variable PLIMSOLL_MCP_TOKEN sets another one.
 install adds the server to the MCP configuration of AI tools, uninstall gives the files back as they were.
 --tool takes amazon-q, amp, antigravity, augment, claude-code, codex-cli, continue, cursor, devin-cli, devin-desktop,
 factory-droid, firebase-studio, gemini-cli, github-copilot, grok-cli, jetbrains-ai, junie, kilo, kiro, opencode,

@@ -1,4 +1,4 @@
-import { listDamagedSessions, listSessions, type SessionLine } from "../../session/index.ts";
+import { listSessions, listStoredSessions, type SessionLine } from "../../session/index.ts";
 import { formatNumber, printable } from "../../text/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Style } from "../output.ts";
@@ -20,10 +20,10 @@ system text, history and current tool results leave.`,
   async run(call) {
     const { file, result } = await withSessions(call, async (store) => ({
       sessions: await listSessions(store),
-      damaged: await listDamagedSessions(store),
+      damaged: (await listStoredSessions(store)).filter(({ lastUsed }) => lastUsed === undefined),
     }));
     const { sessions, damaged } = result ?? { sessions: [], damaged: [] };
-    for (const id of damaged) call.output.note(damagedNote(id));
+    for (const { id } of damaged) call.output.note(damagedNote(id));
     if (sessions.length + damaged.length === 0) {
       call.output.note(noSession(shownPath(file, call.cwd, call.env)).join(". "));
     }

@@ -1,6 +1,5 @@
 /** When a session last called each model. The store keeps the times where there is one: after a restart, or in a process that lives for
  *  one request, they tell a cache that is lost from one that is still warm. */
-import { callTimesCollection } from "../../history/index.ts";
 import type { Store } from "../../store/index.ts";
 import { isNumber, mapOf, readJson } from "../../text/index.ts";
 
@@ -9,13 +8,16 @@ export interface CallTimes {
   note(model: string, nowMs: number): Promise<number | undefined>;
 }
 
+/** `forgetHistory` deletes from it. */
+const collection = "history/calls";
+
 export async function openCallTimes(store: Store | undefined, sessionId: string): Promise<CallTimes> {
-  const times = parseTimes((await store?.get(callTimesCollection, sessionId))?.value);
+  const times = parseTimes((await store?.get(collection, sessionId))?.value);
   return {
     async note(model, nowMs) {
       const before = times.get(model);
       times.set(model, nowMs);
-      await store?.put(callTimesCollection, sessionId, JSON.stringify(Object.fromEntries(times)));
+      await store?.put(collection, sessionId, JSON.stringify(Object.fromEntries(times)));
       return before;
     },
   };

@@ -2,6 +2,7 @@
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ContextError } from "../../errors.ts";
+import { isSecretName } from "../../text/index.ts";
 import { systemReason } from "./read-text.ts";
 
 /** The real path of a file that need not exist yet. Refused: a path that leaves `root`, by its name or through a link. */
@@ -13,6 +14,13 @@ export async function resolveTarget(path: string, root: string): Promise<string>
   });
   if (isGitInternal(relative(realRoot, real))) {
     throw new ContextError("refused_target", "lies in .git, which belongs to git", { file: path });
+  }
+  const isLinked = real !== join(realRoot, relative(resolve(root), named));
+  if (isLinked && isSecretName(relative(realRoot, real))) {
+    throw new ContextError("refused_target", `is a link to ${real}, which usually holds secrets`, {
+      file: path,
+      hint: "Put a file in its place.",
+    });
   }
   if (isInside(real, realRoot)) return real;
   const how = isInside(named, resolve(root)) ? "leads through a symbolic link" : "lies";
