@@ -189,3 +189,15 @@ test.skipIf(isRoot && !nobodyWorks)(
     expect(project.read("CLAUDE.md")).toBe("Not yours.\n");
   },
 );
+
+test("a link to a file that usually holds secrets is refused, and its contents are neither shown nor changed", async () => {
+  project.put(".env", "TOKEN=abc\n");
+  symlinkSync(".env", at("AGENTS.md"));
+  for (const flags of [["--dry-run"], []]) {
+    const { code, stdout, stderr } = await project.call(["inject", "--tool", "agents-md", ...flags]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/AGENTS\.md: is a link to .*\.env, which usually holds secrets/);
+    expect(stdout + stderr).not.toContain("TOKEN=abc");
+  }
+  expect(project.read(".env")).toBe("TOKEN=abc\n");
+});
