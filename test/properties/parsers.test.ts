@@ -37,6 +37,7 @@ import {
 } from "../../src/text/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 import { parseConfigFile } from "../../src/workspace/config/config-file.ts";
+import { openIgnoreRules } from "../../src/workspace/files/ignore-rules.ts";
 import { loadContent, readNotes } from "../../src/workspace/index.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
@@ -241,6 +242,13 @@ async function parseNotes(text: string): Promise<void> {
   await readNotes(root);
 }
 
+async function parseIgnored(text: string): Promise<void> {
+  writeFileSync(join(root, ".gitignore"), text);
+  const rules = await openIgnoreRules(root);
+  for (const path of ["a", "src/a.ts", `${"a/".repeat(30)}a`, "a".repeat(200)])
+    rules.ignores(join(root, path), "file");
+}
+
 function parseMarkdown(text: string): void {
   parseSegments(text);
   findFetchMarkers(text);
@@ -346,6 +354,11 @@ const parsers: Readonly<Record<string, Fuzzed>> = {
       for (const format of ["text", "markdown"] as const)
         convertHtml(text, { format, selector: "main .a, #b", baseUrl: "https://a.example" });
     },
+  },
+  "ignore rules": {
+    samples: ["# a\n*.log\n!keep/**/x[0-9].ts\n/build/\n\\#b \n"],
+    runs: 4,
+    parse: parseIgnored,
   },
   Markdown: { samples: [markdown, page], runs: 10, parse: parseMarkdown },
   markers: { samples: [marked, `mine\n\n${marked}\nmore\n`], runs: 10, parse: parseMarkers },

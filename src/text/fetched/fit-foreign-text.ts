@@ -77,7 +77,7 @@ function withClosedFence(text: string): string {
   return closed === text ? text : `${closed}\n`;
 }
 
-/** `@path` makes Claude Code and Gemini CLI read a file into the prompt, unless it stands in code. In Markdown `\\@` is the same character. */
+/** `@path` makes Claude Code and Gemini CLI read a file into the prompt, unless it stands in code. In Markdown `\@` is the same character. */
 function withoutImports(text: string): string {
   if (!text.includes("@")) return text;
   const kept: string[] = [];
