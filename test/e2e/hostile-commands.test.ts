@@ -100,12 +100,12 @@ const commands: readonly (readonly string[])[] = [
   ["mcp"],
 ];
 
-const few = [
-  ["inject", "--check"],
-  ["snapshot"],
-  ["nebula", "apply", "plan", "--dry-run", "--agent", "opencode"],
-  ["mcp"],
-];
+/** Those that read most, or that write; the full numbers take all. */
+const few = commands.filter(([name, ...rest]) =>
+  ["sync", "snapshot", "nebula", "mcp"].includes(name ?? "")
+    ? rest[0] !== "show" && rest[0] !== "validate"
+    : name === "inject" && (rest.length === 0 || rest[0] === "--check"),
+);
 
 /** A client's first words, then a call of each tool. */
 const mcpInput = [
@@ -195,7 +195,7 @@ describe.skipIf(whyNot !== undefined)("under strace", () => {
     async (name) => {
       const project = open("secrets, and links to them");
       plants[name]!({ ...project, outside: join(dirname(project.root), "outside") });
-      expect(await harmOfAll(project, commands)).toEqual([]);
+      expect(await harmOfAll(project, isDeep ? commands : few)).toEqual([]);
       expect(existsSync(join(dirname(project.root), "outside/planted.db"))).toBe(false);
     },
   );
@@ -205,7 +205,7 @@ describe.skipIf(whyNot !== undefined)("under strace", () => {
     { timeout: 180_000 },
     async (name) => {
       const project = open(name);
-      expect(await harmOfAll(project, isDeep ? commands : few)).toEqual([]);
+      expect(await harmOfAll(project, isDeep ? commands : [["mcp"]])).toEqual([]);
     },
   );
 });
