@@ -52,6 +52,7 @@ export { type Line, type LineKind, scanLines } from "./markdown/fences.ts";
 export { importedNames } from "./markdown/imported-names.ts";
 export { toPlainProse } from "./markdown/plain-prose.ts";
 export {
+  firstWarnings,
   parseSegments,
   type Segment,
   type SegmentWarning,

@@ -11,12 +11,38 @@ export async function createDiff(shown: (path: string) => string): Promise<(chan
       string,
       string,
     ];
-    const patch = createTwoFilesPatch(from, to, textOf(before), textOf(after), undefined, undefined, {
-      context: 3,
-    });
+    const [old, text] = [textOf(before), textOf(after)];
+    const options = { context: 3, maxEditLength: mostEdits };
+    const patch: string | undefined = createTwoFilesPatch(from, to, old, text, undefined, undefined, options);
     // The library begins with what divides patches of several files.
-    return patch.replace(/^(?:Index: .*\n)?=+\n/, "");
+    return patch?.replace(/^(?:Index: .*\n)?=+\n/, "") ?? wholePatch({ from, to, old, text });
   };
+}
+
+/** Lines that differ. The library's time grows with their square: half a million took longer than anybody waits. */
+const mostEdits = 2_000;
+
+interface Sides {
+  readonly from: string;
+  readonly to: string;
+  readonly old: string;
+  readonly text: string;
+}
+
+/** All of the one, then all of the other. */
+function wholePatch({ from, to, old, text }: Sides): string {
+  const [removed, added] = [linesOf(old), linesOf(text)];
+  const span = ({ length }: readonly string[]) => `${length === 0 ? 0 : 1},${length}`;
+  const marked = (lines: readonly string[], mark: "-" | "+") =>
+    lines
+      .map((line) => mark + (line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`))
+      .join("");
+  const header = `--- ${from}\n+++ ${to}\n@@ -${span(removed)} +${span(added)} @@\n`;
+  return header + marked(removed, "-") + marked(added, "+");
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
 function textOf(bytes: string | undefined): string {

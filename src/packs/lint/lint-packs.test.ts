@@ -234,3 +234,18 @@ test("a pack must fit into some budget, at that tool's verbosity and in its unit
   );
   expect(lint([pack("ä".repeat(30), "ä".repeat(30))])).toEqual([]);
 });
+
+test("of very many findings in one text the first hundred are told, errors first", () => {
+  const text = `${"=\n".repeat(100_000)}<!-- sync:fetch -->\n${"a <!-- verbosity:detail -->\n".repeat(50_000)}`;
+  const found = lint([source({ id: "a" }, { "context.md": text })]);
+  expect(found.filter(({ rule }) => rule === "heading-level")).toHaveLength(101);
+  expect(found.filter(({ rule }) => rule === "heading-level").at(-1)?.message).toBe("… and 99899 more");
+  expect(found.filter(({ severity }) => severity === "error")).toHaveLength(1);
+  const { warnings } = mergeLayers(
+    [{ layer: "project", sources: [source({ id: "a" }, { "context.md": text })] }],
+    {
+      language: "en",
+    },
+  );
+  expect(warnings.length).toBeLessThan(110);
+});

@@ -1,5 +1,12 @@
 /** The Markdown of one pack: tiers without text, headings that break out of the block, sync:fetch lines that cannot be fetched. */
-import { findFetchMarkers, type Line, type LineKind, parseSegments, scanLines } from "../../text/index.ts";
+import {
+  findFetchMarkers,
+  firstWarnings,
+  type Line,
+  type LineKind,
+  parseSegments,
+  scanLines,
+} from "../../text/index.ts";
 import type { PackSource } from "../pack.ts";
 import type { LintFinding } from "./lint-packs.ts";
 
@@ -9,10 +16,16 @@ type TextFinding = Omit<LintFinding, "place"> & { readonly line: number };
 export function lintTexts(source: PackSource): LintFinding[] {
   const { texts, directory } = source;
   const inTexts = Object.entries(texts).flatMap(([file, text]) => {
-    const found = [...lintTiers(text), ...lintHeadings(text), ...lintFetches(text)];
+    const found = [lintTiers(text), lintHeadings(text), lintFetches(text)].flatMap(withErrorsFirst);
     return found.map(({ line, ...finding }) => ({ ...finding, place: { directory, file, line } }));
   });
   return [...lintEmpty(source), ...inTexts];
+}
+
+/** Where there are too many to tell, warnings are left out before errors. */
+function withErrorsFirst(found: readonly TextFinding[]): TextFinding[] {
+  const isError = ({ severity }: TextFinding) => severity === "error";
+  return firstWarnings([...found.filter(isError), ...found.filter((each) => !isError(each))]);
 }
 
 function lintEmpty({ texts, directory, ...source }: PackSource): LintFinding[] {

@@ -45,7 +45,17 @@ export function parseSegments(markdown: string): ParsedSegments {
   });
   segments.push({ tier, text: markdown.slice(from) });
   if (openFence !== undefined) warnings.push({ line: openFence.number, message: unclosed });
-  return { segments: joined(segments), warnings };
+  return { segments: joined(segments), warnings: firstWarnings(warnings) };
+}
+
+/** Nobody reads more of one text. */
+const mostWarnings = 100;
+
+/** The first hundred of a text, and how many more there are. */
+export function firstWarnings<Warning extends SegmentWarning>(warnings: readonly Warning[]): Warning[] {
+  const first = warnings.slice(0, mostWarnings);
+  const [more, last] = [warnings.length - first.length, first.at(-1)];
+  return more === 0 || last === undefined ? first : [...first, { ...last, message: `… and ${more} more` }];
 }
 
 /** The tiers that a reader at this verbosity gets. */
