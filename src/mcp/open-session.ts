@@ -9,7 +9,7 @@ import {
   type Session,
 } from "../session/index.ts";
 import type { Store } from "../store/index.ts";
-import { isText, isWhole, objectOf, readJson } from "../text/index.ts";
+import { isText, isWhole, objectOf, readJson, shorten } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { isAlive, ownIdentity, type ProcessIdentity } from "../workspace/index.ts";
 import type { ServerStore } from "./server-store.ts";
@@ -69,6 +69,9 @@ function isUnreadable(error: unknown): error is ContextError {
   return error instanceof ContextError && ["store_corrupt", "store_newer"].includes(error.code);
 }
 
+/** It comes beside a page that is as large as the client shows it; each limit of a client leaves so much room. */
+const mostNoticeCharacters = 400;
+
 /** Each is given once, also where the store breaks in the middle of a session. */
 function createNotices(kept: ServerStore, damaged: ContextError | undefined): () => string | undefined {
   let [toldDamage, toldProblem] = [damaged === undefined, false];
@@ -79,7 +82,7 @@ function createNotices(kept: ServerStore, damaged: ContextError | undefined): ()
     const problem = toldProblem ? undefined : kept.problem();
     if (problem !== undefined) notices.push(problem);
     toldProblem ||= problem !== undefined;
-    return notices.length === 0 ? undefined : notices.join(" ");
+    return notices.length === 0 ? undefined : shorten(notices.join(" "), mostNoticeCharacters);
   };
 }
 

@@ -176,6 +176,7 @@ async function failurePage(
 function createSizes({ counter, pageLimit }: SessionParts, allocation: number): FitSizes {
   const count = (text: string): number => counter.count(text);
   const limit = pageLimit();
+  if (shareOfLimit("x", limit) === 0) return { allocation, count, measure: count };
   const measure = (text: string): number =>
     Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
   return { allocation, count, measure };

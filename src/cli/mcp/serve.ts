@@ -28,8 +28,9 @@ export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   if (port === undefined) refuseTokenFlags(options);
   const named = options.root === undefined ? undefined : await namedRoot(options.root, cwd);
   const places = createPlaces(call);
+  const rootOf = remembered(async (roots: readonly string[] | undefined) => chooseRoot(roots, { cwd, env }));
   const place = async (roots: readonly string[] | undefined): Promise<ServedPlace> =>
-    places(named ?? (await chooseRoot(roots, { cwd, env })));
+    places(named ?? (await rootOf(roots)));
   await checkStart(call, { named, places });
   const end = new AbortController();
   takeEndSignals(() => end.abort());
@@ -50,18 +51,26 @@ export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
   return undefined;
 }
 
-/** What is set for a directory, read once. */
+/** What is set for a directory. */
 function createPlaces(call: Call<ServeFlags>): (root: string) => Promise<ServedPlace> {
-  const places = new Map<string, Promise<ServedPlace>>();
-  const read = async (root: string): Promise<ServedPlace> => {
+  return remembered(async (root: string) => {
     const { sessionId, ...settings } = await readSettings(call, root);
     const id = sessionId ?? sessionIdOf("mcp", root, [root]);
     return { ...settings, root, sessionId: id, goesOn: sessionId !== undefined };
-  };
-  return (root) => {
-    const place = places.get(root) ?? read(root);
-    places.set(root, place);
-    return place;
+  });
+}
+
+/** Asks once for each argument. What failed is asked again: a person may have mended it. */
+function remembered<Argument, Result>(
+  ask: (argument: Argument) => Promise<Result>,
+): (argument: Argument) => Promise<Result> {
+  const answers = new Map<string | undefined, Promise<Result>>();
+  return (argument) => {
+    const key = JSON.stringify(argument);
+    const answer = answers.get(key) ?? ask(argument);
+    answers.set(key, answer);
+    answer.catch(() => answers.delete(key));
+    return answer;
   };
 }
 

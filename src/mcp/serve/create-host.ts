@@ -13,7 +13,7 @@ import { type ClientSessions, createClientSessions } from "./client-sessions.ts"
 import { createServerFactory, servedContext } from "./create-server.ts";
 
 export interface HostOptions {
-  /** Undefined where the client's roots have no say. */
+  /** Whether the client's roots say which directory is read. */
   readonly asksRoots: boolean;
   readonly env: Environment;
   readonly version: string;

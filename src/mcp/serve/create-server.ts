@@ -57,7 +57,9 @@ export async function createServerFactory(parts: ServerParts): Promise<McpServer
     server.setRequestHandler("tools/list", async (_request, context) => {
       const asking = parts.hasHints ? await askingIn(context) : "must ask";
       if (asking === "must ask") return { tools };
-      return { tools: await parts.asClient(asking, async ({ session }) => listTools(session.toolSchemas())) };
+      const hinted = parts.asClient(asking, async ({ session }) => listTools(session.toolSchemas()));
+      // Where there is no directory to read, each call says so: the list is the usual one.
+      return { tools: await hinted.catch(() => tools) };
     });
     server.setRequestHandler("tools/call", async ({ params }, context) => {
       const asking = await askingIn(context);

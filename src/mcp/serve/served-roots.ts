@@ -16,7 +16,7 @@ export interface RootPlace {
 export async function chooseRoot(roots: readonly string[] | undefined, place: RootPlace): Promise<string> {
   const home = await realpath(homeDirectory(place.env)).catch(() => undefined);
   const isTooWide = (path: string): boolean => path === home || path === parse(path).root;
-  const cwd = await realpath(place.cwd);
+  const cwd = await realpath(place.cwd).catch(() => place.cwd);
   const offered = (await Promise.all((roots ?? []).map(directoryOf))).filter((path) => path !== undefined);
   const usable = offered.filter((path) => !isTooWide(path));
   const root = usable.find((path) => isInside(cwd, path)) ?? usable[0];

@@ -42,22 +42,30 @@ export interface PagedCall {
 
 /** The message of a tool's result: as it came where it fits, else with the first page in the place of its content. Either way the
  *  session gets it, for the account and for recall; what passes as it came does not wait for the disk. */
-export async function pageResult(message: string, result: RpcObject, paged: PagedCall): Promise<string> {
-  const text = await fitResult(message, result, paged);
-  const notice = paged.paging.takeNotice();
-  return notice === undefined ? text : addNotice(text, notice);
+export async function pageResult(
+  message: string,
+  result: RpcObject,
+  { paging, call }: PagedCall,
+): Promise<string> {
+  const share = call.share ?? paging.session.beginCall(call.tool);
+  try {
+    // What is not kept cannot be asked for again: a page would lose the rest.
+    const isKept = paging.isKept();
+    if (!isKept) share.end();
+    const text = isKept ? await fitResult(message, result, { paging, call, share }) : message;
+    const notice = paging.takeNotice();
+    return notice === undefined ? text : addNotice(text, notice);
+  } catch (error) {
+    share.end();
+    throw error;
+  }
 }
 
 async function fitResult(
   message: string,
   result: RpcObject,
-  { paging, call: { tool, args, share = paging.session.beginCall(tool) } }: PagedCall,
+  { paging, call: { tool, args }, share }: PagedCall & { readonly share: CallShare },
 ): Promise<string> {
-  // What is not kept cannot be asked for again: a page would lose the rest.
-  if (!paging.isKept()) {
-    share.end();
-    return message;
-  }
   const places = locate(message, result);
   const itemized = itemizeResult({ result, structuredText: places.structuredText });
   // First, so that no other field takes its room.
