@@ -15,6 +15,7 @@ const seldom = new RegExp(
     "/adapters/(audit|clips|mcp-wire)/",
     "/packs/lint/",
     "/cli/(completion|compose|fabric|mcp|nebula|packs|replay|run|session|trim)/",
+    "/cli/(check-agent-command|choose-agent)\\.js$",
     "/cli/commands/(compose|fabric|mcp|nebula|replay|run|session|snapshot|trim|trust|validate)\\.js$",
   ].join("|"),
 );

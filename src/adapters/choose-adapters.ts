@@ -1,7 +1,8 @@
 /** Which AI tools a run is for: those that were asked for, else those that are in use here. */
+import { statSync } from "node:fs";
 import { ContextError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
-import { type Environment, exists } from "../workspace/index.ts";
+import type { Environment } from "../workspace/index.ts";
 import type { Adapter, Scope } from "./adapter.ts";
 import { findCommand } from "./clips/clipboard.ts";
 import { type Places, resolveTargetPath } from "./targets/targets.ts";
@@ -55,13 +56,13 @@ function adapterFor(id: string, adapters: readonly Adapter[], scope: Scope): Ada
 async function isInUse(adapter: Adapter, { places, env }: Choice): Promise<boolean> {
   const targets = adapter.targets.filter((target) => target.scope === places.scope);
   if (adapter.type !== "file-inject" || targets.length === 0) return false;
-  for (const { path } of targets) if (await exists(resolveTargetPath(path, places))) return true;
+  for (const { path } of targets) if (isThere(resolveTargetPath(path, places))) return true;
   for (const { command, path } of adapter.detect) {
     const inHome = path?.startsWith("~") === true;
     if (
       path !== undefined &&
       inHome === (places.scope === "global") &&
-      (await exists(resolveTargetPath(path, places)))
+      isThere(resolveTargetPath(path, places))
     ) {
       return true;
     }
@@ -73,4 +74,13 @@ async function isInUse(adapter: Adapter, { places, env }: Choice): Promise<boole
       return true;
   }
   return false;
+}
+
+/** As `exists`, but without a turn of the event loop for each of a hundred paths. */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ENOTDIR";
+  }
 }

@@ -1,6 +1,6 @@
 /** Blocks and files of ours that nobody wants any more: of tools that are no longer in use, of adapters with another section or path, of
  *  content that is gone. They are looked for where any known adapter could have written, and in every text file that git tracks. */
-import { lstatSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
 import { ContextError } from "../errors.ts";
 import { adoptBlock, readOwnership, removeWholeBlocks } from "../text/index.ts";
@@ -8,7 +8,6 @@ import {
   type Environment,
   type FileChange,
   filesHolding,
-  followLinks,
   isInside,
   type ProjectTree,
   readRegularFile,
@@ -71,11 +70,11 @@ export async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]>
 /** By their real paths: a link and its target are one file. */
 async function placesToLook({ known, places, tree, env }: SearchOptions): Promise<Map<string, LeftOver>> {
   const found = new Map<string, LeftOver & { adapters: Adapter[]; targets: AdapterTarget[] }>();
-  const root = await followLinks(places.root);
+  const root = realPathOf(places.root);
   for (const { adapter, target } of targetsOf(known, places.scope)) {
     const path = resolveTargetPath(target.path, places);
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) continue;
-    const realPath = await followLinks(path).catch(() => path);
+    const realPath = realPathOf(path);
     if (!isInside(realPath, root)) continue;
     const place = found.get(realPath) ?? { path, adapters: [], targets: [] };
     if (!place.adapters.some(({ id }) => id === adapter.id)) place.adapters.push(adapter);
@@ -84,10 +83,19 @@ async function placesToLook({ known, places, tree, env }: SearchOptions): Promis
   }
   if (tree === undefined) return found;
   for (const path of withoutOtherProjects(await filesHolding(markers, tree, env), tree)) {
-    const realPath = await followLinks(path).catch(() => path);
+    const realPath = realPathOf(path);
     if (!found.has(realPath)) found.set(realPath, { path, adapters: [], targets: [] });
   }
   return found;
+}
+
+/** Of a path that exists; a link that leads nowhere stays itself. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path;
+  }
 }
 
 const markers = ["plimsoll:start:", "plimsoll:owns "];

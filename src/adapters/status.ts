@@ -58,9 +58,10 @@ export async function injectionStatus(options: StatusOptions): Promise<TargetSta
 /** What is ours and wanted neither by this run nor as a rule. */
 export async function leftOversOf(options: StatusOptions): Promise<LeftOver[]> {
   const { adapters, standing, places, ownFiles, everyAdapter, tree, env } = options;
+  const others = standing.some((adapter) => !adapters.includes(adapter)) ? standing : [];
   const wanted = [
     ...(await fileTargets(adapters, places, ownFiles)),
-    ...(await fileTargets(standing, places, ownFiles)),
+    ...(await fileTargets(others, places, ownFiles)),
   ];
   return findLeftOvers({ known: everyAdapter, wanted, places, tree, env });
 }

@@ -75,8 +75,9 @@ export async function chainsOf(
   return chains;
 }
 
-/** The target is there for whoever looks, though it may be about to be created. */
-function readerWith({ names, realPath }: FileTarget, reader: FileReader): FileReader {
+/** The target is there for whoever looks, though it may be about to be created. Its text counts only for the files that it imports. */
+function readerWith({ names, realPath, adapters }: FileTarget, reader: FileReader): FileReader {
+  const mayImport = adapters.some(({ imports }) => imports);
   const created = (path: string): TextFile => {
     const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
     return { path, realPath, isLink, text: "", bytes: 0, tokens: 0 };
@@ -84,8 +85,9 @@ function readerWith({ names, realPath }: FileTarget, reader: FileReader): FileRe
   return {
     ...reader,
     read: async (path) => {
-      const file = await reader.read(path);
-      if (file === undefined) return names.includes(path) ? created(path) : undefined;
+      const isNamed = names.includes(path);
+      const file = isNamed && !mayImport ? undefined : await reader.read(path);
+      if (file === undefined) return isNamed ? created(path) : undefined;
       const isTarget = !("text" in file) && (await followLinks(path).catch(() => path)) === realPath;
       return isTarget ? created(path) : file;
     },

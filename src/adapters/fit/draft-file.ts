@@ -126,7 +126,8 @@ const alone: MeasuredChain = { folder: undefined, copies: 1, others: 0 };
 
 /** The most that fits a place. */
 export function draftBody(where: Place, options: DraftOptions): Draft {
-  const { adapters, limits: toolLimits, settings, state, chains, place } = where;
+  const { adapters, limits: toolLimits, settings, state, chains } = where;
+  const place = rememberLast(where.place);
   const enforced = toolLimits.filter(isEnforced);
   const usesOf = ({ block, file }: Placed, limits: readonly ToolLimit[]) =>
     limits.map((limit) =>
@@ -166,6 +167,15 @@ export function draftBody(where: Place, options: DraftOptions): Draft {
     bytes: Buffer.byteLength(placed.block()),
     limits: usesOf(placed, toolLimits),
     file: placed.bytes,
+  };
+}
+
+/** The text that fits was nearly always the last one that was tried. */
+function rememberLast(place: Place["place"]): Place["place"] {
+  let last: { readonly body: string; readonly placed: Placed } | undefined;
+  return (body) => {
+    if (last?.body !== body) last = { body, placed: place(body) };
+    return last.placed;
   };
 }
 

@@ -37,6 +37,22 @@ export function searchWholeBlocks(file: string): readonly (Span & { readonly sec
   );
 }
 
+/** The sections that any marker at the start of a line names, in code or not: quick, and nearly always enough to know that there is
+ *  nothing to look for. */
+export function namedSections(file: string): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (let at = file.indexOf(opening); at !== -1; at = file.indexOf(opening, at + opening.length)) {
+    const end = file.indexOf("\n", at);
+    const line = file.slice(at, Math.min(end === -1 ? file.length : end, at + longestMarker));
+    const section = markerPattern.exec(line.replace(/\r+$/, ""))?.[2];
+    if (section !== undefined) names.add(section);
+  }
+  return names;
+}
+
+/** Every marker begins so. */
+const opening = "<!--";
+
 /** The first 16 hex digits of the SHA-256 of the text with LF line ends. */
 export function blockHash(body: string): string {
   return digest(createHash("sha256").update(canonicalLines(body), "latin1"));

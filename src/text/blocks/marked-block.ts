@@ -3,7 +3,14 @@
  * the block can be told from what was there: removing the block restores the file exactly.
  */
 import { ContextError } from "../../errors.ts";
-import { blockHash, canonicalBody, type Span, searchMarkers, searchWholeBlocks } from "./block-markers.ts";
+import {
+  blockHash,
+  canonicalBody,
+  namedSections,
+  type Span,
+  searchMarkers,
+  searchWholeBlocks,
+} from "./block-markers.ts";
 import { fromByteString, toByteString } from "./byte-string.ts";
 
 export interface MarkedBlock {
@@ -58,6 +65,7 @@ export function removeWholeBlocks(
   file: string,
   isMeant: (section: string) => boolean = () => true,
 ): string | undefined {
+  if (![...namedSections(file)].some((section) => isMeant(fromByteString(section)))) return file;
   const meant = searchWholeBlocks(file).findLast(({ section }) => isMeant(fromByteString(section)));
   if (meant === undefined) return file;
   const rest = withoutSpan(file, meant);
@@ -67,7 +75,9 @@ export function removeWholeBlocks(
 /** Gives the first block of ours the name of this section, where the file holds none of that name. Then a run goes on with the block
  *  that an adapter with another section left, and adds no second one. */
 export function adoptBlock(file: string, section: string): string {
-  if (findBlock(file, section).kind !== "none") return file;
+  const named = namedSections(file);
+  const others = [...named].filter((name) => name !== toByteString(section));
+  if (others.length === 0 || findBlock(file, section).kind !== "none") return file;
   const [block] = searchWholeBlocks(file);
   if (block === undefined) return file;
   const { start, bodyStart, bodyEnd, end } = block;
