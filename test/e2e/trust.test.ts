@@ -552,3 +552,18 @@ describe.skipIf(!isRoot)(
     });
   },
 );
+
+test("a project's allow shows no secret until it is trusted, and the command says that it is left out", async () => {
+  project.put("package.json", '{ "name": "p" }\n');
+  project.put(".env", "# Rules\n\nTOKEN=abc\n");
+  symlinkSync(".env", join(project.cwd, "AGENTS.md"));
+  project.put(".plimsoll/config.yaml", 'allow: [".env"]\n');
+  const untrusted = await project.call(["snapshot"]);
+  expect(untrusted.stdout).not.toContain("TOKEN=abc");
+  expect(untrusted.stderr).toContain(
+    "left out, because this project is not trusted: allow (.plimsoll/config.yaml:1)",
+  );
+  const trusted = await project.call(["snapshot"], { env: { PLIMSOLL_TRUST: "1" } });
+  expect(trusted.stdout).toContain("TOKEN=abc");
+  expect(trusted.stderr).not.toContain("left out");
+});

@@ -7,7 +7,7 @@ import { type LoadedConfig, loadConfig, type SecretRules } from "../../workspace
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { storeFile } from "../store-file.ts";
-import { noteIgnoredStore } from "../trust.ts";
+import { noteIgnoredStore, noteLeftOut } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export interface ServerFlags {
@@ -41,6 +41,10 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
   }
   const config = await loadConfig({ cwd: root, env });
   noteIgnoredStore(config, call);
+  noteLeftOut(
+    config.leftOut.filter(({ key }) => key === "allow"),
+    call,
+  );
   // That the model is unknown goes without saying here.
   const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
   const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
