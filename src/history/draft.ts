@@ -76,12 +76,15 @@ export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameT
       changed(index);
     },
     adopt() {
-      like = ledger.decidedAfter(history.epoch).findLast((epoch) => history.has(epochOf(epoch).reach));
-      if (like === undefined) return false;
-      const adopted = ledger.entriesOf(like);
+      const others = ledger.decidedAfter(history.epoch);
+      const found = others.findLast((epoch) => history.has(epochOf(epoch).reach));
+      if (found === undefined) return false;
+      // Names of names would become long chains.
+      like = epochOf(found).entries.length === 0 ? (epochOf(found).like ?? found) : found;
+      const adopted = ledger.entriesOf(like).filter(history.has);
       history.apply(adopted);
       for (const { message } of adopted) changed(message);
-      moveTo(epochOf(like));
+      moveTo(epochOf(found));
       return adopted.length > 0;
     },
     moveBoundary: (next) => moveTo({ boundary: next, collapsed }),
