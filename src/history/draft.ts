@@ -15,8 +15,8 @@ export interface Draft {
   readonly firstChanged: number;
   /** Decides on parts of a message; a placeholder may name the id that it is recalled by. */
   decide(message: number, decisions: ReadonlyMap<number, Decide>): void;
-  /** Takes over what was decided on another history in the same place, where all of that is here too: the provider may still have it in its
-   *  cache. Tells whether there was anything. */
+  /** Takes over what another history with the same epochs so far decided next, if this one has all the messages that it is about: the
+   *  provider may still have that in its cache. Tells whether there was anything. */
   adopt(): boolean;
   moveBoundary(boundary: number): void;
   /** Moves the boundary along where it lies behind. */
@@ -76,13 +76,17 @@ export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameT
       changed(index);
     },
     adopt() {
-      like = ledger.decidedAfter(history.epoch).findLast((epoch) => history.has(epochOf(epoch).reach));
-      if (like === undefined) return false;
-      const adopted = ledger.entriesOf(like);
+      const others = ledger.decidedAfter(history.epoch);
+      const found = others.findLast((epoch) => history.has(epochOf(epoch).reach));
+      if (found === undefined) return false;
+      const adopted = ledger.entriesOf(found).filter(history.has);
+      if (adopted.length === 0) return false;
+      // Where one only took over another, that one is named: names of names would become long chains.
+      like = epochOf(found).entries.length === 0 ? (epochOf(found).like ?? found) : found;
       history.apply(adopted);
       for (const { message } of adopted) changed(message);
-      moveTo(epochOf(like));
-      return adopted.length > 0;
+      moveTo(epochOf(found));
+      return true;
     },
     moveBoundary: (next) => moveTo({ boundary: next, collapsed }),
     moveCollapsed: (next) => moveTo({ boundary, collapsed: next }),

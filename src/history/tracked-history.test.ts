@@ -86,6 +86,19 @@ describe("a client that takes another way behind what was trimmed", () => {
     expect(validateRequest(sent, { strict: true })).toEqual([]);
   });
 
+  it("often takes the decisions over from where they were made, and not one from the other", async () => {
+    const trimmer = await create();
+    let end = 1;
+    while (!trimmer.reduce({ messages: messages.slice(0, end) }).isEpoch) end += 2;
+    const shared = messages.slice(0, end - 2);
+    for (let fork = 0; fork < 50; fork++)
+      trimmer.reduce({ messages: [...shared, assistant(`Way ${fork}.`), user("go"), ...exchanges(3)] });
+    const { epochs } = (await trimmer.checkpoint()).ledger;
+    expect(epochs).toHaveLength(51);
+    for (const { like, entries } of epochs.slice(1))
+      expect({ like, entries }).toEqual({ like: 0, entries: [] });
+  });
+
   it("a hundred times leaves a ledger that holds each decision once", async () => {
     const trimmer = await create();
     for (let end = 1; end <= 101; end += 2) trimmer.reduce({ messages: messages.slice(0, end) });

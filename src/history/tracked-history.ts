@@ -199,8 +199,14 @@ function replay(state: State): void {
       inForce.set(entry.message, (inForce.get(entry.message) ?? new Map()).set(entry.part, entry));
   for (const [index, message] of tracked.entries()) {
     const decisions = inForce.get(index) ?? new Map();
-    if (message.decisions.size + decisions.size > 0) render(state, index, { ...message, decisions });
+    if (!isSame(message.decisions, decisions)) render(state, index, { ...message, decisions });
   }
+}
+
+function isSame(before: Decisions, after: Decisions): boolean {
+  if (before.size !== after.size) return false;
+  for (const [part, entry] of before) if (after.get(part) !== entry) return false;
+  return true;
 }
 
 function apply(state: State, entries: readonly LedgerEntry[]): void {

@@ -59,7 +59,7 @@ test("the same history again gives the same bytes and leaves the checkpoint as i
   expect(await run(lines(grown.at(-1)!))).toEqual(first);
   expect(await trim(lines(grown.at(-1)!))).toEqual(first);
   expect(checkpoint()).toBe(saved);
-  expect(JSON.parse(saved)).toMatchObject({ version: 1, policy: "economic" });
+  expect(JSON.parse(saved)).toMatchObject({ version: 2, policy: "economic" });
   expect(readdirSync(sandbox.cwd)).toEqual(["c"]);
 });
 
@@ -87,9 +87,9 @@ describe("the checkpoint stays as it is", () => {
     ["null\n", "c: is no checkpoint. Move it away"],
     ['{"version": 1', "c:1: is no JSON"],
     ["[]", "c: checkpoint must be an object. Start without the checkpoint"],
-    ['{"version":2}', "c: checkpoint.version is 2, and 1 is known"],
+    ['{"version":3}', "c: checkpoint.version is 3, and 2 is known"],
     [
-      '{"version":1,"policy":"economic","state":{},"ledger":{"epochs":[{"boundary":-1}]}}',
+      '{"version":2,"policy":"economic","ledger":{"epochs":[{"boundary":-1}]}}',
       "c: checkpoint.ledger.epochs[0].boundary must be a whole number",
     ],
   ])("when it is broken: %j", async (content, message) => {
