@@ -1,6 +1,6 @@
 /** Blocks and files of ours that nobody wants any more: of tools that are no longer in use, of adapters with another section or path, of
  *  content that is gone. They are looked for where any known adapter could have written, and in every text file that git tracks. */
-import { lstatSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
 import { ContextError } from "../errors.ts";
 import { adoptBlock, readOwnership, removeWholeBlocks } from "../text/index.ts";
@@ -73,7 +73,7 @@ async function placesToLook({ known, places, tree, env }: SearchOptions): Promis
   const root = realPathOf(places.root);
   for (const { adapter, target } of targetsOf(known, places.scope)) {
     const path = resolveTargetPath(target.path, places);
-    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) continue;
+    if (!existsSync(path)) continue;
     const realPath = realPathOf(path);
     if (!isInside(realPath, root)) continue;
     const place = found.get(realPath) ?? { path, adapters: [], targets: [] };
@@ -84,7 +84,8 @@ async function placesToLook({ known, places, tree, env }: SearchOptions): Promis
   if (tree === undefined) return found;
   for (const path of withoutOtherProjects(await filesHolding(markers, tree, env), tree)) {
     const realPath = realPathOf(path);
-    if (!found.has(realPath)) found.set(realPath, { path, adapters: [], targets: [] });
+    if (!found.has(realPath) && isInside(realPath, root))
+      found.set(realPath, { path, adapters: [], targets: [] });
   }
   return found;
 }

@@ -276,6 +276,12 @@ test("a check reads nothing outside of the project, so that it says the same on 
   expect((await inject("-q")).stdout.match(/already current/g)).toHaveLength(2);
 });
 
+test("a file in the place of a tool's folder stops nothing", async () => {
+  for (const name of [".github", ".cursor", ".kiro"]) project.put(name, "");
+  expect(await inject("--tool", "claude-code", "-q")).toMatchObject({ code: 0, stderr: "" });
+  expect((await inject("--uninstall")).stdout).toBe("CLAUDE.md: deleted\n");
+});
+
 test("a project is written though HOME cannot be", async () => {
   for (const home of ["/proc/self", "/dev/null"]) {
     const run = await project.run(["inject", "--tool", "claude-code", "-q"], {

@@ -1,6 +1,7 @@
 /** What tools read together, folder by folder, by the arithmetic of `audit`: how much room a block has, and which limits are broken.
  *  Nothing outside of the repository is looked at. */
-import { existsSync, lstatSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { lstat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Counter } from "../../tokens/index.ts";
 import { followLinks, type ProjectTree } from "../../workspace/index.ts";
@@ -78,9 +79,9 @@ export async function chainsOf(
 /** The target is there for whoever looks, though it may be about to be created. Its text counts only for the files that it imports. */
 function readerWith({ names, realPath, adapters }: FileTarget, reader: FileReader): FileReader {
   const mayImport = adapters.some(({ imports }) => imports);
-  const created = (path: string): TextFile => {
-    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-    return { path, realPath, isLink, text: "", bytes: 0, tokens: 0 };
+  const created = async (path: string): Promise<TextFile> => {
+    const entry = await lstat(path).catch(() => undefined);
+    return { path, realPath, isLink: entry?.isSymbolicLink() === true, text: "", bytes: 0, tokens: 0 };
   };
   return {
     ...reader,

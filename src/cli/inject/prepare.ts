@@ -72,7 +72,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   requireTrust(loaded.leftOut, call);
   tellProblems(loaded.problems, call);
   const places = { scope, root, home };
-  refuseUnknownTools(config.own_files, loaded.adapters, scope);
+  if (options.uninstall !== true) refuseUnknownTools(config.own_files, loaded.adapters, scope);
   const chosen = await chooseTools(call, { config, places, adapters: loaded.adapters });
   const named = options.counter ?? (options.model === undefined ? config.counter : undefined);
   const counterChosen = named !== undefined || options.model !== undefined;

@@ -1,5 +1,5 @@
 /** What belongs to a project, found so quickly that every run can afford it: git's own list, without starting git where that is possible. */
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import type { Environment } from "../directories.ts";
 import { decodeBytes, splitRecords } from "../processes/output-records.ts";
@@ -100,7 +100,8 @@ function walkFolders(root: string): string[] {
   for (let index = 0; index < folders.length && folders.length < mostFolders; index++) {
     for (const entry of entriesIn(folders[index]!)) {
       const path = join(folders[index]!, entry.name);
-      if (entry.isDirectory() && !skippedNames.has(entry.name) && !isRepository(path)) folders.push(path);
+      const isOther = skippedNames.has(entry.name) || existsSync(join(path, ".git"));
+      if (entry.isDirectory() && !isOther) folders.push(path);
     }
   }
   return folders;
@@ -108,16 +109,12 @@ function walkFolders(root: string): string[] {
 
 const skippedNames: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-function entriesIn(folder: string) {
+function entriesIn(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
     return [];
   }
-}
-
-function isRepository(folder: string): boolean {
-  return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Up to here reading the files takes less time than starting git. */
