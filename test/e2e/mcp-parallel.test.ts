@@ -3,9 +3,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
+  connectLines,
   joinItems,
+  type LineClient,
   officialClients,
   type PageData,
+  plimsoll,
   type TestClient,
   type ToolResult,
 } from "./mcp-clients.ts";
@@ -22,6 +25,7 @@ const dataOf = ({ content }: ToolResult): PageData =>
   (JSON.parse(content[0]!.text) as { data: PageData }).data;
 
 let sandbox: Sandbox;
+const opened: LineClient[] = [];
 beforeAll(() => {
   sandbox = createSandbox();
   for (let file = 0; file < 10; file += 1) {
@@ -29,9 +33,36 @@ beforeAll(() => {
     sandbox.write(`large-${file}.txt`, `${linesOf(2_000).join("\n")}\n`);
   }
 });
-afterAll(() => sandbox.remove());
+afterAll(() => {
+  for (const client of opened) client.child.kill("SIGKILL");
+  sandbox.remove();
+});
 
 const names = (kind: string): string[] => Array.from({ length: 10 }, (_, file) => `${kind}-${file}.txt`);
+
+/** Ten calls in one write, so that all have begun before the first is answered, however busy the machine is. */
+async function callAtOnce(args: readonly string[], callOf: (file: number) => object) {
+  const client = connectLines(plimsoll(...args), sandbox);
+  opened.push(client);
+  await client.initialize();
+  const ids = Array.from({ length: 10 }, (_, file) => 100 + file);
+  const messages = ids.map((id, file) => ({
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
+    params: callOf(file),
+  }));
+  client.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
+  const answers = () =>
+    client.lines.map((line) => JSON.parse(line) as Answer).filter(({ id }) => ids.includes(id));
+  await expect.poll(() => answers().length, { timeout: 20_000 }).toBe(10);
+  return { client, results: ids.map((id) => answers().find((answer) => answer.id === id)!.result) };
+}
+
+interface Answer {
+  readonly id: number;
+  readonly result: ToolResult;
+}
 
 describe("mcp", () => {
   let client: TestClient;
@@ -55,11 +86,14 @@ describe("mcp", () => {
   });
 
   test("ten large results have a fair share each, and fit the tier together", async () => {
-    const results = await read(names("large"));
+    const { client: lines, results } = await callAtOnce(["mcp"], (file) => ({
+      name: "read_file",
+      arguments: { path: `large-${file}.txt` },
+    }));
     const returned = results.map((result) => dataOf(result).returned);
     expect(Math.max(...returned) - Math.min(...returned)).toBeLessThan(15);
     expect(Math.min(...returned)).toBeGreaterThan(80);
-    const status = dataOf(await client.call("budget_status", {})) as unknown as {
+    const status = dataOf(await lines.call("budget_status", {})) as unknown as {
       used: Record<string, number>;
     };
     expect(status.used.tool_results).toBeLessThanOrEqual(40_000);
@@ -71,9 +105,10 @@ describe("wrap", () => {
   let client: TestClient;
   const read = (paths: readonly string[]) =>
     Promise.all(paths.map((path) => client.call("read_text_file", { path: join(sandbox.cwd, path) })));
+  const wrapped = (): string[] => ["mcp", "wrap", "--", process.execPath, filesystem, sandbox.cwd];
   const isPage = ({ content }: ToolResult): boolean => content[0]!.text.startsWith('{"status"');
   beforeAll(async () => {
-    client = await connect(sandbox, ["mcp", "wrap", "--", process.execPath, filesystem, sandbox.cwd]);
+    client = await connect(sandbox, wrapped());
   });
   afterAll(() => client.close());
 
@@ -83,7 +118,10 @@ describe("wrap", () => {
   });
 
   test("ten large results have a fair share each, and fit the tier together", async () => {
-    const results = await read(names("large"));
+    const { client: lines, results } = await callAtOnce(wrapped(), (file) => ({
+      name: "read_text_file",
+      arguments: { path: join(sandbox.cwd, `large-${file}.txt`) },
+    }));
     expect(results.every(isPage)).toBe(true);
     const returned = results.map((result) => dataOf(result).returned);
     expect(Math.max(...returned) - Math.min(...returned)).toBeLessThan(15);
@@ -92,7 +130,7 @@ describe("wrap", () => {
     expect(Math.max(...returned)).toBeLessThan(160);
     const pages = [results[9]!];
     for (let token = dataOf(pages[0]!).continuation_token; token !== undefined; ) {
-      pages.push(await client.call("next_page", { token }));
+      pages.push(await lines.call("next_page", { token }));
       token = dataOf(pages.at(-1)!).continuation_token;
     }
     expect(joinItems(pages.map(dataOf), "content_lines")).toEqual([...linesOf(2_000), ""]);
