@@ -223,6 +223,21 @@ describe("files further down", () => {
     expect(audited.stdout).not.toContain("OVER THE LIMIT");
   });
 
+  test("count before git knows them, and never where git ignores them", async () => {
+    config("tools: [agents-md]\n");
+    project.put(".gitignore", "build-*\n");
+    track();
+    project.put("build-1/AGENTS.md", text(20_000));
+    project.put("node_modules/package/AGENTS.md", text(20_000));
+    await inject("-q");
+    expect(project.read("AGENTS.md").length).toBeGreaterThan(20_000);
+    project.put("services/api/AGENTS.md", text(20_000));
+    expect(await check()).toMatchObject({ code: 1, stdout: expect.stringContaining("over the limit") });
+    await inject("-q");
+    expect(project.read("AGENTS.md").length).toBeLessThanOrEqual(12_768);
+    expect(await check()).toMatchObject({ code: 0 });
+  });
+
   test("that leave no room for any block are named, and the file stays as it is", async () => {
     config("tools: [codex-cli]\n");
     project.put("AGENTS.md", text(5_000));

@@ -21,6 +21,7 @@ import {
   detectFacts,
   homeDirectory,
   loadConfig,
+  lonelyFolder,
   projectRoot,
   readNotes,
   readProjectTree,
@@ -88,10 +89,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
         facts: scope === "project" ? await detectFacts(root) : [],
       },
       places,
-      tree:
-        scope === "project"
-          ? await readProjectTree(root, env)
-          : { root, repository: undefined, folders: [root], files: [] },
+      tree: scope === "project" ? await readProjectTree(root, env) : lonelyFolder(root),
       ...{ env, counter, counterChosen },
       verbosity: options.verbosity as Verbosity | undefined,
       verbosityOf: config.verbosity,
