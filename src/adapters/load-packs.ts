@@ -45,7 +45,7 @@ export interface LoadedPacks {
   readonly profile: Profile;
   readonly profiles: readonly Profile[];
   readonly adapters: readonly Adapter[];
-  /** Also those that a higher layer replaces, and the embedded ones whatever the content: each may have left a file. */
+  /** Also those that a higher layer replaces. */
   readonly everyAdapter: readonly Adapter[];
   readonly problems: readonly ContentProblem[];
 }
@@ -62,7 +62,6 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   const { layers, originalLine } = expandLayers(content.packs, { env: options.env });
   const merged = mergeLayers(layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
-  const embedded = contentDirectory === undefined ? [] : readEmbeddedContent<Adapter>().adapters;
   const isBroken = content.problems.some(({ severity }) => severity === "error");
   const profile = profileNamed(options.profile ?? config.profile, { profiles, isBroken });
   const warnings = merged.warnings.map(({ directory, file, line, message }) => ({
@@ -79,10 +78,15 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     profile,
     profiles,
     // Content without adapters is written for the tools that we know.
-    adapters: content.adapters.length > 0 ? content.adapters : embedded,
-    everyAdapter: [...embedded, ...content.everyAdapter],
+    adapters: content.adapters.length > 0 ? content.adapters : embeddedAdapters(),
+    everyAdapter: content.everyAdapter,
     problems: [...content.problems, ...warnings],
   };
+}
+
+/** Those that ship with the package, whatever content is used. */
+export function embeddedAdapters(): readonly Adapter[] {
+  return readEmbeddedContent<Adapter>().adapters;
 }
 
 /** The user's own layer stays out of a project: what lands in a repository is the same for every teammate. */

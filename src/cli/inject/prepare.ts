@@ -5,6 +5,7 @@ import {
   adaptersWithBlock,
   chooseAdapters,
   type EngineOptions,
+  embeddedAdapters,
   type LoadedPacks,
   type LoadPacksOptions,
   loadPacks,
@@ -80,7 +81,9 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   return {
     engine: {
       ...chosen,
-      ...{ known: loaded.adapters, everyAdapter: loaded.everyAdapter, packs: loaded.packs },
+      ...{ known: loaded.adapters, packs: loaded.packs },
+      // Each may have left a file, the embedded ones too where --content replaces them.
+      everyAdapter: [...(options.content === undefined ? [] : embeddedAdapters()), ...loaded.everyAdapter],
       ownFiles: config.own_files,
       content: {
         title: config.title,
