@@ -13,7 +13,7 @@ export {
   removeLeftOvers,
   uninstallFiles,
 } from "./left-overs.ts";
-export { type LoadedPacks, type LoadPacksOptions, loadPacks } from "./load-packs.ts";
+export { embeddedAdapters, type LoadedPacks, type LoadPacksOptions, loadPacks } from "./load-packs.ts";
 export { injectionStatus, leftOversOf, type StatusOptions, type TargetState } from "./status.ts";
 
 /** Only one command needs it, and the others start faster without. */

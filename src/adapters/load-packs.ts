@@ -47,7 +47,7 @@ export interface LoadedPacks {
   readonly profile: Profile;
   readonly profiles: readonly Profile[];
   readonly adapters: readonly Adapter[];
-  /** Also those that a higher layer replaces, and the embedded ones whatever the content: each may have left a file. */
+  /** Also those that a higher layer replaces. */
   readonly everyAdapter: readonly Adapter[];
   readonly problems: readonly ContentProblem[];
   /** Addresses that the project's packs fetch and nobody has trusted: their texts are not in the packs. */
@@ -67,7 +67,6 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
   const { layers, originalLine } = expandLayers(content.packs, { env: options.env, leftOut });
   const merged = mergeLayers(layers, { language: options.language ?? config.language });
   const profiles = [...builtInProfiles, ...content.profiles];
-  const embedded = contentDirectory === undefined ? [] : readEmbeddedContent<Adapter>().adapters;
   const isBroken = content.problems.some(({ severity }) => severity === "error");
   const profile = profileNamed(options.profile ?? config.profile, { profiles, isBroken });
   const warnings = merged.warnings.map(({ directory, file, line, message }) => ({
@@ -84,11 +83,16 @@ export async function loadPacks(options: LoadPacksOptions): Promise<LoadedPacks>
     profile,
     profiles,
     // Content without adapters is written for the tools that we know.
-    adapters: content.adapters.length > 0 ? content.adapters : embedded,
-    everyAdapter: [...embedded, ...content.everyAdapter],
+    adapters: content.adapters.length > 0 ? content.adapters : embeddedAdapters(),
+    everyAdapter: content.everyAdapter,
     problems: [...content.problems, ...warnings],
     leftOut,
   };
+}
+
+/** Those that ship with the package, whatever content is used. */
+export function embeddedAdapters(): readonly Adapter[] {
+  return readEmbeddedContent<Adapter>().adapters;
 }
 
 /** The user's own layer stays out of a project: what lands in a repository is the same for every teammate. */

@@ -19,7 +19,13 @@ export type { IgnoreRules } from "./files/ignore-rules.ts";
 export { listFiles } from "./files/list-files.ts";
 export { withLock } from "./files/lock.ts";
 export { openDirectory } from "./files/open-directory.ts";
-export { filesHolding, type ProjectTree, readProjectTree } from "./files/project-tree.ts";
+export {
+  filesHolding,
+  isIgnoredFolder,
+  lonelyFolder,
+  type ProjectTree,
+  readProjectTree,
+} from "./files/project-tree.ts";
 export { readRegularFile, readRegularText } from "./files/read-regular-file.ts";
 export {
   readTextFile,

@@ -88,6 +88,7 @@ test("adapters that name different sections of one file share one block, also af
     join(project.cwd, "../company/adapters/acme.yaml"),
     `id: acme\ntype: file-inject\ntargets:\n  - ${target}\n`,
   );
+  project.env.PLIMSOLL_TRUST = "1";
   config("company: { source: ../company }\ntools: [claude-code, acme]\n");
   expect(await inject("-q")).toMatchObject({ code: 0, stderr: "" });
   expect(project.read("CLAUDE.md").match(/plimsoll:start:\w+/g)).toEqual(["plimsoll:start:company"]);
@@ -221,6 +222,21 @@ describe("files further down", () => {
     expect(await check()).toMatchObject({ code: 0, stderr: "" });
     const audited = await project.call(["audit", "services/api/deep"]);
     expect(audited.stdout).not.toContain("OVER THE LIMIT");
+  });
+
+  test("count before git knows them, and never where git ignores them", async () => {
+    config("tools: [agents-md]\n");
+    project.put(".gitignore", "build-*\n");
+    track();
+    project.put("build-1/AGENTS.md", text(20_000));
+    project.put("node_modules/package/AGENTS.md", text(20_000));
+    await inject("-q");
+    expect(project.read("AGENTS.md").length).toBeGreaterThan(20_000);
+    project.put("services/api/AGENTS.md", text(20_000));
+    expect(await check()).toMatchObject({ code: 1, stdout: expect.stringContaining("over the limit") });
+    await inject("-q");
+    expect(project.read("AGENTS.md").length).toBeLessThanOrEqual(12_768);
+    expect(await check()).toMatchObject({ code: 0 });
   });
 
   test("that leave no room for any block are named, and the file stays as it is", async () => {

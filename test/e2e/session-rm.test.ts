@@ -158,10 +158,10 @@ test("--all deletes folders of agents that have ended, and none of a running one
     writeFileSync(join(path, "state"), state);
     return path;
   };
-  const running = folder("a.1-0000", `${process.pid} \n`);
-  const starting = folder("b.1-0000", "");
-  const ended = folder("c.1-0000", "99999999 5\n0\n");
-  const killed = folder("d.1-0000", "99999999 5\n");
+  const running = folder("a.1-00000000", `${process.pid} \n`);
+  const starting = folder("b.1-00000000", "");
+  const ended = folder("c.1-00000000", "99999999 5\n0\n");
+  const killed = folder("d.1-00000000", "99999999 5\n");
   const dry = await rm("--all", "--dry-run");
   expect([...dry.run_folders].sort()).toEqual([ended, killed]);
   expect(existsSync(ended)).toBe(true);

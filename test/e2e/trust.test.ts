@@ -139,7 +139,7 @@ describe("a company that the project names", () => {
   test("of the user's own configuration needs no trust", async () => {
     companyPack("company", "Company rules.\n");
     writeBeside("home/.config/plimsoll/config.yaml", `company: { source: ${beside("company")} }\n`);
-    const { code, stdout } = await project.call(["inject", "--dry-run"]);
+    const { code, stdout } = await project.call(["packs", "show", "shared"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("Company rules.") });
   });
 });
@@ -210,7 +210,7 @@ describe("addresses that a project's packs fetch", () => {
   afterEach(() => server.close());
 
   test("are not asked, nor read from the cache, until they are trusted", async () => {
-    const untrusted = await project.call(["sync"]);
+    const untrusted = await project.call(["sync", "--allow-private"]);
     expect(untrusted.stderr).toContain("sync:fetch (.plimsoll/packs/web/context.md:3)");
     expect(asked).toEqual([]);
     const refused = await project.call(["inject"]);
@@ -218,7 +218,7 @@ describe("addresses that a project's packs fetch", () => {
     expect(refused.stderr).toContain(".plimsoll/packs/web/context.md:3: sync:fetch");
     expect(existsSync(join(project.cwd, "CLAUDE.md"))).toBe(false);
 
-    expect((await project.call(["sync", "--trust"])).code).toBe(0);
+    expect((await project.call(["sync", "--trust", "--allow-private"])).code).toBe(0);
     expect(asked).toEqual(["/page"]);
     const shown = await project.call(["packs", "show", "web"]);
     expect(shown.stdout).not.toContain("Fetched text.");

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Counter } from "../../tokens/index.ts";
-import { followLinks, type ProjectTree } from "../../workspace/index.ts";
+import { followLinks, isIgnoredFolder, type ProjectTree } from "../../workspace/index.ts";
 import type { Adapter, ToolLimit } from "../adapter.ts";
 import { isEnforced, type MeasuredChain } from "../fit/limits.ts";
 import { measure } from "../fit/measure.ts";
@@ -58,7 +58,7 @@ export async function chainsOf(
   const reader = readerWith(target, createFileReader());
   for (const tool of knownTools(options.adapters)) {
     const own = limitsOf(tool, options.adapters).filter((limit) => limits.includes(limit));
-    const folders = own.length === 0 ? [] : foldersOf(tool, options.tree, dirname(target.path));
+    const folders = own.length === 0 ? [] : await foldersOf(tool, options.tree, dirname(target.path));
     const read = await Promise.all(folders.map((folder) => filesIn(folder, { ...options, tool, reader })));
     for (const limit of own) {
       const measured = read.map((files, index) => {
@@ -95,14 +95,19 @@ function readerWith({ names, realPath, adapters }: FileTarget, reader: FileReade
   };
 }
 
-/** The folders in which the tool would find another file than further up, and `start`. */
-function foldersOf(tool: ToolFiles, { repository, folders }: ProjectTree, start: string): string[] {
+/** The folders in which the tool would find another file than further up, and `start`. Not those that git ignores: packages and what
+ *  is built bring such files too, and nobody works there. */
+async function foldersOf(tool: ToolFiles, tree: ProjectTree, start: string): Promise<string[]> {
+  const { repository, folders, otherFolders } = tree;
   // Without a repository a tool takes each folder for itself.
   if (repository === undefined) return [start];
   const names = [...(tool.down ?? []), tool.otherwise ?? []].flat();
   const places = names.map((name) => (name.includes("*") ? name.slice(0, name.indexOf("*")) : name));
-  const found = folders.filter((folder) => places.some((place) => existsSync(join(folder, place))));
-  return [...new Set([start, ...found])];
+  const hasFile = (folder: string) => places.some((place) => existsSync(join(folder, place)));
+  const found = new Set([start, ...folders.filter(hasFile)]);
+  for (const folder of otherFolders.filter(hasFile))
+    if (!(await isIgnoredFolder(folder, repository))) found.add(folder);
+  return [...found];
 }
 
 async function filesIn(
@@ -139,7 +144,7 @@ export async function brokenLimits(ids: readonly string[], options: ChainOptions
     const limits = limitsOf(tool, options.adapters).filter(isEnforced);
     if (limits.length === 0) continue;
     const worst = new Map<ToolLimit, BrokenLimit>();
-    for (const folder of foldersOf(tool, options.tree, options.tree.root)) {
+    for (const folder of await foldersOf(tool, options.tree, options.tree.root)) {
       const files = await filesIn(folder, { ...options, tool, reader });
       for (const limit of limits) {
         const found = breach(limit, files, { tool, counter: options.counter });

@@ -5,6 +5,7 @@ import {
   adaptersWithBlock,
   chooseAdapters,
   type EngineOptions,
+  embeddedAdapters,
   type LoadedPacks,
   type LoadPacksOptions,
   loadPacks,
@@ -21,6 +22,7 @@ import {
   detectFacts,
   homeDirectory,
   loadConfig,
+  lonelyFolder,
   projectRoot,
   readNotes,
   readProjectTree,
@@ -83,7 +85,9 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   return {
     engine: {
       ...chosen,
-      ...{ known: loaded.adapters, everyAdapter: loaded.everyAdapter, packs: loaded.packs },
+      ...{ known: loaded.adapters, packs: loaded.packs },
+      // Each may have left a file, the embedded ones too where --content replaces them.
+      everyAdapter: [...(options.content === undefined ? [] : embeddedAdapters()), ...loaded.everyAdapter],
       ownFiles: config.own_files,
       content: {
         title: config.title,
@@ -92,10 +96,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
         facts: scope === "project" ? await detectFacts(root) : [],
       },
       places,
-      tree:
-        scope === "project"
-          ? await readProjectTree(root, env)
-          : { root, repository: undefined, folders: [root], files: [] },
+      tree: scope === "project" ? await readProjectTree(root, env) : lonelyFolder(root),
       ...{ env, counter, counterChosen },
       verbosity: options.verbosity as Verbosity | undefined,
       verbosityOf: config.verbosity,

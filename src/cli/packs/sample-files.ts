@@ -22,6 +22,8 @@ tools: [${tools.join(", ")}]     # AI tools to write for; absent: those whose fi
 # context: { max_tokens: 10000, shares: { project: 0.4, fabric: 0.4, prior_work: 0.2 } }
 # session: { total: 100000, per_tool_call: 8000, history_max: 12000, warning_threshold: 20000, tools: {} }
 # history: { policy: economic, threshold: 0.8, keep: 10, reserve: 16000 }
+# deny: []                    # further files whose contents no tool shows, such as ["*.tfstate"]
+# allow: []                   # files that usually hold secrets and may be shown; counts once you trust the project
 # prices: {}
 
 # Packs that several projects share: a directory, or a git URL at a revision ("plimsoll sync" fetches it). Everyone who works

@@ -171,7 +171,8 @@ function createRandom(seed: number): () => number {
 function copyOf<Value>(value: Value): Value {
   if (value instanceof URL) return new URL(value) as Value;
   if (Array.isArray(value)) return value.map(copyOf) as Value;
-  if (Object.getPrototypeOf(Object(value)) !== Object.prototype) return structuredClone(value);
-  const fields = Object.entries(value as object).map(([name, field]) => [name, copyOf(field)]);
+  if (value === null || typeof value !== "object") return value;
+  if (Object.getPrototypeOf(value) !== Object.prototype) return structuredClone(value);
+  const fields = Object.entries(value).map(([name, field]) => [name, copyOf(field)]);
   return Object.fromEntries(fields) as Value;
 }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { filesHolding, readProjectTree } from "./project-tree.ts";
+import { filesHolding, isIgnoredFolder, readProjectTree } from "./project-tree.ts";
 
 let base: string;
 let root: string;
@@ -83,14 +83,23 @@ test("in a worktree its own index counts, and of a project below the root what l
   expect(shown(below.folders)).toEqual(["sub"]);
 });
 
-test("what git does not track yet is walked, without packages and other repositories", async () => {
-  expect((await readProjectTree(root, env())).folders).toEqual([root]);
-  mkdirSync(join(root, ".git"));
-  for (const path of ["a/b/x", "node_modules/p/x", "inner/.git/HEAD", "inner/x"]) put(path);
+test("folders that git does not track are found, without packages, other repositories and what is plainly ignored", async () => {
+  expect(await readProjectTree(root, env())).toMatchObject({ folders: [root], otherFolders: [], files: [] });
+  git("init", "-q");
+  const paths = ["a/b/x", "node_modules/p/x", "inner/.git/HEAD", "inner/x", "dist/d/x", "a/dist/x"];
+  for (const path of [...paths, "out/x", "a/out/x", "kept/x", "odd-1/x"]) put(path);
+  put(".gitignore", "dist/\n/out\nkept\n!kept/\nodd-*\n# a\n\n!\n/\n");
   symlinkSync("a", join(root, "link"));
-  const tree = await readProjectTree(root, env());
-  expect(shown(tree.folders)).toEqual(["", "a", "a/b"]);
-  expect(tree.files).toEqual([]);
+  const everything = ["a", "a/b", "a/out", "kept", "odd-1"];
+  const before = await readProjectTree(root, env());
+  expect(before.folders).toEqual([root]);
+  expect(shown(before.otherFolders)).toEqual(everything);
+  git("add", "a/b");
+  const after = await readProjectTree(root, env());
+  expect(shown(after.folders)).toEqual(["", "a", "a/b"]);
+  expect(shown(after.otherFolders)).toEqual(["a/out", "kept", "odd-1"]);
+  const ignored = await Promise.all(everything.map((path) => isIgnoredFolder(join(root, path), root)));
+  expect(everything.filter((_, index) => ignored[index])).toEqual(["odd-1"]);
 });
 
 test.each([
@@ -101,7 +110,7 @@ test.each([
   git("init", "-q");
   put("a/b/x");
   writeFileSync(join(root, ".git/index"), bytes, "latin1");
-  expect(shown((await readProjectTree(root, env())).folders)).toEqual(["", "a", "a/b"]);
+  expect(shown((await readProjectTree(root, env())).otherFolders)).toEqual(["a", "a/b"]);
 });
 
 test.each([3, 500])("tracked text files that hold a word are found, of %i and more files", async (count) => {

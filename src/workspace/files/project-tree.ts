@@ -13,8 +13,10 @@ export interface ProjectTree {
   readonly root: string;
   /** The root of the repository around it; without one there is nothing else in the tree. */
   readonly repository: string | undefined;
-  /** Folders that hold something tracked, absolute, the root first. Where git tracks nothing yet, all folders but a few. */
+  /** Folders that hold something tracked, absolute, the root first. */
   readonly folders: readonly string[];
+  /** Other folders, at most a few thousand. Git may have been told to ignore them: see `isIgnoredFolder`. */
+  readonly otherFolders: readonly string[];
   /** The regular files that git tracks, absolute. They need not be there. */
   readonly files: readonly TrackedFile[];
 }
@@ -27,16 +29,32 @@ export interface TrackedFile {
 
 export async function readProjectTree(root: string, env: Environment): Promise<ProjectTree> {
   const repository = await repositoryAround(root);
-  if (repository === undefined) return { root, repository, folders: [root], files: [] };
+  if (repository === undefined) return lonelyFolder(root);
   const entries = entriesOf(repository) ?? (await askGit(repository, env)) ?? [];
-  if (entries.length === 0) return { root, repository, folders: walkFolders(root), files: [] };
   const prefix = relative(repository, root).split(sep).join("/");
   const within = prefix === "" ? entries : entries.filter(({ path }) => path.startsWith(`${prefix}/`));
   // Git's names need no normalising, which for thousands of them takes longer than reading them.
   const named = (path: string) => `${repository}${sep}${sep === "/" ? path : path.replaceAll("/", sep)}`;
   const files = within.map(({ path, bytes }) => ({ path: named(path), bytes }));
   const folders = [root, ...foldersOf(within, prefix).map(named)];
-  return { root, repository, folders, files };
+  return { root, repository, folders, otherFolders: otherFolders(folders, repository), files };
+}
+
+/** For what is no project: nothing but the folder itself. */
+export function lonelyFolder(root: string): ProjectTree {
+  return { root, repository: undefined, folders: [root], otherFolders: [], files: [] };
+}
+
+/** Whether git leaves out a folder of its repository, or one around it. */
+export async function isIgnoredFolder(folder: string, repository: string): Promise<boolean> {
+  // Few projects need the library behind the rules.
+  const { openIgnoreRules } = await import("./ignore-rules.ts");
+  let rules = await openIgnoreRules(repository);
+  for (const each of [...upward(folder, repository)].reverse().slice(1)) {
+    if (rules.ignores(each, "directory")) return true;
+    rules = await rules.enter(each);
+  }
+  return false;
 }
 
 async function repositoryAround(root: string): Promise<string | undefined> {
@@ -94,19 +112,37 @@ function foldersOf(entries: readonly TrackedFile[], prefix: string): string[] {
 /** More folders than this are not looked through for what git does not know yet. */
 const mostFolders = 2_000;
 
-/** Without the folders of other repositories and of packages: nobody starts a tool there. */
-function walkFolders(root: string): string[] {
-  const folders = [root];
-  for (let index = 0; index < folders.length && folders.length < mostFolders; index++) {
-    for (const entry of entriesIn(folders[index]!)) {
-      const path = join(folders[index]!, entry.name);
-      const isOther = skippedNames.has(entry.name) || existsSync(join(path, ".git"));
-      if (entry.isDirectory() && !isOther) folders.push(path);
+/** What lies in the tracked folders and is not tracked, without other repositories and what is plainly ignored. */
+function otherFolders(tracked: readonly string[], repository: string): string[] {
+  const known = new Set(tracked);
+  const isLeftOut = plainlyIgnored(repository);
+  const found: string[] = [];
+  const look = (folder: string) => {
+    for (const entry of entriesIn(folder)) {
+      if (found.length >= mostFolders || !entry.isDirectory()) continue;
+      const path = `${folder}${sep}${entry.name}`;
+      if (!known.has(path) && !isLeftOut(folder, entry.name) && !existsSync(join(path, ".git")))
+        found.push(path);
     }
-  }
-  return folders;
+  };
+  for (const folder of tracked) look(folder);
+  for (let index = 0; index < found.length; index++) look(found[index]!);
+  return found;
 }
 
+/** Names that the root's rules leave out without a pattern, such as `dist/`: these folders are often the largest. */
+function plainlyIgnored(repository: string): (folder: string, name: string) => boolean {
+  const lines = (readQuietly(join(repository, ".gitignore"))?.toString("utf8") ?? "").split(/\r?\n/);
+  const named = (pattern: RegExp) => new Set(lines.flatMap((line) => pattern.exec(line)?.[1] ?? []));
+  const anywhere = named(/^([^!#/*?[\]\\\s][^/*?[\]\\]*?)\/?$/);
+  const inRoot = named(/^\/([^/*?[\]\\]+?)\/?$/);
+  const kept = named(/^!\/?([^/]+?)\/?$/);
+  return (folder, name) =>
+    skippedNames.has(name) ||
+    (!kept.has(name) && (anywhere.has(name) || (folder === repository && inRoot.has(name))));
+}
+
+/** Nobody starts a tool there. */
 const skippedNames: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
 function entriesIn(folder: string): Dirent[] {

@@ -103,7 +103,8 @@ export interface EndedAttempts {
 /** All attempts of all nebulas on this machine. */
 export async function findAttempts(env: Environment): Promise<EndedAttempts> {
   const runs = await listAttempts(join(stateDirectory(env), "runs"));
-  const folders = (await Promise.all(runs.map(listAttempts))).flat();
+  const listed = (await Promise.all(runs.map(listAttempts))).flat();
+  const folders = listed.filter((folder) => isOwnFolder(folder, dirname(folder)));
   return {
     ended: folders.filter((folder) => !mayRun(folder)),
     running: folders.filter(mayRun),
