@@ -133,7 +133,7 @@ function packedFiles(): string[] {
 }
 
 function importsOf(file: string): string[] {
-  const source = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  const source = readFileSync(file, "utf8").replace(/^\s*(?:\/?\*|\/\/).*$/gm, "");
   const names = [...source.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)["'`](\.\.?\/[^"'`]+)["'`]/g)];
   const paths = names.map(([, name = ""]) => join(dirname(file), name));
   return file.endsWith(".d.ts") ? paths.map(declarationOf) : paths;
