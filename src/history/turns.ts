@@ -42,13 +42,9 @@ const mostItemsAtOnce = 64;
 
 /** Whether the turn that starts there is of the response that the turn before it is of. */
 function continues(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
-  if (start - before.origin > mostItemsAtOnce || !messages.slice(before.end, start).every(isOfResults))
-    return false;
-  return isOfSameReasoning(messages, before, start) || hasOpenCall(messages, before, start);
-}
-
-function isOfResults({ original: { role, parts } }: TrackedMessage): boolean {
-  return role === "tool" || parts.every(({ kind }) => kind === "tool_result");
+  if (start - before.origin > mostItemsAtOnce) return false;
+  if (!isOfSameReasoning(messages, before, start) && !hasOpenCall(messages, before, start)) return false;
+  return messages.slice(before.end, start).every(isOfResults);
 }
 
 function isOfSameReasoning(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
@@ -62,11 +58,11 @@ function isOfSameReasoning(messages: readonly TrackedMessage[], before: Turn, st
 /** Whether a tool of the provider waits for results of the caller's tools: its own result comes in a later turn. */
 function hasOpenCall(messages: readonly TrackedMessage[], { origin, end }: Turn, start: number): boolean {
   const open = new Set<string>();
-  for (const { original } of messages.slice(origin, end)) {
-    for (const { exchangeRole, callId } of original.parts) {
-      if (callId === undefined) continue;
+  for (let index = origin; index < end; index++) {
+    for (const { exchangeRole, callId } of partsAt(messages, index)) {
+      if (exchangeRole === undefined || callId === undefined) continue;
       if (exchangeRole === "call") open.add(callId);
-      if (exchangeRole === "result") open.delete(callId);
+      else open.delete(callId);
     }
   }
   if (open.size === 0) return false;
@@ -75,6 +71,10 @@ function hasOpenCall(messages: readonly TrackedMessage[], { origin, end }: Turn,
   return messages
     .slice(start, origin + mostItemsAtOnce)
     .some(({ original }) => original.parts.some(isAnswer));
+}
+
+function isOfResults({ original: { role, parts } }: TrackedMessage): boolean {
+  return role === "tool" || parts.every(({ kind }) => kind === "tool_result");
 }
 
 function isBoundThinking({ kind, isBound }: CountedPart): boolean {
