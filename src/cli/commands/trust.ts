@@ -43,7 +43,7 @@ This command shows them and records the project's path and a hash of each, in $X
   examples: [
     { line: "plimsoll trust", meaning: "see the settings of this project and trust them" },
     { line: "plimsoll trust --list", meaning: "what is trusted on this machine" },
-    { line: "plimsoll trust --revoke ~/work/shop", meaning: "no more" },
+    { line: "plimsoll trust --revoke ~/code/shop", meaning: "no more" },
     { line: "PLIMSOLL_TRUST=1 plimsoll inject --check", meaning: "in CI" },
   ],
   async run(call) {

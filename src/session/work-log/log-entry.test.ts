@@ -20,7 +20,7 @@ it("an entry has no value that looks like a secret, and the delivered page has i
 
 it("of a file that usually holds secrets no result is logged, whoever read it", async () => {
   const session = await openSession({});
-  for (const args of [{ path: "/work/.env" }, { paths: ["a.txt", "id_rsa"] }, { uri: "file:///a/.npmrc" }]) {
+  for (const args of [{ path: "/srv/.env" }, { paths: ["a.txt", "id_rsa"] }, { uri: "file:///a/.npmrc" }]) {
     const result = { fields: {}, itemsName: "lines", items: ["plain words"], offset: 0 };
     await session.deliver(result, { tool: "read_text_file", args });
   }
