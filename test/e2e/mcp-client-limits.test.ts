@@ -89,19 +89,24 @@ const linesOf = (word: string): string[] =>
   Array.from({ length: 1_500 }, (_, index) => `${index} ${word.repeat(1 + (index % 9))}`);
 
 describe.each(clients)("%s", (name, cuts) => {
-  test.each(scripts)("shows pages of %i-byte characters whole", async (_bytes, word) => {
-    const lines = linesOf(word);
-    sandbox.write("text.txt", `${lines.join("\n")}\n`);
+  test("shows pages of characters of one to four bytes whole", async () => {
     const client = await connect(name, large);
-    const pages = await readWhole(client, await client.call("read_file", { path: "text.txt" }), cuts);
-    expect(joinItems(pages, "lines").map((line) => (line as { text: string }).text ?? line)).toEqual(lines);
+    for (const [bytes, word] of scripts) {
+      const lines = linesOf(word);
+      sandbox.write(`text-${bytes}.txt`, `${lines.join("\n")}\n`);
+      const first = await client.call("read_file", { path: `text-${bytes}.txt` });
+      const pages = await readWhole(client, first, cuts);
+      expect(joinItems(pages, "lines").map((line) => (line as { text: string }).text ?? line)).toEqual(lines);
+    }
   });
 
-  test.each(scripts)("shows wrapped pages of %i-byte characters whole", async (_bytes, word) => {
-    const lines = linesOf(word);
+  test("shows wrapped pages of characters of one to four bytes whole", async () => {
     const client = await connect(name, ["wrap", ...large, "--", process.execPath, oddServer]);
-    const result = await client.call("blocks", { texts: [lines.join("\n")] });
-    expect(joinItems(await readWhole(client, result, cuts), "lines")).toEqual(lines);
+    for (const [, word] of scripts) {
+      const lines = linesOf(word);
+      const result = await client.call("blocks", { texts: [lines.join("\n")] });
+      expect(joinItems(await readWhole(client, result, cuts), "lines")).toEqual(lines);
+    }
     expect(await client.end()).toBe(0);
   });
 
