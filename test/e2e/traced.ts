@@ -28,8 +28,21 @@ export async function runTraced(
   options: RunOptions = {},
 ): Promise<Trace> {
   const log = join(dirname(sandbox.home), `trace-${process.hrtime.bigint()}.txt`);
-  // -y shows the folder of an open file, without which a relative path says nothing. -s: no path is cut.
-  const wrapper = ["strace", "-f", "-y", "-qq", "-s", "4096", "-e", `trace=${calls}`, "-o", log];
+  // -y shows the folder of an open file, without which a relative path says nothing. -s: no path is cut. --seccomp-bpf: only the calls
+  // that are traced stop the process.
+  const wrapper = [
+    "strace",
+    "-f",
+    "--seccomp-bpf",
+    "-y",
+    "-qq",
+    "-s",
+    "4096",
+    "-e",
+    `trace=${calls}`,
+    "-o",
+    log,
+  ];
   const run = await sandbox.run(args, { ...options, wrapper });
   return { ...run, ...readTrace(readFileSync(log, "utf8"), options.cwd ?? sandbox.cwd) };
 }
