@@ -131,9 +131,11 @@ async function chooseTools(
   const standing = await choose(known, false);
   // A tool that already reads our block elsewhere is served there: in a file of its own it would be loaded twice.
   const isServed = (id: string) => places.scope === "project" && !config.own_files.includes(id);
-  const serving = options.uninstall === true ? [] : await adaptersWithBlock(standing, places);
-  const shared = serving.filter(({ reads }) => asked.some(({ id }) => reads.includes(id) && isServed(id)));
-  const chosen = [...new Set([...asked, ...shared])];
+  const sharing = standing.filter(
+    (each) => !asked.includes(each) && asked.some(({ id }) => each.reads.includes(id) && isServed(id)),
+  );
+  const serving = options.uninstall === true ? [] : await adaptersWithBlock(sharing, places);
+  const chosen = [...asked, ...serving];
   for (const id of options.tool) {
     const owner = chosen.find((adapter) => adapter.reads.includes(id));
     if (owner !== undefined && (isServed(id) || !chosen.some((adapter) => adapter.id === id)))
