@@ -10,6 +10,7 @@ import {
   filesHolding,
   isInside,
   type ProjectTree,
+  readQuietly,
   readRegularFile,
 } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
@@ -60,9 +61,9 @@ export async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]>
   const places = await placesToLook(options);
   const found: LeftOver[] = [];
   for (const [realPath, place] of places) {
-    const read = await readRegularFile(realPath);
+    const current = readQuietly(realPath)?.toString("latin1");
     const leftOver = { ...place, wanted: wanted.get(realPath) };
-    if (Buffer.isBuffer(read) && isLeftOver(read.toString("latin1"), leftOver)) found.push(leftOver);
+    if (current !== undefined && isLeftOver(current, leftOver)) found.push(leftOver);
   }
   return found;
 }

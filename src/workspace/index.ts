@@ -25,6 +25,7 @@ export {
   lonelyFolder,
   type ProjectTree,
   readProjectTree,
+  readQuietly,
 } from "./files/project-tree.ts";
 export { readRegularFile, readRegularText } from "./files/read-regular-file.ts";
 export {

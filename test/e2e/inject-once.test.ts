@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createProject, type InjectProject } from "./inject-project.ts";
 
@@ -70,6 +71,24 @@ describe("a tool that reads AGENTS.md", () => {
     expect(run.stderr).toContain("cursor gets no file of its own: it reads that of agents-md");
     expect(project.read("AGENTS.md")).toContain("## Own");
     expect(files()).toEqual(["AGENTS.md", "CLAUDE.md"]);
+  });
+
+  test("has its own file under HOME, where none reads that of another", async () => {
+    const both = ["--global", "--tool", "agents-md,github-copilot"];
+    const run = await inject(...both);
+    expect(run.stderr).not.toContain("gets no file of its own");
+    expect(run.stdout).toMatch(/^~\/\.agents\/AGENTS\.md \(agents-md\): created/m);
+    expect(run.stdout).toMatch(/^~\/\.copilot\/copilot-instructions\.md \(github-copilot\): created/m);
+    const alone = await inject("--global", "--tool", "github-copilot");
+    expect(alone.stdout).toBe("~/.copilot/copilot-instructions.md (github-copilot): already current\n");
+  });
+
+  test("is chosen from other content though that knows not every tool of the configuration", async () => {
+    config("tools: [agents-md, cursor]\n");
+    const content = fileURLToPath(new URL("../../examples/sap/sets/plain", import.meta.url));
+    expect(await inject("--content", content, "--tool", "claude-code", "-q")).toMatchObject({
+      ...{ code: 0, stderr: "" },
+    });
   });
 
   test("has the smallest budget of those that share the file, and none of their limits on other files", async () => {

@@ -130,21 +130,26 @@ async function chooseTools(
     const ids = [...(config.tools ?? []), ...asked.map(({ id }) => id)];
     return { adapters: asked, standing: [], ids };
   }
-  const standing = await choose(config.tools, false);
+  // Other content than usual may not know every tool of the configuration.
+  const known = config.tools?.filter((id) => isKnownTool(id, adapters));
+  const standing = await choose(known, false);
   // A tool that already reads our block elsewhere is served there: in a file of its own it would be loaded twice.
-  const serving = options.uninstall === true ? [] : await adaptersWithBlock(standing, places);
-  const isServed = ({ id }: Adapter) => !config.own_files.includes(id);
-  const shared = serving.filter(({ reads }) =>
-    asked.some((adapter) => reads.includes(adapter.id) && isServed(adapter)),
+  const isServed = (id: string) => places.scope === "project" && !config.own_files.includes(id);
+  const sharing = standing.filter(
+    (each) => !asked.includes(each) && asked.some(({ id }) => each.reads.includes(id) && isServed(id)),
   );
-  const chosen = [...new Set([...asked, ...shared])];
+  const serving = options.uninstall === true ? [] : await adaptersWithBlock(sharing, places);
+  const chosen = [...asked, ...serving];
   for (const id of options.tool) {
     const owner = chosen.find((adapter) => adapter.reads.includes(id));
-    if (owner !== undefined && !config.own_files.includes(id)) {
+    if (owner !== undefined && (isServed(id) || !chosen.some((adapter) => adapter.id === id)))
       output.note(`${id} gets no file of its own: it reads that of ${owner.id}`);
-    }
   }
   return { adapters: chosen, standing, ids: [...options.tool, ...chosen.map(({ id }) => id)] };
+}
+
+function isKnownTool(id: string, adapters: readonly Adapter[]): boolean {
+  return adapters.some((adapter) => adapter.id === id || adapter.reads.includes(id));
 }
 
 /** Whoever takes our blocks away must not need the company's server for it. */

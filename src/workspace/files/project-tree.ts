@@ -187,8 +187,9 @@ function holds(path: string, words: readonly string[]): boolean {
   return words.some((word) => text.includes(word));
 }
 
-/** Opening a pipe would wait for a writer, and a link leads to another file. */
-function readQuietly(path: string): Buffer | undefined {
+/** The bytes of a regular file, without a turn of the event loop. Opening a pipe would wait for a writer, and a link leads to another
+ *  file: of these, and of what cannot be read, nothing. */
+export function readQuietly(path: string): Buffer | undefined {
   try {
     const stats = lstatSync(path);
     return stats.isFile() && stats.size <= maxTextBytes ? readFileSync(path) : undefined;
