@@ -11,7 +11,6 @@ import {
   isInside,
   type ProjectTree,
   readQuietly,
-  readRegularFile,
 } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
 import { removeEmptyFolders } from "./mcp-wire/empty-folders.ts";
@@ -26,11 +25,12 @@ import {
 } from "./targets/targets.ts";
 
 /** Those of which a file holds our text. */
-export async function adaptersWithBlock(adapters: readonly Adapter[], places: Places): Promise<Adapter[]> {
+export function adaptersWithBlock(adapters: readonly Adapter[], places: Places): Adapter[] {
   const found: Adapter[] = [];
   for (const { adapter, target } of targetsOf(adapters, places.scope)) {
-    const read = await readRegularFile(resolveTargetPath(target.path, places));
-    const state = Buffer.isBuffer(read) ? stateOf(read.toString("latin1"), target) : "not found";
+    const realPath = realPathOf(resolveTargetPath(target.path, places));
+    const read = isInside(realPath, realPathOf(places.root)) ? readQuietly(realPath) : undefined;
+    const state = read === undefined ? "not found" : stateOf(read.toString("latin1"), target);
     if (state === "injected" || state === "edited") found.push(adapter);
   }
   return found;

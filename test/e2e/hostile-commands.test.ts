@@ -165,7 +165,8 @@ async function harm(project: Project, command: readonly string[]): Promise<strin
     ...(existsSync(mark) ? ["ran a program of the project's"] : []),
     ...shown.map((secret) => `printed ${secret}`),
     ...strangePrograms(trace).map((path) => `started ${path}`),
-    ...strangeFiles(trace, project).map((path) => `opened ${path}`),
+    // What AI tools would load through a link is what audit counts; it shows no text.
+    ...(command[0] === "audit" ? [] : strangeFiles(trace, project)).map((path) => `opened ${path}`),
     ...trace.connected.map((address) => `connected to ${address}`),
   ];
   return done.map((each) => `plimsoll ${command.join(" ")} ${each}`);

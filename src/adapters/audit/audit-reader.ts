@@ -2,7 +2,7 @@
 import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Counter } from "../../tokens/index.ts";
-import { isInside, listFiles, readTextFile } from "../../workspace/index.ts";
+import { isInside, listFiles, outsideReason, readTextFile } from "../../workspace/index.ts";
 
 export interface TextFile {
   readonly path: string;
@@ -29,8 +29,12 @@ export interface FileReader {
   isIgnored(path: string, root: string): Promise<boolean>;
 }
 
-export function createFileReader(counter?: Counter): FileReader {
-  const read = remember((path) => readFile(path, counter));
+/** With a root, links of the project that lead out of it are not followed. */
+export function createFileReader(counter?: Counter, root?: string): FileReader {
+  const read = remember(async (path) => {
+    const isOutside = root !== undefined && (await outsideReason(path, root)) !== undefined;
+    return isOutside ? { path, reason: "leads out of the project" } : readFile(path, counter);
+  });
   const expand = remember(listPattern);
   const listed = remember(listEntries);
   return {

@@ -55,7 +55,7 @@ export async function chainsOf(
   const chains = new Map<ToolLimit, readonly MeasuredChain[]>();
   const limits = target.limits.filter(({ scope }) => scope === "chain");
   if (limits.length === 0) return chains;
-  const reader = readerWith(target, createFileReader());
+  const reader = readerWith(target, createFileReader(undefined, rootOf(options.tree)));
   for (const tool of knownTools(options.adapters)) {
     const own = limitsOf(tool, options.adapters).filter((limit) => limits.includes(limit));
     const folders = own.length === 0 ? [] : await foldersOf(tool, options.tree, dirname(target.path));
@@ -135,7 +135,7 @@ export interface BrokenLimit {
 /** Where `audit` would say OVER THE LIMIT: for each limit of these tools the folder where most of it is used. `ids` name tools and
  *  adapters; a shared file's adapter stands for the tools that have a limit on it. */
 export async function brokenLimits(ids: readonly string[], options: ChainOptions): Promise<BrokenLimit[]> {
-  const reader = createFileReader();
+  const reader = createFileReader(undefined, rootOf(options.tree));
   const broken: BrokenLimit[] = [];
   const tools = knownTools(options.adapters).filter(
     (tool) => ids.includes(tool.id) || (tool.limitsFrom !== undefined && ids.includes(tool.limitsFrom)),
@@ -169,4 +169,8 @@ function breach(
   const shown = limit.scope === "chain" ? read.at(-1) : largest;
   const bytes = limit.scope === "chain" ? read.reduce((sum, file) => sum + file.bytes, 0) : shown!.bytes;
   return { tool: tool.id, limit, used, path: shown!.path, bytes };
+}
+
+function rootOf({ repository, root }: ProjectTree): string {
+  return repository ?? root;
 }

@@ -1,17 +1,19 @@
 /** A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows the other's block: it gets none of its own. */
 import { dirname, resolve } from "node:path";
 import { findBlock, fromByteString, importedNames } from "../../text/index.ts";
-import { readRegularFile } from "../../workspace/index.ts";
+import { followLinks, isInside, readRegularFile } from "../../workspace/index.ts";
 import type { FileTarget, Places } from "./targets.ts";
 
 /** The targets that import another one, with that other. Of two that import each other the first keeps its block. */
 export async function findImports(
   targets: readonly FileTarget[],
-  { home }: Places,
+  { root, home }: Places,
 ): Promise<Map<FileTarget, FileTarget>> {
+  const realRoot = await followLinks(root);
   const imports = new Map<FileTarget, FileTarget>();
   for (const target of targets) {
-    if (!target.adapters.some((adapter) => adapter.imports)) continue;
+    // A target that leads out of the root is refused later, and not read before.
+    if (!target.adapters.some((adapter) => adapter.imports) || !isInside(target.realPath, realRoot)) continue;
     const read = await readRegularFile(target.realPath);
     const file = Buffer.isBuffer(read) ? read.toString("latin1") : "";
     const paths = importedPaths(fromByteString(withoutBlock(file, target)), { file: target.realPath, home });

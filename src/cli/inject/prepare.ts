@@ -138,7 +138,7 @@ async function chooseTools(
   const sharing = standing.filter(
     (each) => !asked.includes(each) && asked.some(({ id }) => each.reads.includes(id) && isServed(id)),
   );
-  const serving = options.uninstall === true ? [] : await adaptersWithBlock(sharing, places);
+  const serving = options.uninstall === true ? [] : adaptersWithBlock(sharing, places);
   const chosen = [...asked, ...serving];
   for (const id of options.tool) {
     const owner = chosen.find((adapter) => adapter.reads.includes(id));

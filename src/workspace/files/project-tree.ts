@@ -1,6 +1,6 @@
 /** What belongs to a project, found so quickly that every run can afford it: git's own list, without starting git where that is possible. */
 import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
-import { join, relative, resolve, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import type { Environment } from "../directories.ts";
 import { decodeBytes, splitRecords } from "../processes/output-records.ts";
 import { readGit } from "../processes/read-git.ts";
@@ -30,7 +30,8 @@ export interface TrackedFile {
 export async function readProjectTree(root: string, env: Environment): Promise<ProjectTree> {
   const repository = await repositoryAround(root);
   if (repository === undefined) return lonelyFolder(root);
-  const entries = entriesOf(repository) ?? (await askGit(repository, env)) ?? [];
+  const listed = entriesOf(repository) ?? (await askGit(repository, env)) ?? [];
+  const entries = withoutLinkedFolders(listed, repository);
   const prefix = relative(repository, root).split(sep).join("/");
   const within = prefix === "" ? entries : entries.filter(({ path }) => path.startsWith(`${prefix}/`));
   // Git's names need no normalising, which for thousands of them takes longer than reading them.
@@ -38,6 +39,17 @@ export async function readProjectTree(root: string, env: Environment): Promise<P
   const files = within.map(({ path, bytes }) => ({ path: named(path), bytes }));
   const folders = [root, ...foldersOf(within, prefix).map(named)];
   return { root, repository, folders, otherFolders: otherFolders(folders, repository), files };
+}
+
+/** A folder that git tracks may have become a link since then: what is behind one is another tree's. */
+function withoutLinkedFolders(entries: readonly TrackedFile[], repository: string): readonly TrackedFile[] {
+  const linked = foldersOf(entries, "").filter((folder) => isLink(join(repository, folder)));
+  if (linked.length === 0) return entries;
+  return entries.filter(({ path }) => !linked.some((folder) => path.startsWith(`${folder}/`)));
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 /** For what is no project: nothing but the folder itself. */
@@ -62,17 +74,12 @@ async function repositoryAround(root: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Nothing where there is no index yet. */
+/** Nothing where there is no index yet. Where `.git` is a file or a link, as in a worktree, git is asked: it may lead anywhere. */
 function entriesOf(repository: string): TrackedFile[] | undefined {
-  const index = readQuietly(join(gitDirectory(repository), "index"));
-  return index === undefined ? [] : parseGitIndex(index);
-}
-
-/** In a worktree or a submodule `.git` is a file that names the folder with the index. */
-function gitDirectory(repository: string): string {
   const own = join(repository, ".git");
-  const pointer = /^gitdir: (.+)$/m.exec(readQuietly(own)?.toString("utf8") ?? "")?.[1];
-  return pointer === undefined ? own : resolve(repository, pointer);
+  if (lstatSync(own, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
+  const index = readQuietly(join(own, "index"));
+  return index === undefined ? [] : parseGitIndex(index);
 }
 
 async function askGit(repository: string, env: Environment): Promise<TrackedFile[] | undefined> {
