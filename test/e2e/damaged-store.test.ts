@@ -93,7 +93,7 @@ test("each value of a small session can be garbage: commands say what is wrong, 
   }
 });
 
-test("a server over each of them answers every tool", async () => {
+test("a server over each of them answers every tool", { timeout: 300_000 }, async () => {
   const places = placesIn(store);
   for (const [index, place] of (deep ? places : places.filter((_, at) => at % 4 === 0)).entries()) {
     const copy = damagedCopy(place, garbage[index % garbage.length]);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { checkYaml, parseYamlDocument } from "./yaml-document.ts";
+import { checkYaml, parseYamlDocument, readYaml } from "./yaml-document.ts";
 
 const schema = z.strictObject({
   name: z.string().optional(),
@@ -156,4 +156,15 @@ test("of very many problems the first hundred are told, errors before unknown ke
   const twice = parseYamlDocument("a: 1\n".repeat(300), schema).problems;
   expect(twice).toHaveLength(101);
   expect(twice.at(-1)).toMatchObject({ rule: "malformed-yaml", message: "… and 199 more" });
+});
+
+test("a merge key without a mapping is malformed, with its line", () => {
+  for (const text of ["a: 1\n<<: \n", "a: 1\n<<: [1]\n", "a: 1\n<<: text\n"]) {
+    const { input, problems } = readYaml(text);
+    expect({ text, input, lines: problems.map(({ line }) => line) }).toEqual({
+      text,
+      input: undefined,
+      lines: [2],
+    });
+  }
 });

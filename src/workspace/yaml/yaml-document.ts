@@ -15,7 +15,7 @@ import {
   Parser,
 } from "yaml";
 import type { z } from "zod";
-import { formatNumber } from "../../text/index.ts";
+import { formatNumber, messageOf } from "../../text/index.ts";
 import { explainIssue } from "./explain-issue.ts";
 import { repairValue } from "./repair-value.ts";
 
@@ -107,9 +107,19 @@ export function readYaml(text: string): ReadYaml {
   const found = [...faults, ...inspect(contents)].sort((one, two) => one.offset - two.offset);
   const told = found.slice(0, mostProblems).map(({ message, offset }) => malformed(message, lineAt(offset)));
   const problems = withRest(told, found.length - told.length, "malformed-yaml");
-  // Aliases were counted already.
-  const input = problems.length > 0 ? undefined : document.toJS({ maxAliasCount: -1 });
-  return { document, input, problems, lineOf };
+  if (problems.length > 0) return { document, input: undefined, problems, lineOf };
+  try {
+    // Aliases were counted already.
+    return { document, input: document.toJS({ maxAliasCount: -1 }), problems, lineOf };
+  } catch (error) {
+    // A merge key (`<<:`) without a mapping is found only here.
+    return unreadable(lineAt(mergeOffset(text)), messageOf(error));
+  }
+}
+
+/** Where the first merge key stands: the library does not say which one is wrong. */
+function mergeOffset(text: string): number {
+  return Math.max(0, text.search(/<<\s*:/));
 }
 
 /** More than people write by hand: what takes the library longest is still read in two seconds. */
