@@ -24,7 +24,7 @@ import {
   targetsOf,
 } from "./targets/targets.ts";
 
-/** Those of which a file holds our text. */
+/** Returns the adapters that have a file with our text in it. */
 export function adaptersWithBlock(adapters: readonly Adapter[], places: Places): Adapter[] {
   const found: Adapter[] = [];
   for (const { adapter, target } of targetsOf(adapters, places.scope)) {
@@ -102,7 +102,7 @@ function realPathOf(path: string): string {
 
 const markers = ["plimsoll:start:", "plimsoll:owns "];
 
-/** A folder further down with content of its own is a project of its own, and what the content itself holds is no file of a tool. */
+/** Leaves out nested projects, which have a `.plimsoll` folder of their own, and the content in our own `.plimsoll`. */
 function withoutOtherProjects(paths: readonly string[], { root, files }: ProjectTree): string[] {
   const content = `${sep}.plimsoll${sep}`;
   const projects = new Set(
