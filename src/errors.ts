@@ -1,9 +1,27 @@
-/** The one error class. Its code is stable and for programs; its message is for people: what happened, then what to do. */
+/** The only error class that Plimsoll throws. Programs branch on `code`, which never changes its meaning. People read
+ *  `message`, which says what happened, and `hint`, which says what to do.
+ *
+ * @example
+ * ```ts
+ * import { ContextError } from "plimsoll";
+ * import { openSqliteStore } from "plimsoll/store/sqlite";
+ *
+ * try {
+ *   await openSqliteStore({ path: "state.db" });
+ * } catch (error) {
+ *   if (!(error instanceof ContextError) || error.code !== "store_unavailable") throw error;
+ *   console.error(error.message, error.hint);
+ * }
+ * ```
+ */
 export class ContextError extends Error {
   override readonly name = "ContextError";
   readonly code: ErrorCode;
+  /** What to do about the error, in one sentence. */
   readonly hint: string | undefined;
+  /** The file with the problem. */
   readonly file: string | undefined;
+  /** The line of that file, counted from 1. */
   readonly line: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -16,14 +34,29 @@ export class ContextError extends Error {
 }
 
 export interface ErrorDetails {
-  /** What to do about it, one sentence. */
+  /** What to do about the error, in one sentence. */
   hint?: string | undefined;
   file?: string | undefined;
-  /** 1-based. */
+  /** Counted from 1. */
   line?: number | undefined;
   cause?: unknown;
 }
 
+/** Creates the error for a wrong argument. `hint` says what to pass instead. */
+export function invalidArgument(message: string, hint: string): ContextError {
+  return new ContextError("invalid_argument", message, { hint });
+}
+
+/** Every error code. Codes are stable, so programs can branch on them.
+ *
+ * @example
+ * ```ts
+ * import { type ErrorCode, errorCodes } from "plimsoll";
+ *
+ * const isErrorCode = (text: string): text is ErrorCode => errorCodes.some((code) => code === text);
+ * console.log(isErrorCode("store_conflict"));
+ * ```
+ */
 export const errorCodes = [
   "usage",
   "unknown_counter",
@@ -42,4 +75,5 @@ export const errorCodes = [
   "store_conflict",
 ] as const;
 
+/** The `code` of a `ContextError`. */
 export type ErrorCode = (typeof errorCodes)[number];

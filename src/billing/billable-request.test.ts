@@ -37,16 +37,14 @@ describe("billableRequest of an Anthropic request", () => {
     ]);
   });
 
-  it("adds up to what counting says", () => {
+  it("has as many tokens as the counting functions return", () => {
     const total = derive({}).blocks.reduce((sum, { tokens }) => sum + tokens, 0);
     const { model } = request;
     const counted = countMessages(messages, counter, { model }) + countTools(tools, counter, { model });
     expect(total).toBe(counted + request.system.length);
     const forced = derive({ tool_choice: { type: "any" } }).blocks[0]?.tokens;
     expect(forced).toBeGreaterThan(derive({}).blocks[0]?.tokens ?? Infinity);
-    expect(derive({ messages: [{ role: "user", content: [] }], tools: [], system: [] }).blocks).toHaveLength(
-      1,
-    );
+    expect(derive({ messages: [{ role: "user", content: [] }], tools: [], system: [] }).blocks).toHaveLength(1);
   });
 
   it("finds markers on tools, system, parts and inside results, with their lifetimes", () => {
@@ -81,9 +79,7 @@ describe("billableRequest of an Anthropic request", () => {
       { role: "user", content: [{ type: "text", text: "Fix it.", cache_control: marker }] },
       ...messages.slice(1),
     ];
-    expect(keys({ messages: moved, tools: [tools[0], { ...tools[1], cache_control: undefined }] })).toEqual(
-      keys({}),
-    );
+    expect(keys({ messages: moved, tools: [tools[0], { ...tools[1], cache_control: undefined }] })).toEqual(keys({}));
     const edited = keys({ messages: [...messages.slice(0, 2), { role: "user", content: "New." }] });
     expect(edited.slice(0, 6)).toEqual(keys({}).slice(0, 6));
     expect(edited[6]).not.toBe(keys({})[6]);
@@ -146,15 +142,13 @@ describe("billableRequest of an OpenAI request", () => {
   };
   const point = { prompt_cache_breakpoint: { mode: "explicit" } };
 
-  it("has a block a part and a breakpoint at the end", () => {
+  it("has a block for each part and a breakpoint at the end", () => {
     const { blocks, breakpoints } = derive({}, chat);
     expect(blocks.map(({ kind }) => kind)).toEqual(["prefix", "text", "text", "tool_call", "tool_result"]);
     expect(breakpoints).toEqual([{ after: 4, ttl: "5m" }]);
     const total = blocks.reduce((sum, { tokens }) => sum + tokens, 0);
     const options = { format: "openai", model: chat.model } as const;
-    expect(total).toBe(
-      countMessages(chat.messages, counter, options) + countTools(chat.tools, counter, options),
-    );
+    expect(total).toBe(countMessages(chat.messages, counter, options) + countTools(chat.tools, counter, options));
   });
 
   it("takes the latest three markers beside its own, or the latest four alone", () => {
@@ -166,15 +160,12 @@ describe("billableRequest of an OpenAI request", () => {
       ],
       tools: [],
     };
-    const places = (more: object) =>
-      derive({ ...marked, ...more }, chat).breakpoints.map(({ after }) => after);
+    const places = (more: object) => derive({ ...marked, ...more }, chat).breakpoints.map(({ after }) => after);
     expect(places({})).toEqual([2, 3, 4, 5]);
     expect(places({ prompt_cache_options: { mode: "explicit" } })).toEqual([1, 2, 3, 4]);
     const unmarked = { messages: chat.messages, prompt_cache_options: { mode: "explicit" } };
     expect(places(unmarked)).toEqual([]);
-    expect(derive({ prompt_cache_options: { ttl: "12h" } }, chat).breakpoints).toEqual([
-      { after: 4, ttl: "1h" },
-    ]);
+    expect(derive({ prompt_cache_options: { ttl: "12h" } }, chat).breakpoints).toEqual([{ after: 4, ttl: "1h" }]);
   });
 
   it("has the same keys wherever the markers are, in results too", () => {

@@ -1,4 +1,5 @@
-/** A provider's own request as blocks and breakpoints: tools, then system, then messages, as the cache sees them. */
+/** Splits a provider's own request into blocks and breakpoints in the order of the cache: tools, system, messages. */
+
 import { ContextError } from "../errors.ts";
 import {
   type CountedMessage,
@@ -9,24 +10,43 @@ import {
   type MessageLens,
   type SealedCounting,
 } from "../messages/index.ts";
+import type { Fields } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import type { BillableBlock } from "./cache/prefix-chain.ts";
-import type { BillableRequest } from "./cache-simulator.ts";
-import { providerOfModel } from "./prices.ts";
-import { anthropicBreakpoints, openaiBreakpoints } from "./request-breakpoints.ts";
+import type { BillableRequest, Breakpoint } from "./cache-simulator.ts";
+import type { BillableBlock } from "./prefix-chain.ts";
+import { providerOfModel, type Ttl } from "./prices.ts";
 
-export interface BillableRequestOptions {
-  readonly counter: Counter;
-  /** Absent: told by the request's fields, its model and its messages. */
-  readonly format?: FormatName | undefined;
-  /** Absent: the request's own. */
-  readonly model?: string | undefined;
-  readonly sealed?: SealedCounting | undefined;
-}
-
-/** Blocks and breakpoints of an Anthropic request or an OpenAI chat or responses request. Its blocks add up to what `countMessages` and
- *  `countTools` say, and have equal keys for equal content, wherever the markers are. */
-export function billableRequest(request: object, options: BillableRequestOptions): BillableRequest {
+/**
+ * Returns the blocks and cache breakpoints of an Anthropic request or of an OpenAI chat or responses request. The
+ * tokens of the blocks add up to what `countMessages` and `countTools` return. Equal content has equal keys, wherever
+ * the markers are.
+ *
+ * @example
+ * ```ts
+ * import { billableRequest, createCacheSimulator } from "plimsoll/billing";
+ * import { createCounter } from "plimsoll/tokens";
+ *
+ * const counter = await createCounter("estimate:claude-5");
+ * const simulator = createCacheSimulator({ provider: "anthropic", model: "claude-sonnet-5" });
+ * const request = { model: "claude-sonnet-5", messages: [{ role: "user", content: "Hello" }] };
+ * console.log(simulator.bill(billableRequest(request, { counter })).total);
+ * ```
+ */
+export function billableRequest(
+  request: object,
+  options: {
+    /** Counts the tokens of each block. */
+    readonly counter: Counter;
+    /** The shape of the messages. By default it is detected from the request's fields, model and messages. */
+    readonly format?: FormatName | undefined;
+    /** The model's id.
+     * @default the request's `model` */
+    readonly model?: string | undefined;
+    /** How to count encrypted thinking: as the provider bills it, or only its readable text.
+     * @default "billed" */
+    readonly sealed?: SealedCounting | undefined;
+  },
+): BillableRequest {
   const fields = Object(request) as Fields;
   const model = options.model ?? textOf(fields.model);
   const messages = messagesOf(fields);
@@ -43,7 +63,7 @@ export function billableRequest(request: object, options: BillableRequestOptions
   addTools(list, fields, { counter: options.counter, format: lens.format, model });
   list.salt(fields.speed);
   addSystem(list, fields.system ?? fields.instructions, lens);
-  // A change of these spoils what is cached of the messages, not of tools and system (Anthropic, Prompt caching, 2026-11).
+  // Changing these invalidates the cached messages, but not tools and system (Anthropic, Prompt caching, 2026-11).
   if (isAnthropic) list.salt([fields.tool_choice, fields.thinking, fields.output_config]);
   for (const [index, message] of messages.entries()) list.addMessage(lens.read(message, index));
   return {
@@ -51,8 +71,6 @@ export function billableRequest(request: object, options: BillableRequestOptions
     breakpoints: (isAnthropic ? anthropicBreakpoints : openaiBreakpoints)(fields, list.values),
   };
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
@@ -64,7 +82,7 @@ function messagesOf({ messages, input }: Fields): readonly object[] {
   throw new ContextError("invalid_message", "the request has neither a list of messages nor an input");
 }
 
-/** Plain texts fit every format: there the model tells whose request it is. */
+/** Plain text fits every format. The model then shows whose request it is. */
 function formatOf(fields: Fields, model: string | undefined): FormatName | undefined {
   if (fields.messages === undefined) return "responses";
   return model !== undefined && providerOfModel(model) === "openai" ? "openai" : undefined;
@@ -72,9 +90,9 @@ function formatOf(fields: Fields, model: string | undefined): FormatName | undef
 
 interface BlockList {
   readonly blocks: readonly BillableBlock[];
-  /** What each block was made of, where a marker may sit. */
+  /** The value of each block, which may carry a marker. */
   readonly values: readonly unknown[];
-  /** Something beside the content that the cache's key depends on from here on. */
+  /** Adds something other than content that the cache's key depends on from here on. */
   salt(value: unknown): void;
   add(block: { role: string; value: unknown; tokens: number; kind: BillableBlock["kind"] }): void;
   addMessage(message: CountedMessage): void;
@@ -106,12 +124,12 @@ function createBlockList(requestTokens: number): BlockList {
   return list;
 }
 
-/** What is hashed: a plain text like the block that clients make of it to put a marker on. */
+/** Returns what to hash. Clients turn a plain text into a block to mark it, so both must hash alike. */
 function contentOf(value: unknown): unknown {
   return typeof value === "string" ? { type: "text", text: value } : value;
 }
 
-/** The provider's own prompt for tools comes with the first one. */
+/** The provider's own prompt for tools counts with the first tool. */
 function addTools(
   list: BlockList,
   { tools, tool_choice: choice }: Fields,
@@ -122,7 +140,7 @@ function addTools(
   const toolChoice = type === "any" || type === "tool" || type === "none" ? type : "auto";
   const count = (some: readonly object[]): number =>
     countTools(some, context.counter, { format: context.format, model: context.model, toolChoice });
-  // All of them first: a malformed one is named by its own path.
+  // Count all tools first, so that an error names the malformed one by its path.
   count(tools);
   for (const [index, tool] of tools.entries()) {
     const tokens = index === 0 ? count([tool]) : count([tools[0], tool]) - count([tools[0]]);
@@ -130,7 +148,7 @@ function addTools(
   }
 }
 
-/** Without the frame of a message, which a system prompt of its own has not. */
+/** Adds the system prompt without the frame of a message, because it has none. */
 function addSystem(list: BlockList, system: unknown, lens: MessageLens): void {
   if (system === undefined || system === null) return;
   for (const { value, tokens } of readSystem(system, lens)) {
@@ -146,4 +164,69 @@ function readSystem(system: unknown, lens: MessageLens): CountedMessage["parts"]
     const message = cause.message.replace("messages[-1].content", "system");
     throw new ContextError(cause.code, message, { hint: cause.hint, cause });
   }
+}
+
+// Where a request's markers are. `values` are the blocks' own objects, in the order of the cache.
+
+/** Returns the markers on blocks; a marker inside a result counts for the result. `cache_control` on the request itself
+ *  marks the last block that can carry a marker (Anthropic, Prompt caching, 2026-11). */
+function anthropicBreakpoints(request: Fields, values: readonly unknown[]): readonly Breakpoint[] {
+  const breakpoints = values.flatMap((value, after): Breakpoint[] => {
+    const ttl = isCacheable(value) ? ttlIn(value) : undefined;
+    return ttl === undefined ? [] : [{ after, ttl }];
+  });
+  const ttl = ttlOf(request);
+  const after = ttl === undefined ? -1 : values.findLastIndex(isCacheable);
+  return ttl === undefined || after < 0 ? breakpoints : [...breakpoints, { after, ttl }];
+}
+
+/** Returns an automatic breakpoint at the end and the latest three of the request's own, or its latest four alone with
+ *  `mode: explicit`. Models before GPT-5.6 do not use breakpoints. */
+function openaiBreakpoints(request: Fields, values: readonly unknown[]): readonly Breakpoint[] {
+  const { mode, ttl: lifetime } = fieldsOf(request.prompt_cache_options);
+  const ttl: Ttl = lifetime === "12h" ? "1h" : "5m";
+  const marked = values.flatMap((value, after) =>
+    [value, ...innerBlocks(value)].some(hasOpenaiMarker) ? [{ after, ttl }] : [],
+  );
+  if (mode === "explicit") return marked.slice(-4);
+  return values.length === 0 ? [] : [...marked.slice(-3), { after: values.length - 1, ttl }];
+}
+
+function fieldsOf(value: unknown): Fields {
+  return Object(value) as Fields;
+}
+
+/** The keys under which a result has its own blocks: in Anthropic and chat requests, and in responses. */
+const innerKeys = ["content", "output"] as const;
+
+function innerBlocks(value: unknown): readonly unknown[] {
+  const inner = innerKeys.map((key) => fieldsOf(value)[key]).find(Array.isArray);
+  return inner ?? [];
+}
+
+function hasOpenaiMarker(value: unknown): boolean {
+  const marker = fieldsOf(value).prompt_cache_breakpoint;
+  return marker !== undefined && marker !== null;
+}
+
+function ttlIn(value: unknown): Ttl | undefined {
+  return (
+    ttlOf(value) ??
+    innerBlocks(value)
+      .map(ttlOf)
+      .findLast((ttl) => ttl !== undefined)
+  );
+}
+
+function ttlOf(value: unknown): Ttl | undefined {
+  const marker = fieldsOf(value).cache_control;
+  if (typeof marker !== "object" || marker === null) return undefined;
+  return fieldsOf(marker).ttl === "1h" ? "1h" : "5m";
+}
+
+/** The API does not accept a marker on thinking or on empty text. */
+function isCacheable(value: unknown): boolean {
+  if (typeof value === "string") return value !== "";
+  const { type, text } = fieldsOf(value);
+  return type !== "thinking" && type !== "redacted_thinking" && !(type === "text" && text === "");
 }

@@ -1,16 +1,15 @@
 import { expect, it } from "vitest";
 import { breakEvenCalls, economicBatch } from "./break-even.ts";
 
-it("tells after how many calls a trim has paid", () => {
-  const calls = (read: number, write: number) =>
-    breakEvenCalls({ read, write, cleared: 30_000, rewritten: 60_000 });
+it("returns the number of calls after which a trim has paid for itself", () => {
+  const calls = (read: number, write: number) => breakEvenCalls({ read, write, cleared: 30_000, rewritten: 60_000 });
   expect(calls(0.1, 1.25)).toBeCloseTo(11.5 * 2);
   expect(calls(0.1, 1)).toBeCloseTo(9 * 2);
   expect(calls(0.05, 1.25)).toBeCloseTo(24 * 2);
   expect(calls(0.025, 1.25)).toBeCloseTo(49 * 2);
 });
 
-it("is what carrying on and trimming cost when added up call by call", () => {
+it("equals the costs with and without a trim, added up call by call", () => {
   const [read, write, cleared, rewritten] = [0.1, 1.25, 20_000, 8_000];
   let [kept, trimmed] = [read * (cleared + rewritten), write * rewritten];
   let calls = 0;
@@ -18,11 +17,11 @@ it("is what carrying on and trimming cost when added up call by call", () => {
     kept += read * (cleared + rewritten);
     trimmed += read * rewritten;
   }
-  // The call that trims is the first one that saves.
+  // The call that trims already saves.
   expect(calls + 1).toBe(Math.ceil(breakEvenCalls({ read, write, cleared, rewritten })));
 });
 
-it("pays at once with nothing to rewrite, and never with nothing to clear", () => {
+it("pays at once if nothing is rewritten, and never if nothing is cleared", () => {
   expect(breakEvenCalls({ read: 0.1, write: 1.25, cleared: 10, rewritten: 0 })).toBe(0);
   expect(breakEvenCalls({ read: 1, write: 1, cleared: 10, rewritten: 10 })).toBe(0);
   expect(breakEvenCalls({ read: 0.1, write: 1.25, cleared: 0, rewritten: 10 })).toBe(Infinity);
@@ -38,22 +37,22 @@ it("finds the batch that costs least", () => {
   expect(economicBatch({ read: 0.1, write: 1.25, coldShare: 1, ...growth })).toBe(0);
 });
 
-it("has no cheaper neighbour", () => {
+it("returns a batch that is cheaper than its neighbours", () => {
   const [read, write, carried, grown] = [0.1, 1.25, 40_000, 6_400];
-  // A call carries the protected tokens and half a batch; every batch/grown calls the protected tokens are written again.
+  // A call carries the protected tokens and half a batch. Each batch writes the protected tokens again.
   const cost = (batch: number) => read * (carried + batch / 2) + ((write - read) * carried * grown) / batch;
   const best = economicBatch({ read, write, protectedTokens: carried, tokensPerCall: grown });
   for (const other of [0.5, 0.9, 0.99, 1.01, 1.1, 2]) expect(cost(best)).toBeLessThan(cost(best * other));
 });
 
-it("refuses what is no price and no share", () => {
+it("refuses invalid prices and shares", () => {
   const growth = { protectedTokens: 1, tokensPerCall: 1 };
-  expect(() => breakEvenCalls({ read: 0, write: 1, cleared: 1, rewritten: 1 })).toThrow("no prices");
-  expect(() => economicBatch({ read: 0.1, write: Number.NaN, ...growth })).toThrow("no prices");
-  expect(() => economicBatch({ read: 0.1, write: 1, coldShare: 2, ...growth })).toThrow("not from 0 to 1");
+  expect(() => breakEvenCalls({ read: 0, write: 1, cleared: 1, rewritten: 1 })).toThrow("not valid prices");
+  expect(() => economicBatch({ read: 0.1, write: Number.NaN, ...growth })).toThrow("not valid prices");
+  expect(() => economicBatch({ read: 0.1, write: 1, coldShare: 2, ...growth })).toThrow("from 0 to 1, got 2");
 });
 
-it("refuses a name that it does not know, and one that is missing", () => {
+it("refuses an unknown field and a missing one", () => {
   const trim = { read: 0.1, write: 1.25, cleared: 10, rewritten: 10 };
   const refused = (changes: object, message: string, hint: string) =>
     expect(() => breakEvenCalls({ ...trim, ...changes })).toThrow(

@@ -1,19 +1,33 @@
-/** When a trim pays. All numbers are multiples of the input price, and tokens. */
+/** Computes when a trim pays. Prices are multiples of the input price; sizes are tokens. */
 import { ContextError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
 
+/** A trim to judge with `breakEvenCalls`. */
 export interface Trim {
-  /** What a token costs that is read from the cache, and one that is written: `read` and `write5m` of a price. */
+  /** What a token that is read from the cache costs, as a multiple of the input price: the field `read` of a price. */
   readonly read: number;
+  /** What a token that is written to the cache costs, as a multiple of the input price: the field `write5m` of a
+   *  price. */
   readonly write: number;
-  /** Tokens that the trim takes away. */
+  /** Tokens that the trim removes. */
   readonly cleared: number;
-  /** Tokens behind the first edit, which have to be written again. */
+  /** Tokens after the first change, which the provider must write to its cache again. */
   readonly rewritten: number;
 }
 
-/** After how many calls a trim of a warm cache has paid: it costs (write − read) · rewritten once and saves read · cleared on every
- *  call from then on. In a cold cache everything is written anyway and a trim pays at once. */
+/**
+ * Returns the number of calls after which a trim has paid for itself, if the cache is warm. The trim costs
+ * (write − read) · rewritten once and saves read · cleared on every later call. With a cold cache everything is written
+ * anyway, so a trim pays at once.
+ *
+ * @example
+ * ```ts
+ * import { breakEvenCalls, priceOf } from "plimsoll/billing";
+ *
+ * const { read, write5m } = priceOf({ provider: "anthropic", model: "claude-sonnet-5" });
+ * console.log(breakEvenCalls({ read, write: write5m, cleared: 60_000, rewritten: 20_000 }));
+ * ```
+ */
 export function breakEvenCalls(trim: Trim): number {
   checkFields(trim, ["cleared", "rewritten"]);
   const { read, write, cleared, rewritten } = trim;
@@ -22,33 +36,47 @@ export function breakEvenCalls(trim: Trim): number {
   return ((write - read) * rewritten) / (read * cleared);
 }
 
+/** How a conversation grows, for `economicBatch`. */
 export interface Growth {
+  /** What a token that is read from the cache costs, as a multiple of the input price. */
   readonly read: number;
+  /** What a token that is written to the cache costs, as a multiple of the input price. */
   readonly write: number;
-  /** Recent tokens that no trim touches: they are written again by each. */
+  /** Recent tokens that no trim removes. Each trim writes them to the cache again. */
   readonly protectedTokens: number;
-  /** Tokens that every call adds. */
+  /** Tokens that each call adds. */
   readonly tokensPerCall: number;
-  /** Share of calls that find the cache cold, 0 to 1. Absent: 0. */
+  /** The share of calls, from 0 to 1, that find the cache expired.
+   * @default 0 */
   readonly coldShare?: number | undefined;
 }
 
-/** How many tokens to let pile up before they are trimmed in one go: √(2·b·P·G/a) with a = read·(1 − λ) + write·λ, what a token costs
- *  that is carried along, and b = (write − read)·(1 − λ), what one costs that has to be written again; P protected, G grown per call,
- *  λ cold. The economic order quantity: holding costs against the cost of a rewrite. */
+/**
+ * Returns how many tokens to let pile up before one trim removes them all: √(2·b·P·G/a), with a = read·(1 − λ) +
+ * write·λ, the cost of carrying a token along, and b = (write − read)·(1 − λ), the cost of writing one again. P is
+ * `protectedTokens`, G is `tokensPerCall` and λ is `coldShare`. This is the economic order quantity: holding cost
+ * against the cost of a rewrite.
+ *
+ * @example
+ * ```ts
+ * import { economicBatch } from "plimsoll/billing";
+ *
+ * console.log(economicBatch({ read: 0.1, write: 1.25, protectedTokens: 20_000, tokensPerCall: 2_000 }));
+ * ```
+ */
 export function economicBatch(growth: Growth): number {
   checkFields(growth, ["protectedTokens", "tokensPerCall"], ["coldShare"]);
   const { read, write, protectedTokens, tokensPerCall, coldShare = 0 } = growth;
   requirePrices(read, write);
   if (!(coldShare >= 0 && coldShare <= 1)) {
-    throw new ContextError("invalid_argument", `a share of cold calls of ${coldShare} is not from 0 to 1`);
+    throw new ContextError("invalid_argument", `coldShare must be a number from 0 to 1, got ${coldShare}`);
   }
   const carried = read * (1 - coldShare) + write * coldShare;
   const rewritten = Math.max(0, write - read) * (1 - coldShare);
   return Math.sqrt((2 * rewritten * protectedTokens * tokensPerCall) / carried);
 }
 
-/** A name that is not known is most often another word for one that is, and without it the answer would be no number. */
+/** Throws on an unknown field, which is most often a misspelt one, and on a missing number of tokens. */
 function checkFields(values: object, tokens: readonly string[], more: readonly string[] = []): void {
   const known = ["read", "write", ...tokens, ...more];
   const hint = `Pass ${known.join(", ")}.`;
@@ -68,7 +96,7 @@ function checkFields(values: object, tokens: readonly string[], more: readonly s
 
 function requirePrices(read: number, write: number): void {
   if (Number.isFinite(read) && read > 0 && Number.isFinite(write) && write > 0) return;
-  throw new ContextError("invalid_argument", `a read at ${read} and a write at ${write} are no prices`, {
+  throw new ContextError("invalid_argument", `read ${read} and write ${write} are not valid prices`, {
     hint: "Pass multiples of the input price above 0, such as 0.1 and 1.25.",
   });
 }

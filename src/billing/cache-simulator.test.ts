@@ -1,11 +1,16 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { BillableBlock, BlockKind } from "./cache/prefix-chain.ts";
-import type { Breakpoint } from "./cache/prompt-cache.ts";
-import { type CacheSimulatorOptions, createCacheSimulator } from "./cache-simulator.ts";
+import {
+  type BillableRequest,
+  type Breakpoint,
+  type CacheSimulatorOptions,
+  createCacheSimulator,
+} from "./cache-simulator.ts";
+import type { BillableBlock, BlockKind, LookbackMode } from "./prefix-chain.ts";
 
 const minute = 60_000;
 
-/** `text` unless told; keys are the letters, so that `abc` begins like `abd`. */
+/** The kind is `text` by default. Keys are the letters, so `abc` begins like `abd`. */
 function blocks(letters: string, tokens = 1_000, kind: BlockKind = "text"): BillableBlock[] {
   return [...letters].map((key) => ({ key, tokens, kind }));
 }
@@ -21,7 +26,7 @@ function anthropic(options: Partial<CacheSimulatorOptions> = {}) {
 }
 
 describe("a cache with breakpoints", () => {
-  it("bills a growing conversation: the first request written, then read, and only what is new written", () => {
+  it("writes the first request of a growing conversation, then reads it and writes only what is new", () => {
     const { bill } = anthropic();
     expect(bill({ blocks: blocks("sab"), breakpoints: markers(0, 2) })).toEqual({
       read: 0,
@@ -52,7 +57,7 @@ describe("a cache with breakpoints", () => {
     });
   });
 
-  it("falls back to the edit only where a breakpoint was, and calls that a break", () => {
+  it("reads up to an edit only if a breakpoint was there, and reports a break", () => {
     const marked = anthropic();
     marked.bill({ blocks: blocks("sabcd"), breakpoints: markers(0, 2, 4) });
     const kept = marked.bill({ blocks: blocks("sabXd"), breakpoints: markers(0, 2, 4) });
@@ -140,7 +145,7 @@ describe("a cache with breakpoints", () => {
     expect(bill({ blocks: blocks("abe"), breakpoints: markers(2), startMs: 178 * minute }).read).toBe(0);
   });
 
-  it("has an entry ready only when the answer has begun, so that requests sent together all write", () => {
+  it("makes an entry readable when the answer starts, so that requests sent together all write", () => {
     const { bill } = anthropic();
     const request = { blocks: blocks("ab"), breakpoints: markers(1) };
     expect(bill({ ...request, startMs: 0, firstByteMs: 900 }).write5m).toBe(2_000);
@@ -152,7 +157,7 @@ describe("a cache with breakpoints", () => {
     expect(bill({ ...request, startMs: 500, firstByteMs: 600 }).read).toBe(2_000);
   });
 
-  it("goes on from the answer before where no time is given", () => {
+  it("continues at the time of the last answer if no time is given", () => {
     const { bill } = anthropic();
     const request = { blocks: blocks("ab"), breakpoints: markers(1) };
     bill({ ...request, startMs: 100 * minute, firstByteMs: 101 * minute });
@@ -160,7 +165,7 @@ describe("a cache with breakpoints", () => {
     expect(bill({ ...request, startMs: 106 * minute })).toMatchObject({ read: 0 });
   });
 
-  it("forgets everything when it is cold, which is no break", () => {
+  it("forgets everything when it is cold, and does not report a break", () => {
     const { bill } = anthropic();
     const request = { blocks: blocks("ab"), breakpoints: markers(0, 1) };
     bill(request);
@@ -179,7 +184,7 @@ describe("a cache with breakpoints", () => {
     expect(bill({ blocks: list, breakpoints: markers(0, 1) })).toMatchObject({ read: 1_000, total: 2_000 });
   });
 
-  it("tells keys apart: numbers from their text, whole from broken, large from small", () => {
+  it("distinguishes keys: numbers from their text, integers from fractions, large from small", () => {
     const keys = [1, "1", 1.5, "1.5", 2 ** 32 + 1, -1, 2 ** 53, "", "a", "b", 0];
     const { bill } = anthropic();
     for (const key of keys) {
@@ -189,7 +194,7 @@ describe("a cache with breakpoints", () => {
     }
   });
 
-  it("bills a GPT-5.6 request by its breakpoints, whatever lies between", () => {
+  it("bills a GPT-5.6 request by its breakpoints, however far apart they are", () => {
     const { bill } = createCacheSimulator({ provider: "openai", model: "gpt-5.6-terra" });
     const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ";
     expect(bill({ blocks: blocks("ab"), breakpoints: markers(1) })).toMatchObject({
@@ -211,7 +216,7 @@ describe("a cache with breakpoints", () => {
         { after: 0, ttl: "5m" },
         { after: 1, ttl: "1h" },
       ],
-      "a 1h breakpoint after block 1, behind a 5m one",
+      "a 1h breakpoint after block 1, which follows a 5m one",
     ],
     [
       [
@@ -228,23 +233,23 @@ describe("a cache with breakpoints", () => {
     );
   });
 
-  it("takes one place twice as one breakpoint", () => {
+  it("treats two breakpoints at the same place as one", () => {
     const request = { blocks: blocks("abcde"), breakpoints: markers(4, 0, 1, 2, 4, 4) };
     expect(anthropic().bill(request)).toMatchObject({ write5m: 5_000 });
   });
 
-  it("refuses times, tokens and modes that make no sense", () => {
+  it("refuses invalid times, tokens and modes", () => {
     const request = { blocks: blocks("a"), breakpoints: [] };
     const bill = (more: object) => () => anthropic().bill({ ...request, ...more });
     expect(bill({ startMs: Number.NaN })).toThrow("cannot be billed");
-    expect(bill({ startMs: 5, firstByteMs: 4 })).toThrow("from 5 ms whose answer began at 4 ms");
+    expect(bill({ startMs: 5, firstByteMs: 4 })).toThrow("starts at 5 ms and is answered at 4 ms");
     expect(bill({ blocks: blocks("ab", -1) })).toThrow("blocks[0].tokens is -1");
     expect(() => anthropic({ lookbackMode: "turns" as "blocks" })).toThrow('unknown lookback mode "turns"');
   });
 });
 
-describe("a cache that works by itself", () => {
-  it("reads what any earlier request began with, in steps of 128 tokens from 1,024 on", () => {
+describe("an automatic cache", () => {
+  it("reads the common beginning with any earlier request, in steps of 128 tokens from 1,024 on", () => {
     const { bill } = createCacheSimulator({ provider: "openai", model: "gpt-5" });
     expect(bill({ blocks: blocks("ab"), breakpoints: [] })).toMatchObject({
       read: 0,
@@ -259,7 +264,7 @@ describe("a cache that works by itself", () => {
     expect(bill({ blocks: blocks("abcd"), breakpoints: [] })).toMatchObject({ read: 2_944, isBreak: false });
   });
 
-  it("forgets after its lifetime, and reads nothing of a request under way", () => {
+  it("forgets after its lifetime, and cannot read a request in progress", () => {
     const { bill } = createCacheSimulator({ provider: "openai", model: "gpt-5" });
     const request = { blocks: blocks("abcd"), breakpoints: [] };
     bill({ ...request, startMs: 0, firstByteMs: 1_000 });
@@ -277,7 +282,7 @@ describe("a cache that works by itself", () => {
     expect(send("a")).toBe(0);
   });
 
-  it("says of Gemini that its hits are assumed", () => {
+  it("reports that hits of Gemini are assumed", () => {
     const { bill, price } = createCacheSimulator({ provider: "gemini", model: "gemini-3.8-flash" });
     expect(price.rules.isAssumed).toBe(true);
     expect(bill({ blocks: blocks("abcde"), breakpoints: markers(1) })).toMatchObject({
@@ -289,32 +294,169 @@ describe("a cache that works by itself", () => {
   });
 });
 
-describe("speed", () => {
-  it.each(["anthropic", "openai"] as const)(
-    "bills 1,000 blocks with two more in at most 20 µs (%s)",
-    (provider) => {
-      const model = provider === "openai" ? "gpt-5" : "claude-sonnet-5";
-      const { bill } = createCacheSimulator({ provider, model });
-      const history: BillableBlock[] = Array.from({ length: 1_000 }, (_none, index) => ({
-        key: `block ${index}`,
-        tokens: 100,
-        kind: index % 3 === 0 ? "tool_call" : "tool_result",
-      }));
-      let leastMs = Number.POSITIVE_INFINITY;
-      // Again and again until it holds: other tests share the processor.
-      for (let round = 0; round < 20 || (round < 400 && leastMs >= 0.02); round++) {
-        const requests = Array.from({ length: 5 }, () => {
-          history.push(
-            { key: history.length, tokens: 100, kind: "text" },
-            { key: "end", tokens: 9, kind: "text" },
-          );
-          return { blocks: [...history], breakpoints: markers(0, history.length - 1) };
-        });
-        const start = performance.now();
-        for (const request of requests) bill(request);
-        leastMs = Math.min(leastMs, (performance.now() - start) / requests.length);
+describe("speed", { tags: ["perf"] }, () => {
+  it.each(["anthropic", "openai"] as const)("bills 1,000 blocks with two more in at most 20 µs (%s)", (provider) => {
+    const model = provider === "openai" ? "gpt-5" : "claude-sonnet-5";
+    const { bill } = createCacheSimulator({ provider, model });
+    const history: BillableBlock[] = Array.from({ length: 1_000 }, (_none, index) => ({
+      key: `block ${index}`,
+      tokens: 100,
+      kind: index % 3 === 0 ? "tool_call" : "tool_result",
+    }));
+    let leastMs = Number.POSITIVE_INFINITY;
+    // Repeat until it holds: other tests share the processor.
+    for (let round = 0; round < 20 || (round < 400 && leastMs >= 0.02); round++) {
+      const requests = Array.from({ length: 5 }, () => {
+        history.push({ key: history.length, tokens: 100, kind: "text" }, { key: "end", tokens: 9, kind: "text" });
+        return { blocks: [...history], breakpoints: markers(0, history.length - 1) };
+      });
+      const start = performance.now();
+      for (const request of requests) bill(request);
+      leastMs = Math.min(leastMs, (performance.now() - start) / requests.length);
+    }
+    expect(leastMs * 1_000).toBeLessThan(20);
+  });
+});
+
+/** A slow second implementation of the rules: prefixes are joined texts, and every position is visited. */
+const runs = { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 200 };
+const minPrefix = 1_000;
+
+/** Grows, shortens and edits a history of few different blocks, so that it often repeats an earlier state. */
+const step = fc.record({
+  keep: fc.nat(60),
+  add: fc.array(
+    fc.record({
+      key: fc.constantFrom("a", "b"),
+      tokens: fc.constant(300),
+      kind: fc.constantFrom("text" as const, "tool_call" as const, "tool_result" as const),
+    }),
+    { maxLength: 30 },
+  ),
+  marks: fc.array(fc.nat(60), { maxLength: 3 }),
+  longMarks: fc.nat(3),
+  waitMs: fc.oneof(fc.nat(minute), fc.nat(70 * minute)),
+  answerMs: fc.oneof(fc.constant(0), fc.nat(minute)),
+  isCold: fc.integer({ min: 0, max: 9 }).map((number) => number === 0),
+});
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+const steps = fc.array(step, { maxLength: 12 });
+
+it("bills any sequence of requests like the slow implementation, and every token once", () => {
+  const seen = { reads: 0, breaks: 0 };
+  fc.assert(
+    fc.property(steps, fc.constantFrom<LookbackMode>("positions", "blocks"), (all, lookbackMode) => {
+      const prices = { anthropic: { min_prefix: minPrefix } };
+      const { bill } = createCacheSimulator({ provider: "anthropic", prices, lookbackMode });
+      const expected = createReference(lookbackMode);
+      for (const request of requestsOf(all)) {
+        const { read, write5m, write1h, uncached, total, isBreak } = bill(request);
+        expect({ read, write5m, write1h, uncached }).toEqual(expected(request));
+        expect(read + write5m + write1h + uncached).toBe(total);
+        if (read > 0) seen.reads++;
+        if (isBreak) seen.breaks++;
       }
-      expect(leastMs * 1_000).toBeLessThan(20);
-    },
+    }),
+    runs,
+  );
+  expect(seen.reads).toBeGreaterThan(runs.numRuns / 2);
+  expect(seen.breaks).toBeGreaterThan(runs.numRuns / 20);
+});
+
+it.each(["claude-sonnet-5", "gpt-6-sol", "gpt-5"])("bills equal blocks like identical ones (%s)", (model) => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const provider = model.startsWith("gpt") ? "openai" : "anthropic";
+      const [same, equal] = [createCacheSimulator({ provider, model }), createCacheSimulator({ provider, model })];
+      for (const request of requestsOf(all)) {
+        expect(equal.bill(structuredClone(request))).toEqual(same.bill(request));
+      }
+    }),
+    runs,
   );
 });
+
+function requestsOf(all: readonly Step[]): BillableRequest[] {
+  let history: BillableBlock[] = [];
+  let startMs = 0;
+  return all.map(({ keep, add, marks, longMarks, waitMs, answerMs, isCold }) => {
+    history = [...history.slice(0, keep), ...add];
+    const places = new Set([...marks.map((mark) => mark % history.length), history.length - 1]);
+    const sorted = history.length === 0 ? [] : [...places].sort((first, second) => first - second);
+    const breakpoints = sorted.map((after, index): Breakpoint => {
+      return { after, ttl: index < longMarks ? "1h" : "5m" };
+    });
+    startMs += waitMs;
+    return { blocks: history, breakpoints, startMs, firstByteMs: startMs + answerMs, isCold };
+  });
+}
+
+interface Entry {
+  readonly text: string;
+  lifetimeMs: number;
+  expiresMs: number;
+  availableMs: number;
+}
+
+function createReference(mode: LookbackMode) {
+  let entries: Entry[] = [];
+  return ({ blocks, breakpoints, startMs = 0, firstByteMs = 0, isCold }: BillableRequest) => {
+    entries = isCold ? [] : entries.filter(({ expiresMs }) => expiresMs > startMs);
+    const marks = breakpoints.filter(({ after }) => tokensOf(blocks, after) >= minPrefix);
+    const ready = entries.filter(({ availableMs }) => availableMs <= startMs);
+    const within = marks.toReversed().flatMap(({ after }) => placesBack(blocks, after, mode));
+    const hit = within.find((place) => ready.some(({ text }) => text === textOf(blocks, place)));
+    const used = ready.find(({ text }) => hit !== undefined && text === textOf(blocks, hit));
+    if (used) used.expiresMs = Math.max(used.expiresMs, startMs + used.lifetimeMs);
+    for (const { after, ttl } of marks) {
+      const lifetimeMs = ttl === "1h" ? 60 * minute : 5 * minute;
+      const text = textOf(blocks, after);
+      const entry = entries.find((each) => each.text === text);
+      if (entry) again(entry, { startMs, firstByteMs, lifetimeMs });
+      else entries.push({ text, lifetimeMs, expiresMs: startMs + lifetimeMs, availableMs: firstByteMs });
+    }
+    return chargeOf(blocks, marks, hit);
+  };
+}
+
+function tokensOf(blocks: readonly BillableBlock[], last: number): number {
+  return blocks.slice(0, last + 1).reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+function textOf(blocks: readonly BillableBlock[], last: number): string {
+  return blocks
+    .slice(0, last + 1)
+    .map(({ key }) => key)
+    .join("");
+}
+
+function placesBack(blocks: readonly BillableBlock[], from: number, mode: LookbackMode): number[] {
+  const places: number[] = [];
+  let left = 20;
+  for (let place = from; place >= 0; place--) {
+    const { kind } = blocks[place]!;
+    const isOneMore = place < from && mode === "positions" && kind !== "text" && kind === blocks[place + 1]!.kind;
+    if (!isOneMore && left-- === 0) break;
+    places.push(place);
+  }
+  return places;
+}
+
+function again(
+  entry: Entry,
+  { startMs, firstByteMs, lifetimeMs }: { startMs: number; firstByteMs: number; lifetimeMs: number },
+): void {
+  if (entry.availableMs > startMs) {
+    entry.availableMs = Math.min(entry.availableMs, firstByteMs);
+    entry.lifetimeMs = Math.max(entry.lifetimeMs, lifetimeMs);
+  }
+  entry.expiresMs = Math.max(entry.expiresMs, startMs + entry.lifetimeMs);
+}
+
+function chargeOf(blocks: readonly BillableBlock[], marks: readonly Breakpoint[], hit: number | undefined) {
+  const a = hit === undefined ? 0 : tokensOf(blocks, hit);
+  const ends = (some: readonly Breakpoint[]) => some.map(({ after }) => tokensOf(blocks, after));
+  const b = Math.max(a, ...ends(marks.filter(({ ttl }) => ttl === "1h")));
+  const c = Math.max(a, ...ends(marks));
+  return { read: a, write5m: c - b, write1h: b - a, uncached: tokensOf(blocks, blocks.length) - c };
+}

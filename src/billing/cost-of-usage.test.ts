@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { costOfUsage } from "./cost-of-usage.ts";
 
 describe("costOfUsage", () => {
-  it("adds up Anthropic's kinds, with the lifetimes told apart", () => {
+  it("adds up Anthropic's kinds and distinguishes the lifetimes", () => {
     const usage = {
       input_tokens: 1_000,
       cache_creation_input_tokens: 30_000,
@@ -20,7 +20,7 @@ describe("costOfUsage", () => {
     expect(cost?.price).toMatchObject({ row: "claude-opus-5.5", isDefault: false });
   });
 
-  it("takes writes without lifetimes for short ones", () => {
+  it("treats writes without a lifetime as short ones", () => {
     const usage = {
       input_tokens: 5,
       cache_creation_input_tokens: 70,
@@ -30,7 +30,7 @@ describe("costOfUsage", () => {
     expect(costOfUsage(usage)).toMatchObject({ write5m: 70, write1h: 0, uncached: 5, read: 0 });
   });
 
-  it("adds compactions, which the totals leave out, and nothing that is in them", () => {
+  it("adds compactions, which the totals leave out, and counts nothing twice", () => {
     const step = { input_tokens: 100, cache_read_input_tokens: 1_000, output_tokens: 10 };
     const usage = {
       ...step,
@@ -70,7 +70,7 @@ describe("costOfUsage", () => {
     expect(cost?.cost).toBeCloseTo(600 + 3_750 + 1_000);
   });
 
-  it("reads no more than there was", () => {
+  it("never reports more cached tokens than the total", () => {
     const usage = {
       prompt_tokens: 100,
       prompt_tokens_details: { cached_tokens: 130, cache_write_tokens: 9 },
@@ -86,7 +86,7 @@ describe("costOfUsage", () => {
     expect(costOfUsage(usage(100_001), { model })?.cost).toBeCloseTo(500_005);
   });
 
-  it("goes by the provider that was asked for, then the model, then the shape", () => {
+  it("uses the given provider, then the model, then the shape of the usage", () => {
     const plain = { input_tokens: 10, output_tokens: 1 };
     expect(costOfUsage(plain)?.price.provider).toBe("anthropic");
     expect(costOfUsage(plain, { model: "gpt-5" })?.price.provider).toBe("openai");

@@ -1,44 +1,68 @@
-import type { Provider } from "./cache/cache-rules.ts";
-import { type InputTokens, inputCost, outputCost } from "./input-cost.ts";
-import { type ModelPrice, type Prices, priceOf, providerOfModel } from "./prices.ts";
+import type { Fields } from "../text/index.ts";
+import { type ModelPrice, type Prices, type Provider, priceOf, providerOfModel } from "./prices.ts";
 
-/** What a response's `usage` says, by kind, and what that costs. */
+/** The tokens that a response's `usage` reports, by kind, and what they cost. */
 export interface UsageCost extends InputTokens {
   /** All input tokens. */
   readonly total: number;
+  /** All output tokens. */
   readonly output: number;
-  /** Of the input, in tokens of uncached input, as on a simulated bill. */
+  /** The cost of the input, expressed as full-price input tokens. */
   readonly cost: number;
-  /** Of the output, in the same units. */
+  /** The cost of the output, expressed as full-price input tokens. */
   readonly outputCost: number;
-  /** Input and output. */
+  /** The cost of input and output in dollars. */
   readonly usd: number;
+  /** The price that was applied. */
   readonly price: ModelPrice;
 }
 
-export interface UsageOptions {
-  /** Absent: told by the model, else by the shape of the usage. */
-  readonly provider?: Provider | undefined;
-  readonly model?: string | undefined;
-  readonly prices?: Prices | undefined;
-}
-
-/** The cost of a response from the `usage` that Anthropic or OpenAI sent with it; undefined when it counts no tokens. What compactions
- *  took is added, since Anthropic leaves it out of the totals. */
-export function costOfUsage(usage: unknown, options: UsageOptions = {}): UsageCost | undefined {
+/**
+ * Returns the cost of a response from the `usage` that Anthropic or OpenAI sent with it, or undefined if it counts no
+ * tokens. The tokens of compactions are added, because Anthropic leaves them out of the totals.
+ *
+ * @example
+ * ```ts
+ * import { costOfUsage } from "plimsoll/billing";
+ *
+ * const usage = { input_tokens: 120, cache_read_input_tokens: 48_000, output_tokens: 900 };
+ * console.log(costOfUsage(usage, { model: "claude-sonnet-5" })?.usd);
+ * ```
+ */
+export function costOfUsage(
+  usage: unknown,
+  options: {
+    /** Who sent the usage. By default it is derived from the model's id, then from the shape of the usage. */
+    readonly provider?: Provider | undefined;
+    /** The model's id. Without it, the provider's default price applies. */
+    readonly model?: string | undefined;
+    /** Your own prices, which take precedence over the table. */
+    readonly prices?: Prices | undefined;
+  } = {},
+): UsageCost | undefined {
   const { model, prices } = options;
-  const fields = fieldsOf(usage);
-  const isOpenai = fields.prompt_tokens !== undefined || fields.input_tokens_details !== undefined;
   const told = model === undefined ? undefined : providerOfModel(model);
-  const provider = options.provider ?? told ?? (isOpenai ? "openai" : "anthropic");
+  const provider = options.provider ?? told ?? (isOpenaiUsage(fieldsOf(usage)) ? "openai" : "anthropic");
   const price = priceOf({ provider, model, prices });
-  const steps = isOpenai ? [readOpenai(fields)] : [fields, ...compactionsOf(fields)].map(readAnthropic);
-  const cost = steps.map((step) => costOfStep(step, price)).reduce(sum);
+  const [first, ...rest] = stepsOfUsage(usage);
+  const cost = rest.map((step) => costOfStep(step, price)).reduce(sum, costOfStep(first, price));
   return cost.total + cost.output === 0 ? undefined : cost;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-type Step = InputTokens & { readonly output: number };
+/** The tokens of one prompt and its answer. */
+export type UsageStep = InputTokens & { readonly output: number };
+
+/** Returns the tokens that a `usage` of Anthropic or OpenAI counts: those of the answer, then those of each
+ *  compaction. */
+export function stepsOfUsage(usage: unknown): readonly [UsageStep, ...UsageStep[]] {
+  const fields = fieldsOf(usage);
+  if (isOpenaiUsage(fields)) return [readOpenai(fields)];
+  return [readAnthropic(fields), ...compactionsOf(fields).map(readAnthropic)];
+}
+
+function isOpenaiUsage(fields: Fields): boolean {
+  return fields.prompt_tokens !== undefined || fields.input_tokens_details !== undefined;
+}
 
 function fieldsOf(value: unknown): Fields {
   return Object(value) as Fields;
@@ -50,8 +74,9 @@ function countIn(fields: Fields, name: string): number {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
 }
 
-/** `input_tokens` is only what follows the last breakpoint. Older answers do not tell the lifetimes apart: then it was the short one. */
-function readAnthropic(usage: Fields): Step {
+/** `input_tokens` counts only what follows the last breakpoint. Older responses do not separate the lifetimes: then
+ *  every write had the short one. */
+function readAnthropic(usage: Fields): UsageStep {
   const written = countIn(usage, "cache_creation_input_tokens");
   const byLifetime = fieldsOf(usage.cache_creation);
   const write1h = countIn(byLifetime, "ephemeral_1h_input_tokens");
@@ -66,13 +91,11 @@ function readAnthropic(usage: Fields): Step {
 }
 
 function compactionsOf({ iterations }: Fields): readonly Fields[] {
-  return Array.isArray(iterations)
-    ? iterations.map(fieldsOf).filter(({ type }) => type === "compaction")
-    : [];
+  return Array.isArray(iterations) ? iterations.map(fieldsOf).filter(({ type }) => type === "compaction") : [];
 }
 
-/** The totals hold what was read and written: chat calls them `prompt_tokens`, responses `input_tokens`. */
-function readOpenai(usage: Fields): Step {
+/** The totals include what was read and written. Chat calls them `prompt_tokens`, responses `input_tokens`. */
+function readOpenai(usage: Fields): UsageStep {
   const isChat = usage.prompt_tokens !== undefined;
   const total = countIn(usage, isChat ? "prompt_tokens" : "input_tokens");
   const details = fieldsOf(isChat ? usage.prompt_tokens_details : usage.input_tokens_details);
@@ -82,8 +105,8 @@ function readOpenai(usage: Fields): Step {
   return { read, write5m, write1h: 0, uncached: total - read - write5m, output };
 }
 
-/** Each step is a prompt of its own, long or not. */
-function costOfStep(step: Step, price: ModelPrice): UsageCost {
+/** Each step has its own prompt, which may be long. */
+function costOfStep(step: UsageStep, price: ModelPrice): UsageCost {
   const input = inputCost(step, price);
   const output = outputCost(step.output, input.total, price);
   return { ...step, ...input, outputCost: output.cost, usd: input.usd + output.usd, price };
@@ -102,4 +125,54 @@ function sum(first: UsageCost, second: UsageCost): UsageCost {
     usd: first.usd + second.usd,
     price: first.price,
   };
+}
+
+/** The input tokens of a request, by what they cost. */
+export interface InputTokens {
+  /** Read from the provider's cache. */
+  readonly read: number;
+  /** Written to the cache for the short lifetime. */
+  readonly write5m: number;
+  /** Written to the cache for the long lifetime. */
+  readonly write1h: number;
+  /** Billed at the full input price. */
+  readonly uncached: number;
+}
+
+interface InputCost {
+  readonly total: number;
+  /** Expressed as full-price tokens: a prompt of this many tokens costs the same without a cache. */
+  readonly cost: number;
+  readonly usd: number;
+}
+
+/** Computes what input tokens cost. Above the model's threshold for long prompts, every token costs more, which `cost`
+ *  includes. */
+export function inputCost(tokens: InputTokens, price: ModelPrice): InputCost {
+  const { read, write5m, write1h, uncached } = tokens;
+  const total = read + write5m + write1h + uncached;
+  const cost =
+    longFactors(total, price).input *
+    (read * price.read + write5m * price.write5m + write1h * price.write1h + uncached);
+  return { total, cost, usd: (cost * price.input) / million };
+}
+
+/** Computes what the answer to a prompt of `total` tokens costs, in the same units. It costs more after a long
+ *  prompt. */
+function outputCost(output: number, total: number, price: ModelPrice): { cost: number; usd: number } {
+  const usd = (longFactors(total, price).output * output * price.output) / million;
+  return { cost: price.input > 0 ? (usd * million) / price.input : 0, usd };
+}
+
+/** Computes what a prompt and its answer cost in dollars. */
+export function usdOfStep(step: UsageStep, price: ModelPrice): number {
+  const { total, usd } = inputCost(step, price);
+  return usd + outputCost(step.output, total, price).usd;
+}
+
+const million = 1_000_000;
+const noFactors = { input: 1, output: 1 };
+
+function longFactors(total: number, { longPrompt }: ModelPrice): { input: number; output: number } {
+  return longPrompt !== undefined && total > longPrompt.above ? longPrompt : noFactors;
 }

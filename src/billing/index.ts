@@ -1,8 +1,6 @@
-export { type BillableRequestOptions, billableRequest } from "./billable-request.ts";
-export { breakEvenCalls, economicBatch, type Growth, type Trim } from "./break-even.ts";
-export { type CacheRules, type Lifetimes, type Provider, providers, type Ttl } from "./cache/cache-rules.ts";
-export type { BillableBlock, BlockKind, LookbackMode } from "./cache/prefix-chain.ts";
-export type { Breakpoint } from "./cache/prompt-cache.ts";
+export { billableRequest } from "./billable-request.ts";
+export { breakEvenCalls, economicBatch } from "./break-even.ts";
+
 export {
   type Bill,
   type BillableRequest,
@@ -10,14 +8,21 @@ export {
   type CacheSimulatorOptions,
   createCacheSimulator,
 } from "./cache-simulator.ts";
-export { costOfUsage, type UsageCost, type UsageOptions } from "./cost-of-usage.ts";
-export type { InputTokens } from "./input-cost.ts";
-export type { LongPrompt } from "./prices.data.ts";
+export {
+  costOfUsage,
+  type InputTokens,
+  inputCost,
+  stepsOfUsage,
+  type UsageCost,
+  type UsageStep,
+  usdOfStep,
+} from "./cost-of-usage.ts";
+export type { BillableBlock } from "./prefix-chain.ts";
 export {
   type ModelPrice,
-  type PriceOptions,
   type Prices,
-  priceKeys,
+  type Provider,
   priceOf,
   providerOfModel,
+  type Ttl,
 } from "./prices.ts";

@@ -1,7 +1,8 @@
-/** What models cost. Kept by hand: a row a line, with the page that says so and the month it said so.
- *  `input` and `output` are dollars a million tokens; `read`, `write5m` and `write1h` are multiples of `input`, as price lists explain them;
- *  a row is for ids that begin with `model`, the longest one first. The row `""` is the provider's default for models that no row knows. */
-import type { CacheRulesName, Provider } from "./cache/cache-rules.ts";
+/** What models cost. Edit this table by hand: one line per row, with the page that states the price and its month.
+ *  `input` and `output` are dollars per million tokens; `read`, `write5m` and `write1h` are multiples of `input`, as in
+ *  price lists. A row applies to ids that begin with `model`; the longest match wins. The row `""` is the provider's
+ *  default for other models. */
+import type { CacheRulesName, Provider } from "./prices.ts";
 
 export interface PriceRow {
   readonly provider: Provider;
@@ -11,9 +12,9 @@ export interface PriceRow {
   readonly read: number;
   readonly write5m: number;
   readonly write1h: number;
-  /** Tokens below which nothing is cached, silently. */
+  /** The number of tokens below which the provider caches nothing, without an error. */
   readonly minPrefix: number;
-  /** Factors on all prices of a request with more input tokens than `above`. */
+  /** Factors on all prices of a request with more than `above` input tokens. */
   readonly longPrompt?: LongPrompt | undefined;
   readonly rules: CacheRulesName;
   readonly source: string;
@@ -32,11 +33,11 @@ const openaiPricing = "developers.openai.com/api/docs/pricing";
 const geminiPricing = "ai.google.dev/gemini-api/docs/pricing";
 
 const claude = { provider: "anthropic", read: 0.1, write5m: 1.25, write1h: 2, rules: "anthropic" } as const;
-/** Before GPT-5.6 a write costs what any input costs. */
+/** Before GPT-5.6, a write costs as much as other input. */
 const early = { provider: "openai", read: 0.1, write5m: 1, write1h: 1, minPrefix: 1024, rules: "openai-automatic" } as const;
 const late = { provider: "openai", read: 0.1, write5m: 1.25, write1h: 2.5, minPrefix: 1024, rules: "openai-breakpoints" } as const;
 const gemini = { provider: "gemini", read: 0.1, write5m: 1, write1h: 1, minPrefix: 4096, rules: "gemini-implicit" } as const;
-/** Above this many input tokens the whole request costs more. */
+/** Above this many input tokens, the whole request costs more. */
 const above272k = { above: 272_000, input: 2, output: 1.5 } as const;
 const above200k = { above: 200_000, input: 2, output: 1.5 } as const;
 

@@ -37,7 +37,7 @@ describe("priceOf", () => {
     expect(priceOf({ provider: "openai", model })).toMatchObject({ row, write5m, rules: { matching } });
   });
 
-  it("says so when a model is unknown and the provider's default stands in", () => {
+  it("reports when a model is unknown and the provider's default applies", () => {
     for (const model of [undefined, "claude-opus-9", "claude-opus-4-9", "claude-opus-50", "my-model"]) {
       const price = priceOf({ provider: "anthropic", model });
       expect(price).toMatchObject({ model, row: "", isDefault: true, read: 0.1, write5m: 1.25, write1h: 2 });
@@ -46,7 +46,7 @@ describe("priceOf", () => {
     expect(priceOf({ provider: "gemini", model: "gemini-9" })).toMatchObject({ row: "", isDefault: true });
   });
 
-  it("lets the user's prices go over the table, cache prices keeping their ratio to input", () => {
+  it("prefers the user's prices, and keeps the ratio of cache prices to input", () => {
     const prices = { "claude-opus-5-5": { input: 8 } };
     const price = priceOf({ provider: "anthropic", model: "claude-opus-5-5", prices });
     expect(price).toMatchObject({ input: 8, output: 20, read: 0.05, write5m: 1.25 });
@@ -64,7 +64,7 @@ describe("priceOf", () => {
     expect(price).toMatchObject({ isDefault: false, rules: { lifetimeMs: { "5m": 60_000, "1h": 600_000 } } });
   });
 
-  it("takes the most specific of the user's prices last", () => {
+  it("applies the most specific of the user's prices last", () => {
     const prices = {
       "claude-opus-5-5": { output: 3 },
       "claude-opus*": { input: 2, output: 2 },
@@ -77,7 +77,7 @@ describe("priceOf", () => {
     expect(price("mine")).toMatchObject({ input: 0.5, output: 10, minPrefix: 0 });
   });
 
-  it("refuses what is no price", () => {
+  it("refuses invalid prices", () => {
     const price = (values: Record<string, number>) => () =>
       priceOf({ provider: "anthropic", prices: { anthropic: values } });
     expect(price({ inputs: 1 })).toThrow('unknown price "inputs"');
@@ -90,7 +90,7 @@ describe("priceOf", () => {
 });
 
 describe("the table of prices", () => {
-  it("has one row a model and one default a provider, each with source and month", () => {
+  it("has one row per model and one default per provider, each with source and month", () => {
     const names = priceRows.map(({ provider, model }) => `${provider}/${model}`);
     expect(new Set(names).size).toBe(names.length);
     expect(priceRows.filter(({ model }) => model === "").map(({ provider }) => provider)).toEqual([

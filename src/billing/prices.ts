@@ -1,28 +1,44 @@
 import { ContextError } from "../errors.ts";
-import { type CacheRules, cacheRules, type Provider, providers } from "./cache/cache-rules.ts";
 import { type PriceRow, priceRows } from "./prices.data.ts";
 
-/** What one model costs, and how its cache works: a row of the table with the user's prices over it. */
+/** What one model costs and how its cache works. */
 export interface ModelPrice extends Omit<PriceRow, "model" | "rules"> {
-  /** As it was asked for. */
+  /** The model's id as it was passed in. */
   readonly model: string | undefined;
-  /** The table's row: the beginning of the ids it is for, empty for the provider's default. */
+  /** The prefix of model ids that the price row is for. Empty for the provider's default row. */
   readonly row: string;
-  /** No row knows the model: the provider's default row stands in. */
+  /** True if no row matches the model and the provider's default row applies. */
   readonly isDefault: boolean;
   readonly rules: CacheRules;
 }
 
-/** Prices of one's own, as in the configuration: a model's id, its beginning with a `*`, or a provider, to any of `priceKeys`. */
+/** Your own prices: by model id, by the beginning of one with `*`, or by provider. Prices are dollars per million
+ *  tokens; the keys are `input`, `output`, `cache_read`, `cache_write_5m` and `cache_write_1h`, and for the cache
+ *  `min_prefix`, `lifetime_5m_seconds` and `lifetime_1h_seconds`. */
 export type Prices = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
+/** Which price `priceOf` looks up. */
 export interface PriceOptions {
+  /** Who serves the model. */
   readonly provider: Provider;
+  /** The model's id. Without it, the provider's default price applies. */
   readonly model?: string | undefined;
+  /** Your own prices, which take precedence over the table. */
   readonly prices?: Prices | undefined;
 }
 
-/** The price of a model. An unknown one gets its provider's default row, and `isDefault` says so. */
+/**
+ * Returns the price of a model. A model that the table does not know gets its provider's default price, with
+ * `isDefault`.
+ *
+ * @example
+ * ```ts
+ * import { priceOf } from "plimsoll/billing";
+ *
+ * const { input, output, asOf } = priceOf({ provider: "anthropic", model: "claude-sonnet-5" });
+ * console.log(`${input} and ${output} dollars per million tokens, as of ${asOf}`);
+ * ```
+ */
 export function priceOf(options: PriceOptions): ModelPrice {
   const { provider, model, prices = {} } = options;
   if (!providers.includes(provider)) {
@@ -35,13 +51,14 @@ export function priceOf(options: PriceOptions): ModelPrice {
   return overridesFor(prices, options).reduce(override, price);
 }
 
-/** The provider of a model, undefined when its id tells nothing. */
+/** Returns the provider of a model, or undefined if its id does not show it. */
 export function providerOfModel(model: string): Provider | undefined {
   return namePatterns.find(([pattern]) => pattern.test(model.toLowerCase()))?.[1];
 }
 
-/** Keys of `Prices`. Prices are dollars a million tokens; a cache price that is left out keeps its ratio to `input`. */
-export const priceKeys = [
+/** The keys of `Prices`. Prices are dollars per million tokens. A cache price that is left out keeps its ratio to
+ *  `input`. */
+const priceKeys = [
   "input",
   "output",
   "cache_read",
@@ -64,8 +81,8 @@ function rowOf(provider: Provider, model: string | undefined): PriceRow {
   return known.reduce((best, row) => (row.model.length > best.model.length ? row : best));
 }
 
-/** A model's id without a reseller's prefix, Claude's with family first and a point in the version, whoever wrote it:
- *  `us.anthropic.claude-3-5-haiku-20241022-v1:0` is `claude-haiku-3.5-20241022-v1:0`. */
+/** Returns a model's id without a reseller's prefix, and for Claude with the family first and a point in the version:
+ *  `us.anthropic.claude-3-5-haiku-20241022-v1:0` becomes `claude-haiku-3.5-20241022-v1:0`. */
 function modelName(model: string): string {
   const id = model.toLowerCase().replace(/^.*?(?=claude|gemini|gpt|(?:^|[/.:])o[1-9])[/.:]?/, "");
   return id
@@ -75,12 +92,12 @@ function modelName(model: string): string {
     .replace(/^(claude-[a-z]+-\d{1,2})-(\d{1,2})(?!\d)/, "$1.$2");
 }
 
-/** `gpt-5` begins `gpt-5-2025-08-07`, and neither `gpt-5.6` nor `gpt-50`. */
+/** `gpt-5` matches `gpt-5-2025-08-07`, but neither `gpt-5.6` nor `gpt-50`. */
 function beginsWith(name: string, start: string): boolean {
   return start === "" || (name.startsWith(start) && !/^[\w.]/.test(name.slice(start.length)));
 }
 
-/** The user's prices that are for this model, the most general first. */
+/** Returns the user's prices that apply to this model, the most general first. */
 function overridesFor(prices: Prices, { provider, model = "" }: PriceOptions): Prices[string][] {
   const id = model.toLowerCase();
   const ranked = Object.entries(prices).flatMap(([key, values]) => {
@@ -126,7 +143,7 @@ function checkValue(key: string, value: unknown): void {
   throw new ContextError("invalid_argument", `the price "${key}" must be a number from 0, got ${value}`);
 }
 
-/** Everything is billed in units of the input price, so a cache price beside a free input has no number. */
+/** Costs are expressed in units of the input price, so a cache price has no meaning if input is free. */
 function ratio(cachePrice: number | undefined, input: number): number | undefined {
   if (cachePrice === undefined) return undefined;
   if (input > 0) return cachePrice / input;
@@ -138,3 +155,76 @@ function ratio(cachePrice: number | undefined, input: number): number | undefine
 function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
 }
+
+export const providers = ["anthropic", "openai", "gemini"] as const;
+/** A company whose API bills the request. */
+export type Provider = (typeof providers)[number];
+
+export type CacheRulesName = "anthropic" | "openai-automatic" | "openai-breakpoints" | "gemini-implicit";
+
+/** How a provider's prompt cache works, apart from its prices. */
+export interface CacheRules {
+  /** `breakpoints`: the cache is written and read where the request marks it. `automatic`: any prefix that was sent
+   *  before can be read. */
+  readonly matching: "breakpoints" | "automatic";
+  /** How many positions a read looks back from a breakpoint, including the breakpoint. */
+  readonly lookback: number;
+  readonly maxBreakpoints: number;
+  /** Reads are multiples of this. */
+  readonly stepTokens: number;
+  /** Counted from the start of the request that wrote or read. `5m` is the short lifetime of any provider, `1h` the
+   *  long one. */
+  readonly lifetimeMs: Lifetimes;
+  /** Whether the provider promises no hits, so that a read is an assumption. */
+  readonly isAssumed: boolean;
+}
+
+/** The lifetime that a breakpoint asks for. */
+export type Ttl = "5m" | "1h";
+export type Lifetimes = Readonly<Record<Ttl, number>>;
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** Each entry names its source and month. */
+const cacheRules: Readonly<Record<CacheRulesName, CacheRules>> = {
+  // platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-11
+  anthropic: {
+    matching: "breakpoints",
+    lookback: 20,
+    maxBreakpoints: 4,
+    stepTokens: 1,
+    lifetimeMs: { "5m": 5 * minute, "1h": hour },
+    isAssumed: false,
+  },
+  // developers.openai.com/api/docs/guides/prompt-caching, 2026-11. Kept in memory for 5 to 60 minutes, or up to 24
+  // hours if the account retains data; an hour is in between. Steps of 128 are the long-documented behaviour.
+  "openai-automatic": {
+    matching: "automatic",
+    lookback: Number.POSITIVE_INFINITY,
+    maxBreakpoints: 0,
+    stepTokens: 128,
+    lifetimeMs: { "5m": hour, "1h": 24 * hour },
+    isAssumed: false,
+  },
+  // The `prompt_cache_options` of openai 6.49.0: four writes, no lookback limit, at least 30 minutes; 12 hours on
+  // GPT-6.1.
+  "openai-breakpoints": {
+    matching: "breakpoints",
+    lookback: Number.POSITIVE_INFINITY,
+    maxBreakpoints: 4,
+    stepTokens: 1,
+    lifetimeMs: { "5m": 30 * minute, "1h": 12 * hour },
+    isAssumed: false,
+  },
+  // ai.google.dev/gemini-api/docs/caching, 2026-10: implicit caching promises neither a lifetime nor a hit. An hour
+  // is a guess.
+  "gemini-implicit": {
+    matching: "automatic",
+    lookback: Number.POSITIVE_INFINITY,
+    maxBreakpoints: 0,
+    stepTokens: 1,
+    lifetimeMs: { "5m": hour, "1h": hour },
+    isAssumed: true,
+  },
+};

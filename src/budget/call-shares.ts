@@ -1,22 +1,24 @@
-/** How calls that run side by side share the tool tier. Sizes are known only when results are there, so a call first takes what it may
- *  need at most, and settles for what it needs. */
-import { leastAllocation } from "./ledger-options.ts";
+/** How parallel calls share the tool tier. The size of a result is known only when it arrives. So a call first reserves
+ *  the most that it may need, and later settles for what it needs. */
+
+/** Enough for an error or a continuation with its envelope, even if every byte is a token. */
+export const leastAllocation = 512;
 
 /** One call's share of the tool tier, from its start to its result. */
 export interface CallShare {
-  /** The most that the call can get. */
+  /** The most tokens that the call can get. */
   readonly mostTokens: number;
-  /** Resolves with the tokens that the result may have. That is all it needs, unless the calls side by side need more than the tier has:
-   *  then it is a fair share. A call that needs more than its fair share waits until the others know their sizes. `patience` is asked only
-   *  then, and the call waits no longer than its promise. */
+  /** Resolves with the tokens that the result may have. If the parallel calls need more than the tier has, that is a
+   *  fair share; otherwise it is all that the result needs. A call that needs more than its fair share waits until the
+   *  others know their sizes, at most until the promise of `patience` resolves. */
   settle(neededTokens: number, patience?: () => Promise<void>): Promise<number>;
-  /** The result was recorded, or there will be none. */
+  /** Ends the call, after its result was recorded or if there will be no result. */
   end(): void;
 }
 
-export interface CallShares {
+interface CallShares {
   begin(mostTokens: number): CallShare;
-  /** Tokens that running calls have been granted, or may still get. */
+  /** Returns the tokens that running calls were granted or may still get. */
   held(): number;
 }
 
@@ -28,7 +30,7 @@ interface OpenCall {
   grant?(tokens: number): void;
 }
 
-/** `room`: what the tier has beside the results that are recorded. */
+/** `room` returns what the tier has beside the recorded results. */
 export function createCallShares(room: () => number): CallShares {
   const open = new Set<OpenCall>();
   const settleAll = (): void => {
@@ -79,7 +81,8 @@ export function createCallShares(room: () => number): CallShares {
   };
 }
 
-/** The highest level at which the needs, each cut to it, are together within the room; never less than an error takes. */
+/** Returns the highest level at which all needs, each cut to the level, fit into the room. It is never less than an
+ *  error needs. */
 function fairLevel(room: number, needs: readonly number[]): number {
   const sorted = [...needs].sort((left, right) => left - right);
   let left = room;

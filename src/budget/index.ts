@@ -1,11 +1,12 @@
-export type { CallShare } from "./call-shares.ts";
-export type { ModelView } from "./describe-ledger.ts";
-export { createLedger, type Ledger, type LedgerSnapshot } from "./ledger.ts";
+export { type CallShare, leastAllocation } from "./call-shares.ts";
 export {
+  createLedger,
+  type Ledger,
   type LedgerLimits,
   type LedgerOptions,
+  type LedgerSnapshot,
   type LedgerTier,
   type LedgerTiers,
-  leastAllocation,
   ledgerTiers,
-} from "./ledger-options.ts";
+  type ModelView,
+} from "./ledger.ts";

@@ -1,18 +1,23 @@
-/** What the parts of a message count: the one place where tokens of pieces and overheads come together. */
+/** Counts the parts of messages, and remembers what was counted. */
+import { ContextError } from "../errors.ts";
 import type { Counter } from "../tokens/index.ts";
-import { type CountCache, cacheOf } from "./cache/count-cache.ts";
+import { jsonAt } from "./fields.ts";
 import { chooseFormat } from "./formats/index.ts";
-import { type ImageTier, imageTierOf, imageTokens, pdfTokens, sealedTokens } from "./media/media-tokens.ts";
+
+import { isSameJson } from "./json-snapshot.ts";
+import { type ImageTier, mediaTokens } from "./media-tokens.ts";
 import type { FormatName, MessageFormat, Overheads, Part, Piece, Reading } from "./message-format.ts";
 
+/** The settings of `countMessages`. */
 export interface CountOptions {
-  /** Absent: recognised from the messages. */
-  format?: FormatName | undefined;
-  /** Decides what images and the provider's tool prompt cost; absent or unknown: the dearest. */
-  model?: string | undefined;
+  /** The shape of the messages. By default it is detected from the messages. */
+  readonly format?: FormatName | undefined;
+  /** The model's id. It decides what images and the provider's tool prompt cost.
+   * @default the most expensive model */
+  readonly model?: string | undefined;
 }
 
-/** How encrypted content counts: as the provider bills it, or by its readable text alone. */
+/** How to count encrypted content: as the provider bills it, or only its readable text. */
 export type SealedCounting = "billed" | "readable";
 
 export interface CountContext {
@@ -28,11 +33,11 @@ export function createCountContext(
   options: CountOptions & { sealed?: SealedCounting | undefined },
 ): CountContext {
   const format = chooseFormat(messages, options.format);
-  const tier = imageTierOf(options.model);
+  const tier = mediaTokens.tierOf(options.model);
   return { format, tier, sealed: options.sealed ?? "billed", cache: cacheOf(counter) };
 }
 
-/** Tokens of a message that are in none of its parts. */
+/** Returns the tokens of a message that are not in its parts. */
 export function frameTokens({ separators }: Reading, { message, part }: Overheads): number {
   return message + part * separators;
 }
@@ -47,7 +52,7 @@ function countPiece(piece: Piece, { cache, tier, format, sealed }: CountContext)
   switch (piece.kind) {
     case "tool_call": {
       const { name, args, path } = piece;
-      // OpenAI's arguments are JSON text already: billed as they are, not as a string within JSON.
+      // OpenAI's arguments are already JSON text. They are billed as they are, not as a string within JSON.
       const argsTokens = typeof args === "string" ? cache.texts.count(args) : cache.args.count(args, path);
       return format.overheads.toolCall + cache.texts.count(name) + argsTokens;
     }
@@ -56,15 +61,218 @@ function countPiece(piece: Piece, { cache, tier, format, sealed }: CountContext)
     case "sealed": {
       const tokens = cache.texts.count(piece.text);
       if (sealed === "readable") return tokens;
-      return sealedTokens(piece.sealed, { bytes: Buffer.byteLength(piece.text), tokens });
+      return mediaTokens.sealed(piece.sealed, { bytes: Buffer.byteLength(piece.text), tokens });
     }
     case "image":
       cache.misses++;
-      return imageTokens(piece.data, tier);
+      return mediaTokens.image(piece.data, tier);
     case "document":
       cache.misses++;
-      return pdfTokens(piece.data);
+      return mediaTokens.pdf(piece.data);
     default:
       return cache.texts.count(piece.text);
   }
+}
+
+/** What counting remembers for one counter: counted objects, and texts for messages that are parsed again. */
+export interface CountCache {
+  readonly messages: WeakMap<object, CountedMessage>;
+  readonly tools: WeakMap<object, Counted>;
+  readonly texts: TextCounter;
+  readonly args: ArgumentsCounter;
+  /** How often something was not found. A message without a miss is faster to read again than to remember. */
+  misses: number;
+}
+
+/** A count and what it was taken from. It is valid only while all of that is unchanged. */
+export interface Counted {
+  readonly format: MessageFormat;
+  readonly isUnchanged: (value: unknown) => boolean;
+  readonly tokens: number;
+}
+
+interface CountedMessage extends Counted {
+  readonly tier: ImageTier;
+}
+
+export interface TextCounter {
+  /** Must be called when a conversation starts. Texts are then looked up in the order they had before. */
+  restart(): void;
+  count(text: string): number;
+}
+
+export interface ArgumentsCounter {
+  restart(): void;
+  /** Counts a tool call's arguments as JSON. */
+  count(value: unknown, path: string): number;
+}
+
+/** Returns the cache of a counter. It lives as long as the counter. */
+export function cacheOf(counter: Counter): CountCache {
+  if (typeof counter?.count !== "function") {
+    throw new ContextError("invalid_argument", "the second argument must be a counter", {
+      hint: "Make one with await createCounter(name).",
+    });
+  }
+  let cache = caches.get(counter);
+  if (cache === undefined) {
+    cache = createCache(counter);
+    caches.set(counter, cache);
+  }
+  return cache;
+}
+
+const caches = new WeakMap<Counter, CountCache>();
+
+function createCache(counter: Counter): CountCache {
+  const count = (text: string): number => {
+    cache.misses++;
+    return counter.count(text);
+  };
+  const cache: CountCache = {
+    messages: new WeakMap(),
+    tools: new WeakMap(),
+    texts: createTextCounter(count),
+    args: createArgumentsCounter(count),
+    misses: 0,
+  };
+  return cache;
+}
+
+/** Counts a text once while it is remembered. */
+export function createTextCounter(count: (text: string) => number, maxChars?: number): TextCounter {
+  const isSame = (kept: string, text: string) => kept === text;
+  const cache = createContentCache<string>({ count, isSame, keep: (text) => text, maxChars });
+  return { restart: cache.restart, count: (text) => cache.next(text) ?? cache.find(text, text) };
+}
+
+/** Counts arguments by their JSON. Remembered ones are compared value by value, which avoids writing the JSON. */
+export function createArgumentsCounter(count: (json: string) => number, maxChars?: number): ArgumentsCounter {
+  const keep = (_value: unknown, json: string) => (json === "" ? undefined : JSON.parse(json));
+  const cache = createContentCache<unknown>({ count, isSame: isSameJson, keep, maxChars });
+  return {
+    restart: cache.restart,
+    count: (value, path) => cache.next(value) ?? cache.find(value, jsonAt(value, path)),
+  };
+}
+
+/** Remembers counts by content, for messages that are parsed again: new objects with known content. A history comes
+ *  back in the same order, so each content is first compared with what came next the last time. That runs at the speed
+ *  of memory, however similar the contents are. A Map of texts would hash each new string, which is slower than
+ *  JSON.parse. */
+export interface ContentCache<T> {
+  /** From here on, contents are expected in the order they had after the last restart. */
+  restart(): void;
+  /** Returns the count if the content is what came next the last time. */
+  next(content: T): number | undefined;
+  /** Returns the count of unexpected content: found by its text, or counted now. */
+  find(content: T, text: string): number;
+}
+
+export interface ContentCacheOptions<T> {
+  readonly count: (text: string) => number;
+  readonly isSame: (kept: T, content: T) => boolean;
+  /** Returns what to remember of a content. It must not be something that its owner may change. */
+  readonly keep: (content: T, text: string) => T;
+  readonly maxChars?: number | undefined;
+}
+
+/** Remembers about `maxChars` characters, then starts over. Content that is still in use is then counted once more. */
+function createContentCache<T>(options: ContentCacheOptions<T>): ContentCache<T> {
+  const { count, isSame, keep, maxChars = defaultMaxChars } = options;
+  let memory = emptyMemory<T>();
+  const record = (known: Known<T>): number => {
+    known.order = memory.order;
+    known.at = memory.order.length;
+    memory.order.push(known);
+    memory.chars += slotChars;
+    if (memory.chars > maxChars) memory = emptyMemory();
+    return known.tokens;
+  };
+  return {
+    restart() {
+      memory.expected = memory.order;
+      memory.expectedAt = 0;
+      memory.order = [];
+    },
+    next(content) {
+      const known = memory.expected[memory.expectedAt];
+      if (known === undefined || !isSame(known.content, content)) return undefined;
+      memory.expectedAt++;
+      return record(known);
+    },
+    find(content, text) {
+      if (text.length > maxChars) return count(text);
+      const { places, key, known } = search(memory, text, (kept) => isSame(kept, content));
+      if (known !== undefined) {
+        memory.expected = known.order;
+        memory.expectedAt = known.at + 1;
+        return record(known);
+      }
+      // Unexpected content most often replaces the expected one (a placeholder, an edit). The rest then comes as
+      // before.
+      memory.expectedAt++;
+      memory.chars += text.length + knownChars;
+      const added = { content: keep(content, text), tokens: count(text), order: memory.order, at: 0 };
+      places.set(key, added);
+      return record(added);
+    },
+  };
+}
+
+export interface Known<T> {
+  readonly content: T;
+  readonly tokens: number;
+  /** Where it was last. */
+  order: Known<T>[];
+  at: number;
+}
+
+export interface Memory<T> {
+  readonly bySample: Map<number, Known<T>>;
+  /** Contents whose sample equals that of another. Of two with the same hash, the newer one is kept. */
+  readonly byHash: Map<number, Known<T>>;
+  /** Since the last restart. */
+  order: Known<T>[];
+  expected: readonly Known<T>[];
+  expectedAt: number;
+  chars: number;
+}
+
+// Enough for a few long sessions, or for a single tool result of 10 MB.
+const defaultMaxChars = 32_000_000;
+
+// The memory used in addition to the text: for each content, and for each place in an order.
+const knownChars = 200;
+
+const slotChars = 8;
+
+function emptyMemory<T>(): Memory<T> {
+  return { bySample: new Map(), byHash: new Map(), order: [], expected: [], expectedAt: 0, chars: 0 };
+}
+
+export interface Search<T> {
+  readonly places: Map<number, Known<T>>;
+  readonly key: number;
+  readonly known: Known<T> | undefined;
+}
+
+function search<T>(memory: Memory<T>, text: string, isWanted: (kept: T) => boolean): Search<T> {
+  const sample = keyOf(text, Math.max(1, text.length >> 6));
+  const sampled = memory.bySample.get(sample);
+  if (sampled === undefined || isWanted(sampled.content)) {
+    return { places: memory.bySample, key: sample, known: sampled };
+  }
+  const key = keyOf(text, 1);
+  const known = memory.byHash.get(key);
+  const isHit = known !== undefined && isWanted(known.content);
+  return { places: memory.byHash, key, known: isHit ? known : undefined };
+}
+
+function keyOf(text: string, step: number): number {
+  let key = text.length;
+  for (let index = text.length - 1; index >= 0; index -= step) {
+    key = (Math.imul(key, 31) + text.charCodeAt(index)) | 0;
+  }
+  return key >> 1; // fits a small integer of V8
 }

@@ -6,20 +6,18 @@ const runs = process.env.PLIMSOLL_DEEP === "1" ? 5000 : 200;
 const user = (content: unknown) => ({ role: "user", content });
 
 describe("the hash of a message", () => {
-  it("is the same for a copy of any content, and for what JSON leaves out", () => {
+  it("is the same for a copy of any content, and without what JSON leaves out", () => {
     const check = (message: object) => {
       expect(hashMessage(JSON.parse(JSON.stringify(message)))).toBe(hashMessage(message));
     };
     fc.assert(fc.property(fc.object({ maxDepth: 3, withUnicodeString: true }), check), { numRuns: runs });
-    expect(hashMessage({ a: undefined, b: [undefined, Number.NaN, -0] })).toBe(
-      hashMessage({ b: [null, null, 0] }),
-    );
+    expect(hashMessage({ a: undefined, b: [undefined, Number.NaN, -0] })).toBe(hashMessage({ b: [null, null, 0] }));
     expect(hashMessage({ at: new Date(0), link: new URL("https://example.org/") })).toBe(
       hashMessage({ at: "1970-01-01T00:00:00.000Z", link: "https://example.org/" }),
     );
   });
 
-  it("tells contents apart that JSON writes differently", () => {
+  it("differs for contents that JSON writes differently", () => {
     const json = fc.object({
       maxDepth: 2,
       key: fc.constantFrom("a", "b", "ab"),
@@ -32,21 +30,19 @@ describe("the hash of a message", () => {
     fc.assert(fc.property(json, json, check), { numRuns: 5 * runs });
   });
 
-  it("tells apart what looks alike: kinds of values, borders of strings, lone surrogates", () => {
+  it("differs for similar contents: kinds of values, string boundaries, lone surrogates", () => {
     const alike: unknown[] = [
       ...["1", 1, [1], ["1"], { 0: 1 }, "[1]", true, "true", null, "null", "", [], {}, [[]], [{}]],
       ...[["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], { ab: "c" }, { a: "bc" }, { abc: "" }],
       ...["\ud800", "\ud801", "\udc00", "\ufffd", "\ud800\udc00", "\udc00\ud800"],
       ...[new Uint8Array([1, 2]), new Uint8Array([1, 3]), new Uint8Array([1, 2, 0])],
     ];
-    const padded = ["\ud800", "\ufffd", "\udc00", "x", "\u0078\u0000", "ÿ", "Ā"].map(
-      (end) => "y".repeat(60) + end,
-    );
+    const padded = ["\ud800", "\ufffd", "\udc00", "x", "\u0078\u0000", "ÿ", "Ā"].map((end) => "y".repeat(60) + end);
     const hashes = [...alike, ...padded].map((content) => hashMessage(user(content)));
     expect(new Set(hashes).size).toBe(hashes.length);
   });
 
-  it("changes with any one character, wherever it stands and however long the text is", () => {
+  it("changes with any character, wherever it is and however long the text is", () => {
     for (const length of [1, 16, 47, 48, 49, 63, 64, 1000, 16_384, 16_385, 40_000]) {
       const text = "é".repeat(length);
       const base = hashMessage(user(text));
@@ -60,7 +56,7 @@ describe("the hash of a message", () => {
     }
   });
 
-  it("does not look at cache markers, wherever they stand", () => {
+  it("ignores cache markers, wherever they are", () => {
     const plain = user([{ type: "text", text: "hi", input: { path: "a" } }]);
     const marker = { type: "ephemeral" };
     const marked = [
@@ -68,16 +64,14 @@ describe("the hash of a message", () => {
       user([{ type: "text", cache_control: marker, text: "hi", input: { path: "a" } }]),
       { ...plain, providerOptions: { anthropic: { cacheControl: marker } } },
       { ...plain, providerOptions: { bedrock: { cachePoint: { type: "default" } } } },
-      user([
-        { type: "text", text: "hi", input: { path: "a" }, prompt_cache_breakpoint: { mode: "explicit" } },
-      ]),
+      user([{ type: "text", text: "hi", input: { path: "a" }, prompt_cache_breakpoint: { mode: "explicit" } }]),
     ];
     for (const message of marked) expect(hashMessage(message)).toBe(hashMessage(plain));
     const options = { openai: { itemId: "1" }, anthropic: { cacheControl: marker } };
     expect(hashMessage({ ...plain, providerOptions: options })).not.toBe(hashMessage(plain));
   });
 
-  it("takes a plain text and a list of that one text for the same", () => {
+  it("is the same for a plain text and a list of that one text", () => {
     const block = { type: "text", text: "hi", cache_control: { type: "ephemeral" } };
     const plain = hashMessage({ role: "user", content: "hi" });
     expect(hashMessage({ role: "user", content: [block] })).toBe(plain);
@@ -85,16 +79,15 @@ describe("the hash of a message", () => {
     expect(hashMessage({ role: "user", content: ["hi"] })).not.toBe(plain);
   });
 
-  it("takes them for the same in a result, too, and nowhere else", () => {
+  it("is the same for them in a result, and nowhere else", () => {
     const list = [{ type: "text", text: "hi" }];
-    const holding = (type: string, content: unknown) =>
-      hashMessage(user([{ type, tool_use_id: "1", content }]));
+    const holding = (type: string, content: unknown) => hashMessage(user([{ type, tool_use_id: "1", content }]));
     expect(holding("tool_result", "hi")).toBe(holding("tool_result", list));
     expect(holding("tool_result", "hi")).not.toBe(holding("tool_result", "ho"));
     expect(holding("note", "hi")).not.toBe(holding("note", list));
   });
 
-  it("is the one that earlier versions wrote into their checkpoints", () => {
+  it("is the one in checkpoints of earlier versions", () => {
     const messages = [{}, user("hello"), user("é".repeat(50)), user("—".repeat(50))];
     expect(messages.map(hashMessage)).toEqual([
       "g_fUCfNrp65qTnX1",
@@ -104,7 +97,7 @@ describe("the hash of a message", () => {
     ]);
   });
 
-  it("has few equal bits among messages that differ in one number", () => {
+  it("rarely collides for messages that differ in one number", () => {
     const hashes = Array.from({ length: 20_000 }, (_, index) =>
       hashMessage(user(`result ${index} ${"ok ".repeat(20)}`)),
     );
@@ -115,7 +108,7 @@ describe("the hash of a message", () => {
     }
   });
 
-  it("refuses what is nested without end", () => {
+  it("refuses a message that is nested without end", () => {
     const cyclic: { content: unknown } = { content: "" };
     cyclic.content = [cyclic];
     expect(() => hashMessage(cyclic)).toThrow(expect.objectContaining({ code: "invalid_message" }));

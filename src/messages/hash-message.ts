@@ -1,9 +1,10 @@
-/** A hash of what a message says, for histories that come back as new objects: 96 bits, not cryptographic, the same in every process. */
+/** Hashes the content of a message, for histories that come back as new objects. The hash has 96 bits, is not
+ *  cryptographic, and is the same in every process. */
 import { ContextError } from "../errors.ts";
-import { isCacheMarker } from "./cache-markers.ts";
+import { isCacheMarker } from "./fields.ts";
 
-/** Equal for messages that JSON writes alike, save for cache markers, which move from call to call and are no content, and for a
- *  plain text in place of a list of that one text, in a message or a result: clients write the same now one way, now the other. */
+/** Returns equal hashes for messages that JSON writes the same way. Ignores cache markers, which move from call to
+ *  call. Treats a plain text like a list of that one text, in a message or a result, because clients use both forms. */
 export function hashMessage(message: object): string {
   state[0] = 1;
   state[1] = 2;
@@ -13,11 +14,12 @@ export function hashMessage(message: object): string {
   return finish();
 }
 
-// One stream of words, which no two contents share: each value begins with its kind, each string with its length.
+// The hash reads one stream of words that is different for different contents: each value starts with its kind, each
+// string with its length.
 const kinds = { text: 1, longText: 2, bytes: 3, scalar: 4, list: 5, fields: 6, end: 7 } as const;
 const maxDepth = 500;
 
-// Scratch space: hashing a message ends before anything else can begin.
+// Scratch space: hashing one message ends before the next one starts.
 const state = new Int32Array(4);
 const chunkChars = 16_384;
 const bytes = Buffer.allocUnsafeSlow(2 * chunkChars);
@@ -35,7 +37,7 @@ function addValue(value: unknown, depth: number): void {
 
 function addScalar(value: unknown): void {
   addWord(kinds.scalar);
-  // As in JSON: -0 is 0, and what is no number or no value at all is null.
+  // As in JSON: -0 is 0, and NaN, infinity and undefined are null.
   const isValue = typeof value === "boolean" || typeof value === "bigint" || Number.isFinite(value);
   addChars(isValue ? String(value) : "null");
 }
@@ -77,7 +79,7 @@ function isNoContent(name: string, field: unknown): boolean {
   return name === "providerOptions" && hasOnlyMarkers(field);
 }
 
-// The AI SDK keeps its markers inside options of a provider, which are only there for them.
+// The AI SDK keeps its markers in a provider's options, which may hold nothing else.
 function hasOnlyMarkers(value: unknown): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   return Object.entries(value).every(([name, field]) => isCacheMarker(name) || hasOnlyMarkers(field));
@@ -95,9 +97,9 @@ function addText(text: string): void {
   else for (let at = 0; at < text.length; at += chunkChars) addChunk(text.slice(at, at + chunkChars));
 }
 
-// Below, the call that copies a string costs more than a loop over it.
+// For shorter strings, the call that copies them costs more than a loop.
 const minLongChars = 48;
-// V8 knows without looking that a string of one-byte characters has none of these.
+// V8 knows without a scan that a string of one-byte characters has none of these.
 const wide = /[\u0100-\uffff]/;
 
 function addChunk(text: string): void {
@@ -115,7 +117,8 @@ function addBytes(view: ArrayBufferView): void {
   }
 }
 
-// Four lanes run side by side in the processor; each step is a bijection, so that one changed word always changes the state.
+// Four lanes run in parallel in the processor. Each step is a bijection, so one changed word always changes the
+// state.
 function addLanes(length: number): void {
   const end = (length + 15) & ~15;
   for (let index = length; index < end; index++) bytes[index] = 0;
@@ -157,7 +160,7 @@ function rotate(word: number, bits: number): number {
   return (word << bits) | (word >>> (32 - bits));
 }
 
-// Every lane comes to bear on every character of the hash.
+// Mixes every lane into every character of the hash.
 function finish(): string {
   let a = state[0] as number;
   let b = state[1] as number;
@@ -175,7 +178,7 @@ function finish(): string {
   return outcome.toString("base64url");
 }
 
-// The finish of MurmurHash3: every bit of the word changes half of the others.
+// The finalizer of MurmurHash3: every bit of the word changes half of the others.
 function scramble(word: number): number {
   const mixed = Math.imul(word ^ (word >>> 16), 0x85ebca6b);
   const again = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

@@ -24,12 +24,12 @@ describe("a message lens", () => {
     const tool = { role: "tool", tool_call_id: "c", content: "x" };
     expect(createMessageLens([tool], { counter }).format).toBe("openai");
     expect(createMessageLens([], { counter }).format).toBe("anthropic");
-    expect(
-      createMessageLens([], { counter, format: "rfc" }).read({ role: "tool", content: "x" }, 0).tokens,
-    ).toBe(8 + 1);
+    expect(createMessageLens([], { counter, format: "rfc" }).read({ role: "tool", content: "x" }, 0).tokens).toBe(
+      8 + 1,
+    );
   });
 
-  it("counts sealed content by its readable text alone where that is asked for", () => {
+  it("counts sealed content by its readable text if asked", () => {
     const sealed = [
       { type: "thinking", thinking: "x".repeat(60), signature: seal(180) },
       { type: "thinking", thinking: "", signature: seal(300) },
@@ -50,7 +50,7 @@ describe("a message lens", () => {
     expect(() => read({ sealed: "open" })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  it("asks the counter for nothing when the messages were parsed anew", () => {
+  it("counts nothing when the messages are parsed again", () => {
     const counter = callCounter();
     const json = JSON.stringify(generateSession(30));
     const read = () => {
@@ -70,9 +70,7 @@ describe("a message lens", () => {
     expect(read(null)).toThrow("messages[7] must be an object, not null");
     expect(read({ role: "user", content: [{ type: "text" }] })).toThrow("messages[7].content[0].text");
     const none = undefined as unknown as object[];
-    expect(() => createMessageLens(none, { counter: characterCounter() })).toThrow(
-      "messages must be an array",
-    );
+    expect(() => createMessageLens(none, { counter: characterCounter() })).toThrow("messages must be an array");
   });
 
   it("edits, merges and makes messages of its format", () => {

@@ -1,28 +1,27 @@
-/** A message format and a counter in one: messages as counted parts, and edits that leave all else the caller's own. */
+/** Combines a message format and a counter: reads messages as counted parts, and edits parts without touching anything
+ *  else. */
+
 import { ContextError } from "../errors.ts";
+import type { Fields } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import {
-  type CountOptions,
-  countPart,
-  createCountContext,
-  frameTokens,
-  type SealedCounting,
-} from "./count-parts.ts";
-import { type Fields, failAt, fieldsAt, typeName } from "./fields.ts";
+import { type CountOptions, countPart, createCountContext, frameTokens, type SealedCounting } from "./count-parts.ts";
+
+import { failAt, fieldsAt, typeName } from "./fields.ts";
 import type { CallName, FormatName, Part, PartEdits, Role } from "./message-format.ts";
 
 export interface MessageLens {
   readonly format: FormatName;
-  /** Tokens of a request that are in no message. */
+  /** The tokens of a request that are not in a message. */
   readonly requestTokens: number;
-  /** The message as counted parts. Its index stands in errors, as `messages[index]`. Index 0 begins a conversation. */
+  /** Reads the message as counted parts. Errors name it `messages[index]`. Index 0 starts a conversation. */
   read(message: object, index: number): CountedMessage;
-  /** The message with some parts replaced or dropped, named by their index in `parts`; the same object when nothing changes,
-   *  undefined when no part is left. */
+  /** Replaces or drops parts, named by their index in `parts`. Returns the same object if nothing changes, and
+   *  undefined if no part is left. */
   edit(message: object, edits: PartEdits): object | undefined;
-  /** The message without what ties its text to other content of the same answer; the same object when nothing does. */
+  /** Removes what ties the message's text to other content of the same answer. Returns the same object if nothing
+   *  does. */
   detach(message: object): object;
-  /** Two neighbours as one message; undefined where the format needs them apart. */
+  /** Merges two neighbours into one message. Returns undefined if the format needs them apart. */
   merge(first: object, second: object): object | undefined;
   assistantText(text: string): object;
   toolResult(call: CallName, text: string): object;
@@ -30,7 +29,7 @@ export interface MessageLens {
 
 export interface CountedMessage {
   readonly role: Role;
-  /** Frame, separators and parts: `countMessages` is the sum of these and `requestTokens`. */
+  /** The tokens of frame, separators and parts. `countMessages` is the sum of these and `requestTokens`. */
   readonly tokens: number;
   readonly parts: readonly CountedPart[];
 }
@@ -41,11 +40,12 @@ export interface CountedPart extends Part {
 
 export interface LensOptions extends CountOptions {
   readonly counter: Counter;
-  /** Absent: as billed. `readable` counts encrypted content by its readable text, as where recorded sessions are replayed. */
+  /** By default as billed. `readable` counts encrypted content by its readable text, for replaying recorded
+   *  sessions. */
   readonly sealed?: SealedCounting | undefined;
 }
 
-/** A lens for messages of one format: the one asked for, or the one that `messages` show. */
+/** Creates a lens for the given format, or for the format that `messages` show. */
 export function createMessageLens(messages: readonly object[], options: LensOptions): MessageLens {
   if (!Array.isArray(messages)) return failAt("messages", `must be an array, not ${typeName(messages)}`);
   checkSealed(options.sealed);
@@ -80,16 +80,12 @@ export function createMessageLens(messages: readonly object[], options: LensOpti
 
 function checkSealed(sealed: SealedCounting | undefined): void {
   if (sealed === undefined || sealed === "billed" || sealed === "readable") return;
-  throw new ContextError(
-    "invalid_argument",
-    `unknown way ${JSON.stringify(sealed)} to count sealed content`,
-    {
-      hint: "Use billed or readable.",
-    },
-  );
+  throw new ContextError("invalid_argument", `unknown value ${JSON.stringify(sealed)} for sealed`, {
+    hint: "Use billed or readable.",
+  });
 }
 
-// Field by field: a spread is several times slower, and this runs for every part of a freshly parsed history.
+// Field by field: a spread is several times slower, and this runs for every part of a parsed history.
 function withTokens(part: Part, tokens: number): CountedPart {
   return {
     kind: part.kind,

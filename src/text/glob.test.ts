@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createGlob } from "./glob.ts";
+import { createGlob, expandBraces } from "./glob.ts";
 
 test.each([
   ["*.ts", "a.ts", true],
@@ -41,8 +41,8 @@ test.each([
   expect(createGlob(pattern)?.(path)).toBe(expected);
 });
 
-test("no pattern takes for ever on a long name", () => {
-  // Milliseconds, where an expression that goes back and forth takes years.
+test("no pattern is slow on a long name", () => {
+  // Milliseconds. A backtracking expression would take years.
   const start = performance.now();
   const matches = createGlob(`${"*a".repeat(50)}*b`);
   expect(matches?.(`${"a".repeat(250)}c`)).toBe(false);
@@ -50,6 +50,36 @@ test("no pattern takes for ever on a long name", () => {
   expect(performance.now() - start).toBeLessThan(10_000);
 });
 
-test("braces that would make thousands of globs are not opened", () => {
+test("does not expand braces that would make thousands of globs", () => {
   expect(createGlob("{a,b}".repeat(20))).toBeUndefined();
+});
+
+test.each([
+  ["a", ["a"]],
+  ["a{b,c}d", ["abd", "acd"]],
+  ["{a,b}{c,d}", ["ac", "ad", "bc", "bd"]],
+  ["{a,{b,c{d,e}}}", ["a", "b", "cd", "ce"]],
+  ["{a,}", ["a", ""]],
+  ["{a}", ["{a}"]],
+  ["{{a,b}}", ["{a}", "{b}"]],
+  ["{{a,b}}{c,d}", ["{a}c", "{a}d", "{b}c", "{b}d"]],
+  ["{a{b},c}", ["a{b}", "c"]],
+  ["{a,{b,c}", ["{a,b", "{a,c"]],
+  ["{a,b}}", ["a}", "b}"]],
+  ["}{,", ["}{,"]],
+  ["\\{a,b\\}", ["\\{a,b\\}"]],
+  ["{a\\,b,c\\}}", ["a\\,b", "c\\}"]],
+  ["\\\\{a,b}", ["\\\\a", "\\\\b"]],
+])("%s means %j", (pattern, expected) => {
+  expect(expandBraces(pattern)).toEqual(expected);
+});
+
+test("expands at most 256 alternatives", () => {
+  expect(expandBraces("{a,b}".repeat(8))).toHaveLength(256);
+  expect(expandBraces("{a,b}".repeat(9))).toBeUndefined();
+  expect(expandBraces("{a,b}".repeat(1_000))).toBeUndefined();
+});
+
+test("nested braces count once for each resulting glob", () => {
+  expect(expandBraces(`${"{a,".repeat(200)}a${"}".repeat(200)}`)).toHaveLength(201);
 });

@@ -1,10 +1,10 @@
-import { expandBraces } from "./expand-braces.ts";
-
-/** Globs as .gitignore has them. Own code: turned into a regular expression, `*a*a*a*b` would take for ever on a long name. */
+/** Tests a path against a glob in .gitignore syntax. This is our own code, because `*a*a*a*b` as a regular expression
+ *  would take forever on a long name. */
 export type Glob = (path: string) => boolean;
 
-/** `*` `?` `[a-z]` `[!a]` inside a name, `**` for any number of directories, `{a,b}` for either. A pattern without a slash holds at
- *  any depth; with one it begins at the root. Undefined when the braces make too many patterns. */
+/** Supports `*` `?` `[a-z]` `[!a]` inside a name, `**` for any number of directories, and `{a,b}` for alternatives. A
+ *  pattern without a slash matches at any depth; with one it starts at the root. Returns `undefined` if the braces make
+ *  too many patterns. */
 export function createGlob(pattern: string): Glob | undefined {
   const alternatives = expandBraces(pattern);
   if (alternatives === undefined) return undefined;
@@ -15,7 +15,7 @@ export function createGlob(pattern: string): Glob | undefined {
   };
 }
 
-/** `**`, or the parts of a name: `[…]` and `\\x` are one each. */
+/** `**`, or the parts of a name. `[…]` and `\\x` are one part each. */
 type Part = "**" | readonly string[];
 
 function compile(pattern: string): readonly Part[] {
@@ -36,8 +36,8 @@ interface Sequence {
   matches(item: number, part: number): boolean;
 }
 
-/** Whether items match parts where a star is any number of items. On a mismatch only the last star takes one more, as earlier ones
- *  could not do better: time is items × parts at most. */
+/** Returns whether items match parts, where a star is any number of items. On a mismatch only the last star takes one
+ *  more item, since earlier stars could not do better. The time is at most items × parts. */
 function matchSequence(items: number, parts: number, { isStar, matches }: Sequence): boolean {
   let item = 0;
   let part = 0;
@@ -85,4 +85,50 @@ function matchClass(character: string, part: string): boolean {
     found ||= isRange ? first <= character && character <= last : first === character;
   }
   return found !== negated;
+}
+
+/** A pattern with more alternatives is a mistake or an attack: `{a,b}` twenty times makes a million. */
+const mostAlternatives = 256;
+
+/** Returns the globs that a glob with braces means: `a{b,c}d` means `abd` and `acd`. Braces without their own comma,
+ *  and braces after a backslash, are part of a name. Returns `undefined` if there are too many globs. */
+export function expandBraces(pattern: string): string[] | undefined {
+  const done: string[] = [];
+  const pending = [pattern];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const braces = outerBraces(next);
+    if (braces === undefined) done.push(next);
+    else pending.push(...opened(next, braces).reverse());
+    if (done.length + pending.length > mostAlternatives) return undefined;
+  }
+  return done;
+}
+
+interface Braces {
+  readonly start: number;
+  /** The commas between the alternatives, then the closing brace. */
+  readonly ends: number[];
+}
+
+/** Finds the first pair with its own comma. Outer braces are expanded before inner ones: the other order would return
+ *  `a` twice for `{a,{b,c}}`. */
+function outerBraces(pattern: string): Braces | undefined {
+  const open: Braces[] = [];
+  let found: Braces | undefined;
+  for (const { 0: mark, index } of pattern.matchAll(/\\.|[{},]/gs)) {
+    if (mark === "{") open.push({ start: index, ends: [] });
+    if (mark === ",") open.at(-1)?.ends.push(index);
+    const closed = mark === "}" ? open.pop() : undefined;
+    if (closed === undefined || closed.ends.length === 0) continue;
+    closed.ends.push(index);
+    if (found === undefined || closed.start < found.start) found = closed;
+    if (open.length === 0) break;
+  }
+  return found;
+}
+
+function opened(pattern: string, { start, ends }: Braces): string[] {
+  const before = pattern.slice(0, start);
+  const after = pattern.slice((ends.at(-1) ?? start) + 1);
+  return ends.map((end, index) => before + pattern.slice((ends[index - 1] ?? start) + 1, end) + after);
 }

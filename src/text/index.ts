@@ -1,31 +1,27 @@
-export { fromByteString, toByteString } from "./blocks/byte-string.ts";
 export {
-  adoptBlock,
-  findBlock,
-  putBlock,
-  removeBlock,
-  removeWholeBlocks,
-} from "./blocks/marked-block.ts";
-export { readOwnership, renderOwnedFile } from "./blocks/owned-file.ts";
-export { didYouMean } from "./closest.ts";
-export { type CutText, cutText } from "./cut-text.ts";
-export { expandBraces } from "./expand-braces.ts";
+  closeFence,
+  closes,
+  fenceAt,
+  importedNames,
+  type Line,
+  type LineKind,
+  scanLines,
+  withoutBareFence,
+} from "./fences.ts";
 export {
   type FetchFormat,
   type FetchMarker,
   findFetchMarkers,
   type ReplacedMarkers,
   replaceFetchMarkers,
-} from "./fetched/fetch-markers.ts";
-export { fitForeignText } from "./fetched/fit-foreign-text.ts";
-export { truncateBytes } from "./fetched/truncate-bytes.ts";
-export { countNoun, formatNumber } from "./format-number.ts";
-export { createGlob, type Glob } from "./glob.ts";
+} from "./fetch-markers.ts";
+export { fitForeignText } from "./foreign-text.ts";
+export { createGlob, expandBraces, type Glob } from "./glob.ts";
 export {
-  type Check,
+  type Fields,
   isFields,
   isNumber,
-  isSwitch,
+  isPlainObject,
   isText,
   isTime,
   isWhole,
@@ -34,7 +30,8 @@ export {
   objectOf,
   pairOf,
   readJson,
-} from "./json/json-shape.ts";
+  type ShapeCheck,
+} from "./json-shape.ts";
 export {
   applyEdits,
   elementsOf,
@@ -42,36 +39,71 @@ export {
   type JsonEdit,
   type JsonMember,
   type JsonRange,
+  type JsonToken,
+  jsonLineAt,
+  malformedJson,
   memberOf,
   membersOf,
+  nextJsonToken,
   valuesFrom,
-} from "./json/json-text.ts";
-export { closeFence, withoutBareFence } from "./markdown/close-fence.ts";
-export { closes, fenceAt } from "./markdown/fence-at.ts";
-export { type Line, type LineKind, scanLines } from "./markdown/fences.ts";
-export { importedNames } from "./markdown/imported-names.ts";
-export { toPlainProse } from "./markdown/plain-prose.ts";
+} from "./json-text.ts";
 export {
-  firstWarnings,
+  blockHash,
+  fromByteString,
+  markedBlock,
+  readOwnership,
+  renderOwnedFile,
+  toByteString,
+} from "./marked-block.ts";
+export { visitNames } from "./names.ts";
+export { toPlainProse } from "./plain-prose.ts";
+export {
+  createSecretTest,
+  isSecretName,
+  redactSecrets,
+  type SecretRules,
+  type SecretTest,
+  secretGlobs,
+} from "./secrets.ts";
+export { findTomlLines, parseTomlKey, scanToml, type TomlPart } from "./toml-text.ts";
+export {
   parseSegments,
   type Segment,
-  type SegmentWarning,
   type Tier,
   textAt,
   tiers,
   tiersAt,
   type Verbosity,
   verbosities,
-} from "./markdown/verbosity.ts";
-export { messageOf } from "./message-of.ts";
-export { namedKey } from "./named-key.ts";
-export { printable, printableLines } from "./printable.ts";
-export { isSecretName, redactSecrets, secretGlobs } from "./secrets.ts";
-export { shorten } from "./shorten.ts";
-export { characterStart, isInsidePair, wellFormed } from "./surrogates.ts";
-export { tomlStringEnd } from "./toml/toml-string-end.ts";
+} from "./verbosity.ts";
+export {
+  type CutText,
+  characterStart,
+  closest,
+  compareText,
+  countNoun,
+  cutText,
+  didYouMean,
+  firstWarnings,
+  formatNumber,
+  isInsidePair,
+  type LineWarning,
+  messageOf,
+  namedKey,
+  oneLine,
+  printable,
+  printableLines,
+  refuseUnknownOptions,
+  shorten,
+  shownTime,
+  truncateBytes,
+  type UnknownName,
+  unknownName,
+  wellFormed,
+  withoutLeadingBlankLines,
+} from "./wording.ts";
 
-/** Only fetched pages need it, so nothing else loads it. */
-export function loadHtmlConverter(): Promise<typeof import("./html/convert-html.ts")> {
-  return import("./html/convert-html.ts");
+/** Loads the HTML converter. Only fetched pages need it. */
+export function loadHtmlConverter(): Promise<typeof import("./convert-html.ts")> {
+  return import("./convert-html.ts");
 }

@@ -1,31 +1,16 @@
 import { expect, test } from "vitest";
 import { isSecretName, redactSecrets } from "./secrets.ts";
 
-test("names of files that usually hold secrets are told, wherever they lie and however they are written", () => {
+test("recognises names of files that usually hold secrets, in any folder and letter case", () => {
   const secret = [
     ...[".env", "a/b/.env", ".ENV", ".env.local", ".env.production.local", ".env.", ".env::$DATA", "a\\.env"],
     ...["id_rsa", ".ssh/id_ed25519", "ID_ECDSA", "id_dsa", "server.pem", "a.KEY", "store.p12"],
     ...[".npmrc", ".netrc", "_netrc", ".pypirc", ".git-credentials"],
-    ...[
-      "credentials",
-      "Credentials.json",
-      ".aws/credentials",
-      "secrets.yaml",
-      "secrets-prod.txt",
-      "secrets.md",
-    ],
+    ...["credentials", "Credentials.json", ".aws/credentials", "secrets.yaml", "secrets-prod.txt", "secrets.md"],
   ];
   for (const name of secret) expect(isSecretName(name), name).toBe(true);
   const plain = [
-    ...[
-      ".env.example",
-      ".env.local.sample",
-      ".env.TEMPLATE",
-      ".environment",
-      ".envrc",
-      "env",
-      ".env/bin/python",
-    ],
+    ...[".env.example", ".env.local.sample", ".env.TEMPLATE", ".environment", ".envrc", "env", ".env/bin/python"],
     ...["id_rsa.pub", "keys.ts", "key", "a.pem.md", "secrets.ts", "credentials_test.go", "secrets/readme.md"],
     ...["README.md", "", "/", ".", "my-credentials.txt"],
   ];
@@ -34,7 +19,7 @@ test("names of files that usually hold secrets are told, wherever they lie and h
 
 const random = "a8Kd03mZq91LxW7vBt5R";
 
-test("values that look like secrets are hidden, and what is around them stays", () => {
+test("hides values that look like secrets and keeps the text around them", () => {
   const cases: readonly [string, string][] = [
     [`API_KEY=${random}`, "API_KEY=[redacted]"],
     ["DB_PASSWORD=hunter2x", "DB_PASSWORD=[redacted]"],
@@ -60,7 +45,7 @@ test("values that look like secrets are hidden, and what is around them stays", 
   for (const [given, wanted] of cases) expect(redactSecrets(given)).toBe(wanted);
 });
 
-test("code, prose, paths, hashes and our own tokens stay as they are", () => {
+test("keeps code, prose, paths, hashes and plimsoll's own tokens", () => {
   const texts = [
     "export function createToken(options: Options): string {",
     "password: string; secret: boolean; const token = readToken(file);",
@@ -73,7 +58,7 @@ test("code, prose, paths, hashes and our own tokens stay as they are", () => {
   for (const text of texts) expect(redactSecrets(text)).toBe(text);
 });
 
-test("a megabyte of anything takes little time", () => {
+test("a megabyte of anything is checked quickly", () => {
   const parts = [
     ..."aA0_-=:/ \n".split(""),
     ...["TOKEN=", "TOKEN='", 'SECRET="', "A=", "AB_", "eyJ", "eyJa.", "-----BEGIN PRIVATE KEY-----", "-----"],
@@ -83,12 +68,13 @@ test("a megabyte of anything takes little time", () => {
   for (const part of parts) {
     const text = part.repeat(Math.ceil(1_000_000 / part.length));
     redactSecrets(text.slice(0, 10_000));
-    const times = [1, 2, 3].map(() => {
-      const start = performance.now();
+    // 50 ms of processor time on an idle machine; quadratic time would be minutes. A busy machine gets two more attempts.
+    let fastest = Number.POSITIVE_INFINITY;
+    for (let attempt = 0; attempt < 3 && fastest >= 500; attempt++) {
+      const before = process.cpuUsage();
       redactSecrets(text);
-      return performance.now() - start;
-    });
-    // 50 ms on a machine that does nothing else; quadratic time would be minutes.
-    expect(Math.min(...times), JSON.stringify(part)).toBeLessThan(500);
+      fastest = Math.min(fastest, process.cpuUsage(before).user / 1_000);
+    }
+    expect(fastest, JSON.stringify(part)).toBeLessThan(500);
   }
 });

@@ -12,11 +12,7 @@ describe("billedInputTokens", () => {
       { input_tokens: 10, cache_creation_input_tokens: 200, cache_read_input_tokens: 3000, output_tokens: 7 },
       3210,
     ],
-    [
-      "Anthropic without a cache",
-      { input_tokens: 10, cache_creation_input_tokens: null, output_tokens: 7 },
-      10,
-    ],
+    ["Anthropic without a cache", { input_tokens: 10, cache_creation_input_tokens: null, output_tokens: 7 }, 10],
     ["Anthropic, everything cached", { input_tokens: 0, cache_read_input_tokens: 3000 }, 3000],
     [
       "OpenAI chat, cached text inside",
@@ -44,7 +40,7 @@ describe("billedInputTokens", () => {
 });
 
 describe("createCalibrator", () => {
-  it("gives an estimate back unchanged before anything was billed", () => {
+  it("returns an estimate unchanged before anything was billed", () => {
     const calibrator = createCalibrator({ family: "claude-5" });
     expect(calibrator.correct(12_345)).toBe(12_345);
     expect(calibrator.margin(10_000)).toBe(1000);
@@ -116,21 +112,17 @@ describe("createCalibrator", () => {
 
   it("converges on a constant ratio", () => {
     const deltas = fc.array(fc.integer({ min: 301, max: 8000 }), { minLength: 60, maxLength: 80 });
-    const property = fc.property(
-      fc.double({ min: 0.7, max: 1.6, noNaN: true }),
-      deltas,
-      (ratio, appended) => {
-        const calibrator = createCalibrator({ family: "claude-5" });
-        let estimated = 5000;
-        for (const delta of appended) {
-          calibrator.observe({ estimated, usage: openai(9000 + ratio * estimated) });
-          estimated += delta;
-        }
-        const bill = 9000 + ratio * estimated;
-        const lastDelta = appended.at(-1)!;
-        expect(Math.abs(calibrator.correct(estimated) - bill)).toBeLessThanOrEqual(1 + 0.02 * lastDelta);
-      },
-    );
+    const property = fc.property(fc.double({ min: 0.7, max: 1.6, noNaN: true }), deltas, (ratio, appended) => {
+      const calibrator = createCalibrator({ family: "claude-5" });
+      let estimated = 5000;
+      for (const delta of appended) {
+        calibrator.observe({ estimated, usage: openai(9000 + ratio * estimated) });
+        estimated += delta;
+      }
+      const bill = 9000 + ratio * estimated;
+      const lastDelta = appended.at(-1)!;
+      expect(Math.abs(calibrator.correct(estimated) - bill)).toBeLessThanOrEqual(1 + 0.02 * lastDelta);
+    });
     fc.assert(property, { numRuns });
   });
 
@@ -148,7 +140,7 @@ describe("createCalibrator", () => {
     expect(calibrator.snapshot().residuals).toHaveLength(100);
   });
 
-  it("is not thrown off by one turn that held something nobody counted", () => {
+  it("is not misled by one turn with content that nobody counted", () => {
     const calibrator = createCalibrator({ family: "claude-5" });
     for (let turn = 0; turn <= 20; turn++) {
       calibrator.observe({ estimated: 1000 * turn, usage: openai(3000 + 1000 * turn) });
@@ -167,10 +159,9 @@ describe("createCalibrator", () => {
     expect(Math.min(...shares)).toBeGreaterThan(0.9);
   });
 
-  it("goes on from a snapshot that went through JSON as if it had never stopped", () => {
+  it("continues from a snapshot that went through JSON", () => {
     const first = createCalibrator({ family: "claude-5" });
-    for (let turn = 1; turn < 10; turn++)
-      first.observe({ estimated: 1000 * turn, usage: openai(1300 * turn) });
+    for (let turn = 1; turn < 10; turn++) first.observe({ estimated: 1000 * turn, usage: openai(1300 * turn) });
     const snapshot = JSON.parse(JSON.stringify(first.snapshot())) as CalibratorSnapshot;
     const second = createCalibrator({ family: "claude-5", snapshot });
     for (const each of [first, second]) each.observe({ estimated: 15_000, usage: openai(20_000) });
@@ -178,7 +169,7 @@ describe("createCalibrator", () => {
     expect(second.correct(16_000)).toBe(first.correct(16_000));
   });
 
-  it("leaves a snapshot of another family aside", () => {
+  it("ignores a snapshot of another family", () => {
     const first = createCalibrator({ family: "claude-5" });
     first.observe({ estimated: 1000, usage: openai(9000) });
     expect(createCalibrator({ family: "o200k", snapshot: first.snapshot() }).correct(2000)).toBe(2000);
@@ -192,7 +183,7 @@ describe("createCalibrator", () => {
     expect(() => calibrator.observe({ estimated: estimate, usage: openai(1) })).toThrow(refusal);
   });
 
-  it("starts afresh from a damaged snapshot", () => {
+  it("ignores a damaged snapshot", () => {
     const learnt = createCalibrator({ family: "claude-5" });
     learnt.observe({ estimated: 1000, usage: openai(1500) });
     learnt.observe({ estimated: 3000, usage: openai(4500) });
@@ -229,7 +220,7 @@ describe("createCalibrator", () => {
   });
 });
 
-/** How often a bill stays within correction and margin, over a session with noise around a ratio of 1.2. */
+/** Returns how often a bill stays within correction and margin, in a session with noise around a ratio of 1.2. */
 function coveredShare(random: () => number): number {
   const calibrator = createCalibrator({ family: "claude-5" });
   let [estimated, billed, covered] = [5000, 14_000, 0];

@@ -1,50 +1,67 @@
-/** Corrects estimates by what the provider billed. Every response says how many tokens its whole request had, so that only
- *  what was appended since then has to be estimated, and that with a ratio learnt from the turns before. */
-import { ContextError } from "../errors.ts";
+/** Corrects estimates by what the provider billed. Every response reports the tokens of its whole request. So the
+ *  calibrator estimates only what was appended since then, with a ratio that it learnt from earlier turns. */
+import { invalidArgument } from "../errors.ts";
 import { type Family, families } from "./families.ts";
 
+/** Learns from billed requests how far estimates are off. Created by `createCalibrator`. */
 export interface Calibrator {
-  /** Takes the provider's count of a request whose estimate is known. A usage without input tokens is ignored. */
+  /** Learns from the provider's count of a request. Ignores a usage without input tokens. */
   observe(observation: Observation): void;
-  /** The tokens that a request of this estimate will be billed. */
+  /** Returns the tokens that the provider will probably bill for a request with this estimate. */
   correct(estimate: number): number;
-  /** What to keep free above `correct(estimate)`, so that about 95 of 100 requests stay below the sum. */
+  /** Returns the tokens to keep free above `correct(estimate)`, so that about 95 of 100 requests stay below the sum. */
   margin(estimate: number): number;
-  /** `model`: another model answers from now on, forget everything. `history`: text that was already billed changed
-   *  (trimmed, compressed, edited), forget the billed total but keep what was learnt about the model. */
+  /** Forgets what no longer holds. `model`: another model answers from now on, so everything is forgotten. `history`:
+   *  text that was already billed has changed, so the billed total is forgotten and the learnt ratio is kept. */
   reset(reason: "model" | "history"): void;
-  /** Plain data for a checkpoint; `createCalibrator` takes it back. */
+  /** Returns the state as plain data. Pass it to `createCalibrator` to continue later. */
   snapshot(): CalibratorSnapshot;
 }
 
+/** One request that was sent, and what the provider billed for it. */
 export interface Observation {
-  /** The counter's estimate of the whole request, not of what was appended: the calibrator takes the difference itself. It must
-   *  be the number before `correct`, and cover the same things (tools, system text, messages) on every turn. */
-  estimated: number;
+  /** The counter's estimate of the whole request, not only of what was appended. Pass the number before `correct`. It
+   *  must cover the same things (tools, system text, messages) on every turn. */
+  readonly estimated: number;
   /** The `usage` object of that request's response, as Anthropic or OpenAI sent it. */
-  usage: unknown;
+  readonly usage: unknown;
 }
 
+/** The state of a calibrator as plain data. */
 export interface CalibratorSnapshot {
+  /** The tokenizer that the ratio was learnt for. */
   readonly family: Family;
-  /** The last billed request, null before the first and after a reset. */
+  /** The last billed request. Null before the first one and after a reset. */
   readonly anchor: { readonly estimated: number; readonly billed: number } | null;
-  /** What requests cost beyond ratio × estimate (framing, tool definitions nobody counted); used while there is no anchor. */
+  /** Tokens that requests cost beyond ratio × estimate, such as tool definitions that nobody counted. Used while there
+   *  is no anchor. */
   readonly overhead: number;
-  /** Appended tokens, older ones weighing less: as billed and as estimated. Their quotient is the ratio. */
+  /** Appended tokens as billed and as estimated, where older ones weigh less. Their quotient is the ratio. */
   readonly appended: { readonly billed: number; readonly estimated: number };
-  /** Errors of past corrections as shares of what was appended, oldest first; positive means billed more than predicted. */
+  /** Errors of past corrections as shares of what was appended, oldest first. A positive one was billed higher than
+   *  predicted. */
   readonly residuals: readonly number[];
 }
 
-/** A calibrator for one conversation with one model. A snapshot of another family is left aside, since its ratio means nothing here, and
- *  so is a damaged one: a checkpoint that cannot be read costs what was learnt, not the session. */
-export function createCalibrator(options: { family: Family; snapshot?: CalibratorSnapshot }): Calibrator {
+/** Creates a calibrator for one conversation with one model. `family` is the model's tokenizer. `snapshot` continues an
+ *  earlier calibrator; a damaged one, or one of another family, is ignored.
+ *
+ * @example
+ * ```ts
+ * import { createCalibrator } from "plimsoll/tokens";
+ *
+ * const calibrator = createCalibrator({ family: "claude-5" });
+ * calibrator.observe({ estimated: 10_000, usage: { input_tokens: 11_000 } });
+ * console.log(calibrator.correct(12_000), calibrator.margin(12_000));
+ * ```
+ */
+export function createCalibrator(options: {
+  readonly family: Family;
+  readonly snapshot?: CalibratorSnapshot | undefined;
+}): Calibrator {
   const { family, snapshot } = options;
   if (!families.includes(family)) {
-    throw new ContextError("invalid_argument", `unknown family "${family}"`, {
-      hint: `Families are ${families.join(", ")}.`,
-    });
+    throw invalidArgument(`unknown family "${family}"`, `Families are ${families.join(", ")}.`);
   }
   let state = isSnapshotOf(family, snapshot) ? snapshot : freshState(family);
   return {
@@ -66,29 +83,41 @@ export function createCalibrator(options: { family: Family; snapshot?: Calibrato
   };
 }
 
-/** All input tokens of a response's usage, cached ones included; undefined when there are none to read. Anthropic reports
- *  cached text beside `input_tokens`, OpenAI inside `prompt_tokens` (chat) and `input_tokens` (responses). */
+/** Returns all input tokens of a response's `usage`, including cached ones, or `undefined` if it has none. Anthropic
+ *  reports cached tokens next to `input_tokens`. OpenAI includes them in `prompt_tokens` (Chat Completions) and
+ *  `input_tokens` (Responses), Gemini in `promptTokenCount`.
+ *
+ * @example
+ * ```ts
+ * import { billedInputTokens } from "plimsoll/tokens";
+ *
+ * console.log(billedInputTokens({ input_tokens: 20, cache_read_input_tokens: 9_000 })); // 9020
+ * ```
+ */
 export function billedInputTokens(usage: unknown): number | undefined {
   if (typeof usage !== "object" || usage === null) return undefined;
   const fields = usage as Record<string, unknown>;
-  const names = ["prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
-  const [prompt, input, written, read] = names.map((name) => {
+  const names = [
+    ...["prompt_tokens", "promptTokenCount", "input_tokens"],
+    ...["cache_creation_input_tokens", "cache_read_input_tokens"],
+  ];
+  const [prompt, gemini, input, written, read] = names.map((name) => {
     const value = fields[name];
     return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
-  }) as [number, number, number, number];
-  // Some compatible servers fill both shapes; prompt_tokens is then the total already.
-  const total = prompt > 0 ? prompt : input + written + read;
+  }) as [number, number, number, number, number];
+  // Some compatible servers fill in both shapes. Then prompt_tokens is already the total.
+  const total = Math.max(prompt, gemini) || input + written + read;
   return total > 0 ? total : undefined;
 }
 
-// Below this the fixed tokens around a message outweigh its text, and the quotient says little about the tokenizer.
+// Below this, the fixed tokens around a message outweigh its text, so the quotient says little about the tokenizer.
 const minAppendedTokens = 300;
 const decay = 0.97;
 const minRatio = 0.7;
 const maxRatio = 1.6;
-// The ratio starts at 1 as if this many tokens had been billed as estimated: one odd turn does not decide it.
+// The ratio starts at 1, as if this many tokens had been billed as estimated. So one unusual turn does not decide it.
 const priorTokens = 2000;
-// Before enough turns are seen: the estimator's p95 error on text it was not fitted on is about a tenth.
+// Used until enough turns were seen. The estimator's p95 error on unknown text is about a tenth.
 const priorShare = 0.1;
 const minResiduals = 20;
 const maxResiduals = 100;
@@ -112,12 +141,14 @@ function isTokens(value: unknown): value is number {
 
 function requireEstimate(estimate: number): number {
   if (isTokens(estimate)) return estimate;
-  throw new ContextError("invalid_argument", `an estimate must be a number of tokens, got ${estimate}`, {
-    hint: "Pass the counter's estimate of the whole request.",
-  });
+  throw invalidArgument(
+    `an estimate must be a number of tokens, got ${estimate}`,
+    "Pass the counter's estimate of the whole request.",
+  );
 }
 
-/** A total that shrank, as billed or as estimated, is no append: history was rewritten unannounced, and nothing can be learnt. */
+/** Updates the ratio. If the total shrank, the history was rewritten without a `reset`, so there is nothing to
+ *  learn. */
 function learn(state: CalibratorSnapshot, estimated: number, billed: number): CalibratorSnapshot {
   if (state.anchor === null) return state;
   const appendedEstimate = estimated - state.anchor.estimated;
@@ -127,8 +158,7 @@ function learn(state: CalibratorSnapshot, estimated: number, billed: number): Ca
   return {
     ...state,
     appended: {
-      billed:
-        decay * state.appended.billed + appendedEstimate * clampRatio(appendedBilled / appendedEstimate),
+      billed: decay * state.appended.billed + appendedEstimate * clampRatio(appendedBilled / appendedEstimate),
       estimated: decay * state.appended.estimated + appendedEstimate,
     },
     residuals: [...state.residuals, residual].slice(-maxResiduals),
@@ -148,13 +178,14 @@ function clampRatio(ratio: number): number {
   return Math.min(maxRatio, Math.max(minRatio, ratio));
 }
 
-/** Never negative: a request is not promised to be cheaper than its text. */
+/** Never negative, because a request cannot be cheaper than its text. */
 function overheadOf(state: CalibratorSnapshot): number {
   if (state.anchor === null) return state.overhead;
   return Math.max(0, state.anchor.billed - ratioOf(state) * state.anchor.estimated);
 }
 
-/** The 95th percentile of the residuals, by the rank that also holds for the next residual and not only for those seen. */
+/** Returns the 95th percentile of the residuals, by the rank that also holds for the next residual and not only for
+ *  those seen. */
 function residualShare(residuals: readonly number[]): number {
   const sorted = residuals.toSorted((a, b) => a - b);
   const rank = Math.min(sorted.length, Math.ceil(0.95 * (sorted.length + 1)));

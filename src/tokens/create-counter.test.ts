@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { describeCounter } from "./counter.contract.ts";
-import { counterNameForModel, counterNames, createCounter } from "./create-counter.ts";
-import { heuristics } from "./heuristics.ts";
+import { type CounterName, counterNameForModel, counterNames, createCounter, heuristics } from "./create-counter.ts";
 
 for (const name of counterNames) {
-  if (heuristics.some((counter) => counter.name === name)) continue; // heuristics.test.ts has them
+  if (heuristics.some((counter) => counter.name === name)) continue; // heuristics.test.ts tests them
   const additiveAtLineBreaks = name === "auto" || name.startsWith("estimate:");
   describeCounter(name, () => createCounter(name), { additiveAtLineBreaks });
 }
@@ -21,7 +20,7 @@ describe("createCounter", () => {
     expect((await createCounter("auto", { model: "claude-sonnet-4-5" })).name).toBe("estimate:claude-3");
   });
 
-  it("takes the dearest estimator when the model is unknown, and says so", async () => {
+  it("uses the highest estimator for an unknown model, and says so", async () => {
     expect(counterNameForModel("gemini-3-pro")).toEqual({ name: "estimate:claude-5", known: false });
     expect(counterNameForModel(undefined)).toEqual({ name: "estimate:claude-5", known: false });
     expect(counterNameForModel("claude-opus-5")).toEqual({ name: "estimate:claude-5", known: true });
@@ -42,11 +41,28 @@ describe("createCounter", () => {
     undefined,
     null,
     7,
-  ])("refuses %j by name", async (name) => {
-    await expect(createCounter(name as string)).rejects.toMatchObject({
+  ])("refuses the name %j", async (name) => {
+    await expect(createCounter(name as CounterName)).rejects.toMatchObject({
       code: "unknown_counter",
       message: expect.stringContaining(`"${name}"`),
       hint: expect.stringContaining("exact:o200k"),
     });
   });
+});
+
+for (const counter of heuristics) describeCounter(counter.name, async () => counter);
+
+it.each([
+  ["bytes/4", "abcd", 1],
+  ["bytes/4", "abcde", 2],
+  ["bytes/4", "中文", 2],
+  ["bytes/3.5", "abcdefg", 2],
+  ["bytes/3.5", "中文", 2],
+  ["bytes/3.5", "中文ab", 3],
+  ["chars/3.5", "abcdefg", 2],
+  ["chars/3.5", "abcdefgh", 3],
+  ["chars/3.5", "中文", 1],
+  ["chars/3.5", "😀😀", 2],
+])("%s counts %j as %i, rounded up", (name, text, tokens) => {
+  expect(heuristics.find((counter) => counter.name === name)?.count(text)).toBe(tokens);
 });

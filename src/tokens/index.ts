@@ -5,6 +5,13 @@ export {
   createCalibrator,
   type Observation,
 } from "./calibrator.ts";
-export type { Counter } from "./counter.ts";
-export { type CounterOptions, counterNameForModel, counterNames, createCounter } from "./create-counter.ts";
+export {
+  type Counter,
+  type CounterName,
+  counterNameForModel,
+  counterNames,
+  createCounter,
+  plainCounter,
+} from "./create-counter.ts";
+
 export { type Family, families, familyOfModel } from "./families.ts";

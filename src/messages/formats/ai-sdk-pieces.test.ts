@@ -20,14 +20,12 @@ describe("AI SDK parts", () => {
     expect(counted({ type: "smoke", colour: "blue" })).toBe('{"type":"smoke","colour":"blue"}'.length);
   });
 
-  it("count reasoning by its text, or by what is hidden behind it", () => {
+  it("count reasoning by its text, or by its encrypted content", () => {
     const reasoning = { type: "reasoning", text: "hm" };
     const hidden = 4000 * 0.75 - 174;
     const sealed = "A".repeat(4000);
     expect(count("assistant", reasoning)).toBe(2);
-    expect(count("assistant", { ...reasoning, providerOptions: { anthropic: { signature: sealed } } })).toBe(
-      hidden,
-    );
+    expect(count("assistant", { ...reasoning, providerOptions: { anthropic: { signature: sealed } } })).toBe(hidden);
     const redacted = {
       type: "reasoning",
       text: "",
@@ -38,7 +36,7 @@ describe("AI SDK parts", () => {
     expect(count("assistant", { ...reasoning, providerOptions: { openai } })).toBe(hidden);
   });
 
-  it("count a file by its type, in every form of its data", () => {
+  it("count a file by its type, whatever form its data has", () => {
     const gif = Buffer.from("GIF89a\x1c\0\x1c\0\0\0\0", "latin1");
     const data = gif.toString("base64");
     const url = `data:image/gif;base64,${data}`;
@@ -57,8 +55,7 @@ describe("AI SDK parts", () => {
     for (const form of forms) expect(count("user", { type: "image", image: form })).toBe(1);
     const linked = [new URL("https://example.org/a.gif"), "https://example.org/a.gif", { openai: "file_1" }];
     for (const form of linked) expect(count("user", { type: "image", image: form })).toBe(2000);
-    const fileOf = (mediaType: string, form: unknown) =>
-      count("user", { type: "file", mediaType, data: form });
+    const fileOf = (mediaType: string, form: unknown) => count("user", { type: "file", mediaType, data: form });
     expect(fileOf("application/pdf", Buffer.from("%PDF /Type /Page /Type /Page"))).toBe(2 * 3000);
     expect(fileOf("text/plain", { type: "text", text: "abc" })).toBe(3);
     expect(fileOf("audio/wav", "AAAA")).toBe(2000);
@@ -67,14 +64,10 @@ describe("AI SDK parts", () => {
   it("name the path of what is malformed in a result", () => {
     const broken = (output: unknown) => () => count("tool", { ...toolResult, output });
     expect(broken(undefined)).toThrow("message.content[0].output must be an object, not undefined");
-    expect(broken({ type: "text" })).toThrow(
-      "message.content[0].output.value must be a string, not undefined",
-    );
+    expect(broken({ type: "text" })).toThrow("message.content[0].output.value must be a string, not undefined");
     expect(broken({ type: "content", value: 7 })).toThrow(
       "message.content[0].output.value must be a string or an array",
     );
-    expect(broken({ type: "content", value: [7] })).toThrow(
-      "message.content[0].output.value[0] must be an object",
-    );
+    expect(broken({ type: "content", value: [7] })).toThrow("message.content[0].output.value[0] must be an object");
   });
 });

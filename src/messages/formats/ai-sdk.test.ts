@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countTools } from "../count-tools.ts";
-import type { Fields } from "../fields.ts";
+import type { Fields } from "../../text/index.ts";
+import { countTools } from "../count-messages.ts";
 import type { PartEdit } from "../message-format.ts";
 import { aiSdkFormat } from "./ai-sdk.ts";
 import { characterCounter, testMessageFormat } from "./message-format.contract.ts";
@@ -108,7 +108,7 @@ describe("AI SDK messages", () => {
     ]);
   });
 
-  it("never have what the provider ran, approvals and custom parts edited", () => {
+  it("never edit what the provider ran, approvals and custom parts", () => {
     const done = { ...toolResult, output: { type: "json", value: {} } };
     const others = [
       { ...toolCall, providerExecuted: true, dynamic: true },
@@ -128,7 +128,7 @@ describe("AI SDK messages", () => {
     expect(edit("tool", done, trim)).toEqual({ ...done, output: { type: "text", value: "[trimmed]" } });
   });
 
-  it("become a text where a result is trimmed, and an object where an input is", () => {
+  it("replace a trimmed result with a text, and a trimmed input with an object", () => {
     const failed = {
       ...toolResult,
       output: { type: "error-json", value: {} },
@@ -138,16 +138,13 @@ describe("AI SDK messages", () => {
     expect(edit("assistant", toolCall, trim)).toEqual({ ...toolCall, input: { trimmed: "[trimmed]" } });
   });
 
-  it("bind reasoning that belongs to an item of OpenAI's, and no other", () => {
-    const bound = (fields: object) =>
-      read("assistant", { type: "reasoning", text: "hm", ...fields })[0]?.isBound;
+  it("bind only reasoning that belongs to an item of OpenAI's", () => {
+    const bound = (fields: object) => read("assistant", { type: "reasoning", text: "hm", ...fields })[0]?.isBound;
     expect(bound({})).toBe(undefined);
     expect(bound({ providerOptions: { anthropic: { signature: "A" } } })).toBe(undefined);
     expect(bound({ providerOptions: { openai: { itemId: "rs_1" } } })).toBe(true);
     expect(bound({ providerMetadata: { azure: { itemId: "rs_1" } } })).toBe(true);
-    expect(bound({ providerOptions: { openai: { itemId: null, reasoningEncryptedContent: "A" } } })).toBe(
-      true,
-    );
+    expect(bound({ providerOptions: { openai: { itemId: null, reasoningEncryptedContent: "A" } } })).toBe(true);
   });
 
   it("lose the item id of a replaced text, which would be sent instead of it", () => {
@@ -162,7 +159,7 @@ describe("AI SDK messages", () => {
     expect(edit("assistant", said, { action: "replace", text: "a" })).toBe(said);
   });
 
-  it("lose the item id of a call whose input is replaced, wherever the id stands", () => {
+  it("lose the item id of a call whose input is replaced, wherever the id is", () => {
     const input = { trimmed: "[trimmed]" };
     for (const field of ["providerOptions", "providerMetadata"]) {
       const called = { ...toolCall, [field]: { openai: { itemId: "fc_1", x: 1 }, other: null } };
@@ -173,17 +170,15 @@ describe("AI SDK messages", () => {
     }
   });
 
-  it("merge where nothing is told to the provider about one of them alone, and never the system's", () => {
+  it("merge if both have the same provider options, and never system messages", () => {
     const user = { role: "user", content: "a" };
     const both = ["a", "a"].map((each) => ({ type: "text", text: each }));
     expect(aiSdkFormat.merge(user, user)).toEqual({ role: "user", content: both });
     expect(aiSdkFormat.merge(user, { ...user, providerOptions: {} })).toBe(undefined);
-    expect(aiSdkFormat.merge({ role: "system", content: "a" }, { role: "system", content: "b" })).toBe(
-      undefined,
-    );
+    expect(aiSdkFormat.merge({ role: "system", content: "a" }, { role: "system", content: "b" })).toBe(undefined);
   });
 
-  it("have tools that count by their JSON, and the tool prompt of the model behind", () => {
+  it("count tools by their JSON, and add the model's tool prompt", () => {
     const inputSchema = { type: "object", properties: {} };
     const tool = { type: "function", name: "ls", description: "Lists.", inputSchema };
     const json = JSON.stringify({ name: "ls", description: "Lists.", inputSchema }).length;

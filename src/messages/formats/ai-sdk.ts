@@ -1,22 +1,25 @@
-/** The AI SDK's shape (versions 6 and 7): `ModelMessage`, and the prompt that a middleware sees, which differs in its files only. */
+/** The format of the AI SDK (versions 6 and 7): `ModelMessage`, and the prompt of a middleware, which differs only in
+ *  its files. */
+
+import type { Fields } from "../../text/index.ts";
 import { familyOfModel } from "../../tokens/index.ts";
-import { type Fields, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
+import { fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
 import type {
   MessageFormat,
   Overheads,
   Part,
   PartKind,
+  PartReplacement,
   Piece,
   Role,
   ToolReading,
 } from "../message-format.ts";
-import { providerOptionsOf, readFile, readOutput, readReasoning, unknownPiece } from "./ai-sdk-pieces.ts";
-import { anthropicToolPromptTokens } from "./anthropic-tools.ts";
-import { nameIn, textPart } from "./create-part.ts";
-import { editContent, joinContent, refuseReplace, trimmedInput } from "./edit-content.ts";
-import { hostedToolTokens, openAiToolPromptTokens } from "./openai-tools.ts";
+import { anthropicFormat } from "./anthropic.ts";
+import { base64OfUrl, hostedToolTokens, openAiToolPromptTokens } from "./openai-parts.ts";
 
-// The provider behind is not known: the dearer of Anthropic and OpenAI.
+import { editContent, joinContent, nameIn, refuseReplace, textPart, trimmedInput } from "./part.ts";
+
+// The provider is not known, so take the more expensive of Anthropic and OpenAI.
 const overheads: Overheads = {
   request: 3,
   message: 4,
@@ -42,9 +45,10 @@ export const aiSdkFormat: MessageFormat = {
     return { role, parts: [textPart(content)], separators: 0 };
   },
   edit: (message, edits) =>
-    editContent(message, edits, (part, text) => replacePart(part, text, message.role)),
+    editContent(message, edits, (part, replacement) => replacePart(part, replacement, message.role)),
   detach: detachParts,
   merge: mergeMessages,
+  userText: (text) => ({ role: "user", content: [{ type: "text", text }] }),
   assistantText: (text) => ({ role: "assistant", content: [{ type: "text", text }] }),
   toolResult: ({ callId, toolName = "unknown" }, text) => ({
     role: "tool",
@@ -53,7 +57,7 @@ export const aiSdkFormat: MessageFormat = {
   readTool,
   toolPromptTokens(model, toolChoice) {
     const isOpenAi = model !== undefined && openAiFamilies.has(familyOfModel(model));
-    return isOpenAi ? openAiToolPromptTokens : anthropicToolPromptTokens(model, toolChoice);
+    return isOpenAi ? openAiToolPromptTokens : anthropicFormat.toolPromptTokens(model, toolChoice);
   },
 };
 
@@ -90,7 +94,7 @@ function readParts(content: readonly unknown[], role: Role, path: string): Part[
   return parts;
 }
 
-/** What the provider ran itself stays as it is: a call with its mark, a result in the assistant's own message. */
+/** What the provider ran itself is never edited: a marked call, and a result in an assistant message. */
 function kindOf(part: Fields, role: unknown): PartKind {
   if (part.providerExecuted === true || (part.type === "tool-result" && role !== "tool")) return "other";
   return kinds.get(part.type) ?? "other";
@@ -131,7 +135,8 @@ function readPieces(part: Fields, type: string, path: string): readonly Piece[] 
   }
 }
 
-// OpenAI's responses API, to which an item id belongs, wants a reasoning item together with the item that follows it.
+// An item id belongs to OpenAI's responses API, which requires a reasoning item together with the item that follows
+// it.
 function isBound(part: Fields, kind: PartKind): boolean {
   if (kind !== "thinking" && kind !== "text") return false;
   return providerOptionsOf(part).some(({ itemId, reasoningEncryptedContent: sealed }) => {
@@ -142,20 +147,17 @@ function isBound(part: Fields, kind: PartKind): boolean {
 function detachParts(message: Fields): Fields {
   const { content } = message;
   if (!Array.isArray(content)) return message;
-  const detached = content.map((part) =>
-    kindOf(part, message.role) === "text" ? withoutItemId(part) : part,
-  );
-  return detached.every((part, index) => part === content[index])
-    ? message
-    : { ...message, content: detached };
+  const detached = content.map((part) => (kindOf(part, message.role) === "text" ? withoutItemId(part) : part));
+  return detached.every((part, index) => part === content[index]) ? message : { ...message, content: detached };
 }
 
-function replacePart(part: Fields, text: string, role: unknown): Fields {
+function replacePart(part: Fields, replacement: PartReplacement, role: unknown): Fields {
+  const { text } = replacement;
   switch (kindOf(part, role)) {
     case "text":
       return part.text === text ? part : withoutItemId({ ...part, text });
     case "tool_call":
-      return replaceInput(part, trimmedInput(part.input, text));
+      return replaceInput(part, trimmedInput(part.input, replacement));
     case "tool_result":
       return isText(part.output, text) ? part : { ...part, output: { type: "text", value: text } };
     default:
@@ -172,7 +174,8 @@ function replaceInput(part: Fields, input: unknown): Fields {
   return part.input === input ? part : withoutItemId({ ...part, input });
 }
 
-// The SDK sends a text or a call that has an item id as a reference to what OpenAI stored, so that another one would never be sent.
+// The SDK sends a text or a call with an item id as a reference to what OpenAI stored, so a changed one would never
+// be sent.
 function withoutItemId(part: Fields): Fields {
   if (!providerOptionsOf(part).some((options) => "itemId" in options)) return part;
   const cleaned = ["providerOptions", "providerMetadata"].flatMap((name) => {
@@ -189,7 +192,7 @@ function unstored(options: unknown): unknown {
   return rest;
 }
 
-// The SDK wants a system message to be one string; and what providers are told about a message must hold for both.
+// The SDK requires a system message to be one string. Provider options must apply to both messages.
 function mergeMessages(first: Fields, second: Fields): Fields | undefined {
   if (first.role !== second.role || first.role === "system") return undefined;
   return first.providerOptions === second.providerOptions ? joinContent(first, second) : undefined;
@@ -200,4 +203,84 @@ function readTool(tool: Fields, path: string): ToolReading {
   const { description, inputSchema, inputExamples } = tool;
   const name = stringAt(tool, "name", path);
   return { text: jsonAt({ name, description, inputSchema, inputExamples }, path), fixedTokens: 0 };
+}
+
+/** Providers put encrypted content into the part's options, under different names. */
+function readReasoning(part: Fields, path: string): Piece {
+  const text = stringAt(part, "text", path);
+  for (const options of providerOptionsOf(part)) {
+    const sealed = options.signature ?? options.redactedData ?? options.reasoningEncryptedContent;
+    if (typeof sealed === "string") return { kind: "sealed", text, sealed };
+  }
+  return { kind: "sealed", text, sealed: "" };
+}
+
+/** Returns the options of each provider. Parts of a stream call them metadata. */
+function providerOptionsOf({ providerOptions, providerMetadata }: Fields): readonly Fields[] {
+  if (providerOptions === undefined && providerMetadata === undefined) return [];
+  return [...Object.values(Object(providerOptions)), ...Object.values(Object(providerMetadata))].map(Object);
+}
+
+function readOutput(part: Fields, path: string): Piece[] {
+  const outputPath = `${path}.output`;
+  const output = fieldsAt(part.output, outputPath);
+  switch (stringAt(output, "type", outputPath)) {
+    case "text":
+    case "error-text":
+      return [{ kind: "tool_result", text: stringAt(output, "value", outputPath) }];
+    case "json":
+    case "error-json":
+      return [{ kind: "tool_result", text: jsonAt(output.value, `${outputPath}.value`) }];
+    case "content":
+      return readList(output.value, `${outputPath}.value`);
+    case "execution-denied":
+      return [{ kind: "tool_result", text: typeof output.reason === "string" ? output.reason : "" }];
+    default:
+      return [{ kind: "tool_result", text: jsonAt(output, outputPath) }];
+  }
+}
+
+function readList(value: unknown, path: string): Piece[] {
+  const list = textOrListAt(value, path);
+  if (typeof list === "string") return [{ kind: "tool_result", text: list }];
+  const pieces = list.map((each, index) => {
+    const partPath = `${path}[${index}]`;
+    const part = fieldsAt(each, partPath);
+    const type = stringAt(part, "type", partPath);
+    if (type === "text") return { kind: "text", text: stringAt(part, "text", partPath) } as const;
+    return /^(?:media$|file|image)/.test(type) ? readFile(part, partPath) : unknownPiece(part, partPath);
+  });
+  return [{ kind: "tool_result", text: "" }, ...pieces];
+}
+
+/** Reads a file or an image, in a message or in a result. */
+function readFile(part: Fields, path: string): Piece {
+  const mediaType = typeof part.mediaType === "string" ? part.mediaType : String(part.type);
+  const data = Object(part.image ?? part.data ?? part.url);
+  if (data.type === "text") return { kind: "text", text: stringAt(data, "text", `${path}.data`) };
+  if (mediaType.startsWith("image")) return { kind: "image", data: base64Of(data, imageHeadBytes) };
+  // There is no rule for sound and video, so they cost as much as an unknown image.
+  if (/^(?:audio|video)/.test(mediaType)) return { kind: "image", data: undefined };
+  return { kind: "document", data: base64Of(data, Number.POSITIVE_INFINITY) };
+}
+
+// The size of an image is near its start, after the metadata of a camera.
+const imageHeadBytes = 196_608;
+
+/** `data` is boxed: a string, a URL, bytes, one of these in a wrapper with a type, or a provider's reference. */
+function base64Of(data: object, maxBytes: number): string | undefined {
+  if (data instanceof String || data instanceof URL) return base64OfUrl(String(data));
+  if (data instanceof ArrayBuffer) return base64Of(new Uint8Array(data), maxBytes);
+  if (ArrayBuffer.isView(data)) {
+    const length = Math.min(data.byteLength, maxBytes);
+    return Buffer.from(data.buffer, data.byteOffset, length).toString("base64");
+  }
+  const { type, data: inner, url } = data as Fields;
+  return type === "data" || type === "url" ? base64Of(Object(inner ?? url), maxBytes) : undefined;
+}
+
+/** Counts unknown content by its JSON, which is rather too much than too little. Provider options are not content. */
+function unknownPiece(part: Fields, path: string): Piece {
+  const { providerOptions: _options, providerMetadata: _metadata, ...rest } = part;
+  return { kind: "text", text: jsonAt(rest, path) };
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Fields } from "../../text/index.ts";
 import { countMessage, countMessages } from "../count-messages.ts";
-import type { Fields } from "../fields.ts";
 import type { PartEdit } from "../message-format.ts";
 import { anthropicFormat } from "./anthropic.ts";
 import { characterCounter, testMessageFormat } from "./message-format.contract.ts";
@@ -38,11 +38,9 @@ testMessageFormat({
   sample: { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "x" }] },
 });
 
-/** Tokens of one block, at one token a character, without the message's frame. */
+/** Tokens of one block, at one token per character, without the message's frame. */
 function countBlock(block: object, model?: string): number {
-  return (
-    countMessage({ role: "user", content: [block] }, characterCounter(), { format: "anthropic", model }) - 4
-  );
+  return countMessage({ role: "user", content: [block] }, characterCounter(), { format: "anthropic", model }) - 4;
 }
 
 describe("Anthropic blocks", () => {
@@ -121,13 +119,11 @@ describe("Anthropic blocks", () => {
     expect(countBlock(picture)).toBe(4784);
   });
 
-  it("refuse arguments that are no JSON, with their path", () => {
+  it("refuse arguments that cannot be written as JSON, with their path", () => {
     const input: Record<string, unknown> = {};
     input.self = input;
     const cyclic = { role: "assistant", content: [{ type: "tool_use", id: "t", name: "n", input }] };
-    expect(() => countMessages([cyclic], characterCounter())).toThrow(
-      "messages[0].content[0].input cannot be",
-    );
+    expect(() => countMessages([cyclic], characterCounter())).toThrow("messages[0].content[0].input cannot be");
   });
 });
 
@@ -145,7 +141,7 @@ describe("edited Anthropic messages", () => {
     });
   });
 
-  it("have a result's images replaced with its text, its error and markers kept", () => {
+  it("replace a result's images with the text, and keep its error and markers", () => {
     const image = { type: "image", source: { type: "url", url: "u" } };
     const result = { type: "tool_result", tool_use_id: "t", is_error: true, ...marker };
     const message = {
@@ -162,7 +158,7 @@ describe("edited Anthropic messages", () => {
     expect(edit(message, [1, { action: "drop" }])?.content).toEqual([message.content[0]]);
   });
 
-  it("leave a call an object, with its id and name, and its neighbours as they are", () => {
+  it("keep a call's input an object, with its id and name, and do not change its neighbours", () => {
     const thinking = { type: "thinking", thinking: "hm", signature: "s" };
     const call = { type: "tool_use", id: "t", name: "write", input: { text: "long" }, caller: "direct" };
     const message = { role: "assistant", content: [thinking, call] };
@@ -173,8 +169,7 @@ describe("edited Anthropic messages", () => {
 
   it("know every kind of block", () => {
     const types = "text thinking redacted_thinking tool_use tool_result image document server_tool_use";
-    const more =
-      "mcp_tool_use mcp_tool_result web_search_tool_result web_fetch_tool_result compaction search_result";
+    const more = "mcp_tool_use mcp_tool_result web_search_tool_result web_fetch_tool_result compaction search_result";
     const fields = { text: "", thinking: "", data: "", name: "n", source: { type: "url" } };
     const content = `${types} ${more}`.split(" ").map((type) => ({ type, ...fields }));
     const { parts } = anthropicFormat.read({ role: "user", content }, "message");
@@ -183,7 +178,7 @@ describe("edited Anthropic messages", () => {
     );
   });
 
-  it("pair what the provider's own tools were asked and gave", () => {
+  it("pair calls and results of the provider's own tools", () => {
     const content = [
       { type: "server_tool_use", id: "s1", name: "bash_code_execution", input: {} },
       { type: "bash_code_execution_tool_result", tool_use_id: "s1", content: {} },
@@ -207,10 +202,6 @@ it("refuses another provider's calls and tools, which it would not count", async
     tool_calls: [{ id: "1", function: { name: "f", arguments: "{}" } }],
   };
   expect(() => countMessages([call], counter, { format: "anthropic" })).toThrow("messages[0].tool_calls");
-  expect(() => countTools([{ type: "function", function: { name: "f" } }], counter)).toThrow(
-    "tools[0].function",
-  );
-  expect(() => countMessages([{ role: "user", content: "x" }], "bytes/4" as never)).toThrow(
-    "must be a counter",
-  );
+  expect(() => countTools([{ type: "function", function: { name: "f" } }], counter)).toThrow("tools[0].function");
+  expect(() => countMessages([{ role: "user", content: "x" }], "bytes/4" as never)).toThrow("must be a counter");
 });

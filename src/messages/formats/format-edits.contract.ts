@@ -1,10 +1,10 @@
 /** What every message format keeps when its messages are edited, merged and made. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Fields } from "../fields.ts";
+import type { Fields } from "../../text/index.ts";
 import type { MessageFormat, Part, PartEdit } from "../message-format.ts";
 
-const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 200;
+const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 80;
 const replaceable: ReadonlySet<string> = new Set(["text", "tool_call", "tool_result"]);
 
 export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<object>): void {
@@ -46,7 +46,7 @@ export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<obj
     });
   });
 
-  it("gives the same object back for no edits, and nothing when every part is dropped", () => {
+  it("returns the same object without edits, and undefined if every part is dropped", () => {
     checkEach((value) => {
       expect(edit(value, [])).toBe(value);
       expect(
@@ -58,7 +58,7 @@ export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<obj
     });
   });
 
-  it("detaches texts from what they came with, and changes nothing else", () => {
+  it("detaches texts from other content, and changes nothing else", () => {
     checkEach((value) => {
       const detached = format.detach(value as Fields);
       const isTied = ({ kind, isBound }: Part) => kind === "text" && isBound === true;
@@ -69,7 +69,7 @@ export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<obj
     });
   });
 
-  it("refuses to replace what it cannot give a text", () => {
+  it("refuses to replace a part that cannot have a text", () => {
     checkEach((value, index, text) => {
       if (replaceable.has((read(value)[index] as Part).kind)) return;
       expect(() => edit(value, [[index, { action: "replace", text }]])).toThrow(
@@ -78,7 +78,7 @@ export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<obj
     });
   });
 
-  it("merges neighbours of one role, or none, and keeps their parts in order", () => {
+  it("merges neighbours of the same role, or none, and keeps their parts in order", () => {
     const check = (left: object, right: object) => {
       const [first, second] = [decorate(left, format), decorate(right, format)] as [Fields, Fields];
       const merged = format.merge(first, second);
@@ -97,7 +97,7 @@ export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<obj
     fc.assert(fc.property(message, message, check), { numRuns: runs });
   });
 
-  it("makes texts of the assistant and results that read back", () => {
+  it("makes assistant texts and results that can be read again", () => {
     const check = (text: string, callId: string) => {
       const said = format.read(format.assistantText(text), "message");
       expect(said).toMatchObject({ role: "assistant", parts: [{ kind: "text" }] });
@@ -111,7 +111,7 @@ export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<obj
   });
 }
 
-/** A frozen copy with a field that nobody knows on the message and on each of its parts. */
+/** A frozen copy with an unknown field on the message and on each of its parts. */
 function decorate(message: object, format: MessageFormat): object {
   const copy = copyOf(message) as Record<string, unknown>;
   for (const [index, { value }] of format.read(copy, "message").parts.entries()) {
@@ -133,7 +133,7 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** Not bytes or URLs, which some formats hold: these can be neither copied nor frozen like that. */
+/** Excludes bytes and URLs, which cannot be copied or frozen like that. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
   const prototype = Object.getPrototypeOf(value);
@@ -144,7 +144,7 @@ function without(parts: readonly Part[], index: number): readonly Part[] {
   return parts.filter((_, at) => at !== index);
 }
 
-/** A text that is edited is no longer what the provider knows by its id. */
+/** Without the id of an edited text, because the provider knows another text by it. */
 function namesOf({ kind, callId, toolName, isBound }: Part): object {
   return { kind, callId, toolName, isBound: kind === "text" ? undefined : isBound };
 }
@@ -153,7 +153,7 @@ function markOf({ value }: Part): unknown {
   return (Object(value) as Fields).x_part;
 }
 
-/** All that is told of a part, without the paths, which move when another part is dropped. */
+/** All facts about a part except its path, which changes when another part is dropped. */
 function shown(part: Part): object {
   return { ...namesOf(part), pieces: part.pieces.map((piece) => ({ ...piece, path: undefined })) };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Fields } from "../fields.ts";
+import type { Fields } from "../../text/index.ts";
 import { chooseFormat, formats } from "./index.ts";
 
 describe("the formats", () => {
-  it("claim no message that is another format's own", () => {
+  it("do not claim messages of other formats", () => {
     const own: Record<string, object[]> = {
       anthropic: [
         { role: "assistant", content: [{ type: "tool_use", id: "1", name: "ls", input: {} }] },
@@ -37,12 +37,15 @@ describe("the formats", () => {
         { role: "user", content: [{ type: "image", image: "AAAA" }] },
         { role: "system", content: "x", providerOptions: { anthropic: {} } },
       ],
+      gemini: [
+        { role: "user", parts: [{ text: "x" }] },
+        { role: "model", parts: [{ functionCall: { name: "ls", args: {} } }] },
+        { parts: [{ functionResponse: { name: "ls", response: {} } }] },
+      ],
     };
     for (const [name, messages] of Object.entries(own)) {
       for (const message of messages) {
-        const claiming = formats.filter(
-          (format) => format.name !== "rfc" && format.claims(message as Fields),
-        );
+        const claiming = formats.filter((format) => format.name !== "rfc" && format.claims(message as Fields));
         expect(
           claiming.map((format) => format.name),
           JSON.stringify(message),
@@ -72,7 +75,7 @@ describe("the formats", () => {
     expect(formatOf()).toBe("anthropic");
   });
 
-  it("take a value that cannot be made a text for no type of theirs", () => {
+  it("do not claim a type that cannot be converted to a string", () => {
     const odd = { toString: 1 };
     for (const content of [[{ type: odd }], [odd], odd])
       expect(formats.filter((format) => format.claims({ role: "user", content }))).toEqual([]);

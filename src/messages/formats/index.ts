@@ -1,23 +1,25 @@
 import { ContextError } from "../../errors.ts";
-import type { Fields } from "../fields.ts";
+import type { Fields } from "../../text/index.ts";
 import type { FormatName, MessageFormat } from "../message-format.ts";
 import { aiSdkFormat } from "./ai-sdk.ts";
 import { anthropicFormat } from "./anthropic.ts";
+import { geminiFormat } from "./gemini.ts";
 import { openAiFormat } from "./openai.ts";
 import { responsesFormat } from "./responses.ts";
 import { rfcFormat } from "./rfc.ts";
 
-/** Every message format. The first one also stands for messages that no format claims. The RFC's comes last: a message of role
- *  `tool` is taken for one of its own where no other format knows it. */
+/** Every message format. The first one also applies to messages that no format claims. The RFC's comes last, because it
+ *  claims messages of role `tool` that no other format knows. */
 export const formats: readonly [MessageFormat, ...MessageFormat[]] = [
   anthropicFormat,
   openAiFormat,
   responsesFormat,
   aiSdkFormat,
+  geminiFormat,
   rfcFormat,
 ];
 
-/** The format that was asked for, or the one the messages show. */
+/** Returns the format with this name or, without a name, the format that the messages show. */
 export function chooseFormat(messages: readonly unknown[], name: FormatName | undefined): MessageFormat {
   if (name === undefined) return formatOf(messages);
   const format = formats.find((each) => each.name === name);
@@ -27,8 +29,8 @@ export function chooseFormat(messages: readonly unknown[], name: FormatName | un
   });
 }
 
-/** The format of a conversation: that of the first message which can only be of one. Plain text with a `developer` is of one of
- *  OpenAI's, which read and edit it alike. */
+/** Returns the format of the first message that can only be of one format. Plain text with a `developer` is OpenAI's;
+ *  both of its formats read and edit it the same way. */
 function formatOf(messages: readonly unknown[]): MessageFormat {
   for (const message of messages) {
     if (typeof message !== "object" || message === null || isPlain(message as Fields)) continue;
@@ -39,7 +41,8 @@ function formatOf(messages: readonly unknown[]): MessageFormat {
   return hasDeveloper ? openAiFormat : formats[0];
 }
 
-// Text in a role that all have is claimed by none. A long chat has nothing else: asking every format took longer than counting.
+// No format claims text in a common role. A long chat has nothing else, and asking every format took longer than
+// counting.
 function isPlain(message: Fields): boolean {
   const { role, content } = message;
   if (role !== "user" && role !== "assistant" && role !== "system") return false;

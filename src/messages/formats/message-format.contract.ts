@@ -1,33 +1,33 @@
-/** What every message format keeps, whatever its shape, and the generated sessions that the tests of this folder share. */
+/** What every message format promises, and generated sessions that the tests of this folder share. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Fields } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { countMessage, countMessages } from "../count-messages.ts";
-import type { Fields } from "../fields.ts";
 import { createMessageLens } from "../lens.ts";
 import type { MessageFormat } from "../message-format.ts";
 import { testFormatEdits } from "./format-edits.contract.ts";
 
-const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 200;
+const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 80;
 
 export interface FormatContract {
   readonly format: MessageFormat;
   /** Messages of every kind that the format has. */
   readonly message: fc.Arbitrary<object>;
-  /** A message that can be of no other format. */
+  /** A message that can only be of this format. */
   readonly sample: object;
-  /** Malformed messages, each with the beginning of what is said of it at `messages[1]`. Absent: those of a list of blocks in `content`. */
+  /** Malformed messages, each with the start of its error at `messages[1]`. By default those of a content list. */
   readonly malformed?: readonly (readonly [unknown, string])[] | undefined;
-  /** A message whose one part is of a type that nobody knows, and what of that is billed. Absent: a block of a user's `content`. */
+  /** A message with one part of an unknown type, and what of it is billed. By default a block of a user message. */
   readonly unknown?: { readonly message: object; readonly part: object } | undefined;
 }
 
-/** One token a character: every expected number can be counted by eye. A fresh one has an empty cache. */
+/** Counts one token per character, so that expected numbers are easy to check. A new one has an empty cache. */
 export function characterCounter(): Counter {
   return { name: "test:characters", count: (text) => text.length };
 }
 
-/** A counter that knows how often it was asked. */
+/** A counter that counts its calls. */
 export function callCounter(): Counter & { calls: number } {
   return {
     name: "test:calls",
@@ -58,7 +58,7 @@ export function testMessageFormat({ format, message, sample, ...given }: FormatC
       fc.assert(fc.property(list, list, check), { numRuns: runs });
     });
 
-    it("counts a message as the sum of its parts and its frame, and no call, result or media as nothing", () => {
+    it("counts a message as the sum of its parts and its frame, and no call, result or media as 0", () => {
       const check = (each: object) => {
         const counter = characterCounter();
         const { tokens, parts } = createMessageLens([each], { counter, ...options }).read(each, 0);
@@ -92,7 +92,7 @@ export function testMessageFormat({ format, message, sample, ...given }: FormatC
       }
     });
 
-    it("counts an unknown part by its JSON, as a part that is never edited", () => {
+    it("counts an unknown part by its JSON, and never edits it", () => {
       const { separators, parts } = format.read(unknown.message as Fields, "message");
       expect(parts).toMatchObject([{ kind: "other", callId: undefined }]);
       const { message: frame, part: separator } = format.overheads;
@@ -110,7 +110,7 @@ const noMessages: readonly (readonly [unknown, string])[] = [
 ];
 
 const malformedBlocks: readonly (readonly [unknown, string])[] = [
-  [{ role: "nobody", content: "x" }, 'messages[1].role "nobody" is no role'],
+  [{ role: "nobody", content: "x" }, 'messages[1].role "nobody" is not a role'],
   [{ content: "x" }, "messages[1].role must be a string, not undefined"],
   [{ role: "user" }, "messages[1].content must be a string or an array, not undefined"],
   [{ role: "user", content: [7] }, "messages[1].content[0] must be an object, not a number"],
@@ -121,7 +121,8 @@ const malformedBlocks: readonly (readonly [unknown, string])[] = [
 const hologram = { type: "hologram", beam: "blue" };
 const unknownBlock = { message: { role: "user", content: [hologram] }, part: hologram };
 
-/** A session like those of coding agents, in Anthropic's shape: thinking, a call, its result; the same for the same seed. */
+/** A session like those of coding agents, in Anthropic's format: thinking, a call, its result. The seed determines
+ *  it. */
 export function generateSession(turns: number, seed = 1): object[] {
   const random = createRandom(seed);
   const messages: object[] = [{ role: "user", content: sentences(random, 400) }];
@@ -145,10 +146,9 @@ export function generateSession(turns: number, seed = 1): object[] {
   return messages;
 }
 
-const words =
-  "the budget const return function 42 of error: line => { } import value if (count > 0) src/a.ts\n".split(
-    " ",
-  );
+const words = "the budget const return function 42 of error: line => { } import value if (count > 0) src/a.ts\n".split(
+  " ",
+);
 
 function sentences(random: () => number, chars: number): string {
   let text = "";
@@ -156,7 +156,7 @@ function sentences(random: () => number, chars: number): string {
   return text.slice(0, chars);
 }
 
-// mulberry32: small, and the same everywhere.
+// mulberry32: a small generator that is the same everywhere.
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -167,7 +167,7 @@ function createRandom(seed: number): () => number {
   };
 }
 
-/** A copy that keeps URLs, which `structuredClone` of Node 20 empties and that of later ones refuses. */
+/** A copy that keeps URLs. `structuredClone` empties them in Node 20 and refuses them later. */
 function copyOf<Value>(value: Value): Value {
   if (value instanceof URL) return new URL(value) as Value;
   if (Array.isArray(value)) return value.map(copyOf) as Value;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Fields } from "../../text/index.ts";
 import { countMessage, countMessages } from "../count-messages.ts";
-import type { Fields } from "../fields.ts";
 import type { PartEdit } from "../message-format.ts";
 import { characterCounter, testMessageFormat } from "./message-format.contract.ts";
 import { openAiFormat } from "./openai.ts";
@@ -79,15 +79,12 @@ const callOf = (id: string, name: string, args: string) => ({
 });
 const read = (message: object) => openAiFormat.read(message as Fields, "messages[0]");
 const edit = (message: object, edits: Record<number, PartEdit>) =>
-  openAiFormat.edit(
-    message as Fields,
-    new Map(Object.entries(edits).map(([at, each]) => [Number(at), each])),
-  );
+  openAiFormat.edit(message as Fields, new Map(Object.entries(edits).map(([at, each]) => [Number(at), each])));
 const drop = { action: "drop" } as const;
 const trim = { action: "replace", text: "[trimmed]" } as const;
 
 describe("OpenAI chat messages", () => {
-  it("cost 4 each and 3 for the reply, a name one more than its text", () => {
+  it("cost 4 each and 3 for the reply, and a name one more than its text", () => {
     const count = (messages: object[]) => countMessages(messages, characterCounter(), { format: "openai" });
     expect(count([{ role: "user", content: "hello" }])).toBe(3 + 4 + 5);
     expect(count([{ role: "user", content: [{ type: "text", text: "hello" }] }])).toBe(3 + 4 + 5);
@@ -123,7 +120,7 @@ describe("OpenAI chat messages", () => {
     });
   });
 
-  it("keep the developer's word as the system's, results and legacy results as a tool's", () => {
+  it("read developer messages as system messages, and legacy results as tool messages", () => {
     expect(read({ role: "developer", content: "Be brief." }).role).toBe("system");
     expect(read({ role: "tool", tool_call_id: "c1", content: "x" })).toMatchObject({
       role: "tool",
@@ -135,7 +132,7 @@ describe("OpenAI chat messages", () => {
     });
   });
 
-  it("take null, absent and empty content, empty calls, and arguments that are no JSON", () => {
+  it("accept null, absent and empty content, empty calls, and arguments that are not JSON", () => {
     expect(read({ role: "assistant", content: null, tool_calls: [] }).parts).toEqual([]);
     expect(read({ role: "assistant", tool_calls: [callOf("c1", "ls", "")] }).parts).toHaveLength(1);
     const broken = { role: "assistant", content: "", tool_calls: [callOf("c1", "ls", '{"path": "a')] };
@@ -147,7 +144,7 @@ describe("OpenAI chat messages", () => {
     });
   });
 
-  it("lose a dropped part and no other: null where no text is left, no list where no call is", () => {
+  it("lose only a dropped part: content becomes null without text, and an empty list of calls is removed", () => {
     const message = { role: "assistant", content: "a", tool_calls: [callOf("c1", "ls", "{}")] };
     expect(edit(message, { 0: drop })).toEqual({ ...message, content: null });
     expect(edit(message, { 1: drop })).toEqual({ role: "assistant", content: "a" });
@@ -157,7 +154,7 @@ describe("OpenAI chat messages", () => {
     });
   });
 
-  it("trim one of several parallel calls and leave the others as they are", () => {
+  it("trim one of several parallel calls and do not change the others", () => {
     const calls = ["c1", "c2", "c3"].map((id) => callOf(id, "ls", '{"path":"src"}'));
     const edited = edit({ role: "assistant", content: null, tool_calls: calls }, { 1: trim }) as {
       tool_calls: unknown[];
@@ -198,7 +195,7 @@ describe("OpenAI chat messages", () => {
     expect(count({ type: "file", file: { file_data: pdf } })).toBe(2 * 3000);
   });
 
-  it("merge texts, and texts with the calls behind them, and stay apart elsewhere", () => {
+  it("merge texts, and texts with the calls after them, and nothing else", () => {
     const merge = (first: object, second: object) => openAiFormat.merge(first as Fields, second as Fields);
     const said = { role: "assistant", content: "a" };
     const calls = { role: "assistant", content: null, tool_calls: [callOf("c1", "ls", "{}")] };
@@ -208,24 +205,19 @@ describe("OpenAI chat messages", () => {
     expect(merge(said, calls)).toEqual({ ...calls, content: "a" });
     expect(merge(calls, more)).toEqual({ ...calls, tool_calls: [...calls.tool_calls, ...more.tool_calls] });
     expect(merge(calls, said)).toBe(undefined);
-    expect(merge({ role: "user", content: "a", name: "Ada" }, { role: "user", content: "b" })).toBe(
-      undefined,
-    );
+    expect(merge({ role: "user", content: "a", name: "Ada" }, { role: "user", content: "b" })).toBe(undefined);
     const result = { role: "tool", tool_call_id: "c1", content: "x" };
     expect(merge(result, { ...result, tool_call_id: "c2" })).toBe(undefined);
     expect(merge(said, { role: "user", content: "a" })).toBe(undefined);
   });
 
   it("name the path of what is malformed in calls and results", () => {
-    const count = (message: object) => () =>
-      countMessages([message], characterCounter(), { format: "openai" });
+    const count = (message: object) => () => countMessages([message], characterCounter(), { format: "openai" });
     const calling = (tool_calls: unknown) => count({ role: "assistant", content: null, tool_calls });
     expect(calling({})).toThrow("messages[0].tool_calls must be an array, not an object");
     expect(calling("x")).toThrow("messages[0].tool_calls must be an array, not a string");
     expect(calling([7])).toThrow("messages[0].tool_calls[0] must be an object, not a number");
-    expect(calling([{ id: "c1" }])).toThrow(
-      "messages[0].tool_calls[0].function must be an object, not undefined",
-    );
+    expect(calling([{ id: "c1" }])).toThrow("messages[0].tool_calls[0].function must be an object, not undefined");
     expect(calling([{ function: { name: "f", arguments: {} } }])).toThrow(
       "messages[0].tool_calls[0].function.arguments must be a string, not an object",
     );

@@ -1,19 +1,25 @@
-/** OpenAI's chat completions shape: calls beside the content, arguments as a JSON text, each result a message of its own. */
+/** The format of OpenAI's chat completions: calls beside the content, arguments as JSON text, and one message for each
+ *  result. */
+
+import type { Fields } from "../../text/index.ts";
+import { failAt, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt, typeName } from "../fields.ts";
+import type { MessageFormat, Part, PartEdits, PartReplacement, Reading, Role, ToolReading } from "../message-format.ts";
 import {
-  type Fields,
-  failAt,
-  fieldsAt,
-  jsonAt,
-  roleAt,
-  stringAt,
-  textOrListAt,
-  typeName,
-} from "../fields.ts";
-import type { MessageFormat, Part, PartEdits, Reading, Role } from "../message-format.ts";
-import { createPart, nameIn, textPart } from "./create-part.ts";
-import { editBlocks, joinContent, refuseReplace, withField } from "./edit-content.ts";
-import { readOpenAiParts, readOpenAiResult, replaceOpenAiPart, trimmedArguments } from "./openai-parts.ts";
-import { openAiOverheads, openAiToolPromptTokens, readChatTool } from "./openai-tools.ts";
+  openAiOverheads,
+  openAiToolPromptTokens,
+  readDefinition,
+  readOpenAiParts,
+  readOpenAiResult,
+  replaceOpenAiPart,
+  trimmedArguments,
+} from "./openai-parts.ts";
+import { createPart, editBlocks, joinContent, nameIn, refuseReplace, textPart, withField } from "./part.ts";
+
+/** Reads a tool of chat completions, nested under `function` or `custom`. */
+function readChatTool(tool: Fields, path: string): ToolReading {
+  const key = tool.type === "custom" ? "custom" : "function";
+  return readDefinition(fieldsAt(tool[key], `${path}.${key}`), `${path}.${key}`);
+}
 
 export const openAiFormat: MessageFormat = {
   name: "openai",
@@ -37,6 +43,7 @@ export const openAiFormat: MessageFormat = {
   },
   detach: (message) => message,
   merge: mergeMessages,
+  userText: (text) => ({ role: "user", content: [{ type: "text", text }] }),
   assistantText: (text) => ({ role: "assistant", content: text }),
   toolResult: ({ callId }, text) => ({ role: "tool", tool_call_id: callId, content: text }),
   readTool: readChatTool,
@@ -45,9 +52,9 @@ export const openAiFormat: MessageFormat = {
 
 const roles = ["system", "developer", "user", "assistant", "tool", "function"] as const;
 const assistantFields = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
-// In the order in which they are read. `reasoning_content` comes from DeepSeek, Kimi and other servers that speak this shape.
+// In reading order. `reasoning_content` is a field of DeepSeek, Kimi and other servers with this format.
 const partFields = ["reasoning_content", "content", "refusal", "audio", "function_call", "tool_calls"];
-// Of these a message has one at most, so that two messages of which one has it stay two.
+// A message has at most one of each, so two messages stay separate if one of them has such a field.
 const apart = ["name", "reasoning_content", "refusal", "audio", "function_call"];
 
 const ownTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "refusal"]);
@@ -82,14 +89,14 @@ function readFields(message: Fields, role: Role, path: string): Reading {
   if (role !== "assistant") textOrListAt(message.content, `${path}.content`);
   const { content, name } = message;
   const [first] = parts;
-  // A speaker's name is billed with one token more (cookbook); no part of its own, since it cannot be taken away alone.
+  // A speaker's name costs one token more (cookbook). It is not a separate part, because it cannot be removed alone.
   if (typeof name === "string" && first !== undefined) {
     parts[0] = { ...first, pieces: [{ kind: "text", text: `${name}\n` }, ...first.pieces] };
   }
   return { role, parts, separators: Array.isArray(content) ? content.length : 0 };
 }
 
-/** How many parts a field holds. */
+/** Counts the parts in a field. */
 function countParts(message: Fields, field: string): number {
   const value = message[field];
   if (value === undefined || value === null) return 0;
@@ -152,11 +159,10 @@ function editFields(message: Fields, edits: PartEdits): Fields | undefined {
   return edited !== message && left === 0 ? undefined : edited;
 }
 
-/** The field after its edits; undefined or an empty list when nothing of it is left. */
+/** Returns the field after its edits: undefined or an empty list if nothing is left. */
 function editField(message: Fields, field: string, edits: PartEdits): unknown {
   const value = message[field];
-  if (Array.isArray(value))
-    return editBlocks(value, edits, field === "tool_calls" ? replaceCall : replaceOpenAiPart);
+  if (Array.isArray(value)) return editBlocks(value, edits, field === "tool_calls" ? replaceCall : replaceOpenAiPart);
   const edit = edits.get(0);
   if (edit === undefined) return value;
   if (edit.action === "drop") return undefined;
@@ -169,7 +175,7 @@ function editsFrom(edits: PartEdits, at: number, count: number): PartEdits {
   return own;
 }
 
-// The API refuses an empty list of calls, and wants `content` to be null where there is none.
+// The API refuses an empty list of calls, and requires `content` to be null if there is none.
 function withOrWithout(message: Fields, field: string, value: unknown): Fields {
   const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0);
   if (!isEmpty) return { ...message, [field]: value };
@@ -178,18 +184,18 @@ function withOrWithout(message: Fields, field: string, value: unknown): Fields {
   return rest;
 }
 
-function replaceCall(call: Fields, text: string): Fields {
+function replaceCall(call: Fields, replacement: PartReplacement): Fields {
   const [key, field] = callKeys(call);
-  return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(text)));
+  return withField(call, key, withField(call[key] as Fields, field, trimmedArguments(replacement)));
 }
 
-// Tool messages answer one call each.
+// A tool message answers one call.
 function mergeMessages(first: Fields, second: Fields): Fields | undefined {
   if (first.role !== second.role || isResult(first)) return undefined;
   const messages = [first, second];
   if (messages.some((message) => apart.some((field) => countParts(message, field) > 0))) return undefined;
   const texts = messages.filter((message) => countParts(message, "content") > 0);
-  // The second one's text would come to stand before the first one's calls.
+  // The second text would come before the first message's calls.
   if (texts.includes(second) && countParts(first, "tool_calls") > 0) return undefined;
   const content = texts.length === 2 ? joinContent(first, second).content : (texts[0] ?? first).content;
   const calls = messages.flatMap((message) => message.tool_calls ?? []);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Fields } from "../../text/index.ts";
 import { countMessage } from "../count-messages.ts";
-import type { Fields } from "../fields.ts";
 import { characterCounter } from "./message-format.contract.ts";
 import { responsesFormat } from "./responses.ts";
 
@@ -53,7 +53,7 @@ describe("tools that OpenAI defines and the client runs", () => {
     ]);
   });
 
-  it("are trimmed where the API takes a text, and keep all else", () => {
+  it("are trimmed where the API accepts a text, and keep everything else", () => {
     expect(trim(shell)).toEqual({ ...shell, action: { commands: [trimmedInput], timeout_ms: 9 } });
     const output = [{ stdout: "[trimmed]", stderr: "", outcome: exit }];
     expect(trim(printed)).toEqual({ ...printed, output });
@@ -65,7 +65,7 @@ describe("tools that OpenAI defines and the client runs", () => {
     expect(trim(removal)).toMatchObject({ operation: { type: "delete_file", path: trimmedInput } });
   });
 
-  it("count what was called and printed, and what stands beside it", () => {
+  it("count what was called and printed, and what is beside it", () => {
     const { toolCall, toolResult } = responsesFormat.overheads;
     expect(count(shell)).toBe(toolCall + "shell".length + "cd a\nls".length + '{"timeout_ms":9}'.length);
     expect(count(printed)).toBe(2 * toolResult + "one".length + "two!".length);
@@ -83,7 +83,7 @@ describe("tools that OpenAI defines and the client runs", () => {
     );
   });
 
-  it("go with their whole exchange only, where the result is a picture or in the call itself", () => {
+  it("are removed only with their whole exchange if the result is an image or in the call itself", () => {
     const computer = { type: "computer_call", call_id: "c4", action: { type: "screenshot" } };
     const screen = { type: "computer_call_output", call_id: "c4", output: { image_url: "https://x.org/a" } };
     const hosted = { type: "mcp_call", id: "mcp_1", name: "search", arguments: "{}", output: "found" };
@@ -96,9 +96,8 @@ describe("tools that OpenAI defines and the client runs", () => {
     expect(read({ type: "mcp_list_tools", id: "mcpl_1", tools: [] })?.exchangeRole).toBe(undefined);
   });
 
-  it("are answered in the shape that the type of the call wants", () => {
-    const answer = (type: string) =>
-      responsesFormat.toolResult({ callId: "c1", toolName: undefined, type }, "none");
+  it("are answered in the shape that the call's type requires", () => {
+    const answer = (type: string) => responsesFormat.toolResult({ callId: "c1", toolName: undefined, type }, "none");
     expect(answer("function_call")).toEqual({ type: "function_call_output", call_id: "c1", output: "none" });
     expect(answer("custom_tool_call")).toMatchObject({ type: "custom_tool_call_output", output: "none" });
     expect(answer("local_shell_call")).toEqual({ type: "local_shell_call_output", id: "c1", output: "none" });

@@ -1,4 +1,4 @@
-/** Items of the tools that OpenAI defines and the client runs, as tests draw them. */
+/** Sample items of the tools that OpenAI defines and the client runs. */
 import fc from "fast-check";
 
 const text = fc.string({ unit: "binary" });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Fields } from "../../text/index.ts";
 import { countMessage, countMessages } from "../count-messages.ts";
-import type { Fields } from "../fields.ts";
 import { characterCounter, testMessageFormat } from "./message-format.contract.ts";
 import { responsesFormat } from "./responses.ts";
 import { builtInItem } from "./responses-items.contract.ts";
@@ -78,7 +78,7 @@ testMessageFormat({
   message: item,
   sample: { type: "function_call_output", call_id: "call_1", output: "x" },
   malformed: [
-    [{ role: "nobody", content: "x" }, 'messages[1].role "nobody" is no role'],
+    [{ role: "nobody", content: "x" }, 'messages[1].role "nobody" is not a role'],
     [{ content: "x" }, "messages[1].role must be a string, not undefined"],
     [{}, "messages[1].role must be a string, not undefined"],
     [{ type: 7 }, "messages[1].type must be a string, not a number"],
@@ -87,10 +87,7 @@ testMessageFormat({
     [{ role: "user", content: [{ type: "input_text" }] }, "messages[1].content[0].text must be a string"],
     [{ type: "function_call", name: "ls" }, "messages[1].arguments must be a string, not undefined"],
     [{ type: "function_call", arguments: "{}" }, "messages[1].name must be a string, not undefined"],
-    [
-      { type: "custom_tool_call", name: "ls", input: {} },
-      "messages[1].input must be a string, not an object",
-    ],
+    [{ type: "custom_tool_call", name: "ls", input: {} }, "messages[1].input must be a string, not an object"],
     [{ type: "function_call_output" }, "messages[1].output must be a string or an array, not undefined"],
     [{ type: "function_call_output", output: [7] }, "messages[1].output[0] must be an object"],
     [{ type: "reasoning", summary: [{}] }, "messages[1].summary[0].text must be a string"],
@@ -104,7 +101,7 @@ const trim = (value: object) =>
   responsesFormat.edit(value as Fields, new Map([[0, { action: "replace", text: "[trimmed]" }]]));
 
 describe("OpenAI responses items", () => {
-  it("are one message each, of the assistant, the tool, or whom they name", () => {
+  it("are one message each, of the assistant, the tool, or the role that they name", () => {
     const items = [
       { role: "developer", content: "Be brief." },
       { type: "message", role: "user", content: [{ type: "input_text", text: "go" }] },
@@ -130,7 +127,7 @@ describe("OpenAI responses items", () => {
     expect(read(items[3] as object).parts[0]).toMatchObject({ toolName: "ls", pieces: [{ args: "{}" }] });
   });
 
-  it("keep ids, states and arguments that are no JSON when trimmed", () => {
+  it("keep ids, states and arguments that are not JSON when trimmed", () => {
     const call = {
       type: "function_call",
       id: "fc_1",
@@ -189,7 +186,7 @@ describe("OpenAI responses items", () => {
     ).toBe(3 + 2000);
   });
 
-  it("count what is not known by its JSON, sealed content by its size", () => {
+  it("count unknown items by their JSON, and sealed content by its size", () => {
     const search = { type: "web_search_call", id: "ws_1", action: { type: "search", query: "x" } };
     expect(countMessage(search, characterCounter())).toBe(4 + JSON.stringify(search).length);
     const compaction = { type: "compaction", encrypted_content: "A".repeat(4000) };
@@ -207,9 +204,7 @@ describe("OpenAI responses items", () => {
     const items = [{ role: "user", content: "go" }, call, { ...call, call_id: "c2" }];
     const output = { type: "function_call_output", output: "" };
     const outputs = ["c2", "c1"].map((call_id) => ({ ...output, call_id }));
-    const alone = [...items, ...outputs].map((each) =>
-      countMessage(each, characterCounter(), { format: "responses" }),
-    );
+    const alone = [...items, ...outputs].map((each) => countMessage(each, characterCounter(), { format: "responses" }));
     const sum = alone.reduce((total, tokens) => total + tokens, 0);
     expect(countMessages([...items, ...outputs], characterCounter())).toBe(3 + sum);
   });

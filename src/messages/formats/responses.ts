@@ -1,11 +1,32 @@
-/** OpenAI's responses shape: a list of items, each of which is one message here. */
-import { type Fields, fieldsAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
-import type { MessageFormat, Part, PartEdits, Piece, Reading, Role } from "../message-format.ts";
-import { createPart, nameIn, textPart } from "./create-part.ts";
-import { editContent, refuseReplace } from "./edit-content.ts";
-import { base64OfUrl, readOpenAiParts, replaceOpenAiPart, unknownPiece } from "./openai-parts.ts";
-import { openAiOverheads, openAiToolPromptTokens, readResponsesTool } from "./openai-tools.ts";
-import { answerItem, callIdOf, callItems, resultItems } from "./responses-calls.ts";
+/** The format of OpenAI's responses API: a list of items, each of which is one message here. */
+
+import type { Fields } from "../../text/index.ts";
+import { failAt, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt, typeName } from "../fields.ts";
+import type {
+  CallName,
+  MessageFormat,
+  Part,
+  PartEdits,
+  PartReplacement,
+  Piece,
+  Reading,
+  Role,
+  ToolReading,
+} from "../message-format.ts";
+import {
+  base64OfUrl,
+  hostedToolTokens,
+  openAiOverheads,
+  openAiToolPromptTokens,
+  readDefinition,
+  readOpenAiParts,
+  readOpenAiResult,
+  replaceOpenAiPart,
+  trimmedArguments,
+  unknownPiece,
+} from "./openai-parts.ts";
+
+import { createPart, editContent, nameIn, refuseReplace, textPart, withField } from "./part.ts";
 
 export const responsesFormat: MessageFormat = {
   name: "responses",
@@ -21,8 +42,9 @@ export const responsesFormat: MessageFormat = {
     return isMessage(item) ? editContent(item, edits, replaceOpenAiPart) : editItem(item, edits);
   },
   detach: withoutId,
-  // The API takes any number of items of one role in a row.
+  // The API accepts any number of items of the same role in a row.
   merge: () => undefined,
+  userText: (text) => ({ role: "user", content: text }),
   assistantText: (text) => ({ type: "message", role: "assistant", content: text }),
   toolResult: answerItem,
   readTool: readResponsesTool,
@@ -36,12 +58,10 @@ function isOwnPart(part: unknown): boolean {
   return typeof type === "string" && /^(?:input_(?:text|image|file)|output_text)$/.test(type);
 }
 
-/** A message may leave its type out too; a reference has an id and nothing else. */
+/** A message may leave its type out. A reference has an id and nothing else. */
 function isMessage({ type, id, role, content }: Fields): boolean {
   if (type === "message") return true;
-  return (
-    (type ?? undefined) === undefined && (id === undefined || role !== undefined || content !== undefined)
-  );
+  return (type ?? undefined) === undefined && (id === undefined || role !== undefined || content !== undefined);
 }
 
 const roles = ["system", "developer", "user", "assistant"] as const;
@@ -57,7 +77,7 @@ function readMessage(message: Fields, path: string): Reading {
   return { role, parts: boundTexts([textPart(content)], message), separators: 0 };
 }
 
-// A message that the API gave an id is looked up there: "provided without its required 'reasoning' item".
+// The API looks up a message with an id: "provided without its required 'reasoning' item".
 function boundTexts(parts: readonly Part[], { id }: Fields): readonly Part[] {
   if (typeof id !== "string") return parts;
   return parts.map((part) => (part.kind === "text" ? { ...part, isBound: true } : part));
@@ -86,7 +106,7 @@ function reading(role: Role, part: Part): Reading {
   return { role, parts: [createPart(part)], separators: 0 };
 }
 
-// A call that the API gave an id is looked up there: "provided without its required 'reasoning' item".
+// The API looks up a call with an id: "provided without its required 'reasoning' item".
 function readCall(item: Fields, { name, pieces }: { name: string; pieces: readonly Piece[] }): Reading {
   const isBound = typeof item.id === "string" ? true : undefined;
   const callId = callIdOf(item);
@@ -102,7 +122,8 @@ const readers: ReadonlyMap<string, ItemReader> = new Map<string, ItemReader>([
   ["computer_call_output", readScreenshot],
 ]);
 
-// The API wants a reasoning item together with the item that follows it: "provided without its required following item".
+// The API requires a reasoning item together with the item that follows it: "provided without its required following
+// item".
 function readReasoning(item: Fields, path: string): Reading {
   const sealed = typeof item.encrypted_content === "string" ? item.encrypted_content : "";
   // Open models send their reasoning itself beside its summary.
@@ -124,7 +145,7 @@ function readImage(item: Fields): Reading {
   return reading("assistant", { kind: "other", pieces, value: item, exchangeRole: "both" });
 }
 
-// The API takes a picture and nothing else as its result, so that neither of the two can become a text.
+// The API accepts only an image as its result, so neither the call nor the result can become a text.
 function readComputerCall(item: Fields, path: string): Reading {
   return reading("assistant", {
     kind: "other",
@@ -148,7 +169,7 @@ function readScreenshot(item: Fields, path: string): Reading {
   });
 }
 
-// Calls that the provider runs itself, items that stand for stored ones, and what the API grows.
+// Calls that the provider runs itself, references to stored items, and unknown types.
 function readOther(item: Fields, path: string): Reading {
   const { encrypted_content: sealed, ...rest } = item;
   const pieces = [unknownPiece(rest, path)];
@@ -159,7 +180,7 @@ function readOther(item: Fields, path: string): Reading {
   return reading(role, { kind: "other", pieces, value: item, toolName, exchangeRole });
 }
 
-/** Each holds what it brought. Items that list tools are none of these: what comes later needs them. */
+/** Each of these includes its result. Items that list tools are not among them, because later items need the list. */
 const hostedCalls: ReadonlySet<unknown> = new Set([
   "web_search_call",
   "file_search_call",
@@ -172,5 +193,148 @@ function editItem(item: Fields, edits: PartEdits): Fields | undefined {
   if (edit === undefined) return item;
   if (edit.action === "drop") return undefined;
   const known = callItems.get(String(item.type)) ?? resultItems.get(String(item.type));
-  return known === undefined ? refuseReplace(item.type) : known.replace(item, edit.text);
+  return known === undefined ? refuseReplace(item.type) : known.replace(item, edit);
+}
+
+/** Calls of tools that the client runs. Each type has its text in a different place (the SDK's types, 6.49,
+ *  2026-11). */
+interface CallItem {
+  read(item: Fields, path: string): { readonly name: string; readonly pieces: readonly Piece[] };
+  /** Returns the same item if it already has that text. */
+  replace(item: Fields, replacement: PartReplacement): Fields;
+}
+
+interface ResultItem {
+  read(item: Fields, path: string): readonly Piece[];
+  replace(item: Fields, replacement: PartReplacement): Fields;
+  /** Returns the fields other than the type. */
+  make(callId: string, text: string): Fields;
+}
+
+const callItems: ReadonlyMap<string, CallItem> = new Map([
+  ["function_call", namedCall("arguments")],
+  ["custom_tool_call", namedCall("input")],
+  ["shell_call", builtInCall({ name: "shell", holder: "action", field: () => "commands" })],
+  ["local_shell_call", builtInCall({ name: "local_shell", holder: "action", field: () => "command" })],
+  ["apply_patch_call", builtInCall({ name: "apply_patch", holder: "operation", field: patchField })],
+]);
+
+const output: ResultItem = {
+  read: (item, path) =>
+    readOpenAiResult(textOrListAt(item.output ?? missing(item), `${path}.output`), `${path}.output`),
+  replace: (item, { text }) => withField(item, "output", text),
+  make: (callId, text) => ({ call_id: callId, output: text }),
+};
+
+const resultItems: ReadonlyMap<string, ResultItem> = new Map([
+  ["function_call_output", output],
+  ["custom_tool_call_output", output],
+  ["local_shell_call_output", { ...output, make: (id, text) => ({ id, output: text }) }],
+  [
+    "apply_patch_call_output",
+    { ...output, make: (callId, text) => ({ call_id: callId, status: "failed", output: text }) },
+  ],
+  ["shell_call_output", { read: readChunks, replace: replaceChunks, make: makeChunks }],
+]);
+
+/** Makes the result of a call, in the shape that its type requires. */
+function answerItem({ callId, type }: CallName, text: string): Fields {
+  const own = `${String(type)}_output`;
+  const known = resultItems.has(own) ? own : "function_call_output";
+  return { type: known, ...resultItems.get(known)?.make(callId, text) };
+}
+
+/** The output of a local shell has the id of its call in `id`. */
+function callIdOf({ type, call_id: callId, id }: Fields): string | undefined {
+  return nameIn(callId) ?? (type === "local_shell_call_output" ? nameIn(id) : undefined);
+}
+
+function namedCall(field: string): CallItem {
+  return {
+    read(item, path) {
+      const name = stringAt(item, "name", path);
+      const args = stringAt(item, field, path);
+      return { name, pieces: [{ kind: "tool_call", name, args, path: `${path}.${field}` }] };
+    },
+    replace: (item, replacement) => withField(item, field, trimmedArguments(replacement)),
+  };
+}
+
+interface BuiltIn {
+  readonly name: string;
+  readonly holder: string;
+  field(holder: Fields): string;
+}
+
+// What is beside the commands or the diff stays if these are trimmed.
+function builtInCall({ name, holder, field }: BuiltIn): CallItem {
+  return {
+    read(item, path) {
+      const held = fieldsAt(item[holder], `${path}.${holder}`);
+      const key = field(held);
+      const { [key]: value, type: _type, ...rest } = held;
+      const keyPath = `${path}.${holder}.${key}`;
+      const texts = textOrListAt(value, keyPath);
+      const args = typeof texts === "string" ? texts : joinTexts(texts, keyPath);
+      const call: Piece = { kind: "tool_call", name, args, path: keyPath };
+      const beside = jsonAt(rest, `${path}.${holder}`);
+      return { name, pieces: beside === "{}" ? [call] : [call, { kind: "text", text: beside }] };
+    },
+    replace(item, replacement) {
+      const held = item[holder] as Fields;
+      const key = field(held);
+      const trimmed = trimmedArguments({ ...replacement, input: undefined });
+      const value = held[key];
+      if (!Array.isArray(value)) return withField(item, holder, withField(held, key, trimmed));
+      const isTrimmed = value.length === 1 && value[0] === trimmed;
+      return isTrimmed ? item : { ...item, [holder]: { ...held, [key]: [trimmed] } };
+    },
+  };
+}
+
+function joinTexts(texts: readonly unknown[], path: string): string {
+  const odd = texts.findIndex((text) => typeof text !== "string");
+  return odd < 0 ? texts.join("\n") : failAt(`${path}[${odd}]`, `must be a string, not ${typeName(texts[odd])}`);
+}
+
+function patchField(operation: Fields): string {
+  return operation.diff === undefined ? "path" : "diff";
+}
+
+// A patch that succeeded may have no output.
+function missing({ type }: Fields): string | undefined {
+  return type === "apply_patch_call_output" ? "" : undefined;
+}
+
+function readChunks(item: Fields, path: string): readonly Piece[] {
+  const chunks = textOrListAt(item.output, `${path}.output`);
+  if (typeof chunks === "string") return [{ kind: "tool_result", text: chunks }];
+  if (chunks.length === 0) return [{ kind: "tool_result", text: "" }];
+  return chunks.map((each, index) => {
+    const chunkPath = `${path}.output[${index}]`;
+    const fields = fieldsAt(each, chunkPath);
+    return {
+      kind: "tool_result",
+      text: stringAt(fields, "stdout", chunkPath) + stringAt(fields, "stderr", chunkPath),
+    };
+  });
+}
+
+function makeChunks(callId: string, text: string): Fields {
+  return { call_id: callId, output: [{ stdout: text, stderr: "", outcome: { type: "timeout" } }] };
+}
+
+function replaceChunks(item: Fields, { text }: PartReplacement): Fields {
+  const chunks = Array.isArray(item.output) ? item.output : [];
+  const last = chunks.at(-1) as Fields | undefined;
+  if (chunks.length === 1 && last?.stdout === text && last.stderr === "") return item;
+  const { outcome = { type: "exit", exit_code: 0 }, ...rest } = last ?? {};
+  return { ...item, output: [{ ...rest, stdout: text, stderr: "", outcome }] };
+}
+
+/** Reads a tool of the responses API: a flat definition, or a tool that the provider holds. */
+function readResponsesTool(tool: Fields, path: string): ToolReading {
+  const isOwn = tool.type === "function" || tool.type === "custom";
+  if (isOwn) return readDefinition(tool, path);
+  return { text: jsonAt(tool, path), fixedTokens: hostedToolTokens };
 }

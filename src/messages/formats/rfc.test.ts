@@ -22,7 +22,7 @@ testMessageFormat({
 });
 
 describe("RFC messages", () => {
-  it("cost 8 a message and 3 a part", () => {
+  it("cost 8 per message and 3 per part", () => {
     const count = (content: unknown) =>
       countMessage({ role: "user", content } as object, characterCounter(), { format: "rfc" });
     expect(count("hello")).toBe(8 + 5);
@@ -41,12 +41,12 @@ describe("RFC messages", () => {
     expect(countMessages(conversation, characterCounter())).toBe(8 + 2 + call + (8 + 3 + 9 + 5));
   });
 
-  it("take the name tool_call for a call too", () => {
+  it("accept the name tool_call for a call", () => {
     const content = [{ type: "tool_call", id: "c1", name: "ls", args: {} }];
     expect(countMessage({ role: "assistant", content }, characterCounter())).toBe(8 + 3 + 9 + 2 + 2);
   });
 
-  it("keep the name under which a call has its arguments", () => {
+  it("keep the name of the field with a call's arguments", () => {
     const edits = new Map([[0, { action: "replace", text: "[trimmed]" } as const]]);
     const edit = (call: object) => {
       const content = [{ type: "tool_use", id: "c1", name: "ls", ...call }];
@@ -57,7 +57,7 @@ describe("RFC messages", () => {
     expect(edit({ input: { a: 1 } })).toEqual([{ type: "tool_use", id: "c1", name: "ls", input: trimmed }]);
   });
 
-  it("merge results of one turn into one message, and no two roles", () => {
+  it("merge results of one turn into one message, but never different roles", () => {
     const tool = (id: string) => rfcFormat.toolResult({ callId: id, toolName: undefined }, "x");
     expect(rfcFormat.merge(tool("a"), tool("b"))).toEqual({
       role: "tool",

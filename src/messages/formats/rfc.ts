@@ -1,10 +1,22 @@
-/** The shape of the context-engineering RFC: roles system, user, assistant, tool; text, tool calls with `args`, tool results, images. */
-import { type Fields, fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
-import type { MessageFormat, Overheads, Part, PartKind, Piece } from "../message-format.ts";
-import { createPart, nameIn, textPart } from "./create-part.ts";
-import { editContent, joinContent, refuseReplace, trimmedInput, withField } from "./edit-content.ts";
+/** The format of the context-engineering RFC: roles system, user, assistant, tool; text, tool calls with `args`, tool
+ *  results and images. */
 
-// Section 7.1 of the RFC, in tokens: its 30 bytes are ceil(30 / 3.5). Its 5 % of safety is the business of its policy, not of a count.
+import type { Fields } from "../../text/index.ts";
+import { fieldsAt, jsonAt, roleAt, stringAt, textOrListAt } from "../fields.ts";
+import type { MessageFormat, Overheads, Part, PartKind, PartReplacement, Piece } from "../message-format.ts";
+import {
+  createPart,
+  editContent,
+  joinContent,
+  nameIn,
+  refuseReplace,
+  textPart,
+  trimmedInput,
+  withField,
+} from "./part.ts";
+
+// Section 7.1 of the RFC, in tokens: its 30 bytes are ceil(30 / 3.5). The rfc policies add the RFC's 5 % of safety;
+// a count does not.
 const overheads: Overheads = {
   request: 0,
   message: 8,
@@ -32,6 +44,7 @@ export const rfcFormat: MessageFormat = {
   edit: (message, edits) => editContent(message, edits, replacePart),
   detach: (message) => message,
   merge: (first, second) => (first.role === second.role ? joinContent(first, second) : undefined),
+  userText: (text) => ({ role: "user", content: [{ type: "text", text }] }),
   assistantText: (text) => ({ role: "assistant", content: text }),
   toolResult: ({ callId }, text) => ({
     role: "tool",
@@ -66,7 +79,7 @@ function readPart(value: unknown, path: string): Part {
   });
 }
 
-// The RFC names the part ToolCall; on the wire it is `tool_use` with `args`.
+// The RFC names the part ToolCall; in JSON it is `tool_use` with `args`.
 const kinds: ReadonlyMap<string, PartKind> = new Map<string, PartKind>([
   ["text", "text"],
   ["tool_use", "tool_call"],
@@ -94,7 +107,8 @@ function readPiece(part: Fields, kind: PartKind, path: string): Piece {
   }
 }
 
-function replacePart(part: Fields, text: string): Fields {
+function replacePart(part: Fields, replacement: PartReplacement): Fields {
+  const { text } = replacement;
   switch (kinds.get(String(part.type))) {
     case "text":
       return withField(part, "text", text);
@@ -102,7 +116,7 @@ function replacePart(part: Fields, text: string): Fields {
       return withField(part, "content", text);
     case "tool_call": {
       const name = part.args === undefined && part.input !== undefined ? "input" : "args";
-      return withField(part, name, trimmedInput(part[name], text));
+      return withField(part, name, trimmedInput(part[name], replacement));
     }
     default:
       return refuseReplace(part.type);

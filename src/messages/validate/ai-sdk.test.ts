@@ -1,7 +1,7 @@
 import { generateText, type ModelMessage } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 import { describe, expect, it } from "vitest";
-import { validateRequest } from "./validate-request.ts";
+import { validateRequest } from "./index.ts";
 
 const user: ModelMessage = { role: "user", content: "list" };
 const call = (id: string, more: object = {}) =>
@@ -27,7 +27,7 @@ describe("calls of the AI SDK", () => {
     [user, calls(call("a"), call("b")), results(result("a")), user],
   ];
 
-  it("are answered before the next message of anybody else", () => {
+  it("must be answered before the next message of another role", () => {
     for (const messages of valid) expect(find(messages)).toEqual([]);
     expect(find(invalid[0]!)).toEqual(["messages[1].content[0].toolCallId unanswered-call"]);
     expect(find(invalid[1]!)).toEqual(["messages[1].content[1].toolCallId unanswered-call"]);
@@ -37,7 +37,7 @@ describe("calls of the AI SDK", () => {
     ]);
   });
 
-  it("are judged as the SDK itself judges them", async () => {
+  it("are judged like the SDK itself does", async () => {
     const model = new MockLanguageModelV3({
       doGenerate: {
         content: [{ type: "text", text: "done" }],
@@ -54,11 +54,9 @@ describe("calls of the AI SDK", () => {
     for (const messages of invalid) await expect(generate(messages)).rejects.toThrow("missing");
   });
 
-  it("may be open at the end of a history, not of a request", () => {
+  it("may be open at the end of a history, but not of a request", () => {
     expect(find([user, calls(call("a"))])).toEqual([]);
-    expect(find({ messages: [user, calls(call("a"))] })).toEqual([
-      "messages[1].content[0].toolCallId unanswered-call",
-    ]);
+    expect(find({ messages: [user, calls(call("a"))] })).toEqual(["messages[1].content[0].toolCallId unanswered-call"]);
   });
 
   it("have one result each and ids", () => {
@@ -76,7 +74,7 @@ describe("approvals of the AI SDK", () => {
   const asked = { type: "tool-approval-request", approvalId: "p1", toolCallId: "a" };
   const granted = { type: "tool-approval-response", approvalId: "p1", approved: true };
 
-  it("stand for the result that is still to come", () => {
+  it("replace the result that is still to come", () => {
     expect(find([user, calls(call("a"), asked), results(granted)])).toEqual([]);
     expect(find({ messages: [user, calls(call("a"), asked), results(granted)] })).toEqual([]);
     expect(find([user, calls(call("a"), call("b"), asked), results(granted)])).toEqual([
@@ -84,7 +82,7 @@ describe("approvals of the AI SDK", () => {
     ]);
   });
 
-  it("without a call or a request are orphans", () => {
+  it("are reported without a call or a request", () => {
     expect(find([user, calls(call("b"), asked), results(result("b"))])).toEqual([
       "messages[1].content[1].toolCallId orphan-approval",
     ]);
@@ -94,10 +92,8 @@ describe("approvals of the AI SDK", () => {
   });
 });
 
-it("parts stand in messages of their role; those that are not known may stand anywhere", () => {
+it("parts belong to messages of their role; unknown parts may be anywhere", () => {
   expect(find([{ role: "user", content: [call("a")] }])).toEqual(["messages[0].content[0].type block-role"]);
-  expect(find([user, calls({ type: "image", image: "x" })])).toEqual([
-    "messages[1].content[0].type block-role",
-  ]);
+  expect(find([user, calls({ type: "image", image: "x" })])).toEqual(["messages[1].content[0].type block-role"]);
   expect(find([user, calls({ type: "hologram" })])).toEqual([]);
 });

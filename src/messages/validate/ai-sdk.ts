@@ -1,21 +1,21 @@
-/** What the AI SDK refuses before it asks a model (its own checks and message schema, 6.0, 2026-11). */
+/** What the AI SDK refuses before it calls a model (its own checks and message schema, 6.0, 2026-11). */
 import { type CallReference, checkIds, checkPairing, findReusedIds, type Pairing } from "./pairing.ts";
 import {
   type BlockRule,
   blockPath,
   blocksOf,
+  type CheckedMessage,
   type CheckedRequest,
   eachBlock,
   type Problem,
   problem,
   type RuleSet,
-  type Turn,
 } from "./rule-set.ts";
 
 const pairing: Pairing = {
   callsOf: (turn) => (turn.role === "assistant" ? references(turn, "tool-call") : []),
   resultsOf: (turn) => (turn.role === "tool" ? references(turn, "tool-result") : []),
-  // A message of approvals alone.
+  // A message with approvals only.
   keepsCallsOpen: ({ role }) => role === "tool",
   lack: "no tool-result before the next message",
 };
@@ -25,11 +25,7 @@ const partRole: BlockRule = ({ type }, place) => {
   const { role } = place.turn;
   const roles = partRoles.get(type);
   if (roles === undefined || role === undefined || roles.includes(role)) return undefined;
-  return problem(
-    "block-role",
-    `${blockPath(place)}.type`,
-    `${type} has no place in a message of role ${role}`,
-  );
+  return problem("block-role", `${blockPath(place)}.type`, `${type} is not allowed in a message of role ${role}`);
 };
 
 export const aiSdkRules: RuleSet = {
@@ -37,8 +33,8 @@ export const aiSdkRules: RuleSet = {
   strict: [(request) => findReusedIds(request, pairing)],
 };
 
-/** What the provider runs itself is answered in the assistant's own message, if at all. */
-function references(turn: Turn, type: string): CallReference[] {
+/** Leaves out what the provider runs itself: it is answered in the assistant's own message, if at all. */
+function references(turn: CheckedMessage, type: string): CallReference[] {
   const found: CallReference[] = [];
   for (const [index, part] of blocksOf(turn).entries()) {
     if (part.type !== type || part.providerExecuted === true) continue;
@@ -47,7 +43,7 @@ function references(turn: Turn, type: string): CallReference[] {
   return found;
 }
 
-/** A call that somebody was asked about is run, or answered with the denial, by the SDK itself. */
+/** If approval was asked for a call, the SDK itself runs the call or answers it with the denial. */
 function* checkCalls(request: CheckedRequest): Generator<Problem> {
   const asked = new Set(partsOf(request, "tool-approval-request").map(({ part }) => part.toolCallId));
   const callOf = new Map(request.turns.flatMap(pairing.callsOf).map(({ id, path }) => [path, id] as const));
@@ -64,11 +60,11 @@ function* checkApprovals(request: CheckedRequest): Generator<Problem> {
   for (const { part, path } of partsOf(request, "tool-approval-request")) {
     asked.add(part.approvalId);
     if (calls.has(part.toolCallId)) continue;
-    yield problem("orphan-approval", `${path}.toolCallId`, "asks for approval of a call that is not there");
+    yield problem("orphan-approval", `${path}.toolCallId`, "asks for approval of a call that does not exist");
   }
   for (const { part, path } of partsOf(request, "tool-approval-response")) {
     if (asked.has(part.approvalId)) continue;
-    yield problem("orphan-approval", `${path}.approvalId`, "answers no request for approval");
+    yield problem("orphan-approval", `${path}.approvalId`, "answers an approval request that does not exist");
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { validateRequest } from "./validate-request.ts";
+import { validateRequest } from "./index.ts";
 
 const user = { role: "user", content: "list" };
 const call = (id: string, args = "{}") => ({
@@ -17,7 +17,7 @@ function find(request: object, strict = false): string[] {
 }
 
 describe("calls of chat completions", () => {
-  it("are answered by tool messages that follow at once, in any order", () => {
+  it("must be answered by tool messages that follow directly, in any order", () => {
     expect(find([user, calls(call("a"), call("b")), result("b"), result("a"), user])).toEqual([]);
     expect(find([user, calls(call("a"), call("b")), result("a"), user])).toEqual([
       "messages[1].tool_calls[1].id unanswered-call",
@@ -28,7 +28,7 @@ describe("calls of chat completions", () => {
     ]);
   });
 
-  it("may be open at the end of a history, not of a request", () => {
+  it("may be open at the end of a history, but not of a request", () => {
     const messages = [user, calls(call("a"))];
     expect(find(messages)).toEqual([]);
     expect(find({ messages })).toEqual(["messages[1].tool_calls[0].id unanswered-call"]);
@@ -37,7 +37,7 @@ describe("calls of chat completions", () => {
     ]);
   });
 
-  it("have one result each, and results have a call", () => {
+  it("must have one result each, and results a call", () => {
     expect(find([user, calls(call("a")), result("a"), result("a"), result("z")])).toEqual([
       "messages[3].tool_call_id duplicate-result",
       "messages[4].tool_call_id orphan-result",
@@ -45,7 +45,7 @@ describe("calls of chat completions", () => {
     expect(find([user, result("a")])).toEqual(["messages[1].tool_call_id orphan-result"]);
   });
 
-  it("have ids that are unique in their turn; later ones may come back, which strict mode warns of", () => {
+  it("must have ids that are unique in their turn; strict mode warns of reuse in later turns", () => {
     expect(find([user, calls(call("a"), call("a")), result("a")])).toEqual([
       "messages[1].tool_calls[1].id duplicate-call-id",
     ]);
@@ -56,7 +56,7 @@ describe("calls of chat completions", () => {
     ]);
   });
 
-  it("have ids of 1 to 40 characters", () => {
+  it("must have ids of 1 to 40 characters", () => {
     expect(find([user, calls(call("a".repeat(40))), result("a".repeat(40))])).toEqual([]);
     expect(find([user, calls(call("a".repeat(41))), result("a".repeat(41))])).toEqual([
       "messages[1].tool_calls[0].id tool-id",
@@ -67,7 +67,7 @@ describe("calls of chat completions", () => {
     ]);
   });
 
-  it("have arguments that are JSON", () => {
+  it("must have JSON arguments", () => {
     const withArguments = (args: string) => find([user, calls(call("a", args)), result("a")]);
     expect(withArguments('{"path":"."}')).toEqual([]);
     for (const args of ["", " ", '{"path":']) {
@@ -77,7 +77,7 @@ describe("calls of chat completions", () => {
     expect(find([user, calls(custom), result("a")])).toEqual([]);
   });
 
-  it("are a list that is not empty", () => {
+  it("must not be an empty list", () => {
     expect(find([user, { role: "assistant", content: "x", tool_calls: [] }])).toEqual([
       "messages[1].tool_calls empty-tool-calls",
     ]);
@@ -90,14 +90,14 @@ describe("messages of chat completions", () => {
     expect(find([system, user, user, system, user], true)).toEqual([]);
   });
 
-  it("of the assistant have content, unless they call or refuse", () => {
+  it("of the assistant must have content, unless they call or refuse", () => {
     expect(find([user, { role: "assistant", content: null }])).toEqual(["messages[1].content empty-message"]);
     expect(find([user, { role: "assistant", content: null, refusal: "no" }])).toEqual([]);
     expect(find([user, { role: "assistant", content: "" }])).toEqual([]);
     expect(find([{ role: "user", content: [] }])).toEqual(["messages[0].content empty-message"]);
   });
 
-  it("have images only where the user speaks", () => {
+  it("may have images only from the user", () => {
     const image = { type: "image_url", image_url: { url: "https://example.com/a.png" } };
     expect(find([{ role: "user", content: [image] }])).toEqual([]);
     expect(find([user, calls(call("a")), { role: "tool", tool_call_id: "a", content: [image] }])).toEqual([

@@ -1,27 +1,32 @@
-/** What OpenAI's chat completions refuse, from the errors that they answer with (quoted in issues) and the SDK's types (6.49, 2026-11). */
-import { type CallReference, checkPairing, findReusedIds, type Pairing } from "./pairing.ts";
+/** What OpenAI's chat completions refuse, from API errors (quoted in issues) and the SDK's types (6.49, 2026-11). */
+import {
+  type CallReference,
+  checkArguments,
+  checkIdLength,
+  checkPairing,
+  findReusedIds,
+  type Pairing,
+} from "./pairing.ts";
 import {
   type BlockRule,
   blockPath,
+  type CheckedMessage,
   type CheckedRequest,
   eachBlock,
   type Problem,
   problem,
   type RuleSet,
-  type Turn,
 } from "./rule-set.ts";
-import { checkArguments, checkIdLength } from "./tool-fields.ts";
 
 const longestId = 40; // "string too long. Expected a string with maximum length 40"
 
-/** Roles may repeat, and ids may come back in a later turn: calls are paired with the tool messages right behind them. */
+/** Roles may repeat, and an id may be used again in a later turn: calls are paired with the tool messages directly
+ *  after them. */
 const pairing: Pairing = {
   callsOf: (turn) => callsOf(turn).map(({ id, path }) => ({ id, path: `${path}.id` })),
   resultsOf: ({ role, message, path }) =>
-    role === "tool" && message.role === "tool"
-      ? [{ id: message.tool_call_id, path: `${path}.tool_call_id` }]
-      : [],
-  lack: "no tool message right behind its message",
+    role === "tool" && message.role === "tool" ? [{ id: message.tool_call_id, path: `${path}.tool_call_id` }] : [],
+  lack: "no tool message directly after its message",
 };
 
 const mediaRole: BlockRule = ({ type }, place) => {
@@ -30,19 +35,14 @@ const mediaRole: BlockRule = ({ type }, place) => {
   return problem(
     "block-role",
     `${blockPath(place)}.type`,
-    `${type} is only taken from the user, not from ${role}`,
+    `${type} is allowed in user messages only, not in a message of role ${role}`,
   );
 };
 
 const mediaTypes: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "file"]);
 
 export const openAiRules: RuleSet = {
-  always: [
-    (request) => checkPairing(request, pairing),
-    checkToolCalls,
-    checkEmptyMessages,
-    eachBlock([mediaRole]),
-  ],
+  always: [(request) => checkPairing(request, pairing), checkToolCalls, checkEmptyMessages, eachBlock([mediaRole])],
   strict: [(request) => findReusedIds(request, pairing)],
 };
 
@@ -51,7 +51,7 @@ interface ToolCall extends CallReference {
   readonly call: Readonly<Record<string, unknown>>;
 }
 
-function callsOf({ role, message, path }: Turn): ToolCall[] {
+function callsOf({ role, message, path }: CheckedMessage): ToolCall[] {
   if (role !== "assistant" || !Array.isArray(message.tool_calls)) return [];
   return message.tool_calls.map((call, index) => ({
     id: call.id,
@@ -78,7 +78,7 @@ function* checkToolCalls({ turns }: CheckedRequest): Generator<Problem> {
   }
 }
 
-/** A message of the assistant has content, unless it calls, refuses or speaks. */
+/** An assistant message has content, unless it has a call, a refusal or audio. */
 function* checkEmptyMessages({ turns }: CheckedRequest): Generator<Problem> {
   for (const { role, message, path } of turns) {
     if (Array.isArray(message.content) && message.content.length === 0) {

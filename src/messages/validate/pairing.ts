@@ -1,14 +1,15 @@
-/** Calls and their results, in whatever shape a format has them: each call is answered once, by results that follow it at once. */
-import { type CheckedRequest, type Problem, problem, type Turn } from "./rule-set.ts";
+/** Pairs calls and results in any format: each call is answered once, by results that follow directly. */
+
+import { blocksOf, type CheckedMessage, type CheckedRequest, type Problem, problem, shownValue } from "./rule-set.ts";
 
 export interface Pairing {
-  callsOf(turn: Turn): readonly CallReference[];
-  resultsOf(turn: Turn): readonly CallReference[];
+  callsOf(turn: CheckedMessage): readonly CallReference[];
+  resultsOf(turn: CheckedMessage): readonly CallReference[];
   /** Whether the results may come after this message, which has none itself. */
-  keepsCallsOpen?(turn: Turn, previous: Turn | undefined): boolean;
-  /** Whether an id may serve once in a request, and not only once in a turn. */
+  keepsCallsOpen?(turn: CheckedMessage, previous: CheckedMessage | undefined): boolean;
+  /** Whether an id may be used only once in a request, and not only once in a turn. */
   readonly areIdsUnique?: boolean;
-  /** What a call lacks, and where it was expected: "no tool_result in the next message". */
+  /** What an unanswered call lacks, and where it was expected: "no tool_result in the next message". */
   readonly lack: string;
 }
 
@@ -17,30 +18,30 @@ export interface CallReference {
   readonly path: string;
 }
 
-/** Rules `unanswered-call`, `orphan-result`, `duplicate-result` and `duplicate-call-id` (within one turn of the assistant). */
+/** Rules `unanswered-call`, `orphan-result`, `duplicate-result` and `duplicate-call-id` (within one assistant turn). */
 export function* checkPairing({ turns, fields }: CheckedRequest, pairing: Pairing): Generator<Problem> {
   const state: PairingState = { open: new Map(), earlier: new Map(), isBlind: false };
-  let previous: Turn | undefined;
+  let previous: CheckedMessage | undefined;
   for (const turn of turns) {
     yield* checkTurn(turn, previous, { pairing, state });
     previous = turn;
   }
-  // A history may end with calls that still run; a request that ends so is refused.
+  // A history may end with calls that are still running. A request must not.
   if (fields !== undefined || previous?.role !== "assistant") yield* closeCalls(state, pairing);
 }
 
 interface PairingState {
-  /** Calls of the latest turn of the assistant, by id. */
+  /** The calls of the latest assistant turn, by id. */
   readonly open: Map<unknown, CallReference & { isAnswered: boolean }>;
-  /** Where an id was called before that. */
+  /** Where an id was used before that. */
   readonly earlier: Map<unknown, string>;
-  /** After a message that could not be read nobody knows what was called. */
+  /** Set after a message that could not be read, because its calls are not known. */
   isBlind: boolean;
 }
 
 function* checkTurn(
-  turn: Turn,
-  previous: Turn | undefined,
+  turn: CheckedMessage,
+  previous: CheckedMessage | undefined,
   { pairing, state }: { pairing: Pairing; state: PairingState },
 ): Generator<Problem> {
   if (turn.isMalformed) {
@@ -65,7 +66,7 @@ function* openCalls(
     if (!isId(id)) continue;
     const inTurn = open.get(id)?.path;
     const known = inTurn ?? (pairing.areIdsUnique === true ? earlier.get(id) : undefined);
-    if (known !== undefined) yield problem("duplicate-call-id", path, `${shown(id)} is taken: see ${known}`);
+    if (known !== undefined) yield problem("duplicate-call-id", path, `${shownValue(id)} is already used in ${known}`);
     if (inTurn === undefined) open.set(id, { id, path, isAnswered: false });
   }
 }
@@ -75,31 +76,30 @@ function* answerCalls(results: readonly CallReference[], state: PairingState): G
     if (!isId(id)) continue;
     const call = state.open.get(id);
     if (call?.isAnswered === true) {
-      yield problem("duplicate-result", path, `is a second result for ${shown(id)}; a call has one`);
+      yield problem("duplicate-result", path, `is a second result for ${shownValue(id)}; a call has only one`);
     } else if (call !== undefined) {
       call.isAnswered = true;
     } else if (!state.isBlind) {
       const earlier = state.earlier.get(id);
-      const why =
-        earlier === undefined ? "is no call of this conversation" : `was called earlier, in ${earlier}`;
-      yield problem("orphan-result", path, `answers no call of the turn before it: ${shown(id)} ${why}`);
+      const why = earlier === undefined ? "is not the id of any call" : `was called earlier, in ${earlier}`;
+      yield problem("orphan-result", path, `answers no call of the previous turn: ${shownValue(id)} ${why}`);
     }
   }
 }
 
 function* closeCalls({ open, earlier }: PairingState, { lack }: Pairing): Generator<Problem> {
   for (const { id, path, isAnswered } of open.values()) {
-    if (!isAnswered) yield problem("unanswered-call", path, `${shown(id)} has ${lack}`);
+    if (!isAnswered) yield problem("unanswered-call", path, `${shownValue(id)} has ${lack}`);
     earlier.set(id, path);
   }
   open.clear();
 }
 
-/** Rule `tool-id`: what has none cannot be paired, and is told here alone. */
+/** Rule `tool-id`: a call or result without an id cannot be paired, and only this rule reports it. */
 export function* checkIds({ turns }: CheckedRequest, pairing: Pairing): Generator<Problem> {
   for (const turn of turns) {
     for (const { id, path } of [...pairing.callsOf(turn), ...pairing.resultsOf(turn)]) {
-      if (!isId(id)) yield problem("tool-id", path, `must be a text that is not empty, not ${shown(id)}`);
+      if (!isId(id)) yield problem("tool-id", path, `must be a non-empty string, not ${shownValue(id)}`);
     }
   }
 }
@@ -108,7 +108,7 @@ function isId(id: unknown): boolean {
   return typeof id === "string" && id !== "";
 }
 
-/** Rule `reused-call-id`, for formats that pair within a turn: a provider behind another one may not. */
+/** Rule `reused-call-id`, for formats that pair within a turn: another provider may require unique ids. */
 export function* findReusedIds({ turns }: CheckedRequest, pairing: Pairing): Generator<Problem> {
   const seen = new Map<unknown, string>();
   for (const turn of turns) {
@@ -116,13 +116,47 @@ export function* findReusedIds({ turns }: CheckedRequest, pairing: Pairing): Gen
     for (const { id, path } of calls) {
       const known = seen.get(id);
       if (known === undefined) continue;
-      const message = `${shown(id)} was the id of ${known} before; some providers want ids that are never used again`;
+      const message = `${shownValue(id)} is also the id of ${known}; some providers require unique ids`;
       yield { ...problem("reused-call-id", path, message), severity: "warning" };
     }
     for (const { id, path } of calls) seen.set(id, path);
   }
 }
 
-function shown(id: unknown): string {
-  return JSON.stringify(id) ?? "undefined";
+// Fields of calls that both of OpenAI's formats have.
+
+/** Rule `tool-id`. */
+export function* checkIdLength({ id, path }: CallReference, longest: number): Generator<Problem> {
+  if (typeof id !== "string" || id === "") yield problem("tool-id", path, "must be a non-empty string");
+  else if (id.length > longest) {
+    yield problem("tool-id", path, `has ${id.length} characters; an id has at most ${longest}`);
+  }
+}
+
+/** Rule `call-arguments`: the text must be JSON. The rule `shape` reports a wrong type. */
+export function* checkArguments(text: unknown, path: string): Generator<Problem> {
+  if (typeof text !== "string") return;
+  if (text.trim() === "") {
+    yield problem("call-arguments", path, 'is empty; use "{}" for a call without arguments');
+    return;
+  }
+  if (!isJson(text)) yield problem("call-arguments", path, "is not valid JSON");
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the ids of all blocks of a type, with their paths. */
+export function referencesIn(turn: CheckedMessage, type: string, key: string): CallReference[] {
+  const found: CallReference[] = [];
+  for (const [index, part] of blocksOf(turn).entries()) {
+    if (part.type === type) found.push({ id: part[key], path: `${turn.path}.content[${index}].${key}` });
+  }
+  return found;
 }

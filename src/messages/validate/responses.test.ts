@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { validateRequest } from "./validate-request.ts";
+import { validateRequest } from "./index.ts";
 
 const user = { role: "user", content: "list" };
 const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: "ok" }] };
@@ -18,7 +18,7 @@ function find(request: object, strict = false): string[] {
 }
 
 describe("calls among response items", () => {
-  it("are answered somewhere behind them", () => {
+  it("must be answered at some point after them", () => {
     expect(find([user, call("a"), call("b"), said, output("b"), output("a"), user])).toEqual([]);
     expect(find({ input: [user, call("a"), call("b"), output("b"), user] })).toEqual([
       "input[1].call_id unanswered-call",
@@ -29,16 +29,14 @@ describe("calls among response items", () => {
     ]);
   });
 
-  it("may be open at the end of a history, not of a request", () => {
+  it("may be open at the end of a history, but not of a request", () => {
     expect(find([user, reasoning("rs_1"), call("a"), call("b")])).toEqual([]);
     expect(find([user, call("a"), call("b"), output("a")])).toEqual(["messages[2].call_id unanswered-call"]);
     expect(find({ input: [user, call("a")] })).toEqual(["input[1].call_id unanswered-call"]);
   });
 
-  it("are answered once, and under an id that no open call has", () => {
-    expect(find([user, call("a"), output("a"), output("a")])).toEqual([
-      "messages[3].call_id duplicate-result",
-    ]);
+  it("must be answered once, and must not reuse the id of an open call", () => {
+    expect(find([user, call("a"), output("a"), output("a")])).toEqual(["messages[3].call_id duplicate-result"]);
     expect(find([user, call("a"), output("a"), call("a"), output("a")])).toEqual([]);
     expect(find([user, call("a"), call("a"), output("a"), output("a")])).toEqual([
       "messages[2].call_id duplicate-call-id",
@@ -53,7 +51,7 @@ describe("calls among response items", () => {
     expect(find({ input: [{ type: "item_reference", id: "fc_1" }, output("a")] })).toEqual([]);
   });
 
-  it("of other kinds are paired alike", () => {
+  it("of other kinds are paired the same way", () => {
     const custom = { type: "custom_tool_call", call_id: "c", name: "sh", input: "ls" };
     expect(find([user, custom, { type: "custom_tool_call_output", call_id: "c", output: "x" }])).toEqual([]);
     expect(find([user, custom, user])).toEqual(["messages[1].call_id unanswered-call"]);
@@ -62,7 +60,7 @@ describe("calls among response items", () => {
     expect(find([user, shell, { type: "local_shell_call_output", id: "s", output: "x" }, user])).toEqual([]);
   });
 
-  it("have ids of 1 to 64 characters and arguments that are JSON", () => {
+  it("must have ids of 1 to 64 characters and JSON arguments", () => {
     const long = "a".repeat(65);
     expect(find([user, call(long), output(long)])).toEqual(["messages[1].call_id tool-id"]);
     expect(find([user, call("a", "{"), output("a")])).toEqual(["messages[1].arguments call-arguments"]);
@@ -71,7 +69,7 @@ describe("calls among response items", () => {
 });
 
 describe("reasoning items", () => {
-  it("come with the item that they led to", () => {
+  it("must come with the item that follows them", () => {
     expect(find([user, reasoning("rs_1"), said, user])).toEqual([]);
     expect(find([user, reasoning("rs_1"), reasoning("rs_2"), call("a"), output("a")])).toEqual([]);
     expect(find([user, reasoning("rs_1"), user])).toEqual(["messages[1] reasoning-alone"]);
@@ -79,14 +77,14 @@ describe("reasoning items", () => {
     expect(find([user, call("a"), reasoning("rs_1"), output("a")])).toEqual(["messages[2] reasoning-alone"]);
   });
 
-  it("without an id are only told of in strict mode", () => {
+  it("without an id are reported only in strict mode", () => {
     expect(find([user, reasoning(), user])).toEqual([]);
     expect(find([user, reasoning(), user], true)).toEqual(["messages[1] reasoning-alone"]);
   });
 });
 
 describe("ids of items", () => {
-  it("are unique and begin as their type does", () => {
+  it("must be unique and begin with their type's prefix", () => {
     expect(find([user, { ...call("a"), id: "fc_1" }, output("a"), { ...call("b"), id: "fc_1" }])).toEqual([
       "messages[3].id duplicate-item-id",
     ]);
@@ -95,7 +93,7 @@ describe("ids of items", () => {
   });
 });
 
-it("an approval answers a request for it", () => {
+it("an approval must answer a request for it", () => {
   const request = {
     type: "mcp_approval_request",
     id: "mcpr_1",

@@ -1,8 +1,14 @@
-/** What OpenAI's responses API refuses among its items, from the errors that it answers with (quoted in issues) and the SDK's types
- *  (6.49, 2026-11). A result may come any time after its call. */
-import type { CallReference } from "./pairing.ts";
-import { type CheckedRequest, type Problem, problem, type RuleSet, type Turn } from "./rule-set.ts";
-import { checkArguments, checkIdLength } from "./tool-fields.ts";
+/** What OpenAI's responses API refuses in its items, from API errors (quoted in issues) and the SDK's types (6.49,
+ *  2026-11). A result may come any time after its call. */
+import { type CallReference, checkArguments, checkIdLength } from "./pairing.ts";
+import {
+  type CheckedMessage,
+  type CheckedRequest,
+  type Problem,
+  problem,
+  type RuleSet,
+  shownValue,
+} from "./rule-set.ts";
 
 const longestId = 64; // "string too long. Expected a string with maximum length 64", of call_id
 
@@ -11,25 +17,22 @@ export const responsesRules: RuleSet = {
   strict: [checkReasoningWithoutId],
 };
 
-/** Calls by their id, with what answers them: `function_call` and `function_call_output`, and so on. */
-function callOf({ message, path }: Turn): CallReference | undefined {
+/** Returns the call of an item, such as `function_call`, which `function_call_output` answers. */
+function callOf({ message, path }: CheckedMessage): CallReference | undefined {
   return callTypes.has(message.type) ? { id: message.call_id, path: `${path}.call_id` } : undefined;
 }
 
-function resultOf({ message, path }: Turn): CallReference | undefined {
+function resultOf({ message, path }: CheckedMessage): CallReference | undefined {
   const { type } = message;
-  if (typeof type !== "string" || !type.endsWith("_output") || !callTypes.has(type.slice(0, -7)))
-    return undefined;
-  // The output of a local shell names its call in `id`.
+  if (typeof type !== "string" || !type.endsWith("_output") || !callTypes.has(type.slice(0, -7))) return undefined;
+  // The output of a local shell has the id of its call in `id`.
   const key = type === "local_shell_call_output" && message.call_id === undefined ? "id" : "call_id";
   return { id: message[key], path: `${path}.${key}` };
 }
 
-/** Every output of a tool is somebody else's, also where the format files it under `assistant` because it cannot be edited. */
-function isOfModel(turn: Turn): boolean {
-  return (
-    turn.role === "assistant" && resultOf(turn) === undefined && turn.message.type !== "mcp_approval_response"
-  );
+/** A tool's output is not the model's, even if the format reads it as `assistant` because it cannot be edited. */
+function isOfModel(turn: CheckedMessage): boolean {
+  return turn.role === "assistant" && resultOf(turn) === undefined && turn.message.type !== "mcp_approval_response";
 }
 
 const callTypes: ReadonlySet<unknown> = new Set([
@@ -44,7 +47,7 @@ const callTypes: ReadonlySet<unknown> = new Set([
 /** Rules `orphan-result`, `duplicate-result`, `duplicate-call-id` and `unanswered-call`. */
 function* checkCalls({ turns, fields }: CheckedRequest): Generator<Problem> {
   const calls: Calls = new Map();
-  // What the provider holds of the conversation may have the call, and so may an item that could not be read.
+  // The call may be in what the provider holds of the conversation, or in an item that could not be read.
   let isBlind = hasStoredItems(fields);
   for (const [index, turn] of turns.entries()) {
     isBlind ||= turn.isMalformed || turn.message.type === "item_reference";
@@ -54,11 +57,11 @@ function* checkCalls({ turns, fields }: CheckedRequest): Generator<Problem> {
     yield* answerCall(result, calls);
   }
   if (turns.some(({ isMalformed }) => isMalformed)) return;
-  // In a bare list the model's last items may still wait for their results.
+  // In a bare list, the model's last items may still wait for their results.
   const end = fields === undefined ? turns.findLastIndex((turn) => !isOfModel(turn)) : turns.length;
   for (const [id, { path, index, isAnswered }] of calls) {
     if (isAnswered || index > end) continue;
-    yield problem("unanswered-call", path, `${shown(id)} has no output behind it`);
+    yield problem("unanswered-call", path, `${shownValue(id)} has no output after it`);
   }
 }
 
@@ -72,7 +75,7 @@ type Calls = Map<unknown, Call>;
 function* addCall({ id, path, index }: CallReference & { index: number }, calls: Calls): Generator<Problem> {
   const known = calls.get(id);
   if (known?.isAnswered === false) {
-    yield problem("duplicate-call-id", path, `${shown(id)} is taken: see ${known.path}`);
+    yield problem("duplicate-call-id", path, `${shownValue(id)} is already used in ${known.path}`);
   }
   calls.set(id, { path, index, isAnswered: false });
 }
@@ -80,8 +83,8 @@ function* addCall({ id, path, index }: CallReference & { index: number }, calls:
 function* answerCall({ id, path }: CallReference, calls: Calls): Generator<Problem> {
   const call = calls.get(id);
   if (call === undefined)
-    yield problem("orphan-result", path, `answers no call: ${shown(id)} is none before it`);
-  else if (call.isAnswered) yield problem("duplicate-result", path, `is a second result for ${shown(id)}`);
+    yield problem("orphan-result", path, `answers no call: ${shownValue(id)} is not the id of an earlier call`);
+  else if (call.isAnswered) yield problem("duplicate-result", path, `is a second result for ${shownValue(id)}`);
   else call.isAnswered = true;
 }
 
@@ -90,47 +93,41 @@ function hasStoredItems(fields: CheckedRequest["fields"]): boolean {
   return (previous_response_id ?? conversation ?? undefined) !== undefined;
 }
 
-function shown(id: unknown): string {
-  return JSON.stringify(id) ?? "undefined";
-}
-
 /** Rule `reasoning-alone`: "reasoning was provided without its required following item". */
 function* checkReasoning({ turns }: CheckedRequest): Generator<Problem> {
   yield* reasoningAlone(turns, ({ message }) => typeof message.id === "string");
 }
 
-/** Without an id the provider has nothing to look the pair up by, so that it may pass. */
+/** Without an id the API cannot look up the pair, so it may accept the item. */
 function* checkReasoningWithoutId({ turns }: CheckedRequest): Generator<Problem> {
   yield* reasoningAlone(turns, ({ message }) => typeof message.id !== "string");
 }
 
-function* reasoningAlone(turns: readonly Turn[], isMeant: (turn: Turn) => boolean): Generator<Problem> {
+function* reasoningAlone(
+  turns: readonly CheckedMessage[],
+  isMeant: (turn: CheckedMessage) => boolean,
+): Generator<Problem> {
   let isFollowed = false;
   for (const turn of turns.toReversed()) {
     if (turn.message.type !== "reasoning") isFollowed = isOfModel(turn) || turn.isMalformed;
     else if (!isFollowed && isMeant(turn)) {
-      yield problem("reasoning-alone", turn.path, "is reasoning without the item that it led to");
+      yield problem("reasoning-alone", turn.path, "is reasoning without the item that must follow it");
     }
   }
 }
 
-/** Rules `item-id` (the API tells items apart by how their ids begin) and `duplicate-item-id`. */
+/** Rules `item-id` (the API distinguishes items by how their ids begin) and `duplicate-item-id`. */
 function* checkItemIds({ turns }: CheckedRequest): Generator<Problem> {
   const seen = new Map<unknown, string>();
   for (const { message, path } of turns) {
     const { id, type } = message;
     if (typeof id !== "string" || type === "local_shell_call_output") continue;
     const known = seen.get(id);
-    if (known !== undefined)
-      yield problem("duplicate-item-id", `${path}.id`, `"${id}" is taken: see ${known}`);
+    if (known !== undefined) yield problem("duplicate-item-id", `${path}.id`, `"${id}" is already used in ${known}`);
     else seen.set(id, path);
     const prefix = idPrefixes.get(type);
     if (prefix !== undefined && !id.startsWith(prefix)) {
-      yield problem(
-        "item-id",
-        `${path}.id`,
-        `"${id}" must begin with "${prefix}"; without an id it is taken too`,
-      );
+      yield problem("item-id", `${path}.id`, `"${id}" must begin with "${prefix}"; you can also leave it out`);
     }
   }
 }
@@ -158,10 +155,6 @@ function* checkApprovals({ turns, fields }: CheckedRequest): Generator<Problem> 
   for (const { message, path } of turns) {
     if (message.type === "mcp_approval_request") requests.add(message.id);
     if (message.type !== "mcp_approval_response" || requests.has(message.approval_request_id)) continue;
-    yield problem(
-      "orphan-approval",
-      `${path}.approval_request_id`,
-      "answers no request for approval before it",
-    );
+    yield problem("orphan-approval", `${path}.approval_request_id`, "answers an approval request that does not exist");
   }
 }

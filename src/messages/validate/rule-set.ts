@@ -1,34 +1,37 @@
-/** What the rules of a message format are: functions from a request that was read to the problems in it. */
-import type { Fields } from "../fields.ts";
+/** The rules of a message format. Each rule takes a parsed request and returns its problems. */
+import type { Fields } from "../../text/index.ts";
 import type { Role } from "../message-format.ts";
 
 export interface RuleSet {
   readonly always: readonly Check[];
-  /** Where sources disagree, or only the request as a whole is meant: checked on demand. */
+  /** Rules on which sources disagree, or that apply to whole requests only. Checked on demand. */
   readonly strict: readonly Check[];
 }
 
 /** One rule, or a few that need the same walk. */
 export type Check = (request: CheckedRequest) => Iterable<Problem>;
 
+/** Something in a request that its provider would refuse. */
 export interface Problem {
-  /** The JSON path of what is wrong: `messages[3].content[0].tool_use_id`. */
+  /** The JSON path of the value, such as `messages[3].content[0].tool_use_id`. */
   readonly path: string;
-  /** Kebab-case; stable, so that programs can select by it. */
+  /** The name of the rule, in kebab-case. Names are stable, so programs can select by them. */
   readonly rule: string;
+  /** What is wrong, and how to correct it if that is known. */
   readonly message: string;
+  /** `error` if the provider refuses the request, `warning` if it may cause trouble. */
   readonly severity: "error" | "warning";
 }
 
 export interface CheckedRequest {
-  readonly turns: readonly Turn[];
-  /** What is around the messages. Undefined for a bare list: a history, which may end with the assistant. */
+  readonly turns: readonly CheckedMessage[];
+  /** The fields around the messages. Undefined for a bare list, which may end with the assistant. */
   readonly fields: Fields | undefined;
   readonly model: string | undefined;
 }
 
-/** One message, or one item. Its shape is right unless `isMalformed`; then `message` is empty and its role unknown. */
-export interface Turn {
+/** One message or item. Its shape is correct unless `isMalformed`; then `message` is empty and its role unknown. */
+export interface CheckedMessage {
   readonly path: string;
   readonly role: Role | undefined;
   readonly message: Fields;
@@ -39,15 +42,20 @@ export function problem(rule: string, path: string, message: string): Problem {
   return { path, rule, message, severity: "error" };
 }
 
+/** Shows a value of a request in the message of a problem. */
+export function shownValue(value: unknown): string {
+  return JSON.stringify(value) ?? "undefined";
+}
+
 export interface BlockPlace {
-  readonly turn: Turn;
+  readonly turn: CheckedMessage;
   readonly index: number;
 }
 
-/** A rule that looks at one block of a content list. */
+/** A rule for one block of a content list. */
 export type BlockRule = (block: Fields, place: BlockPlace) => Problem | undefined;
 
-/** All rules on blocks in one walk. */
+/** Applies all rules for blocks in one walk. */
 export function eachBlock(rules: readonly BlockRule[]): Check {
   return function* ({ turns }) {
     for (const turn of turns) {
@@ -67,8 +75,8 @@ export function blockPath({ turn, index }: BlockPlace): string {
   return `${turn.path}.content[${index}]`;
 }
 
-/** The blocks of a content list, none for plain text. */
-export function blocksOf({ message }: Turn): readonly Fields[] {
+/** Returns the blocks of a content list, and none for plain text. */
+export function blocksOf({ message }: CheckedMessage): readonly Fields[] {
   return Array.isArray(message.content) ? message.content : [];
 }
 

@@ -1,0 +1,97 @@
+/** What tool calls say: their input, and the files that they read and edit. Fields and tools have the names that coding
+ *  agents use (Claude Code, Codex, pi, OpenHands, opencode; 2026-11). */
+import type { Part } from "./message-format.ts";
+
+/** Returns the input of a call, or undefined for another part. OpenAI's arguments are JSON text, but a model may have
+ *  written something else; then that text is returned. */
+export function inputOf({ pieces }: Pick<Part, "pieces">): unknown {
+  for (const piece of pieces) if (piece.kind === "tool_call") return parsed(piece.args);
+  return undefined;
+}
+
+function parsed(args: unknown): unknown {
+  if (typeof args !== "string") return args;
+  try {
+    return JSON.parse(args);
+  } catch {
+    return args;
+  }
+}
+
+/** Returns all readable texts of a part. For a call these are the strings in its input. */
+export function textsOf({ pieces }: Pick<Part, "pieces">): string[] {
+  const texts: string[] = [];
+  for (const piece of pieces) {
+    if (piece.kind === "tool_call") texts.push(...textsIn(parsed(piece.args)));
+    else if ("text" in piece) texts.push(piece.text);
+  }
+  return texts;
+}
+
+/** Returns all strings in a value, in order. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** The fields that say what a call is about, most telling first. */
+export const subjectKeys: readonly string[] = [
+  "file_path",
+  "filePath",
+  "path",
+  "filename",
+  "url",
+  "pattern",
+  "query",
+  "command",
+  "cmd",
+];
+
+const maxSubject = 60;
+
+/** Returns what a call is about: the first of its fields that fits on a line. */
+export function subjectOf(input: unknown): string | undefined {
+  for (const key of subjectKeys) {
+    const value: unknown = Object(input)[key];
+    if (typeof value === "string" && /^[\x20-\x5a\x5c\x5e-\x7e]+$/.test(value)) return value.slice(0, maxSubject);
+  }
+  return undefined;
+}
+
+/** The files of a call. */
+interface CallFiles {
+  /** The file that the call reads or edits, as the call names it. */
+  readonly path?: string | undefined;
+  /** The files that it edits, as the call names them. */
+  readonly edited: readonly string[];
+  /** The texts that it replaces in them. */
+  readonly replaced: readonly string[];
+}
+
+const noFiles: CallFiles = { edited: [], replaced: [] };
+const pathKeys = ["file_path", "filePath", "path", "filename"];
+const replacedKeys = ["old_string", "old_str", "oldText", "oldString"];
+const editingTool = /write|edit|create|replace|patch/i;
+const patchedFile = /^\*\*\* (?:Update|Add|Delete) File: (.+)$/gm;
+
+export function filesOf(part: Pick<Part, "pieces" | "toolName">): CallFiles {
+  const input = inputOf(part);
+  if (input === undefined) return noFiles;
+  const replaced = replacedIn(input);
+  const [path] = stringsAt(input, pathKeys);
+  const isEdit = replaced.length > 0 || editingTool.test(part.toolName ?? "");
+  const patched: string[] = [];
+  for (const text of textsOf(part)) for (const [, file = ""] of text.matchAll(patchedFile)) patched.push(file.trim());
+  return { path, edited: [...(isEdit && path !== undefined ? [path] : []), ...patched], replaced };
+}
+
+function replacedIn(input: unknown): string[] {
+  const { edits } = Object(input) as { edits?: unknown };
+  const inList = Array.isArray(edits) ? edits.flatMap((edit) => stringsAt(edit, replacedKeys)) : [];
+  return [...stringsAt(input, replacedKeys), ...inList];
+}
+
+function stringsAt(fields: unknown, keys: readonly string[]): string[] {
+  const values = keys.map((key): unknown => Object(fields)[key]);
+  return values.filter((value) => typeof value === "string").filter((value) => value !== "");
+}

@@ -1,0 +1,115 @@
+import { type Line, scanLines } from "./fences.ts";
+import { didYouMean, firstWarnings, type LineWarning } from "./wording.ts";
+
+/** The tiers of a pack's text. */
+export const tiers = ["core", "detail", "extended"] as const;
+export type Tier = (typeof tiers)[number];
+
+/** How many tiers a reader gets. */
+export const verbosities = ["minimal", "standard", "full"] as const;
+export type Verbosity = (typeof verbosities)[number];
+
+export interface Segment {
+  readonly tier: Tier;
+  readonly text: string;
+}
+
+export interface ParsedSegments {
+  readonly segments: readonly Segment[];
+  readonly warnings: readonly LineWarning[];
+}
+
+/** Cuts Markdown at its `<!-- verbosity:TIER -->` lines and removes them. Segments keep the order of the document. Text
+ *  before the first marker is core, and so is text after an unknown level. */
+export function parseSegments(markdown: string): ParsedSegments {
+  if (!markdown.includes("verbosity")) return { segments: joined([{ tier: "core", text: markdown }]), warnings: [] };
+  const segments: Segment[] = [];
+  const warnings: LineWarning[] = [];
+  let tier: Tier = "core";
+  let from = 0;
+  const openFence = scanLines(markdown, (line, kind) => {
+    const marker = kind === "text" ? markerIn(markdown, line) : undefined;
+    if (marker === undefined) return;
+    warnings.push(...warningsOf(marker, line));
+    if (marker.level === undefined) return;
+    segments.push({ tier, text: markdown.slice(from, line.start) });
+    tier = tierNamed(marker.level) ?? "core";
+    from = marker.end;
+  });
+  segments.push({ tier, text: markdown.slice(from) });
+  if (openFence !== undefined) warnings.push({ line: openFence.number, message: unclosed });
+  return { segments: joined(segments), warnings: firstWarnings(warnings) };
+}
+
+/** Returns the tiers that a reader at this verbosity gets. */
+export function tiersAt(verbosity: Verbosity): readonly Tier[] {
+  return tiers.slice(0, verbosities.indexOf(verbosity) + 1);
+}
+
+/** Joins the segments that a reader at this verbosity gets, in document order. */
+export function textAt(segments: readonly Segment[], verbosity: Verbosity): string {
+  const kept = tiersAt(verbosity);
+  return segments
+    .filter(({ tier }) => kept.includes(tier))
+    .map(({ text }) => text)
+    .join("");
+}
+
+interface Marker {
+  /** Absent if the marker follows other text: it is then kept as text. */
+  readonly level: string | undefined;
+  readonly indented: boolean;
+  /** The start of the text after the marker: the next line, or the rest of the marker's line. */
+  readonly end: number;
+}
+
+const markerPattern = /<!--\s*verbosity\s*:\s*([^\s>]*?)\s*-->/;
+
+function markerIn(markdown: string, line: Line): Marker | undefined {
+  const text = markdown.slice(line.start, line.end);
+  if (!text.includes("verbosity")) return undefined;
+  const match = markerPattern.exec(text);
+  if (match === null) return undefined;
+  const before = text.slice(0, match.index).replace(/^\uFEFF/, "");
+  // A quotation or inline code shows a marker on purpose.
+  if (/[`>]/.test(before)) return undefined;
+  const after = match.index + match[0].length;
+  return {
+    level: before.trim() === "" ? match[1] : undefined,
+    indented: before !== "",
+    end: text.slice(after).trim() === "" ? line.next : line.start + after,
+  };
+}
+
+function warningsOf({ level, indented }: Marker, { number }: Line): LineWarning[] {
+  const warnings: LineWarning[] = [];
+  if (level === undefined) return [{ line: number, message: notAlone }];
+  if (indented) warnings.push({ line: number, message: "indented verbosity marker: put it at the start of its line" });
+  if (tierNamed(level) === undefined) {
+    const advice = didYouMean(level, tiers) ?? `Levels are ${tiers.join(", ")}.`;
+    warnings.push({
+      line: number,
+      message: `unknown verbosity level "${level}", treated as core. ${advice}`,
+    });
+  }
+  return warnings;
+}
+
+const notAlone = "a verbosity marker after other text is kept as text: put it on its own line";
+const unclosed = "a code fence has no end, so everything below it counts as code";
+
+function tierNamed(level: string): Tier | undefined {
+  return tiers.find((tier) => tier === level);
+}
+
+/** Removes empty segments and joins neighbours of one tier. */
+function joined(segments: readonly Segment[]): Segment[] {
+  const result: Segment[] = [];
+  for (const segment of segments) {
+    const last = result.at(-1);
+    if (segment.text === "") continue;
+    if (last?.tier === segment.tier) result[result.length - 1] = { tier: last.tier, text: last.text + segment.text };
+    else result.push(segment);
+  }
+  return result;
+}
