@@ -4,6 +4,7 @@ import { createMemoryStore } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { exchange, exchanges, user } from "./exchanges.contract.ts";
+
 import { createTrimmer } from "./trimmer.ts";
 import type { TrimmerOptions } from "./trimmer-options.ts";
 
@@ -14,7 +15,7 @@ const messages = [user("go"), ...exchanges(60, { thinking: 100, said: "mind the 
 const reparse = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
 
 describe("a checkpoint", () => {
-  it("is plain JSON, and stays as it was while the session goes on", async () => {
+  it("is plain JSON, and does not change while the session continues", async () => {
     const trimmer = await create();
     trimmer.reduce({ messages });
     const checkpoint = await trimmer.checkpoint();
@@ -22,39 +23,36 @@ describe("a checkpoint", () => {
     expect(reparse(checkpoint)).toEqual(checkpoint);
     trimmer.reduce({ messages: [...messages, ...exchanges(60, {}, 60)] });
     expect(JSON.stringify(checkpoint)).toBe(text);
-    expect((await trimmer.checkpoint()).ledger.epochs.length).toBeGreaterThan(
-      checkpoint.ledger.epochs.length,
-    );
+    expect((await trimmer.checkpoint()).ledger.epochs.length).toBeGreaterThan(checkpoint.ledger.epochs.length);
   });
 
-  it("of a session that was never trimmed is as good as none", async () => {
+  it("of a session that was never trimmed has no effect", async () => {
     const trimmer = await create();
     trimmer.reduce({ messages: messages.slice(0, 9) });
     const resumed = await create({ checkpoint: reparse(await trimmer.checkpoint()) });
     expect(resumed.reduce({ messages })).toEqual((await create()).reduce({ messages }));
   });
 
-  it("of another conversation changes nothing in this one", async () => {
-    const other = await create();
+  it("of another conversation has no effect on this one", async () => {
+    // Descriptive placeholders have ids, which go on where the other conversation's end.
+    const placeholders = "plain";
+    const other = await create({ placeholders });
     other.reduce({ messages: [user("something else"), ...exchanges(60)] });
-    const resumed = await create({ checkpoint: reparse(await other.checkpoint()) });
-    const [fresh, reduction] = [(await create()).reduce({ messages }), resumed.reduce({ messages })];
+    const resumed = await create({ placeholders, checkpoint: reparse(await other.checkpoint()) });
+    const [fresh, reduction] = [(await create({ placeholders })).reduce({ messages }), resumed.reduce({ messages })];
     expect(reduction.messages).toEqual(fresh.messages);
     expect(reduction.stats.boundary).toBe(fresh.stats.boundary);
   });
 
-  it("is refused where it is nested too deeply to be copied", async () => {
+  it("is refused if it is nested too deeply to be copied", async () => {
     const trimmer = await create();
     trimmer.reduce({ messages });
     const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
-    const text = JSON.stringify(await trimmer.checkpoint()).replace(
-      '"entries":[{',
-      `"entries":[{"x":${deep},`,
-    );
+    const text = JSON.stringify(await trimmer.checkpoint()).replace('"entries":[{', `"entries":[{"x":${deep},`);
     await expect(create({ checkpoint: JSON.parse(text) })).rejects.toThrow("nested too deeply");
   });
 
-  it("keeps what was learnt about the counter", async () => {
+  it("keeps what the trimmer learnt about the counter", async () => {
     const trimmer = await create();
     const { stats } = trimmer.reduce({ messages: messages.slice(0, 21) });
     trimmer.observe({ input_tokens: Math.round(stats.after * 1.3) });
@@ -64,7 +62,7 @@ describe("a checkpoint", () => {
     expect(next).toBeLessThan(10_000);
   });
 
-  it("of version 1 starts anew, and keeps what was learnt about the counter", async () => {
+  it("of version 1 drops its decisions, and keeps what the trimmer learnt about the counter", async () => {
     const trimmer = await create();
     const { stats } = trimmer.reduce({ messages });
     trimmer.observe({ input_tokens: Math.round(stats.after * 1.3) });
@@ -77,7 +75,7 @@ describe("a checkpoint", () => {
     expect(await resumed.checkpoint()).toEqual({ version: 2, policy, ledger: { epochs: [] }, calibrator });
   });
 
-  it("keeps the ids going: no two entries share one", async () => {
+  it("continues the ids, so that no two entries share one", async () => {
     let trimmer = await create();
     const all = [...messages];
     for (let index = 60; index < 160; index += 20) {
@@ -105,40 +103,22 @@ describe("a checkpoint that cannot be read", () => {
   it.each<[string, (checkpoint: Loose) => void]>([
     ["checkpoint.version is 3", (checkpoint) => Object.assign(checkpoint, { version: 3 })],
     ["checkpoint.ledger must be an object", (checkpoint) => Object.assign(checkpoint, { ledger: [] })],
-    [
-      "checkpoint.ledger.epochs must be an array",
-      (checkpoint) => Object.assign(checkpoint.ledger, { epochs: {} }),
-    ],
+    ["checkpoint.ledger.epochs must be an array", (checkpoint) => Object.assign(checkpoint.ledger, { epochs: {} })],
     ["checkpoint.ledger.epochs[0] must", ({ ledger }) => ledger.epochs.splice(0, 1, null)],
-    [
-      "checkpoint.ledger.epochs[0].boundary must",
-      ({ ledger }) => Object.assign(ledger.epochs[0], { boundary: -1 }),
-    ],
+    ["checkpoint.ledger.epochs[0].boundary must", ({ ledger }) => Object.assign(ledger.epochs[0], { boundary: -1 })],
     ["checkpoint.ledger.epochs[0].at must", ({ ledger }) => Object.assign(ledger.epochs[0], { at: 7 })],
     [
       "checkpoint.ledger.epochs[0].reach.chain must",
       ({ ledger }) => Object.assign(ledger.epochs[0].reach, { chain: 7 }),
     ],
+    ["checkpoint.ledger.epochs[0].after must", ({ ledger }) => Object.assign(ledger.epochs[0], { after: -1 })],
+    ["checkpoint.ledger.epochs[0].like must", ({ ledger }) => Object.assign(ledger.epochs[0], { like: "r1" })],
     [
-      "checkpoint.ledger.epochs[0].after must",
-      ({ ledger }) => Object.assign(ledger.epochs[0], { after: -1 }),
-    ],
-    [
-      "checkpoint.ledger.epochs[0].like must",
-      ({ ledger }) => Object.assign(ledger.epochs[0], { like: "r1" }),
-    ],
-    [
-      "epochs[0].entries[1].id is no recall id",
+      "epochs[0].entries[1].id is not a recall id",
       ({ ledger }) => Object.assign(ledger.epochs[0].entries[1], { id: "x" }),
     ],
-    [
-      "epochs[0].entries[0].message must",
-      ({ ledger }) => Object.assign(ledger.epochs[0].entries[0], { message: "1" }),
-    ],
-    [
-      "epochs[0].entries[0].part must",
-      ({ ledger }) => Object.assign(ledger.epochs[0].entries[0], { part: -2 }),
-    ],
+    ["epochs[0].entries[0].message must", ({ ledger }) => Object.assign(ledger.epochs[0].entries[0], { message: "1" })],
+    ["epochs[0].entries[0].part must", ({ ledger }) => Object.assign(ledger.epochs[0].entries[0], { part: -2 })],
     [
       "entries[0].decision.action is no",
       ({ ledger }) => Object.assign(ledger.epochs[0].entries[0].decision, { action: "burn" }),
@@ -176,18 +156,12 @@ describe("a checkpoint that contradicts itself", () => {
     ["an epoch that is based on itself", (_entry, epoch) => Object.assign(epoch, { after: 0 })],
     ["an epoch that repeats a later one", (_entry, epoch) => Object.assign(epoch, { like: 999 })],
     [
-      "an end that is not there",
+      "an end that does not exist",
       (_entry, epoch) => Object.assign(epoch, { at: { message: 999, chain: epoch.at.chain } }),
     ],
-    [
-      "a reach behind its end",
-      (_entry, epoch) => Object.assign(epoch, { reach: { ...epoch.reach, message: 999 } }),
-    ],
+    ["a reach behind its end", (_entry, epoch) => Object.assign(epoch, { reach: { ...epoch.reach, message: 999 } })],
     ["a boundary beyond the end", (_entry, epoch) => Object.assign(epoch, { boundary: 999, collapsed: 999 })],
-    [
-      "a gone part behind the boundary",
-      (_entry, epoch) => Object.assign(epoch, { collapsed: epoch.boundary + 9 }),
-    ],
+    ["a gone part behind the boundary", (_entry, epoch) => Object.assign(epoch, { collapsed: epoch.boundary + 9 })],
   ])("is no reason to fail: %s", async (_name, damage) => {
     for (const policy of ["economic", "rfc"] as const) {
       const trimmer = await create({ policy });
@@ -208,7 +182,7 @@ describe("a checkpoint that contradicts itself", () => {
 });
 
 describe("a store", () => {
-  it("brings a session back by its id, and keeps sessions apart", async () => {
+  it("restores a session by its id, and keeps sessions apart", async () => {
     const store = createMemoryStore();
     const trimmer = await create({ store, sessionId: "a" });
     trimmer.reduce({ messages });
@@ -219,7 +193,7 @@ describe("a store", () => {
     expect((await (await create({ store, sessionId: "b" })).checkpoint()).ledger.epochs).toEqual([]);
   });
 
-  it("gives way to a checkpoint that is given", async () => {
+  it("is ignored if a checkpoint is passed", async () => {
     const store = createMemoryStore();
     const stored = await create({ store });
     stored.reduce({ messages });
@@ -228,7 +202,7 @@ describe("a store", () => {
     expect((await (await create({ store, checkpoint })).checkpoint()).ledger.epochs).toEqual([]);
   });
 
-  it("that holds something else is an error that says so", async () => {
+  it("with damaged content causes an error that says so", async () => {
     const store = createMemoryStore();
     await store.put("history/checkpoints", "default", '{"version":9}');
     await expect(create({ store })).rejects.toThrow(expect.objectContaining({ code: "store_corrupt" }));

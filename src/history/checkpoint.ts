@@ -1,27 +1,31 @@
-/** The state of a trimmer as plain JSON: with it and the same history, the same bytes go out after a restart. */
+/** The state of a trimmer as plain JSON, and the check of what callers and stores give back. */
 import { ContextError } from "../errors.ts";
-import type { Store } from "../store/index.ts";
 import { isFields } from "../text/index.ts";
 import type { CalibratorSnapshot } from "../tokens/index.ts";
-import type { Ledger } from "./ledger.ts";
+import type { DecisionLog } from "./decision-log.ts";
 import type { PolicyName } from "./policies/policy.ts";
 
+/** The state of a trimmer as plain JSON. With a checkpoint and the same history, a new trimmer sends the same bytes. */
 export interface Checkpoint {
+  /** The version of this shape. */
   readonly version: 2;
+  /** The policy that made the decisions. */
   readonly policy: PolicyName;
-  readonly ledger: Ledger;
+  /** Every decision so far. */
+  readonly ledger: DecisionLog;
+  /** What the trimmer learnt from reported usage. */
   readonly calibrator?: CalibratorSnapshot | undefined;
 }
 
-/** Refuses what is no checkpoint, with the place where it stops being one. Version 1 does not say which history an epoch was decided on: its
- *  epochs are left out, and the history is trimmed anew. */
+/** Throws on a value that is not a checkpoint, with the path of the first problem. Version 1 does not record which
+ *  history an epoch was decided on: its epochs are dropped, and the history is trimmed again. */
 export function checkCheckpoint(value: unknown): Checkpoint {
   const checkpoint = objectAt(value, "checkpoint");
-  // Copying or writing it would exceed the stack.
+  // Copying or writing a value this deep would overflow the stack.
   if (!isFields(value)) throw broken("checkpoint", "is nested too deeply");
   const { version } = checkpoint;
   if (version !== 1 && version !== 2)
-    throw broken("checkpoint.version", `is ${JSON.stringify(version)}, and 2 is known`);
+    throw broken("checkpoint.version", `is ${JSON.stringify(version)}; this version reads 2`);
   const { epochs } = objectAt(checkpoint.ledger, "checkpoint.ledger");
   const list = listAt(epochs, "checkpoint.ledger.epochs");
   if (version === 1) return { ...(value as unknown as Checkpoint), version: 2, ledger: { epochs: [] } };
@@ -50,7 +54,7 @@ function checkAnchor(value: unknown, path: string): void {
 
 function checkEntry(value: unknown, path: string): void {
   const { id, message, chain, part, decision } = objectAt(value, path);
-  if (!/^r\d+$/.test(stringAt(id, `${path}.id`))) throw broken(`${path}.id`, "is no recall id");
+  if (!/^r\d+$/.test(stringAt(id, `${path}.id`))) throw broken(`${path}.id`, "is not a recall id");
   wholeAt(message, `${path}.message`);
   stringAt(chain, `${path}.chain`);
   if (part !== -1) wholeAt(part, `${path}.part`);
@@ -63,6 +67,10 @@ function checkDecision(decision: Record<string, unknown>, path: string): void {
     case "detach":
       return;
     case "replace":
+      stringAt(decision.text, `${path}.text`);
+      if (decision.keeps !== undefined) wholeAt(decision.keeps, `${path}.keeps`);
+      if (decision.digest !== undefined) stringAt(decision.digest, `${path}.digest`);
+      return;
     case "stub":
       stringAt(decision.text, `${path}.text`);
       return;
@@ -71,13 +79,12 @@ function checkDecision(decision: Record<string, unknown>, path: string): void {
       wholeAt(decision.tail, `${path}.tail`);
       return;
     default:
-      throw broken(`${path}.action`, "is no action of a ledger");
+      throw broken(`${path}.action`, "is not a known action");
   }
 }
 
 function objectAt(value: unknown, path: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw broken(path, "must be an object");
 }
 
@@ -98,25 +105,6 @@ function wholeAt(value: unknown, path: string): void {
 
 function broken(path: string, problem: string): ContextError {
   return new ContextError("invalid_argument", `${path} ${problem}`, {
-    hint: "Start without the checkpoint: the history is trimmed anew, at the price of one cache break.",
+    hint: "Start without the checkpoint. The history is then trimmed again, which costs one cache break.",
   });
-}
-
-/** By the session's id. */
-export const checkpointCollection = "history/checkpoints";
-
-export async function loadCheckpoint(store: Store, sessionId: string): Promise<Checkpoint | undefined> {
-  const record = await store.get(checkpointCollection, sessionId);
-  try {
-    return record === undefined ? undefined : checkCheckpoint(JSON.parse(record.value));
-  } catch (cause) {
-    throw new ContextError("store_corrupt", `the checkpoint of session ${sessionId} cannot be read`, {
-      hint: `Delete it with plimsoll session rm ${sessionId}: the history is trimmed anew, at the price of one cache break.`,
-      cause,
-    });
-  }
-}
-
-export async function saveCheckpoint(store: Store, sessionId: string, checkpoint: Checkpoint): Promise<void> {
-  await store.put(checkpointCollection, sessionId, JSON.stringify(checkpoint));
 }

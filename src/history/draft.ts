@@ -1,40 +1,46 @@
-/** Decisions while they are being made: each takes effect at once, so that a policy always sees the size that is left. */
-import type { Anchor, Boundary, Decision, Epoch, LedgerEntry, LedgerIndex } from "./ledger.ts";
+/** Decisions while a policy makes them. Each takes effect at once, so the policy always sees the remaining size. */
+
+import type { CountedPart } from "../messages/index.ts";
+import type { Anchor, Boundary, Decision, DecisionIndex, Epoch, LoggedDecision } from "./decision-log.ts";
+import { plainPlaceholder } from "./placeholders.ts";
 import type { TrackedHistory, TrackedMessage } from "./tracked-history.ts";
 
-export interface Draft {
+export interface HistoryDraft {
   readonly messages: readonly TrackedMessage[];
-  /** Tokens of the messages as they would go out now, with the request's frame. */
+  /** Tokens of the messages as they would be sent now, including the request's frame. */
   readonly size: number;
   /** The same without any trimming. */
   readonly originalSize: number;
   readonly boundary: number;
-  /** Up to here whole exchanges are gone, and nothing changes any more. */
+  /** The index up to which whole exchanges are removed. Nothing before it changes any more. */
   readonly collapsed: number;
-  /** Index of the first message that this draft changed; the history's length while there is none. */
+  /** The index of the first message that this draft changed, or the number of messages. */
   readonly firstChanged: number;
-  /** Decides on parts of a message; a placeholder may name the id that it is recalled by. */
+  /** The decisions so far. If two concern the same part, the later one applies. */
+  readonly entries: readonly LoggedDecision[];
+  /** Decides on parts of a message. A placeholder may contain the id for `recall`. */
   decide(message: number, decisions: ReadonlyMap<number, Decide>): void;
-  /** Takes over what another history with the same epochs so far decided next, if this one has all the messages that it is about: the
-   *  provider may still have that in its cache. Tells whether there was anything. */
+  /** Applies the decisions that another branch of the same conversation made next, if this history has all the messages
+   *  that they concern. The provider may still have the result in its cache. Returns whether there were any. */
   adopt(): boolean;
   moveBoundary(boundary: number): void;
-  /** Moves the boundary along where it lies behind. */
+  /** Also moves the boundary, if it is before `collapsed`. */
   moveCollapsed(collapsed: number): void;
-  /** Writes what was decided into the ledger as one epoch. It holds in histories that have the message `outgrownAt`, with which the history
-   *  became too large; absent: its last message. Tells whether anything was rewritten. */
+  /** Writes the decisions into the ledger as one epoch. The epoch applies to histories that contain the message
+   *  `outgrownAt`, with which the history became too large; by default the last message. Returns whether anything
+   *  changed. */
   commit(outgrownAt?: number): boolean;
 }
 
 export type Decide = (id: string) => Decision;
 
-/** The part index of decisions on a message as a whole. */
-export const wholeMessage = -1;
+/** The part index of a decision on the whole message. */
+const wholePart = -1;
 
-export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameTokens: number): Draft {
+export function createHistoryDraft(history: TrackedHistory, ledger: DecisionIndex, frameTokens: number): HistoryDraft {
   const { messages } = history;
   const epochOf = (index: number): Epoch => ledger.ledger.epochs[index] as Epoch;
-  const entries: LedgerEntry[] = [];
+  const entries: LoggedDecision[] = [];
   let like: number | undefined;
   let firstChanged = messages.length;
   let lastChanged = -1;
@@ -49,6 +55,7 @@ export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameT
   };
   return {
     messages,
+    entries,
     get size() {
       return frameTokens + history.totals.tokens;
     },
@@ -81,7 +88,7 @@ export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameT
       if (found === undefined) return false;
       const adopted = ledger.entriesOf(found).filter(history.has);
       if (adopted.length === 0) return false;
-      // Where one only took over another, that one is named: names of names would become long chains.
+      // If the epoch that was found is itself only a reference, point to its target, so that no chain grows.
       like = epochOf(found).entries.length === 0 ? (epochOf(found).like ?? found) : found;
       history.apply(adopted);
       for (const { message } of adopted) changed(message);
@@ -103,7 +110,7 @@ export function createDraft(history: TrackedHistory, ledger: LedgerIndex, frameT
   };
 }
 
-/** JSON has no `undefined`, and a checkpoint that was read again is to be the same. */
+/** Leaves out undefined fields. JSON drops them, and a checkpoint must be equal after it is read again. */
 function withoutAbsent({ after, like, ...rest }: Absentable): Epoch {
   return { ...rest, ...(after !== undefined && { after }), ...(like !== undefined && { like }) };
 }
@@ -114,10 +121,48 @@ function anchorAt(messages: readonly TrackedMessage[], message: number): Anchor 
   return { message, chain: (messages[message] as TrackedMessage).chain };
 }
 
-/** Shares what a message became smaller among its entries, by the size of their parts. */
-function withSavings(decided: LedgerEntry[], { original }: TrackedMessage, saved: number): LedgerEntry[] {
-  const size = ({ part }: LedgerEntry): number => original.parts[part]?.tokens ?? 0;
+/** Divides the tokens that a message lost among its entries, by the size of their parts. */
+function withSavings(decided: LoggedDecision[], { original }: TrackedMessage, saved: number): LoggedDecision[] {
+  const size = ({ part }: LoggedDecision): number => original.parts[part]?.tokens ?? 0;
   const total = decided.reduce((sum, entry) => sum + size(entry), 0);
   if (total === 0) return decided;
   return decided.map((entry) => ({ ...entry, tokensSaved: Math.round((saved * size(entry)) / total) }));
+}
+
+export const drop: Decide = () => ({ action: "drop" });
+
+/** Decisions on whole messages. */
+export const wholeMessage = {
+  /** Whether a short text replaces the message. */
+  isStubbed: ({ decisions }: TrackedMessage): boolean => decisions.get(wholePart)?.decision.action === "stub",
+  /** Replaces the message with a short text. */
+  stub: (draft: HistoryDraft, index: number): void => draft.decide(index, new Map([[wholePart, stub]])),
+  /** Keeps the message's text without references to removed content. */
+  detach(draft: HistoryDraft, index: number): void {
+    if (draft.messages[index]?.decisions.has(wholePart)) return;
+    draft.decide(index, new Map<number, Decide>([[wholePart, () => ({ action: "detach" })]]));
+  },
+} as const;
+
+const stub: Decide = () => ({ action: "stub", text: plainPlaceholder });
+
+/** Returns the decision on a part, or undefined to leave it as it is. */
+type Choose = (part: CountedPart, message: TrackedMessage) => Decide | undefined;
+
+/** Decides on the parts of one message. If every part is dropped, a short text replaces the message. */
+export function decideParts(draft: HistoryDraft, index: number, choose: Choose): void {
+  const message = draft.messages[index] as TrackedMessage;
+  if (message.sent === undefined || wholeMessage.isStubbed(message)) return;
+  const decisions = new Map<number, Decide>();
+  let left = message.original.parts.length;
+  for (const [at, part] of message.original.parts.entries()) {
+    const known = message.decisions.get(at)?.decision.action;
+    const isFinal = known === "drop" || known === "replace";
+    const decide = isFinal ? undefined : choose(part, message);
+    if (decide !== undefined) decisions.set(at, decide);
+    if (known === "drop" || decide === drop) left--;
+  }
+  if (decisions.size === 0) return;
+  if (left === 0) decisions.set(wholePart, stub);
+  draft.decide(index, decisions);
 }

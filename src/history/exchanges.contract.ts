@@ -1,6 +1,6 @@
-/** Histories in Anthropic's shape for tests, built from exchanges: a turn with a call, and its result. */
+/** Histories in Anthropic's format for tests, built from exchanges: a turn with a call, and its result. */
 export interface ExchangeOptions {
-  /** Characters. */
+  /** In characters. */
   readonly result?: number;
   readonly input?: number;
   readonly text?: number;
@@ -24,9 +24,7 @@ export function exchange(index: number, options: ExchangeOptions = {}): object[]
       input: { file_path: path, ...(input > 0 && { body: fill("in ", input) }) },
     },
   ];
-  const results: object[] = [
-    { type: "tool_result", tool_use_id: id, content: fill(`line ${index}\n`, result) },
-  ];
+  const results: object[] = [{ type: "tool_result", tool_use_id: id, content: fill(`line ${index}\n`, result) }];
   if (said !== undefined) results.push({ type: "text", text: said });
   return [
     { role: "assistant", content },

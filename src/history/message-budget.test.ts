@@ -13,7 +13,7 @@ const create = (options: Partial<TrimmerOptions> = {}) =>
 const budgetOf = (trimmer: Trimmer, messages = [user("go"), ...exchanges(10)]) =>
   trimmer.reduce({ messages }).stats.budget;
 
-/** What a provider bills whose tokens are smaller or larger than the counter's. */
+/** What a provider bills if its tokens are smaller or larger than the counter's. */
 async function replay(factor: number, options: { observes: boolean; turns?: number }): Promise<number[]> {
   const trimmer = await create();
   const messages = [user("go")];
@@ -35,11 +35,8 @@ describe("reported usage", () => {
     },
   );
 
-  it("below the estimate lets more in, and still no more than fits", async () => {
-    const [blind, observing] = [
-      await replay(0.8, { observes: false }),
-      await replay(0.8, { observes: true }),
-    ];
+  it("below the estimate raises the budget, but never above the window", async () => {
+    const [blind, observing] = [await replay(0.8, { observes: false }), await replay(0.8, { observes: true })];
     expect(Math.max(...observing)).toBeGreaterThan(Math.max(...blind));
     expect(Math.max(...observing)).toBeLessThanOrEqual(window - reserve);
   });
@@ -54,7 +51,7 @@ describe("reported usage", () => {
   });
 
   it.each([undefined, null, {}, "none", { input_tokens: 0 }, { input_tokens: -4 }, { output_tokens: 12 }])(
-    "that says nothing is ignored: %j",
+    "without input tokens is ignored: %j",
     async (usage) => {
       const trimmer = await create();
       const before = budgetOf(trimmer);
@@ -64,7 +61,7 @@ describe("reported usage", () => {
     },
   );
 
-  it("is taken in every shape that providers send", async () => {
+  it("is read in every shape that providers send", async () => {
     const shapes = [
       { input_tokens: 100, cache_creation_input_tokens: 900, cache_read_input_tokens: 3_000 },
       { prompt_tokens: 4_000, completion_tokens: 9 },
@@ -82,7 +79,7 @@ describe("reported usage", () => {
     expect(budgets[0]).not.toBe(window - reserve - prefixTokens);
   });
 
-  it("of a history that was then rewritten says nothing about its new total, but keeps the scale", async () => {
+  it("of a history that was then rewritten keeps the scale, but not the total", async () => {
     const trimmer = await create();
     const messages = [user("go")];
     for (let index = 0; ; index++) {

@@ -1,42 +1,75 @@
-/** Why a request cannot be made to fit. */
+/** Reports why a request cannot be made to fit, or only with many epochs. */
 import type { CountedPart, MessageLens } from "../messages/index.ts";
-import type { TrackedMessage } from "./tracked-history.ts";
+import type { TrackedHistory, TrackedMessage } from "./tracked-history.ts";
 
+/** What is left after trimming, if that is too large. */
 export interface Excess {
-  /** Size of the smallest valid request. */
+  /** The size of the smallest valid request. */
   readonly tokens: number;
+  /** The tokens that the request may have. */
   readonly limit: number;
 }
 
+/** Reports that a request cannot be made to fit, and which parts are the largest. */
 export interface Overflow extends Excess {
-  /** What takes most of it, largest first. */
+  /** The largest parts that were not trimmed, largest first; at most three. */
   readonly largest: readonly LargePart[];
 }
 
+/** One large part of an overflowing request. */
 export interface LargePart {
-  /** Path in the messages that came in. */
+  /** The part's path in the messages that were passed in, such as `messages[3].content[0]`. */
   readonly path: string;
   readonly role: string;
   readonly kind: CountedPart["kind"];
   readonly tokens: number;
 }
 
-const named = 3;
+/** Reports that the conversation is trimmed so often that the provider's cache is of little use. */
+export interface Pressure {
+  /** How many epochs the last `turns` assistant turns needed. */
+  readonly epochs: number;
+  readonly turns: number;
+  /** The largest parts that were not trimmed, largest first; at most three. */
+  readonly largest: readonly LargePart[];
+}
 
-export function describeOverflow(
-  messages: readonly TrackedMessage[],
-  excess: Excess,
-  lens: MessageLens,
-): Overflow {
+const watchedTurns = 20;
+/** More epochs than this share of the turns are too many. */
+const mostEpochs = 0.25;
+
+/** Returns the pressure on a history, or undefined if epochs are rare enough. It depends on the history and its epochs
+ *  alone, so a restart does not change it. */
+export function describePressure(history: TrackedHistory, lens: MessageLens): Pressure | undefined {
+  const { messages } = history;
+  let turns = 0;
+  let first = messages.length;
+  while (first > 0 && turns < watchedTurns) {
+    first--;
+    const isTurn = messages[first]?.original.role === "assistant" && messages[first - 1]?.original.role !== "assistant";
+    if (isTurn) turns++;
+  }
+  const epochs = history.epochsSince(first);
+  if (turns < watchedTurns || epochs <= mostEpochs * watchedTurns) return undefined;
+  return { epochs, turns, largest: largestOf(messages, lens) };
+}
+
+export function describeOverflow(messages: readonly TrackedMessage[], excess: Excess, lens: MessageLens): Overflow {
+  return { ...excess, largest: largestOf(messages, lens) };
+}
+
+const maxLargest = 3;
+
+function largestOf(messages: readonly TrackedMessage[], lens: MessageLens): LargePart[] {
   const largest: Place[] = [];
   for (const [index, { original, decisions, sent }] of messages.entries()) {
     if (sent === undefined) continue;
     for (const [part, { tokens }] of original.parts.entries()) {
-      if (decisions.has(part) || tokens <= (largest[named - 1]?.tokens ?? 0)) continue;
+      if (decisions.has(part) || tokens <= (largest[maxLargest - 1]?.tokens ?? 0)) continue;
       insert(largest, { index, part, tokens });
     }
   }
-  return { ...excess, largest: largest.map((place) => describe(messages, place, lens)) };
+  return largest.map((place) => describe(messages, place, lens));
 }
 
 interface Place {
@@ -48,22 +81,18 @@ interface Place {
 function insert(largest: Place[], place: Place): void {
   const smaller = largest.findIndex(({ tokens }) => tokens < place.tokens);
   largest.splice(smaller < 0 ? largest.length : smaller, 0, place);
-  largest.length = Math.min(largest.length, named);
+  largest.length = Math.min(largest.length, maxLargest);
 }
 
-function describe(
-  messages: readonly TrackedMessage[],
-  { index, part, tokens }: Place,
-  lens: MessageLens,
-): LargePart {
+function describe(messages: readonly TrackedMessage[], { index, part, tokens }: Place, lens: MessageLens): LargePart {
   const { source } = messages[index] as TrackedMessage;
-  // Read again: what is tracked may be of an equal object that came before this one.
+  // Read the message again: the tracked parts may belong to an equal object of an earlier call.
   const { role, parts } = lens.read(source, index);
   const { kind, value } = parts[part] as CountedPart;
   return { path: `messages[${index}]${placeOf(value, source)}`, role, kind, tokens };
 }
 
-/** Where in its message the part stands; nothing where it is the message, or a text of its own. */
+/** Returns the part's path inside its message, or "" if the part is the whole message or a plain text. */
 function placeOf(value: unknown, source: object): string {
   for (const [name, list] of Object.entries(source)) {
     const at = typeof value === "object" && Array.isArray(list) ? list.indexOf(value) : -1;

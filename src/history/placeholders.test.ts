@@ -22,7 +22,7 @@ async function placeholdersOf(messages: readonly object[]): Promise<string[]> {
   return JSON.stringify(sent).match(/\[trimmed:[^\]]*\]/g) ?? [];
 }
 
-/** A call with this input, and enough behind it that it is trimmed; its placeholder. */
+/** Returns the placeholder of a call with this input, after enough messages that it is trimmed. */
 async function describedAs(input: object, result = fill("a line\n", 2_100)): Promise<string> {
   const call = { type: "tool_use", id: "a", name: "run", input };
   const first = [
@@ -36,10 +36,8 @@ async function describedAs(input: object, result = fill("a line\n", 2_100)): Pro
 }
 
 describe("descriptive placeholders", () => {
-  it("name the tool, what it was about, the lines and the id to recall it by", async () => {
-    expect(await describedAs({ path: "src/a.ts" })).toMatch(
-      /^\[trimmed: run src\/a\.ts, 300 lines; recall id r\d+\]$/,
-    );
+  it("name the tool, its subject, the number of lines and the id for recall", async () => {
+    expect(await describedAs({ path: "src/a.ts" })).toMatch(/^\[trimmed: run src\/a\.ts, 300 lines; recall id r\d+\]$/);
     expect(await describedAs({ command: "npm test" }, fill("x", 2_000))).toMatch(
       /^\[trimmed: run npm test; recall id r\d+\]$/,
     );
@@ -62,7 +60,7 @@ describe("descriptive placeholders", () => {
     expect(placeholder.length).toBeLessThan(140);
   });
 
-  it("stay as they are in later epochs and after a restart, and are never trimmed again", async () => {
+  it("do not change in later epochs or after a restart", async () => {
     const messages = [user("go"), ...exchanges(40, { input: 1_000 })];
     const trimmer = await create();
     const before = await placeholdersOf(messages);
@@ -75,7 +73,7 @@ describe("descriptive placeholders", () => {
     expect(before.length).toBeGreaterThan(5);
   });
 
-  it("in an input stay an object", async () => {
+  it("in an input replace the long fields, and the short ones stay", async () => {
     const messages = [user("go"), ...exchange(0, { input: 3_000 }), ...exchanges(60)];
     const { messages: sent } = (await create({ isPinned: (_message, index) => index === 2 })).reduce({
       messages,
@@ -83,16 +81,50 @@ describe("descriptive placeholders", () => {
     const call = (sent[1] as { content: object[] }).content[0];
     expect(call).toMatchObject({
       input: {
-        trimmed: expect.stringMatching(/^\[trimmed: read_file src\/file-0\.ts, input; recall id r\d+\]$/),
+        file_path: "src/file-0.ts",
+        body: expect.stringMatching(/^\[trimmed: input; recall id r\d+\]$/),
       },
     });
     expect(validateRequest(sent, { strict: true })).toEqual([]);
+  });
+
+  it.each([
+    [
+      "a list",
+      { path: "a", list: Array.from({ length: 300 }, () => "entry") },
+      { path: "a", list: "[trimmed: input; " },
+    ],
+    ["a second long field", { old: fill("a\n", 900), path: "a", new: fill("b", 900) }, { path: "a", new: "[trimmed]" }],
+    [
+      "a long command",
+      { command: `cat > a.py <<EOF\n${fill("x\n", 900)}` },
+      { command: "cat > a.py <<EOF [trimmed: " },
+    ],
+    ["only long fields", { body: fill("x", 900) }, { trimmed: "[trimmed: input; recall id r" }],
+    [
+      "many fields",
+      Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, fill("x", 40)])),
+      { trimmed: "[" },
+    ],
+  ])("in an input with %s stand where something is gone", async (_name, input, expected) => {
+    const call = { type: "tool_use", id: "a", name: "run", input };
+    const first = [
+      { role: "assistant", content: [call] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "ok" }] },
+    ];
+    const isPinned = (message: object) => message === first[1];
+    const messages = [user("go"), ...first, ...exchanges(60)];
+    const { messages: sent } = (await create({ isPinned })).reduce({ messages });
+    const [trimmed] = (sent[1] as { content: { input: Record<string, string> }[] }).content;
+    for (const [name, start] of Object.entries(expected)) expect(trimmed!.input[name]!.startsWith(start)).toBe(true);
+    expect(JSON.stringify(trimmed!.input).length).toBeLessThan(400);
   });
 });
 
 it("a plain placeholder is the same everywhere", async () => {
   const messages = [user("go"), ...exchanges(60, { input: 1_000 })];
   const { messages: sent } = (await create({ placeholders: "plain" })).reduce({ messages });
-  const found = new Set(JSON.stringify(sent).match(/\[trimmed[^\]]*\]/g));
+  const found = new Set(JSON.stringify(sent).match(/\[trimmed(?! earlier)[^\]]*\]/g));
   expect([...found]).toEqual(["[trimmed]"]);
+  expect(JSON.stringify(sent)).not.toContain("recall id");
 });

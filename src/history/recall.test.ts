@@ -3,6 +3,7 @@ import { createMemoryStore, type Store } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { exchanges, user } from "./exchanges.contract.ts";
+
 import { createTrimmer } from "./trimmer.ts";
 import type { TrimmerOptions } from "./trimmer-options.ts";
 
@@ -20,12 +21,12 @@ interface Block {
 const blockAt = (message: number, part: number): Block =>
   (messages[message] as { content: readonly Block[] }).content[part]!;
 
-/** The entries that stand for a part; a whole message that is gone has its parts' own. */
+/** The entries for a part. A removed message has an entry for each of its parts. */
 const entriesOf = ({ ledger }: Checkpoint) =>
   ledger.epochs.flatMap(({ entries }) => entries.filter(({ part }) => part >= 0));
 
 describe("recall", () => {
-  it("gives every trimmed part back from the history at hand", async () => {
+  it("returns every trimmed part from the current history", async () => {
     const trimmer = await create();
     trimmer.reduce({ messages });
     const entries = entriesOf(await trimmer.checkpoint());
@@ -41,7 +42,7 @@ describe("recall", () => {
     expect([...kinds].sort()).toEqual(["thinking", "tool_call", "tool_result"]);
   });
 
-  it("finds the id that a descriptive placeholder names", async () => {
+  it("finds the id in a descriptive placeholder", async () => {
     const trimmer = await create({ placeholders: "descriptive", policy: "gentle" });
     const { messages: sent } = trimmer.reduce({ messages });
     const placeholder = /\[trimmed: read_file src\/file-(\d+)\.ts, \d+ lines; recall id (r\d+)\]/.exec(
@@ -52,7 +53,7 @@ describe("recall", () => {
     expect(recalled!.text).toContain(`line ${placeholder![1]}\n`);
   });
 
-  it("gives it back from the store after a restart, before the history is seen again", async () => {
+  it("returns it from the store after a restart, before the history is seen again", async () => {
     const store = createMemoryStore();
     const trimmer = await create({ store });
     trimmer.reduce({ messages });
@@ -65,7 +66,7 @@ describe("recall", () => {
     expect(await (await create({ store, sessionId: "other" })).recall(entries[0]!.id)).toBeUndefined();
   });
 
-  it("gives it back from the store when the client has compacted its history", async () => {
+  it("returns it from the store after the client has compacted its history", async () => {
     const store = createMemoryStore();
     const trimmer = await create({ store });
     trimmer.reduce({ messages });
@@ -74,7 +75,7 @@ describe("recall", () => {
     expect((await trimmer.recall(entry!.id))!.value).toEqual(blockAt(entry!.message, entry!.part));
   });
 
-  it("keeps also what is trimmed while an earlier checkpoint is still being written", async () => {
+  it("also keeps what is trimmed while an earlier checkpoint is being written", async () => {
     const store = createMemoryStore();
     const trimmer = await create({ store });
     trimmer.reduce({ messages: messages.slice(0, 61) });
@@ -86,7 +87,7 @@ describe("recall", () => {
     for (const { id } of entries) expect(await resumed.recall(id), id).toBeDefined();
   });
 
-  it("of an unknown id is undefined", async () => {
+  it("returns undefined for an unknown id", async () => {
     const store = createMemoryStore();
     for (const trimmer of [await create(), await create({ store })]) {
       trimmer.reduce({ messages });
@@ -95,7 +96,7 @@ describe("recall", () => {
     }
   });
 
-  it("gives bytes back as bytes, from the store as from the history", async () => {
+  it("returns bytes as bytes, from the store and from the history", async () => {
     const store = createMemoryStore();
     const image = Uint8Array.from({ length: 3_000 }, (_each, index) => index % 256);
     const pictures = Array.from({ length: 8 }, (_each, index) => {
@@ -123,7 +124,7 @@ describe("recall", () => {
     }
   });
 
-  it("finds each of thousands that were kept in few writes", async () => {
+  it("finds each of thousands of parts that were saved in few writes", async () => {
     const inner = createMemoryStore();
     const written: string[] = [];
     const store: Store = {
@@ -151,7 +152,7 @@ describe("recall", () => {
     }
   });
 
-  it("never takes what a killed run left behind for its own", async () => {
+  it("ignores what a killed run left in the store", async () => {
     const store = createMemoryStore();
     const killed = await create({ store });
     killed.reduce({ messages: [user("go"), ...exchanges(60, { result: 1_000 })] });
@@ -182,19 +183,9 @@ describe("recall", () => {
 });
 
 describe("records of the store that are damaged", () => {
-  const garbage = [
-    "",
-    "x",
-    '"x"',
-    "null",
-    "[null]",
-    "[{}]",
-    "{}",
-    "[{",
-    `${"[".repeat(20_000)}${"]".repeat(20_000)}`,
-  ];
+  const garbage = ["", "x", '"x"', "null", "[null]", "[{}]", "{}", "[{", `${"[".repeat(20_000)}${"]".repeat(20_000)}`];
 
-  it.each(garbage)("a checkpoint of %j is an error that says what to do", async (value) => {
+  it.each(garbage)("a checkpoint of %j causes an error that says what to do", async (value) => {
     const store = createMemoryStore();
     await store.put("history/checkpoints", "s", value);
     await expect(create({ store, sessionId: "s" })).rejects.toMatchObject({
@@ -203,7 +194,7 @@ describe("records of the store that are damaged", () => {
     });
   });
 
-  it.each(garbage)("an original of %j costs itself, and others are recalled", async (value) => {
+  it.each(garbage)("an original of %j is lost, and others are recalled", async (value) => {
     const store = createMemoryStore();
     const first = await create({ store, sessionId: "s" });
     first.reduce({ messages });

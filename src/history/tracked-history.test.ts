@@ -20,7 +20,7 @@ describe.each(policyNames)("a client that rewinds, with %s", (policy) => {
     return trimmer;
   };
 
-  it("gets a history that fits whole, whatever was trimmed in the longer one", async () => {
+  it("gets a history that fits unchanged, whatever was trimmed in the longer one", async () => {
     const trimmer = await sessionTo(121);
     const there = trimmer.reduce({ messages });
     expect(there.stats.epochs).toBeGreaterThan(0);
@@ -30,7 +30,7 @@ describe.each(policyNames)("a client that rewinds, with %s", (policy) => {
     expect(stats).toMatchObject({ after: stats.before, kept: stats.before, boundary: 0, trimmed: [] });
   });
 
-  it("gets what it got at that point, wherever that is, and comes back to what the longer one got", async () => {
+  it("gets what it got at that point, and later what the longer history got", async () => {
     const trimmer = await create({ policy });
     const before: string[] = [];
     for (let end = 1; end <= 121; end += 2)
@@ -42,7 +42,7 @@ describe.each(policyNames)("a client that rewinds, with %s", (policy) => {
     }
   });
 
-  it("finds the same in another process", async () => {
+  it("gets the same in another process", async () => {
     const trimmer = await sessionTo(121);
     const forked = [...messages.slice(0, 17), assistant("ok"), question, ...exchanges(60, {}, 200)];
     for (let end = 19; end <= forked.length; end += 2) trimmer.reduce({ messages: forked.slice(0, end) });
@@ -55,7 +55,7 @@ describe.each(policyNames)("a client that rewinds, with %s", (policy) => {
     }
   });
 
-  it("adds nothing to the ledger by going back and forth between histories that were decided", async () => {
+  it("adds nothing to the ledger when it alternates between known histories", async () => {
     const trimmer = await sessionTo(121);
     const forked = [...messages.slice(0, 17), assistant("ok"), question, ...exchanges(60, {}, 200)];
     const go = () => [forked, messages].map((each) => trimmer.reduce({ messages: each }).isEpoch);
@@ -66,10 +66,10 @@ describe.each(policyNames)("a client that rewinds, with %s", (policy) => {
   });
 });
 
-describe("a client that takes another way behind what was trimmed", () => {
+describe("a client that forks after what was trimmed", () => {
   const messages = [user("go"), ...exchanges(120)];
 
-  it("keeps what fits whole, and takes the known decisions over once it does not", async () => {
+  it("keeps a history that fits, and adopts the known decisions once it does not", async () => {
     const trimmer = await create({ placeholders: "descriptive", policy: "gentle" });
     let end = 1;
     while (!trimmer.reduce({ messages: messages.slice(0, end) }).isEpoch) end += 2;
@@ -86,7 +86,7 @@ describe("a client that takes another way behind what was trimmed", () => {
     expect(validateRequest(sent, { strict: true })).toEqual([]);
   });
 
-  it("often takes the decisions over from where they were made, and not one from the other", async () => {
+  it("adopts decisions from where they were made, not from an adopted copy", async () => {
     const trimmer = await create();
     let end = 1;
     while (!trimmer.reduce({ messages: messages.slice(0, end) }).isEpoch) end += 2;
@@ -95,15 +95,13 @@ describe("a client that takes another way behind what was trimmed", () => {
       trimmer.reduce({ messages: [...shared, assistant(`Way ${fork}.`), user("go"), ...exchanges(3)] });
     const { epochs } = (await trimmer.checkpoint()).ledger;
     expect(epochs).toHaveLength(51);
-    for (const { like, entries } of epochs.slice(1))
-      expect({ like, entries }).toEqual({ like: 0, entries: [] });
+    for (const { like, entries } of epochs.slice(1)) expect({ like, entries }).toEqual({ like: 0, entries: [] });
   });
 
-  it("a hundred times leaves a ledger that holds each decision once", async () => {
+  it("a hundred times leaves a ledger with each decision once", async () => {
     const trimmer = await create();
     for (let end = 1; end <= 101; end += 2) trimmer.reduce({ messages: messages.slice(0, end) });
-    const entries = async () =>
-      (await trimmer.checkpoint()).ledger.epochs.flatMap(({ entries: each }) => each);
+    const entries = async () => (await trimmer.checkpoint()).ledger.epochs.flatMap(({ entries: each }) => each);
     const before = (await entries()).length;
     for (let fork = 0; fork < 100; fork++) {
       const way = [...messages.slice(0, 81), assistant(`Way ${fork}.`), user("go")];
@@ -117,7 +115,7 @@ describe("a client that takes another way behind what was trimmed", () => {
   });
 });
 
-describe("a client that ends each request with a message of that call alone", () => {
+describe("a client that ends each request with a message for that call only", () => {
   it.each(policyNames)("sends the same beginning from epoch to epoch, with %s", async (policy) => {
     const trimmer = await create({ policy });
     const messages = [user("go")];
@@ -144,16 +142,14 @@ describe("a client that ends each request with a message of that call alone", ()
 describe("a cache marker", () => {
   const marker = { cache_control: { type: "ephemeral" } };
   const plain = [user("go"), ...exchanges(60)];
-  /** A marker on the result that this message holds. */
+  /** Puts a marker on the result in this message. */
   const markedAt = (at: number, messages: readonly object[]) =>
     messages.map((message, index) => {
       const { content } = message as { content: object[] };
-      return index === at
-        ? { ...message, content: content.map((block) => ({ ...block, ...marker })) }
-        : message;
+      return index === at ? { ...message, content: content.map((block) => ({ ...block, ...marker })) } : message;
     });
 
-  it("that moves on leaves the decisions on its message, and on all behind it, in force", async () => {
+  it("that moves does not affect the decisions on its message or on later ones", async () => {
     const trimmer = await create({ policy: "gentle" });
     const first = trimmer.reduce({ messages: markedAt(2, plain) });
     expect(first.isEpoch).toBe(true);
@@ -165,7 +161,7 @@ describe("a cache marker", () => {
     expect(text(second.messages.at(-1))).toContain("ephemeral");
   });
 
-  it("is no part of what a checkpoint knows a message by", async () => {
+  it("does not affect how a checkpoint identifies a message", async () => {
     const trimmer = await create();
     trimmer.reduce({ messages: markedAt(2, plain) });
     const resumed = await create({ checkpoint: await trimmer.checkpoint() });
@@ -187,7 +183,7 @@ describe("a plain text that becomes a block, as for a cache marker", () => {
     );
 
   it.each(["anthropic", "rfc", "ai-sdk"] as const)(
-    "keeps its decisions and is counted as it is, in the %s format",
+    "keeps its decisions and is counted in its new form, in the %s format",
     async (format) => {
       const trimmer = await create({ format });
       const first = trimmer.reduce({ messages: asBlock(1) });
@@ -203,7 +199,7 @@ describe("a plain text that becomes a block, as for a cache marker", () => {
 });
 
 describe("a message that is edited in place", () => {
-  it("among the newest is read again, also inside of a new object", async () => {
+  it("among the newest is read again, also inside a new object", async () => {
     const trimmer = await create();
     const content = [{ type: "text", text: "first" }];
     const messages = [user("go"), ...exchanges(3), assistant("ok"), { role: "user", content }];
@@ -231,7 +227,7 @@ describe("a message that is edited in place", () => {
   );
 });
 
-describe("a history that is parsed anew on every call", () => {
+describe("a history that is parsed again on every call", () => {
   const marked = {
     type: "text",
     text: "<checkpoint_id>c1</checkpoint_id> begin",

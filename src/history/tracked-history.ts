@@ -1,27 +1,27 @@
-/** A history as it comes in, call by call, and as it is sent: history + ledger, replayed. Work per call grows with what is new:
- *  a message that is the same object is not looked at again, one with the same content is not counted again. */
-import { type CountedMessage, isSameJson, type MessageLens } from "../messages/index.ts";
+/** Tracks a history as it comes in, call by call, and as it is sent: the history with the ledger applied. The work per
+ *  call grows with what is new. A message that is the same object is not read again, and one with equal content is not
+ *  counted again. */
+
+import { ContextError } from "../errors.ts";
+import { type CountedMessage, hashMessage, isSameJson, type MessageLens } from "../messages/index.ts";
 import { applyDecisions, type Decisions } from "./apply-decisions.ts";
-import { addMessage, subtractMessage, type Totals } from "./history-totals.ts";
-import type { Anchor, Boundary, Epoch, LedgerEntry, LedgerIndex } from "./ledger.ts";
-import { hashAt, isPlain, readMessage } from "./read-message.ts";
-import { createSentView, type SentView } from "./sent-view.ts";
+import type { Anchor, Boundary, DecisionIndex, Epoch, LoggedDecision } from "./decision-log.ts";
 
 export interface TrackedMessage {
-  /** The caller's latest object of this content. */
+  /** The caller's latest object with this content. */
   readonly source: object;
   readonly hash: string;
-  /** Hash of this message and all before it. */
+  /** The hash of this message and all messages before it. */
   readonly chain: string;
-  /** Whether the content is a plain text: the same text as a block has the same hash, and may count otherwise. */
+  /** Whether the content is a plain string. The same text as a block has the same hash but may count differently. */
   readonly isPlain: boolean;
   readonly original: CountedMessage;
-  /** Decision by part index. */
+  /** The decision on each part, by part index. */
   readonly decisions: Decisions;
-  /** What goes out in its place; undefined when it is dropped. */
+  /** What is sent instead; undefined if the message is dropped. */
   readonly sent: object | undefined;
   readonly tokens: number;
-  /** Those of the original's tokens that can still be read. */
+  /** The original's tokens that can still be read. */
   readonly kept: number;
 }
 
@@ -30,25 +30,27 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
   readonly boundary: number;
   readonly collapsed: number;
   readonly totals: Readonly<Totals>;
-  /** Takes the history of a call. What differs from the last one, and all behind it, is read anew. Gives the number of messages
-   *  that are as they were. */
+  /** Takes the history of the next call. Reads the first message that differs, and everything after it, again. Returns
+   *  the number of messages that did not change. */
   follow(messages: readonly object[]): number;
-  /** The newest epoch in force, by its index in the ledger. */
+  /** The newest epoch that applies, by its index in the ledger. */
   readonly epoch: number | undefined;
   has(anchor: Anchor): boolean;
-  /** Puts entries into force that were just decided. */
-  apply(entries: readonly LedgerEntry[]): void;
-  /** Takes note of the epoch that they were written as. */
+  /** Counts the epochs that the history needed from this message on. */
+  epochsSince(message: number): number;
+  /** Applies entries that were just decided. */
+  apply(entries: readonly LoggedDecision[]): void;
+  /** Records the epoch that the entries were written as. */
   hold(epoch: number): void;
 }
 
 const start: Boundary = { boundary: 0, collapsed: 0 };
 
-// Clients do edit their newest messages in place (a streamed answer, one more result): those that were the newest on the call before
-// are hashed again.
+// Clients edit their newest messages in place (a streamed answer, one more result). Those that were the newest on
+// the previous call are hashed again.
 const rehashed = 8;
 
-export function createTrackedHistory(lens: MessageLens, ledger: LedgerIndex): TrackedHistory {
+export function createTrackedHistory(lens: MessageLens, ledger: DecisionIndex): TrackedHistory {
   const tracked: TrackedMessage[] = [];
   const state: State = {
     lens,
@@ -75,11 +77,15 @@ export function createTrackedHistory(lens: MessageLens, ledger: LedgerIndex): Tr
       return state.held.at(-1);
     },
     has: (anchor) => has(state, anchor),
+    epochsSince(message) {
+      const last = state.held.at(-1);
+      const path = last === undefined ? [] : (ledger.pathTo(last, undefined) ?? []);
+      return path.filter((epoch) => (ledger.ledger.epochs[epoch] as Epoch).at.message >= message).length;
+    },
     follow(messages) {
       rewind(state, countUnchanged(state, messages));
       const unchanged = Math.min(state.followed, tracked.length);
-      for (let index = tracked.length; index < messages.length; index++)
-        append(state, messages[index] as object);
+      for (let index = tracked.length; index < messages.length; index++) append(state, messages[index] as object);
       state.followed = tracked.length;
       return unchanged;
     },
@@ -95,15 +101,15 @@ export function createTrackedHistory(lens: MessageLens, ledger: LedgerIndex): Tr
 
 interface State {
   readonly lens: MessageLens;
-  readonly ledger: LedgerIndex;
+  readonly ledger: DecisionIndex;
   readonly tracked: TrackedMessage[];
-  /** Of each tracked message; a list of its own, since it is run through on every call. */
+  /** The source of each tracked message. A separate list, because every call iterates over it. */
   readonly sources: object[];
   readonly view: SentView;
   readonly totals: Totals;
-  /** How many messages are as they were on the last call that could be read to its end. */
+  /** How many messages were unchanged after the last call that could be read completely. */
   followed: number;
-  /** Epochs in the order in which they came into force; the last one, with those that it is based on, is in force. */
+  /** Epochs in the order in which they came to apply. The last one applies, with those that it is based on. */
   readonly held: number[];
 }
 
@@ -116,7 +122,8 @@ function has({ tracked }: State, { message, chain }: Anchor): boolean {
   return tracked[message]?.chain === chain;
 }
 
-/** How many messages from the beginning are as they were, be it as other objects, which are then the ones to send. */
+/** Counts how many messages from the start did not change. Equal content in another object counts; that object is then
+ *  the one to send. */
 function countUnchanged(state: State, messages: readonly object[]): number {
   const { sources } = state;
   const common = Math.min(messages.length, sources.length);
@@ -125,7 +132,7 @@ function countUnchanged(state: State, messages: readonly object[]): number {
   while (index < settled && sources[index] === messages[index]) index++;
   for (; index < common; index++) {
     const source = messages[index] as object;
-    // The newest may have been edited in place, also inside of an object that is new: of these only the hash is what it was.
+    // The newest messages may have been edited in place, even inside a new object. Only their hash is reliable.
     const isSame = index < settled && isSameAs(sources[index] as object, source);
     if (isSame) replaceSource(state, index, source);
     else if (!hasSameHash(state, index, source)) return index;
@@ -144,7 +151,8 @@ function hasSameHash(state: State, index: number, source: object): boolean {
   return true;
 }
 
-/** The same content as another object. In place: a history that is parsed anew on every call has thousands of these. */
+/** Takes equal content from another object. Works in place, because a history that is parsed on every call has
+ *  thousands. */
 function replaceSource({ tracked, sources, view }: State, index: number, source: object): void {
   const known = tracked[index] as Writable<TrackedMessage>;
   if (known.source === source) return;
@@ -170,8 +178,8 @@ function append(state: State, source: object): void {
   else for (const each of path) apply(state, entriesHere(state, each));
 }
 
-/** A checkpoint that was damaged or put together by hand may name messages that it does not mean. */
-function entriesHere(state: State, epoch: number): readonly LedgerEntry[] {
+/** A damaged or hand-made checkpoint may name messages that do not match. */
+function entriesHere(state: State, epoch: number): readonly LoggedDecision[] {
   return state.ledger.entriesOf(epoch).filter((entry) => has(state, entry));
 }
 
@@ -189,10 +197,10 @@ function rewind(state: State, length: number): void {
   replay(state);
 }
 
-/** Gives every message the decisions of the epochs that are in force now, where others were before. */
+/** Gives every message the decisions of the epochs that apply now. */
 function replay(state: State): void {
   const { tracked, held, ledger } = state;
-  const inForce = new Map<number, Map<number, LedgerEntry>>();
+  const inForce = new Map<number, Map<number, LoggedDecision>>();
   const last = held.at(-1);
   for (const epoch of last === undefined ? [] : (ledger.pathTo(last, undefined) ?? []))
     for (const entry of entriesHere(state, epoch))
@@ -209,8 +217,8 @@ function isSame(before: Decisions, after: Decisions): boolean {
   return true;
 }
 
-function apply(state: State, entries: readonly LedgerEntry[]): void {
-  const changed = new Map<number, Map<number, LedgerEntry>>();
+function apply(state: State, entries: readonly LoggedDecision[]): void {
+  const changed = new Map<number, Map<number, LoggedDecision>>();
   for (const entry of entries) {
     const decisions = changed.get(entry.message) ?? new Map(state.tracked[entry.message]?.decisions);
     changed.set(entry.message, decisions.set(entry.part, entry));
@@ -231,4 +239,130 @@ function put({ tracked, sources, totals }: State, index: number, message: Tracke
   tracked[index] = message;
   sources[index] = message.source;
   addMessage(totals, message);
+}
+
+/** The tokens of a whole history. They are kept up to date, because a call must not add up all messages. */
+interface Totals {
+  /** As they came in. */
+  original: number;
+  /** As they are sent. */
+  tokens: number;
+  /** The incoming tokens that can still be read. */
+  kept: number;
+}
+
+function addMessage(totals: Totals, { original, tokens, kept }: TrackedMessage): void {
+  totals.original += original.tokens;
+  totals.tokens += tokens;
+  totals.kept += kept;
+}
+
+function subtractMessage(totals: Totals, { original, tokens, kept }: TrackedMessage): void {
+  totals.original -= original.tokens;
+  totals.tokens -= tokens;
+  totals.kept -= kept;
+}
+
+/** Where a message is read for the first time. */
+interface Place {
+  readonly index: number;
+  readonly lens: MessageLens;
+  /** The chain hash of the previous message. */
+  readonly chain: string;
+}
+
+function readMessage(source: object, { index, lens, chain }: Place): TrackedMessage {
+  const original = lens.read(source, index);
+  const hash = hashAt(source, index);
+  const { tokens } = original;
+  return {
+    source,
+    hash,
+    chain: hashMessage([chain, hash]),
+    isPlain: isPlain(source),
+    original,
+    decisions: new Map(),
+    sent: source,
+    tokens,
+    kept: tokens,
+  };
+}
+
+function hashAt(source: object, index: number): string {
+  try {
+    return hashMessage(source);
+  } catch (cause) {
+    // hashMessage knows the message but not its index.
+    if (!(cause instanceof ContextError)) throw cause;
+    throw new ContextError(cause.code, `messages[${index}]: ${cause.message}`, { cause });
+  }
+}
+
+/** Whether the content is a string and not a list. The two have equal hashes but different parts. */
+function isPlain(source: unknown): boolean {
+  return typeof Object(source).content === "string";
+}
+
+/** Collects what is sent. Most calls only append, so the list is extended and not rebuilt. */
+interface SentView {
+  /** The messages to send, in order. */
+  sent(): object[];
+  /** For each boundary, the index in `sent` of the last message before it. Leaves out boundaries before which nothing
+   *  is sent. */
+  sentBefore(boundaries: readonly number[]): readonly number[];
+  /** The indexes of the messages that are not sent as they came in. */
+  trimmed(): readonly number[];
+  /** Must be called when a collected message has changed or is gone. */
+  reset(): void;
+}
+
+function createSentView(tracked: readonly TrackedMessage[]): SentView {
+  let view = emptyView();
+  return {
+    sent() {
+      for (; view.messages < tracked.length; view.messages++) {
+        const { sent } = tracked[view.messages] as TrackedMessage;
+        if (sent !== undefined) view.sent.push(sent);
+      }
+      return view.sent.slice();
+    },
+    sentBefore(boundaries) {
+      const indexes = boundaries.map((boundary) => {
+        if (view.before.boundary !== boundary) view.before = { boundary, count: countSent(tracked, boundary) };
+        return view.before.count - 1;
+      });
+      return [...new Set(indexes.filter((index) => index >= 0))];
+    },
+    trimmed() {
+      view.trimmed ??= indexesWithDecisions(tracked);
+      return view.trimmed;
+    },
+    reset() {
+      view = emptyView();
+    },
+  };
+}
+
+interface View {
+  readonly sent: object[];
+  /** The number of messages that `sent` covers. */
+  messages: number;
+  before: { readonly boundary: number; readonly count: number };
+  trimmed: readonly number[] | undefined;
+}
+
+function emptyView(): View {
+  return { sent: [], messages: 0, before: { boundary: 0, count: 0 }, trimmed: undefined };
+}
+
+function countSent(tracked: readonly TrackedMessage[], boundary: number): number {
+  let count = 0;
+  for (const { sent } of tracked.slice(0, boundary)) if (sent !== undefined) count++;
+  return count;
+}
+
+function indexesWithDecisions(tracked: readonly TrackedMessage[]): number[] {
+  const indexes: number[] = [];
+  for (const [index, { decisions }] of tracked.entries()) if (decisions.size > 0) indexes.push(index);
+  return indexes;
 }

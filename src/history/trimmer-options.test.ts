@@ -37,7 +37,7 @@ describe("an option of the wrong kind", () => {
     await expect(create(options)).rejects.toThrow(refusal(message));
   });
 
-  it("is also that there are none", async () => {
+  it("includes missing options", async () => {
     for (const none of [undefined, null, 200_000, ["economic"]]) {
       await expect(createTrimmer(none as unknown as TrimmerOptions)).rejects.toThrow(
         refusal("options must be an object", "contextWindow"),
@@ -46,8 +46,8 @@ describe("an option of the wrong kind", () => {
   });
 });
 
-describe("an option that nobody knows", () => {
-  it("is told with the one that was meant, or with all", () => {
+describe("an unknown option", () => {
+  it("is reported with a suggestion, or with all options", () => {
     expect(check({ excludedTools: ["todo"] })).toThrow(
       refusal('unknown option "excludedTools"', 'Did you mean "excludeTools"?'),
     );
@@ -55,7 +55,7 @@ describe("an option that nobody knows", () => {
     expect(check({ xyzzy: 1 })).toThrow(refusal("xyzzy", "Options are contextWindow, model, "));
   });
 
-  it("is one of a caller that has options of its own, or takes some away", () => {
+  it("can be allowed or forbidden by a wrapper", () => {
     const own = { onTrim: () => undefined, sealed: undefined };
     expect(check({ onTrim: 1 }, own)).not.toThrow();
     expect(check({ onTrin: 1 }, own)).toThrow(refusal("onTrin", 'Did you mean "onTrim"?'));
@@ -64,7 +64,7 @@ describe("an option that nobody knows", () => {
   });
 });
 
-describe("an option without a meaning for the policy", () => {
+describe("an option that the policy does not use", () => {
   it.each<[string, Loose]>([
     ["threshold has no meaning for the policy economic", { threshold: 0.5 }],
     ["threshold has no meaning for the policy frugal", { threshold: 0.5, policy: "frugal" }],
@@ -76,7 +76,7 @@ describe("an option without a meaning for the policy", () => {
     expect(check(options)).toThrow(refusal(message, `It belongs to ${others}`));
   });
 
-  it("is let through at its default", async () => {
+  it("is accepted at its default", async () => {
     const given = { threshold: 0.8, excludeTools: [], placeholders: "plain", isPinned: undefined };
     for (const policy of policyNames) await create({ ...given, policy });
   });
@@ -90,7 +90,7 @@ describe("room", () => {
     expect(defaultReserve(8_001)).toBe(4_000);
   });
 
-  it("must be left for messages", async () => {
+  it("must remain for messages", async () => {
     const message = "contextWindow is 10000, and reserve 9000 and prefixTokens 1000 leave nothing";
     await expect(create({ reserve: 9_000, prefixTokens: 1_000 })).rejects.toThrow(refusal(message));
     await expect(create({ reserve: undefined, prefixTokens: 5_000 })).rejects.toThrow(
@@ -99,7 +99,7 @@ describe("room", () => {
     await create({ reserve: 9_000, prefixTokens: 999 });
   });
 
-  it("may be nothing at all where nothing was taken: then each request is told to be too large", async () => {
+  it("may be 0 if nothing was taken off: each request is then reported as too large", async () => {
     const { overflow } = (await create({ contextWindow: 0 })).reduce({ messages: [user("go")] });
     expect(overflow).toMatchObject({ limit: 0 });
   });

@@ -4,7 +4,7 @@ import { createCounter } from "../tokens/index.ts";
 import { fill, user } from "./exchanges.contract.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 import { createTrimmer } from "./trimmer.ts";
-import { exchangeOf, turnsOf } from "./turns.ts";
+import { readTurns } from "./turns.ts";
 
 const counter = await createCounter("bytes/4");
 
@@ -13,11 +13,11 @@ function track(messages: readonly object[], format: FormatName): readonly Tracke
   return messages.map((source, index) => ({ source, original: lens.read(source, index) }) as TrackedMessage);
 }
 
-/** Start and end of each turn, and what would go with it. */
+/** Returns start and end of each turn, and what would be removed with it. */
 function look(messages: readonly object[], format: FormatName) {
-  const tracked = track(messages, format);
-  return turnsOf(tracked).map((turn) => {
-    const exchange = exchangeOf(tracked, turn);
+  const turns = readTurns(track(messages, format));
+  return turns.list.map((turn) => {
+    const exchange = turns.exchange(turn);
     const places = exchange?.results.map(({ message }) => message);
     return { turn: [turn.start, turn.end, turn.next], from: exchange?.turn.start, results: places };
   });
@@ -44,7 +44,7 @@ const output = (id: string, length = 40) => ({
 const go = { role: "user", content: "go" };
 
 describe("calls of one reasoning", () => {
-  it("go together where results stand between them, with the last of them", () => {
+  it("are removed together if results are between them", () => {
     const run = [thought("a"), call("a"), output("a"), call("b"), output("b")];
     expect(look([go, ...run, thought("c"), call("c"), output("c")], "responses")).toEqual([
       { turn: [1, 3, 4], from: undefined, results: undefined },
@@ -53,13 +53,11 @@ describe("calls of one reasoning", () => {
     ]);
   });
 
-  it("end at a message, at a call that the provider cannot look up, and where there is no reasoning", () => {
+  it("end at a message, at a call that the provider cannot look up, and without reasoning", () => {
     const { id: _id, ...unknown } = call("b");
     const first = [go, thought("a"), call("a"), output("a")];
     const alone = { turn: [1, 3, 4], from: 1, results: [3] };
-    expect(
-      look([...first, { role: "user", content: "and" }, call("b"), output("b")], "responses")[0],
-    ).toEqual({
+    expect(look([...first, { role: "user", content: "and" }, call("b"), output("b")], "responses")[0]).toEqual({
       ...alone,
       turn: [1, 3, 5],
     });
@@ -72,17 +70,14 @@ describe("calls of one reasoning", () => {
     ]);
   });
 
-  it("are not taken for one response for ever", () => {
-    const later = Array.from({ length: 200 }, (_each, index) => [
-      call(`${index}`),
-      output(`${index}`),
-    ]).flat();
+  it("are not treated as one response without limit", () => {
+    const later = Array.from({ length: 200 }, (_each, index) => [call(`${index}`), output(`${index}`)]).flat();
     const seen = look([go, thought("a"), ...later], "responses");
     expect(seen.filter(({ from }) => from === undefined).length).toBeLessThan(40);
     expect(seen.at(-1)?.from).toBe(400);
   });
 
-  it("never lose it, however often a history is trimmed", async () => {
+  it("never lose their reasoning, however often a history is trimmed", async () => {
     const trimmer = await createTrimmer({ contextWindow: 5000, reserve: 0, counter, format: "responses" });
     const messages: object[] = [go];
     let epochs = 0;
@@ -111,7 +106,7 @@ const said = { type: "text", text: "done" };
 const assistant = (...content: object[]) => ({ role: "assistant", content });
 
 describe("what the provider's own tools did", () => {
-  it("goes as a whole where call and result are in one turn", () => {
+  it("is removed as a whole if call and result are in one turn", () => {
     const messages = [user("go"), assistant(asked, found(), said), user("more")];
     expect(look(messages, "anthropic")).toEqual([{ turn: [1, 2, 3], from: 1, results: [1] }]);
     const use = { type: "tool_use", id: "c1", name: "f", input: {} };
@@ -120,12 +115,12 @@ describe("what the provider's own tools did", () => {
     expect(look(both, "anthropic")).toEqual([{ turn: [1, 2, 3], from: 1, results: [1, 2] }]);
   });
 
-  it("stays where a result is still to come, or answers no call", () => {
+  it("stays if a result is missing or answers no call", () => {
     for (const turn of [assistant(asked, said), assistant(found("s0"), said), assistant(asked, found("s2"))])
       expect(look([user("go"), turn], "anthropic")[0]?.from).toBe(undefined);
   });
 
-  it("goes with the turns in which its code called tools of the caller, unless the person spoke between", () => {
+  it("is removed with the turns in which its code called the caller's tools, unless the person spoke between", () => {
     const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
     const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "x" });
     const results = (id: string, ...more: object[]) => ({ role: "user", content: [result(id), ...more] });
@@ -142,7 +137,7 @@ describe("what the provider's own tools did", () => {
     expect(spoken.map(({ from }) => from)).toEqual([undefined, 3, undefined]);
   });
 
-  it("gives way like the results of the caller's tools do", async () => {
+  it("is trimmed like the results of the caller's tools", async () => {
     const shot = { type: "computer_screenshot", image_url: "https://example.org/a.png" };
     const next = { role: "user", content: "next" };
     const ran = { toolName: "f", providerExecuted: true };

@@ -1,19 +1,55 @@
-/** What belongs together in a history: an assistant turn, and the results that answer its calls. */
+/** Groups messages that belong together: an assistant turn, and the results that answer its calls. */
 import type { CountedPart } from "../messages/index.ts";
+import type { FindCall } from "./placeholders.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 
-/** Messages [start, end) are the assistant's; [end, next) come before its next turn and hold the results. */
+/** Messages [start, end) are the assistant's. Messages [end, next) come before its next turn and hold the results. */
 export interface Turn {
   readonly start: number;
   readonly end: number;
   readonly next: number;
-  /** Where the response begins that it is of: with itself, or with an earlier turn. */
+  /** The index at which the response starts that the turn belongs to: its own start, or that of an earlier turn. */
   readonly origin: number;
-  /** Whether the next turn is of the same response, so that it cannot go before that one. */
+  /** Whether the next turn belongs to the same response, so that this one cannot be removed without it. */
   readonly isContinued: boolean;
 }
 
-export function turnsOf(messages: readonly TrackedMessage[]): Turn[] {
+/** The turns of a history, and what belongs to each. */
+export interface Turns {
+  readonly list: readonly Turn[];
+  /** Whether the turn uses tools, the caller's or the provider's. */
+  hasCalls(turn: Turn): boolean;
+  /** Returns the turn's answer to the person. */
+  answer(turn: Turn): readonly PartPlace[];
+  /** Returns the turn with its results if they can be removed as a whole. */
+  exchange(turn: Turn): Exchange | undefined;
+  /** Returns the call that a result answers, and a call itself. */
+  callOf: FindCall;
+}
+
+/** Groups the messages of a history. Reads every message once, so that it should be called once per pass. `settled` is
+ *  the index up to which nothing changes any more. */
+export function readTurns(messages: readonly TrackedMessage[], settled = 0): Turns {
+  // Created on demand, because they look at every part. Most parts in question come after `settled`.
+  let recent: FindCall | undefined;
+  let all: FindCall | undefined;
+  return {
+    list: turnsOf(messages),
+    hasCalls: (turn) => hasCalls(messages, turn),
+    answer: (turn) => answerOf(messages, turn),
+    exchange: (turn) => exchangeOf(messages, turn),
+    callOf(part) {
+      if (part.callId === undefined || part.kind === "tool_call") return part.callId === undefined ? undefined : part;
+      recent ??= callsOf(messages.slice(settled));
+      const call = recent(part);
+      if (call !== undefined || settled === 0) return call;
+      all ??= callsOf(messages);
+      return all(part);
+    },
+  };
+}
+
+function turnsOf(messages: readonly TrackedMessage[]): Turn[] {
   const turns: Turn[] = [];
   let before: Turn | undefined;
   for (let start = nextTurn(messages, 0); start < messages.length; ) {
@@ -36,11 +72,11 @@ function nextTurn(messages: readonly TrackedMessage[], from: number): number {
   return index;
 }
 
-// Where each item is a message, a client may put the results of calls that were made at once between them. From the items alone that
-// cannot be told from a call that was made later without any reasoning, save that nobody makes this many at once.
+// If each item is a message, a client may put results between calls that were made at once. From the items alone,
+// this looks the same as a later call without reasoning. But no response makes this many calls at once.
 const mostItemsAtOnce = 64;
 
-/** Whether the turn that starts there is of the response that the turn before it is of. */
+/** Whether the turn at `start` belongs to the same response as the turn before it. */
 function continues(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
   if (start - before.origin > mostItemsAtOnce) return false;
   if (!isOfSameReasoning(messages, before, start) && !hasOpenCall(messages, before, start)) return false;
@@ -50,12 +86,11 @@ function continues(messages: readonly TrackedMessage[], before: Turn, start: num
 function isOfSameReasoning(messages: readonly TrackedMessage[], before: Turn, start: number): boolean {
   const [first] = partsAt(messages, start);
   if (first?.kind !== "tool_call" || first.isBound !== true) return false;
-  return messages
-    .slice(before.origin, before.end)
-    .some(({ original }) => original.parts.some(isBoundThinking));
+  return messages.slice(before.origin, before.end).some(({ original }) => original.parts.some(isBoundThinking));
 }
 
-/** Whether a tool of the provider waits for results of the caller's tools: its own result comes in a later turn. */
+/** Whether a tool of the provider waits for results of the caller's tools. Its own result then comes in a later
+ *  turn. */
 function hasOpenCall(messages: readonly TrackedMessage[], { origin, end }: Turn, start: number): boolean {
   const open = new Set<string>();
   for (let index = origin; index < end; index++) {
@@ -66,11 +101,8 @@ function hasOpenCall(messages: readonly TrackedMessage[], { origin, end }: Turn,
     }
   }
   if (open.size === 0) return false;
-  const isAnswer = ({ exchangeRole, callId = "" }: CountedPart) =>
-    exchangeRole === "result" && open.has(callId);
-  return messages
-    .slice(start, origin + mostItemsAtOnce)
-    .some(({ original }) => original.parts.some(isAnswer));
+  const isAnswer = ({ exchangeRole, callId = "" }: CountedPart) => exchangeRole === "result" && open.has(callId);
+  return messages.slice(start, origin + mostItemsAtOnce).some(({ original }) => original.parts.some(isAnswer));
 }
 
 function isOfResults({ original: { role, parts } }: TrackedMessage): boolean {
@@ -81,18 +113,15 @@ function isBoundThinking({ kind, isBound }: CountedPart): boolean {
   return kind === "thinking" && isBound === true;
 }
 
-/** Whether tools ran in the turn, the caller's or the provider's own. */
-export function hasCalls(messages: readonly TrackedMessage[], { start, next }: Turn): boolean {
+function hasCalls(messages: readonly TrackedMessage[], { start, next }: Turn): boolean {
   return messages
     .slice(start, next)
-    .some(({ original }) =>
-      original.parts.some((part) => part.kind !== "tool_result" && roleOf(part) !== undefined),
-    );
+    .some(({ original }) => original.parts.some((part) => part.kind !== "tool_result" && roleOf(part) !== undefined));
 }
 
-/** What the person was told: the texts at the end of a turn, behind all that tools of the provider did in it. A turn with calls of the
- *  caller's tools has none, since results come next. */
-export function answerOf(messages: readonly TrackedMessage[], { start, end }: Turn): PartPlace[] {
+/** Returns the answer to the person: the texts at the end of a turn, after everything that the provider's tools did. A
+ *  turn that calls the caller's tools has no answer, because results come next. */
+function answerOf(messages: readonly TrackedMessage[], { start, end }: Turn): PartPlace[] {
   const answer: PartPlace[] = [];
   for (let message = start; message < end; message++) {
     for (const [part, { kind, exchangeRole }] of partsAt(messages, message).entries()) {
@@ -104,9 +133,10 @@ export function answerOf(messages: readonly TrackedMessage[], { start, end }: Tu
   return answer;
 }
 
-/** The turn and its results, when they can go as a whole: it calls tools, each call is answered before the next turn, and nothing
- *  else in there needs it. Turns of one response go as one, with the last of them. Undefined otherwise. */
-export function exchangeOf(messages: readonly TrackedMessage[], turn: Turn): Exchange | undefined {
+/** Returns the turn and its results if they can be removed as a whole: the turn calls tools, each call is answered
+ *  before the next turn, and no other part needs it. Turns of one response are removed together, with the last of
+ *  them. */
+function exchangeOf(messages: readonly TrackedMessage[], turn: Turn): Exchange | undefined {
   const whole = { ...turn, start: turn.origin };
   if (turn.isContinued || !hasCalls(messages, whole)) return undefined;
   const pairs: Pairs = { end: whole.end, calls: new Set(), answered: new Set(), results: [] };
@@ -119,7 +149,7 @@ export function exchangeOf(messages: readonly TrackedMessage[], turn: Turn): Exc
 
 export interface Exchange {
   readonly turn: Turn;
-  /** In order; where a call and its result are one part, that part. */
+  /** In order. If one part holds a call and its result, that part. */
   readonly results: readonly PartPlace[];
 }
 
@@ -129,7 +159,7 @@ export interface PartPlace {
 }
 
 interface Pairs {
-  /** Up to here messages go with all that they hold. */
+  /** Up to here, messages are removed with everything in them. */
   readonly end: number;
   readonly calls: Set<string>;
   readonly answered: Set<string>;
@@ -161,4 +191,19 @@ function roleOf({ kind, exchangeRole }: CountedPart): CountedPart["exchangeRole"
 
 function partsAt(messages: readonly TrackedMessage[], index: number): readonly CountedPart[] {
   return (messages[index] as TrackedMessage).original.parts;
+}
+
+/** Finds the call of each result: the nearest earlier call with the same id. */
+function callsOf(messages: readonly TrackedMessage[]): FindCall {
+  const calls = new Map<CountedPart, CountedPart>();
+  const latest = new Map<string, CountedPart>();
+  for (const { original } of messages) {
+    for (const part of original.parts) {
+      if (part.callId === undefined) continue;
+      if (part.kind === "tool_call") latest.set(part.callId, part);
+      const call = latest.get(part.callId);
+      if (call !== undefined) calls.set(part, call);
+    }
+  }
+  return (part) => calls.get(part);
 }

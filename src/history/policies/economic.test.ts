@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { validateRequest } from "../../messages/index.ts";
 import { createCounter } from "../../tokens/index.ts";
 import { assistant, exchange, exchanges, fill, user } from "../exchanges.contract.ts";
-import type { Reduction } from "../trim.ts";
-import { createTrimmer } from "../trimmer.ts";
+import { createTrimmer, type Reduction } from "../trimmer.ts";
 import type { TrimmerOptions } from "../trimmer-options.ts";
 
 const counter = await createCounter("bytes/4");
@@ -11,24 +10,17 @@ const create = (options: Partial<TrimmerOptions> = {}) =>
   createTrimmer({ contextWindow: 10_000, reserve: 0, counter, format: "anthropic", ...options });
 
 /** Every call of a session, one for each assistant turn. */
-async function replay(
-  messages: readonly object[],
-  options: Partial<TrimmerOptions> = {},
-): Promise<Reduction[]> {
+async function replay(messages: readonly object[], options: Partial<TrimmerOptions> = {}): Promise<Reduction[]> {
   const trimmer = await create(options);
-  const lengths = messages.flatMap((message, index) =>
-    roleOf(message) === "assistant" && index > 0 ? [index] : [],
-  );
-  return [...lengths, messages.length].map((length) =>
-    trimmer.reduce({ messages: messages.slice(0, length) }),
-  );
+  const lengths = messages.flatMap((message, index) => (roleOf(message) === "assistant" && index > 0 ? [index] : []));
+  return [...lengths, messages.length].map((length) => trimmer.reduce({ messages: messages.slice(0, length) }));
 }
 
 const roleOf = (message: object) => (message as { role: string }).role;
 const text = (value: unknown) => JSON.stringify(value);
 
 describe("the economic policy", () => {
-  it("sends a history that fits as it is", async () => {
+  it("sends a history that fits unchanged", async () => {
     const messages = [user("go"), ...exchanges(8)];
     const reduction = (await create()).reduce({ messages });
     expect(reduction).toMatchObject({ isEpoch: false, breakpoints: [], metadata: {} });
@@ -36,7 +28,7 @@ describe("the economic policy", () => {
     expect(reduction.messages.every((message, index) => message === messages[index])).toBe(true);
   });
 
-  it("cuts rarely and deep: after an epoch there is room for many turns", async () => {
+  it("trims rarely and a lot at once, so that many turns fit after an epoch", async () => {
     const calls = await replay([user("go"), ...exchanges(300)]);
     const epochs = calls.filter(({ isEpoch }) => isEpoch);
     expect(epochs.length).toBeGreaterThan(3);
@@ -44,13 +36,13 @@ describe("the economic policy", () => {
     for (const { stats } of epochs) expect(stats.after).toBeLessThan(0.6 * stats.budget);
   });
 
-  it("waits until the history all but fills its budget", async () => {
+  it("waits until the history almost fills its budget", async () => {
     const calls = await replay([user("go"), ...exchanges(60)]);
     const first = calls.findIndex(({ isEpoch }) => isEpoch);
     expect(calls[first - 1]!.stats.after).toBeGreaterThan(0.9 * calls[first]!.stats.budget);
   });
 
-  it("takes the oldest first and leaves the newest turns whole", async () => {
+  it("trims the oldest turns first and leaves the newest whole", async () => {
     const messages = [user("go"), ...exchanges(60)];
     const { messages: sent, stats } = (await create()).reduce({ messages });
     expect(sent.slice(-8)).toEqual(messages.slice(-8));
@@ -81,6 +73,26 @@ describe("the economic policy", () => {
     expect(others).not.toContain(early[3]);
   });
 
+  it("trims user messages that a program wrote, if that is allowed, and never the person's", async () => {
+    const note = `<task-notification>\n${fill("tool output ", 1_200)}</task-notification>\n<system-reminder>x</system-reminder>`;
+    const mixed = `<system-reminder>${fill("reminder ", 1_200)}</system-reminder> and please mind the tests`;
+    const early = [user("go"), ...exchange(0, { said: note }), ...exchange(1, { said: mixed })];
+    const messages = [...early, ...exchanges(60, {}, 2)];
+    const sentWith = async (isTrimmable?: TrimmerOptions["isTrimmable"]) => {
+      const { messages: sent } = (await create({ isTrimmable })).reduce({ messages });
+      expect(validateRequest(sent, { strict: true })).toEqual([]);
+      return text(sent);
+    };
+    expect(await sentWith()).toContain("tool output");
+    const machineMade = await sentWith("machine-made");
+    expect(machineMade).not.toContain("tool output");
+    expect(machineMade).toMatch(/"text":"\[trimmed: text, \d lines; recall id r\d+\]"/);
+    expect(machineMade).toContain("mind the tests");
+    const own = await sentWith((_message, index) => index === 4);
+    expect(own).toContain("tool output");
+    expect(own).not.toContain("mind the tests");
+  });
+
   it("keeps every word of the person, also beside results", async () => {
     const messages = [user("go"), ...exchanges(80, { said: "and mind the tests" })];
     for (const [turns, { messages: sent }] of (await replay(messages)).entries()) {
@@ -89,15 +101,20 @@ describe("the economic policy", () => {
     }
   });
 
-  it("gives a trimmed input back as an object", async () => {
+  it("keeps the path of a trimmed input, and says how much is gone", async () => {
     const messages = [user("go"), ...exchanges(18, { input: 2_400, result: 40 })];
     const { messages: sent } = (await create({ policy: "gentle" })).reduce({ messages });
     const inputs = sent.flatMap((message) => text(message).match(/"input":\{[^}]*\}/g) ?? []);
-    expect(inputs).toContain('"input":{"trimmed":"[trimmed]"}');
+    const trimmed = inputs.filter((input) => input.includes("[trimmed"));
+    expect(trimmed.length).toBeGreaterThan(2);
+    for (const input of trimmed)
+      expect(input).toMatch(
+        /^"input":\{"file_path":"src\/file-\d+\.ts","body":"\[trimmed: input; recall id r\d+\]"\}$/,
+      );
     expect(validateRequest(sent, { strict: true })).toEqual([]);
   });
 
-  it("shortens the newest result when it alone is too large: its beginning and its end stay", async () => {
+  it("keeps the beginning and the end of the newest result if it alone is too large", async () => {
     const result = `first line\n${fill("middle ", 90_000)}\nlast line`;
     const newest = exchange(1)[0]!;
     const answer = {
@@ -115,7 +132,26 @@ describe("the economic policy", () => {
     expect(shown).toMatch(/\[trimmed: \d+ characters\]/);
   });
 
-  it("gives up what the assistant said in the end, never what the person said", async () => {
+  it("keeps the beginning and the end of the newest text and input if they are too large", async () => {
+    const long = (name: string) => `${name} begins\n${fill("middle ", 60_000)}\n${name} ends`;
+    const newest = {
+      role: "assistant",
+      content: [
+        { type: "text", text: long("text") },
+        { type: "tool_use", id: "call_9", name: "write_file", input: { path: "src/a.ts", body: long("input") } },
+      ],
+    };
+    const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "call_9", content: "ok" }] };
+    const { messages: sent, overflow, stats } = (await create()).reduce({ messages: [user("go"), newest, result] });
+    expect(overflow).toBeUndefined();
+    expect(stats.after).toBeGreaterThan(0.5 * stats.budget);
+    const shown = text(sent[1]);
+    for (const part of ["text begins", "text ends", "src/a.ts", "input begins", "input ends"])
+      expect(shown).toContain(part);
+    expect(validateRequest(sent, { strict: true })).toEqual([]);
+  });
+
+  it("trims the assistant's text last, and never the person's", async () => {
     const chat = Array.from({ length: 400 }, (_each, index) => [
       user(`question ${index}`),
       assistant(fill(`answer ${index} `, 90)),
@@ -129,7 +165,7 @@ describe("the economic policy", () => {
     expect(validateRequest(sent, { strict: true })).toEqual([]);
   });
 
-  it("tells what is too large when the person's text alone does not fit, and trims all else", async () => {
+  it("reports what is too large if the person's text alone does not fit, and trims everything else", async () => {
     const messages = [user(fill("plan ", 60_000)), ...exchanges(5), assistant("Done."), user("go on")];
     const { messages: sent, overflow, stats } = (await create()).reduce({ messages });
     expect(overflow).toMatchObject({ tokens: stats.after, limit: stats.budget });
@@ -144,7 +180,7 @@ describe("the economic policy", () => {
   });
 });
 
-it("a boundary never moves back, also where there was nothing to trim", async () => {
+it("a boundary never moves back, even if there was nothing to trim", async () => {
   const trimmer = await create();
   const tools = [{ name: "ls", description: fill("words ", 12_000), input_schema: { type: "object" } }];
   const messages = [user(fill("plan ", 30_000)), assistant("ok"), user("more"), assistant("ok"), user("go")];
@@ -159,17 +195,15 @@ it("a boundary never moves back, also where there was nothing to trim", async ()
 describe("a cold cache", () => {
   const messages = [user("go"), ...exchanges(34)];
 
-  it("lets an epoch come early", async () => {
+  it("triggers an epoch early", async () => {
     const share = (await create()).reduce({ messages }).stats;
     expect(share.after / share.budget).toBeGreaterThan(0.65);
     expect((await create()).reduce({ messages }).isEpoch).toBe(false);
     expect((await create()).reduce({ messages }, { isCold: true }).isEpoch).toBe(true);
   });
 
-  it("changes nothing where that is switched off, and where there is little to gain", async () => {
-    expect((await create({ trimWhenCold: false })).reduce({ messages }, { isCold: true }).isEpoch).toBe(
-      false,
-    );
+  it("changes nothing if that is switched off, or if little can be saved", async () => {
+    expect((await create({ trimWhenCold: false })).reduce({ messages }, { isCold: true }).isEpoch).toBe(false);
     const few = messages.slice(0, 21);
     expect((await create()).reduce({ messages: few }, { isCold: true }).isEpoch).toBe(false);
   });
@@ -178,7 +212,7 @@ describe("a cold cache", () => {
 describe("breakpoints", () => {
   const messages = [user("go"), ...exchanges(200).flatMap(withTalk)];
 
-  it("stand where what was sent before stays as it is until the next epoch", async () => {
+  it("mark a prefix that does not change until the next epoch", async () => {
     const calls = await replay(messages);
     for (const [index, call] of calls.entries()) {
       const next = calls[index + 1];
@@ -190,7 +224,7 @@ describe("breakpoints", () => {
     expect(calls.filter(({ breakpoints }) => breakpoints.length > 0).length).toBeGreaterThan(20);
   });
 
-  it("name, on the call that cuts, a place whose prefix was sent before", async () => {
+  it("include, on the call that trims, a place whose prefix was sent before", async () => {
     const calls = await replay(messages);
     let checked = 0;
     for (const [index, call] of calls.entries()) {
@@ -204,9 +238,7 @@ describe("breakpoints", () => {
   });
 });
 
-/** Now and then the person is told something, and says something. */
+/** From time to time the assistant answers and the person speaks. */
 function withTalk(message: object, index: number): object[] {
-  return index % 20 === 19
-    ? [message, assistant(`done with ${index}`), user(`then do ${index + 1}`)]
-    : [message];
+  return index % 20 === 19 ? [message, assistant(`done with ${index}`), user(`then do ${index + 1}`)] : [message];
 }

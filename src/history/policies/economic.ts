@@ -1,38 +1,35 @@
-/** Late, deep, rarely: nothing happens until the history all but fills its budget, then one epoch cuts it far down, oldest first. Every
- *  decision stays, so that the provider's cache holds until the next epoch. A history has three zones, oldest first: exchanges that
- *  are gone, a short trace of exchanges with placeholders, and what is whole. */
-import type { Draft } from "../draft.ts";
-import { byAge, clearTurn, inNeed } from "../economic/clear.ts";
-import { collapseTurn, keepRolesApart } from "../economic/collapse.ts";
-import { createScope, type Scope, type ScopeOptions } from "../economic/scope.ts";
-import { squeeze } from "../economic/squeeze.ts";
-import { createTrace } from "../economic/trace.ts";
-import { firstProtected } from "../economic/zone.ts";
-import { dropBoundThinking } from "../thinking.ts";
+/** Trims late, a lot at once and rarely. Nothing happens while the history fits its budget; then one epoch cuts
+ *  it down, oldest first. Decisions stay, so the provider's cache holds until the next epoch. A history has three
+ *  zones, oldest first: removed exchanges, a short trace of exchanges with placeholders, and whole messages. */
+import type { HistoryDraft } from "../draft.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
 import type { Turn } from "../turns.ts";
-import type { Policy } from "./policy.ts";
+import type { DigestRenderer } from "./digest.ts";
+import { createTrimSteps, type ScopeOptions, type TrimSteps } from "./economic-steps.ts";
+import { dropBoundThinking, type Policy } from "./policy.ts";
 
-/** Shares are of the message budget. */
+/** The settings of an economic policy. Shares are shares of the message budget. */
 export interface EconomicOptions extends ScopeOptions {
-  readonly trigger: number;
-  /** When the cache is lost anyway an epoch costs nothing extra: it may come earlier. 1: never earlier. */
+  readonly renderDigest: DigestRenderer;
+  /** Whether to write a digest even if there is nothing to list, because a summary takes its place. */
+  readonly needsDigest: boolean;
+  /** The size from which to trim if the cache is lost anyway, when an epoch costs nothing extra. Otherwise the policy
+   *  trims what no longer fits. */
   readonly coldTrigger: number;
   readonly lowWater: number;
   readonly protect: { readonly turns: number; readonly share: number };
-  /** Thinking is tied to all that comes before it: an edit takes along what follows. */
+  /** Whether thinking is tied to everything before it, so that an edit also removes the thinking that follows. */
   readonly bindsThinking: boolean;
 }
 
 export function createEconomicPolicy(options: EconomicOptions): Policy {
   return {
     decide(draft, { budget, isCold }) {
-      const threshold = Math.floor(options.trigger * budget);
-      const early = isCold ? Math.min(threshold, options.coldTrigger * budget) : threshold;
-      if (draft.size <= early) return { threshold };
+      const threshold = budget;
+      if (draft.size <= (isCold ? options.coldTrigger * budget : budget)) return { threshold };
       const outgrownAt = firstBeyond(draft, budget);
-      const isAdopted = draft.size > threshold && draft.adopt();
-      if (!isAdopted || draft.size > threshold) runEpoch(draft, budget, options);
+      const isAdopted = draft.size > budget && draft.adopt();
+      if (!isAdopted || draft.size > budget) runEpoch(draft, budget, options);
       if (options.bindsThinking) dropBoundThinking(draft);
       const excess = draft.size > budget ? { tokens: draft.size, limit: budget } : undefined;
       return { threshold, excess, outgrownAt };
@@ -40,8 +37,8 @@ export function createEconomicPolicy(options: EconomicOptions): Policy {
   };
 }
 
-/** The message up to which the history is larger than the budget, and was not before it. */
-function firstBeyond({ messages, size }: Draft, budget: number): number | undefined {
+/** Returns the index of the first message with which the history exceeds the budget. */
+function firstBeyond({ messages, size }: HistoryDraft, budget: number): number | undefined {
   let found: number | undefined;
   for (let index = messages.length - 1, upTo = size; index >= 0 && upTo > budget; index--) {
     found = index;
@@ -50,90 +47,211 @@ function firstBeyond({ messages, size }: Draft, budget: number): number | undefi
   return found;
 }
 
-function runEpoch(draft: Draft, budget: number, options: EconomicOptions): void {
-  const { protect, trigger } = options;
-  const scope = createScope(draft, options);
+function runEpoch(draft: HistoryDraft, budget: number, options: EconomicOptions): void {
+  const { protect } = options;
+  const steps = createTrimSteps(draft, options);
   const target = targetOf(draft, budget, options.lowWater);
-  const limit = firstProtected(draft, scope, { turns: protect.turns, tokens: protect.share * budget });
-  const pass = { draft, scope, budget };
+  const limit = firstProtected(draft, steps, { turns: protect.turns, tokens: protect.share * budget });
+  const pass = { draft, steps, budget };
   clearOldest(pass, limit, target);
-  if (draft.size > runway * trigger * budget) makeRoom(pass, options, { limit, target });
-  keepRolesApart(draft);
-  if (draft.size > trigger * budget) squeeze(draft, scope, { goal: runway * trigger * budget, most: budget });
-  skipSettled(draft, scope);
+  if (draft.size > runway * budget) makeRoom(pass, options, { limit, target });
+  steps.keepRolesApart();
+  if (draft.size > budget) squeeze(draft, steps, { goal: runway * budget, most: budget });
+  skipSettled(draft, steps);
+  writeDigest(pass, options);
 }
 
-/** The longer a session is compared with its budget, the more of it is gone anyway and the more a deep cut pays. */
-function targetOf(draft: Draft, budget: number, lowWater: number): number {
+/** Writes the digest of what is gone into the last result that is trimmed. Leaves the previous digest as it is if the
+ *  epoch changes only what comes after it, and writes none if the request is too large anyway. */
+function writeDigest({ draft, steps, budget }: Pass, { renderDigest, needsDigest }: EconomicOptions): void {
+  const room = digestCeiling * budget - draft.size;
+  const digest = steps.digest();
+  const isFree = digest.placed >= draft.firstChanged && draft.firstChanged < draft.messages.length;
+  if (!isFree || room <= 0) return;
+  digest.drop();
+  const share = Math.min(1, room / (budget * (digestShares.names + digestShares.lines)));
+  const tokens = (part: number): number => Math.floor(share * part * budget);
+  const text = renderDigest(draft, { names: tokens(digestShares.names), lines: tokens(digestShares.lines) });
+  if (text !== undefined || needsDigest) digest.place(text ?? "[trimmed earlier]");
+}
+
+/** The longer a session is compared with its budget, the more of it is gone anyway, and the more a deep cut saves. */
+function targetOf(draft: HistoryDraft, budget: number, lowWater: number): number {
   return lowWater * Math.max(0.5, Math.min(1, budget / draft.originalSize)) * budget;
 }
 
-/** Share of the trigger: an epoch that lands above it would soon be followed by another one. */
+/** A share of the budget. An epoch that ends above it would soon be followed by another one. */
 const runway = 0.7;
-/** Exchanges with placeholders may weigh this share of the budget. What they say of old work is worth little, and each call pays for it. */
+/** A share of the budget. If an epoch ends above it, the digest is left out: the next epoch comes soon anyway. */
+const digestCeiling = 0.85;
+/** The share of the budget that exchanges with placeholders may take. They say little about old work, and every call
+ *  pays for them. */
 const traceShare = 0.03;
 
 interface Pass {
-  readonly draft: Draft;
-  readonly scope: Scope;
+  readonly draft: HistoryDraft;
+  readonly steps: TrimSteps;
   readonly budget: number;
 }
 
-function clearOldest({ draft, scope, budget }: Pass, limit: number, target: number): void {
-  const trace = createTrace(draft, scope, traceShare * budget);
-  for (const [index, turn] of scope.turns.entries()) {
+function clearOldest({ draft, steps, budget }: Pass, limit: number, target: number): void {
+  const trace = createTrace(draft, steps, traceShare * budget);
+  for (const [index, turn] of steps.turns.entries()) {
     if (turn.start < draft.boundary) continue;
     if (index >= limit || draft.size <= target) break;
-    clearTurn(draft, turn, scope, byAge);
+    steps.clearTurn(turn, "byAge");
     draft.moveBoundary(turn.next);
     trace.add(turn);
   }
 }
 
-/** Cutting by age left too little room: no trace of old exchanges, then no old answers, then less protection. */
+/** Used if cutting by age left too little room: removes the trace of old exchanges, then old answers, then reduces the
+ *  protection. */
 function makeRoom(pass: Pass, options: EconomicOptions, { limit, target }: Reach): void {
-  const { draft, scope } = pass;
-  const unprotected = scope.turns.slice(0, limit);
+  const { draft, steps } = pass;
+  const unprotected = steps.turns.slice(0, limit);
+  // The digest needs a trimmed result to stand in.
+  const last = unprotected.findLast(steps.hasCalls);
   for (const turn of unprotected) {
     if (draft.size <= target) break;
-    if (turn.start >= draft.collapsed) collapse(draft, turn, scope);
+    if (turn.start >= draft.collapsed && turn !== last) collapse(draft, turn, steps);
   }
   for (const turn of unprotected) {
     if (draft.size <= target) break;
-    clearTurn(draft, turn, scope, inNeed);
+    steps.clearTurn(turn, "inNeed");
   }
   protectLess(pass, options);
 }
 
-/** Turns that are still protected, step by step. */
+/** The number of protected turns, step by step. */
 const shrinkingProtection = [5, 3, 2, 1];
 
-function protectLess({ draft, scope, budget }: Pass, { protect, trigger }: EconomicOptions): void {
-  const need = runway * trigger * budget;
+function protectLess({ draft, steps, budget }: Pass, { protect }: EconomicOptions): void {
+  const need = runway * budget;
   for (const turns of shrinkingProtection.filter((each) => each < protect.turns)) {
     const tokens = (protect.share * budget * turns) / protect.turns;
-    for (const turn of scope.turns.slice(0, firstProtected(draft, scope, { turns, tokens }))) {
+    for (const turn of steps.turns.slice(0, firstProtected(draft, steps, { turns, tokens }))) {
       if (draft.size <= need) return;
       if (turn.start < draft.boundary) continue;
-      clearTurn(draft, turn, scope, inNeed);
+      steps.clearTurn(turn, "inNeed");
       draft.moveBoundary(turn.next);
     }
   }
 }
 
 interface Reach {
-  /** Number of turns, from the oldest, that are not protected. */
+  /** The number of turns, from the oldest, that are not protected. */
   readonly limit: number;
   readonly target: number;
 }
 
-function collapse(draft: Draft, turn: Turn, scope: Scope): void {
-  collapseTurn(draft, turn, scope);
+function collapse(draft: HistoryDraft, turn: Turn, steps: TrimSteps): void {
+  steps.collapseTurn(turn);
   draft.moveCollapsed(turn.next);
 }
 
-/** Answers and the person's own messages behind the last exchange that is gone will not change either: a cache marker may stand behind them. */
-function skipSettled(draft: Draft, scope: Scope): void {
-  const open = scope.turns.find((turn) => turn.start >= draft.collapsed && scope.hasCalls(turn));
+/** Answers and user messages after the last removed exchange will not change either, so a cache marker may follow
+ *  them. */
+function skipSettled(draft: HistoryDraft, steps: TrimSteps): void {
+  const open = steps.turns.find((turn) => turn.start >= draft.collapsed && steps.hasCalls(turn));
   draft.moveCollapsed(Math.min(open?.start ?? draft.boundary, draft.boundary));
 }
+
+/** How far `squeeze` goes. Each of its steps runs only while the request is too large. */
+interface Squeeze {
+  /** The size at which to stop removing older content. */
+  readonly goal: number;
+  /** The size at which to stop removing the newest exchange. */
+  readonly most: number;
+}
+
+/** The window is a hard limit: trims what is left if cutting by age was not enough. */
+function squeeze(draft: HistoryDraft, steps: TrimSteps, { goal, most }: Squeeze): void {
+  steps.digest().drop();
+  const older = steps.turns.slice(0, -1);
+  const eachOlder = (step: (turn: Turn) => void): void => {
+    for (const turn of older) {
+      if (draft.size <= goal) return;
+      step(turn);
+      draft.moveBoundary(turn.next);
+    }
+  };
+  eachOlder((turn) => steps.clearTurn(turn, "inNeed"));
+  eachOlder((turn) => steps.collapseTurn(turn));
+  steps.keepRolesApart();
+  eachOlder((turn) => steps.clearTurn(turn, "everything"));
+  eachOlder((turn) => steps.stubAnswer(turn));
+  if (draft.size <= most) return;
+  steps.shortenNewest(most, "results");
+  steps.shortenNewest(most, "own");
+  steps.clearNewest(most, "everything");
+  steps.clearNewest(most, "lastResort");
+}
+
+/** The exchanges that have placeholders. If they take more tokens than allowed, the oldest are removed. */
+interface Trace {
+  /** Adds a turn that was just cleared. */
+  add(turn: Turn): void;
+}
+
+function createTrace(draft: HistoryDraft, steps: TrimSteps, mostTokens: number): Trace {
+  const { messages, collapsed, boundary } = draft;
+  const held = steps.turns.filter(({ start }) => start >= collapsed && start < boundary);
+  let tokens = 0;
+  for (const turn of held) tokens += weightOf(messages, turn);
+  const shrink = (): void => {
+    while (tokens > mostTokens && held.length > 1) {
+      const oldest = held.shift();
+      if (oldest === undefined) return;
+      tokens -= weightOf(messages, oldest);
+      steps.collapseTurn(oldest);
+      draft.moveCollapsed(oldest.next);
+    }
+  };
+  shrink();
+  return {
+    add(turn) {
+      held.push(turn);
+      tokens += weightOf(messages, turn);
+      shrink();
+    },
+  };
+}
+
+/** Returns the tokens of a turn and its results as they are sent, without what the person wrote in between. */
+function weightOf(messages: readonly TrackedMessage[], { start, next }: Turn): number {
+  let weight = 0;
+  for (let index = start; index < next; index++) {
+    const { original, tokens, sent } = messages[index] as TrackedMessage;
+    if (sent === undefined) continue;
+    weight += tokens;
+    if (original.role === "assistant") continue;
+    for (const part of original.parts) if (part.kind !== "tool_result") weight -= part.tokens;
+  }
+  return weight;
+}
+
+/** How much of the newest history to trim last. */
+interface Protection {
+  /** The number of assistant turns, counted from the end. */
+  readonly turns: number;
+  readonly tokens: number;
+}
+
+/** Returns the index of the first protected turn. The newest turn is always protected. Older ones are protected while
+ *  their number and their tokens, with everything that follows, are within the limits. */
+function firstProtected({ messages }: HistoryDraft, { turns }: TrimSteps, protection: Protection): number {
+  let first = turns.length;
+  let tokens = 0;
+  let read = messages.length;
+  while (first > 0 && turns.length - first < protection.turns) {
+    const { start } = turns[first - 1] as TrimSteps["turns"][number];
+    while (read > start) tokens += messages[--read]?.tokens ?? 0;
+    if (first < turns.length && tokens > protection.tokens) break;
+    first--;
+  }
+  return Math.min(first, Math.max(0, turns.length - 1));
+}
+
+/** Shares of the message budget. */
+const digestShares = { names: 0.02, lines: 0.03 } as const;

@@ -1,4 +1,5 @@
-/** The window is hard for the economic policies: a request is within its budget, or nothing is left in it that may give way. */
+/** The window is a hard limit for the economic policies: a request is within its budget, or nothing in it can be
+ *  trimmed. */
 import { expect } from "vitest";
 import type { MessageLens } from "../../messages/index.ts";
 import type { TrimmerOptions } from "../trimmer-options.ts";
@@ -17,11 +18,11 @@ export function expectFit({ reduction, lens, settings }: Step): void {
   expect(left.map(({ kind, tokens, value }) => [kind, tokens, JSON.stringify(value)])).toEqual([]);
 }
 
-// A placeholder must save more than this to be worth the loss.
+// A placeholder must save more than this.
 const leastSaved = 8;
 
-/** What an overflow may leave: all that is not the assistant's or its tools', what the caller wants kept, and the thinking of the turn in
- *  progress. */
+/** What may remain in an overflow: content of the user and the system, content that the caller wants kept, and the
+ *  thinking of the turn in progress. */
 function createRule(
   messages: readonly object[],
   { lens, settings }: { lens: MessageLens; settings: TrimmerOptions },
@@ -33,16 +34,15 @@ function createRule(
     const { role, kind, callId = "", message } = part;
     if (isPinned(message, 0) || excludeTools.includes(tools.get(callId) ?? "")) return true;
     if (kind === "thinking") {
-      // A turn with an excluded call stays, and with it what is bound to the turn.
+      // A turn with an excluded call stays, and so does what is bound to the turn.
       return messages.indexOf(message) >= lastTurn || (part.isBound === true && excludeTools.length > 0);
     }
-    const isOurs =
-      kind === "tool_result" || (role === "assistant" && (kind === "text" || kind === "tool_call"));
+    const isOurs = kind === "tool_result" || (role === "assistant" && (kind === "text" || kind === "tool_call"));
     return !isOurs || placeholderOf(part) !== undefined || savedBy(part, lens) <= leastSaved;
   };
 }
 
-/** By the id of a call. */
+/** Returns the tool names by call id. */
 function toolNames(messages: readonly object[], lens: MessageLens): ReadonlyMap<string, string> {
   const calls = partsOf(messages, lens).filter(({ kind }) => kind === "tool_call");
   return new Map(calls.map(({ callId = "", toolName = "" }) => [callId, toolName]));

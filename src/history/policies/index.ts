@@ -1,18 +1,25 @@
-/** Every policy by its name. A further one is one file here, one line below and one call of the contract test. */
+/** Every policy by its name. A new one is a file here, a line below, and its name in `policyNames`. */
+
+import type { Counter } from "../../tokens/index.ts";
 import { describePart, type PlaceholderStyle } from "../placeholders.ts";
-import { bindsThinking } from "../thinking.ts";
+import { createDigestRenderer } from "./digest.ts";
 import { createEconomicPolicy } from "./economic.ts";
-import type { Policy, PolicyName } from "./policy.ts";
+import type { ScopeOptions } from "./economic-steps.ts";
+import { bindsThinking, type Policy, type PolicyName } from "./policy.ts";
 import { createRfcPolicy } from "./rfc.ts";
 
 export interface PolicyOptions {
+  readonly counter: Counter;
   readonly keep: number;
   readonly threshold: number;
   readonly model?: string | undefined;
   readonly excludeTools: readonly string[];
   readonly isPinned: (message: object, index: number) => boolean;
+  readonly isTrimmable: ScopeOptions["isTrimmable"];
   readonly placeholders: PlaceholderStyle;
   readonly trimWhenCold: boolean;
+  /** Set if the caller summarises. */
+  readonly summarise?: unknown;
 }
 
 export function createPolicy(name: PolicyName, options: PolicyOptions): Policy {
@@ -22,8 +29,7 @@ export function createPolicy(name: PolicyName, options: PolicyOptions): Policy {
 const policies: Readonly<Record<PolicyName, (options: PolicyOptions) => Policy>> = {
   economic: (options) => economic(options, { lowWater: 0.4 }),
   gentle: (options) => economic(options, { lowWater: 0.6 }),
-  frugal: (options) =>
-    economic({ ...options, keep: Math.min(options.keep, 5) }, { lowWater: 0.2, protectShare: 0.2 }),
+  frugal: (options) => economic({ ...options, keep: Math.min(options.keep, 5) }, { lowWater: 0.2, protectShare: 0.2 }),
   rfc: (options) => rfc(options, { hasHeadroom: false }),
   "rfc-headroom": (options) => rfc(options, { hasHeadroom: true }),
 };
@@ -34,13 +40,15 @@ function rfc(options: PolicyOptions, { hasHeadroom }: { hasHeadroom: boolean }):
 
 function economic(options: PolicyOptions, preset: { lowWater: number; protectShare?: number }): Policy {
   return createEconomicPolicy({
-    trigger: 0.97,
     coldTrigger: options.trimWhenCold ? 0.6 : 1,
+    renderDigest: createDigestRenderer(options.counter, options.placeholders),
+    needsDigest: options.summarise !== undefined,
     lowWater: preset.lowWater,
     protect: { turns: options.keep, share: preset.protectShare ?? 0.3 },
     bindsThinking: bindsThinking(options.model),
     excludeTools: new Set(options.excludeTools),
     isPinned: options.isPinned,
+    isTrimmable: options.isTrimmable,
     describe: describePart(options.placeholders),
   });
 }

@@ -1,13 +1,11 @@
-/** The promises that every policy makes for a call, given the call before it. */
+/** The promises that every policy makes for a call, given the previous call. */
 import { expect } from "vitest";
 import { countMessages, type MessageLens, validateRequest } from "../../messages/index.ts";
 import { createTrimmer } from "../trimmer.ts";
 import type { TrimmerOptions } from "../trimmer-options.ts";
 import { type PlacedPart, partsOf, placeholderOf, type Step } from "./policy-run.contract.ts";
 
-export type Promises = Readonly<
-  Record<string, (step: Step, before: Step | undefined) => void | Promise<void>>
->;
+export type Promises = Readonly<Record<string, (step: Step, before: Step | undefined) => void | Promise<void>>>;
 
 export const promises: Promises = {
   "tells what it sends"({ reduction, input, settings, lens }) {
@@ -49,6 +47,20 @@ export const promises: Promises = {
     const there = new Set(partsOf(reduction.messages, lens).map(nameOf));
     for (const [name, text] of placeholders(before.reduction.messages, lens))
       if (there.has(name)) expect(now.get(name)).toBe(text);
+  },
+
+  "at most one digest, inside of a result and within its share"({ input, reduction, lens, settings }) {
+    const given = digests(input, lens).length;
+    const found = digests(reduction.messages, lens);
+    if (given > 0) return;
+    expect(found.length).toBeLessThanOrEqual(1);
+    for (const { kind, tokens, pieces } of found) {
+      expect(kind).toBe("tool_result");
+      const text = pieces.map((piece) => ("text" in piece ? piece.text : "")).join("");
+      const digest = text.slice(text.search(digestStart) + 1);
+      expect(settings.counter!.count(digest)).toBeLessThanOrEqual(0.055 * reduction.stats.budget);
+      expect(tokens).toBeLessThanOrEqual(0.055 * reduction.stats.budget + 80);
+    }
   },
 
   "a valid request stays valid"({ input, reduction, lens }) {
@@ -96,10 +108,23 @@ export const promises: Promises = {
   },
 
   async "trimmed again it stays the same"({ reduction, sent, settings }) {
-    const again = (await createTrimmer(settings)).reduce({ messages: reduction.messages });
+    const again = await (await createTrimmer(settings)).reduceWithSummary({ messages: reduction.messages });
     expect(again.messages.map((message) => JSON.stringify(message))).toEqual(sent);
   },
 };
+
+/** A summary may take the place of the digest. */
+const digestStart = /\n\[(?:trimmed earlier[:\]]|summary of what was trimmed earlier:\n)/;
+
+function digests(messages: readonly object[], lens: MessageLens): PlacedPart[] {
+  return partsOf(messages, lens).filter(({ pieces }) =>
+    pieces.some((piece) => "text" in piece && digestStart.test(piece.text)),
+  );
+}
+
+function withoutDigest(text: string): string {
+  return text.split(digestStart)[0] as string;
+}
 
 function isRfc({ policy }: TrimmerOptions): boolean {
   return policy === "rfc" || policy === "rfc-headroom";
@@ -117,12 +142,12 @@ function contentOf({ kind, value, pieces }: PlacedPart): unknown {
   return kind === "text" ? pieces : value;
 }
 
-/** By the call that they belong to. */
+/** Results by the call that they belong to. */
 function placeholders(messages: readonly object[], lens: MessageLens): [string, string][] {
   const parts = partsOf(messages, lens).filter(isPaired);
   return parts.flatMap((part): [string, string][] => {
     const text = placeholderOf(part);
-    // A shortened result may become shorter.
-    return text === undefined || text.includes(" characters]") ? [] : [[nameOf(part), text]];
+    // A shortened result may become shorter, and a digest goes to another result.
+    return text === undefined || text.includes(" characters]") ? [] : [[nameOf(part), withoutDigest(text)]];
   });
 }

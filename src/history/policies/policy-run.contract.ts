@@ -1,19 +1,15 @@
-/** One session through one policy, call by call, with all that the promises of a policy are checked against. */
-import {
-  type CountedPart,
-  createMessageLens,
-  type FormatName,
-  type MessageLens,
-} from "../../messages/index.ts";
+/** Runs one session through one policy, call by call, and collects the facts that the promises are checked against. */
+
+import { type CountedPart, createMessageLens, type FormatName, type MessageLens } from "../../messages/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { Checkpoint } from "../checkpoint.ts";
-import type { Reduction } from "../trim.ts";
-import { createTrimmer, type Trimmer } from "../trimmer.ts";
+
+import { createTrimmer, type Reduction, type Trimmer } from "../trimmer.ts";
 import type { TrimmerOptions } from "../trimmer-options.ts";
 
 export interface PolicyCase {
   readonly format: FormatName;
-  /** Of one session, valid and frozen. Each call sends those up to one of `calls`. */
+  /** The messages of one session, valid and frozen. Each call sends those up to one of `calls`. */
   readonly messages: readonly object[];
   readonly calls: readonly Call[];
   readonly options: Omit<TrimmerOptions, "policy" | "format" | "counter"> & { readonly counter: Counter };
@@ -22,7 +18,7 @@ export interface PolicyCase {
 export interface Call {
   readonly length: number;
   readonly isCold: boolean;
-  /** Before this call the process starts anew, from its checkpoint, and parses its history anew. */
+  /** Before this call the process restarts from its checkpoint and parses its history again. */
   readonly isRestart: boolean;
 }
 
@@ -30,14 +26,14 @@ export interface Step extends PolicyStep {
   readonly input: readonly object[];
   readonly lens: MessageLens;
   readonly settings: TrimmerOptions;
-  /** The same call of a process that was restarted now and then. */
+  /** The same call in a process that was restarted from time to time. */
   readonly resumed: PolicyStep;
 }
 
 interface PolicyStep {
   readonly reduction: Reduction;
   readonly checkpoint: Checkpoint;
-  /** What is sent, a message each. */
+  /** The messages that are sent, as JSON. */
   readonly sent: readonly string[];
 }
 
@@ -48,7 +44,8 @@ export async function runPolicy(settings: TrimmerOptions, policyCase: PolicyCase
   let reparsed = reparse(messages);
   const lens = createMessageLens(messages, { counter: options.counter, format, model: options.model });
   const steps: Step[] = [];
-  for (const call of calls) {
+  for (const each of calls) {
+    const call = { ...each, isSummarised: settings.summarise !== undefined };
     if (call.isRestart) {
       reparsed = reparse(messages);
       other = await createTrimmer({ ...settings, checkpoint: reparse(await other.checkpoint()) });
@@ -65,8 +62,14 @@ export async function runPolicy(settings: TrimmerOptions, policyCase: PolicyCase
   return steps;
 }
 
-async function step(trimmer: Trimmer, messages: readonly object[], { isCold }: Call): Promise<PolicyStep> {
-  const reduction = trimmer.reduce({ messages }, { isCold });
+async function step(
+  trimmer: Trimmer,
+  messages: readonly object[],
+  { isCold, isSummarised }: Call & { readonly isSummarised: boolean },
+): Promise<PolicyStep> {
+  const reduction = isSummarised
+    ? await trimmer.reduceWithSummary({ messages }, { isCold })
+    : trimmer.reduce({ messages }, { isCold });
   const checkpoint = await trimmer.checkpoint();
   return { reduction, checkpoint, sent: reduction.messages.map((message) => JSON.stringify(message)) };
 }
@@ -84,14 +87,14 @@ export interface PlacedPart extends CountedPart {
 
 /** All parts of a list of messages, in order. */
 export function partsOf(messages: readonly object[], lens: MessageLens): PlacedPart[] {
-  // Never index 0: that begins a conversation for the counter's cache.
+  // Never index 0: for the counter's cache that starts a conversation.
   return messages.flatMap((message) => {
     const { role, parts } = lens.read(message, 1);
     return parts.map((part, at) => ({ ...part, role, message, at }));
   });
 }
 
-/** What stands in the place of a part; undefined where it is there itself. */
+/** Returns the placeholder of a part, or undefined if the part is unchanged. */
 export function placeholderOf({ kind, value, pieces }: CountedPart): string | undefined {
   const texts = pieces.map((piece) => ("text" in piece ? piece.text : ""));
   const text = kind === "tool_call" ? JSON.stringify(value) : texts.join("");

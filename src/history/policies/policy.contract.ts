@@ -13,13 +13,9 @@ export interface ContractOptions {
   readonly cases: (format: FormatName) => fc.Arbitrary<PolicyCase>;
 }
 
-export function testPolicy(
-  policy: PolicyName,
-  format: FormatName,
-  { numRuns, cases }: ContractOptions,
-): void {
+export function testPolicy(policy: PolicyName, format: FormatName, { numRuns, cases }: ContractOptions): void {
   const isRfc = policy === "rfc" || policy === "rfc-headroom";
-  // The RFC has a threshold of its own, by its own estimator, and says when it cannot be met.
+  // The RFC has its own threshold and estimator, and reports when the threshold cannot be met.
   const kept: Promises = isRfc ? promises : { ...promises, "the window is hard": expectFit };
   it(`${policy} keeps its promises over sessions in the ${format} format`, {
     timeout: 30_000 + 500 * numRuns,
@@ -33,10 +29,10 @@ export function testPolicy(
   });
 }
 
-/** What has no meaning for the rfc policies. */
+/** Options that the rfc policies reject. */
 const rfcOptions = { excludeTools: undefined, isPinned: undefined, placeholders: undefined } as const;
 
-/** Says which promise was broken, and in which call. */
+/** Reports which promise was broken, and in which call. */
 async function checkStep(kept: Promises, step: Step, before: Step | undefined): Promise<void> {
   for (const [name, check] of Object.entries(kept)) {
     try {

@@ -1,34 +1,69 @@
-/** A policy decides which parts of a history give way, and when. It sees the history as it would go out and decides on a draft. */
+/** A policy decides which parts of a history to trim, and when. It sees the history as it would be sent. */
 import type { MessageLens } from "../../messages/index.ts";
-import type { Draft } from "../draft.ts";
+import { decideParts, drop, type HistoryDraft } from "../draft.ts";
 import type { Excess } from "../overflow.ts";
 
+/**
+ * The names of all trimming policies. `economic` is the default; `gentle` trims less at once and `frugal` more; `rfc`
+ * and `rfc-headroom` follow the context-engineering RFC.
+ *
+ * @example
+ * ```ts
+ * import { createTrimmer, policyNames } from "plimsoll/history";
+ *
+ * const [policy] = policyNames.filter((name) => name === process.env.POLICY);
+ * const trimmer = await createTrimmer({ contextWindow: 200_000, policy });
+ * ```
+ */
 export const policyNames = ["economic", "gentle", "frugal", "rfc", "rfc-headroom"] as const;
+/** The name of a trimming policy. */
 export type PolicyName = (typeof policyNames)[number];
 
+/** Whether the policy counts and trims as the context-engineering RFC does. */
+export function isRfc(policy: PolicyName): boolean {
+  return policy === "rfc" || policy === "rfc-headroom";
+}
+
 export interface Policy {
-  /** The messages as the policy wants them before anything is counted; absent: as they are. */
+  /** Changes the messages before they are counted. Absent: they stay as they are. */
   prepare?(messages: readonly object[], lens: MessageLens): readonly object[];
-  /** Decides for one call. */
-  decide(draft: Draft, call: PolicyCall): PolicyOutcome;
+  /** Makes the decisions for one call. */
+  decide(draft: HistoryDraft, call: PolicyCall): PolicyOutcome;
 }
 
 export interface PolicyCall {
-  /** Tokens that the messages may have, frame included. */
+  /** The tokens that the messages may have, including the frame. */
   readonly budget: number;
-  /** Tokens of tool definitions, for policies that do not take them off the budget; they are part of the budget already for the others. */
+  /** The tokens of tool definitions, which `budget` already excludes. The rfc policies count them themselves. */
   readonly toolTokens: number;
-  /** The provider's cache is lost whatever is sent. */
+  /** Up to which message another program has already trimmed. Only the rfc policies continue from there. */
+  readonly trimmedBefore?: number | undefined;
+  /** Whether the provider's cache is lost whatever is sent. */
   readonly isCold: boolean;
-  /** How many messages are the same as on the call before. */
+  /** The number of messages that are the same as on the previous call. */
   readonly unchanged: number;
 }
 
 export interface PolicyOutcome {
-  /** What the size was compared with. */
+  /** The size that the history was compared with. */
   readonly threshold: number;
-  /** There when what is left is above the policy's limit, by its own count. */
+  /** Set if what is left is above the policy's limit, by its own count. */
   readonly excess?: Excess | undefined;
-  /** Index of the message with which the history became too large to be sent as it was. Absent: up to its end it is not. */
+  /** The index of the message with which the history became too large to be sent as it was. Absent if it did not. */
   readonly outgrownAt?: number | undefined;
+}
+
+/** Models that tie a thinking block to everything before it. If that changes, the API refuses or drops the block
+ *  (Anthropic, 2026-11). */
+const binding = /opus-5[-.]5|(?:fable|mythos)-5[-.]1/;
+
+export function bindsThinking(model: string | undefined): boolean {
+  return model !== undefined && binding.test(model.toLowerCase());
+}
+
+/** Drops all thinking after the draft's first change. Such models refuse it once anything before it has changed. */
+export function dropBoundThinking(draft: HistoryDraft): void {
+  for (let index = draft.firstChanged; index < draft.messages.length; index++) {
+    decideParts(draft, index, (part) => (part.kind === "thinking" && part.isBound !== true ? drop : undefined));
+  }
 }

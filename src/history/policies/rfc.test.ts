@@ -1,16 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { validateRequest } from "../../messages/index.ts";
+import { createMessageLens, validateRequest } from "../../messages/index.ts";
 import { createCounter } from "../../tokens/index.ts";
 import { assistant, exchange, exchanges, fill, user } from "../exchanges.contract.ts";
 import { createTrimmer } from "../trimmer.ts";
 import type { TrimmerOptions } from "../trimmer-options.ts";
+import { createPreparation } from "./rfc.ts";
 
 const counter = await createCounter("bytes/4");
 const create = (options: Partial<TrimmerOptions>) =>
   createTrimmer({ contextWindow: 10_000, reserve: 0, counter, format: "anthropic", keep: 4, ...options });
 const text = (value: unknown) => JSON.stringify(value);
 
-/** Where the boundary is after each turn, when more turns are to be kept than fit. */
+/** Returns the boundary after each turn, if `keep` asks for more turns than fit. */
 async function boundaries(policy: "rfc" | "rfc-headroom", turns: number): Promise<number[]> {
   const trimmer = await create({ policy, keep: 50 });
   const messages = [user("go")];
@@ -24,14 +25,14 @@ const moves = (values: readonly number[]) =>
   values.filter((value, index) => index > 0 && value !== values[index - 1]).length;
 
 describe("rfc-headroom", () => {
-  it("lets the boundary rest for many turns where rfc moves it on each", async () => {
+  it("keeps the boundary for many turns, while rfc moves it on each", async () => {
     const [plain, headroom] = [await boundaries("rfc", 90), await boundaries("rfc-headroom", 90)];
     expect(moves(headroom)).toBeGreaterThan(1);
     expect(moves(headroom)).toBeLessThan(moves(plain) / 3);
     for (const values of [plain, headroom]) expect(values).toEqual([...values].sort((a, b) => a - b));
   });
 
-  it("leaves a message alone that the placeholder would make longer, and rfc does not", async () => {
+  it("leaves a message alone if a placeholder would make it longer, which rfc does not", async () => {
     const messages = [user("go"), assistant("ok"), user("more"), ...exchanges(60)];
     const headroom = (await create({ policy: "rfc-headroom" })).reduce({ messages });
     const plain = (await create({ policy: "rfc" })).reduce({ messages });
@@ -47,7 +48,7 @@ describe.each(["rfc", "rfc-headroom"] as const)("%s over messages of Anthropic",
   const shown = { role: "user", content: [picture, { type: "text", text: "like this" }] };
   const messages = [shown, ...long];
 
-  it("trims results where they stand, and not what the person says beside them", async () => {
+  it("trims results, and not what the person says beside them", async () => {
     const { messages: sent } = (await create({ policy })).reduce({ messages });
     expect(sent[0]).toBe(shown);
     expect(sent[2]).toEqual({
@@ -66,7 +67,7 @@ describe.each(["rfc", "rfc-headroom"] as const)("%s over messages of Anthropic",
     expect(validateRequest(sent, { strict: true })).toEqual([]);
   });
 
-  it("says by how much a history is too large that holds nothing more to trim", async () => {
+  it("reports by how much a history is too large if nothing more can be trimmed", async () => {
     const only = [user(fill("plan ", 60_000)), ...exchanges(3)];
     const { overflow, stats } = (await create({ policy })).reduce({ messages: only });
     expect(overflow).toMatchObject({
@@ -76,7 +77,7 @@ describe.each(["rfc", "rfc-headroom"] as const)("%s over messages of Anthropic",
     expect(overflow!.tokens).toBeGreaterThan(17_000);
   });
 
-  it("merges neighbours of one role, drops repeated results and removes checkpoint tags", async () => {
+  it("merges neighbours of the same role, drops repeated results and removes checkpoint tags", async () => {
     const [call, answer] = exchange(0);
     const again = { type: "tool_result", tool_use_id: "call_0", content: "the last one" };
     const input = [
@@ -102,7 +103,25 @@ describe.each(["rfc", "rfc-headroom"] as const)("%s over messages of Anthropic",
     expect(sent[1]).toBe(call);
   });
 
-  it("sees what a client edits in place inside a merged message", async () => {
+  it("drops a text that was only a checkpoint tag, and leaves a placeholder in a message of nothing else", async () => {
+    const tag = "<checkpoint_id>7</checkpoint_id>";
+    const input = [
+      user(tag),
+      said("assistant", tag),
+      { role: "user", content: [...said("user", tag).content, ...said("user", "on").content] },
+    ];
+    const { messages: sent } = (await create({ policy })).reduce({ messages: input });
+    expect(sent).toEqual([user("[trimmed]"), said("assistant", "[trimmed]"), said("user", "on")]);
+    expect(validateRequest([...sent], { strict: true })).toEqual([]);
+    const thought = {
+      role: "assistant",
+      content: [{ type: "thinking", thinking: "hm", signature: "s" }, ...said("", tag).content],
+    };
+    const after = (await create({ policy })).reduce({ messages: [user("go"), thought, user("on")] });
+    expect(validateRequest([...after.messages], { strict: true })).toEqual([]);
+  });
+
+  it("notices an edit in place inside a merged message", async () => {
     const trimmer = await create({ policy });
     const edited = { role: "user", content: [{ type: "text", text: "first" }] };
     const input = [user("go"), edited, assistant("ok"), user("more")];
@@ -112,4 +131,50 @@ describe.each(["rfc", "rfc-headroom"] as const)("%s over messages of Anthropic",
     expect(text(sent)).toContain("second");
     expect(stats.after).toBeGreaterThan(100);
   });
+});
+
+const lens = createMessageLens([], { counter, format: "anthropic" });
+const reparse = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
+const said = (role: string, text: string) => ({ role, content: [{ type: "text", text }] });
+const talk = (turns: number) =>
+  Array.from({ length: turns }, (_each, turn) => [said("user", `u${turn}`), said("assistant", `a${turn}`)]).flat();
+/** Prepares the messages as if they were seen for the first time. */
+const fresh = (messages: readonly object[]) => createPreparation()(messages, lens);
+
+it("a tag that is added to one of the newest messages in place is removed, however many messages follow", () => {
+  const prepare = createPreparation();
+  const block = { type: "text", text: "one" };
+  const messages = [...talk(2), { role: "user", content: [block] }];
+  prepare(messages, lens);
+  block.text = "<checkpoint_id>c1</checkpoint_id> two";
+  messages.push(said("assistant", "ok"), ...talk(10));
+  expect(prepare(messages, lens)[4]).toEqual(said("user", "two"));
+});
+
+it("a parsed history is sent as its new objects, and merged messages stay the same objects", () => {
+  const prepare = createPreparation();
+  const messages = [...talk(3), said("user", "and"), said("user", "then"), said("assistant", "ok"), ...talk(8)];
+  const before = [...prepare(messages, lens)];
+  const again = reparse(messages);
+  const joined = prepare(again, lens);
+  expect(joined).toEqual(before);
+  expect(joined[6]).toBe(before[6]);
+  expect(joined[5]).toBe(again[5]);
+});
+
+it("a change in the middle, a shorter history and a malformed one leave no wrong state", () => {
+  const prepare = createPreparation();
+  const messages = [...talk(4), said("user", "and"), said("user", "then"), said("assistant", "ok"), ...talk(8)];
+  const steps: readonly (readonly object[])[] = [
+    messages,
+    reparse(messages).with(3, said("user", "and more")),
+    messages.slice(0, 9),
+    reparse(messages),
+    reparse(messages).with(8, said("assistant", "instead")),
+    messages,
+  ];
+  for (const step of steps) {
+    expect(() => prepare([...step.slice(0, 5), null as unknown as object], lens)).toThrow("messages[5]");
+    expect(prepare(step, lens)).toEqual(fresh(step));
+  }
 });

@@ -1,0 +1,132 @@
+/** All decisions of a conversation, append-only. An epoch belongs to the history on which it was decided: it applies to
+ *  every history that contains its message `at`, identified by the hash of everything up to it. So a rewind or a fork
+ *  gets the decisions of its own past, and a return to the longer history gets that history's decisions again. */
+export interface DecisionLog {
+  readonly epochs: readonly Epoch[];
+}
+
+/** One pass that moved the boundary. Each costs one cache break. */
+export interface Epoch extends Boundary {
+  /** The first message with which the history needed the epoch. Never before `reach`. */
+  readonly at: Anchor;
+  /** The last message that the epoch concerns. */
+  readonly reach: Anchor;
+  /** The index of the epoch that applied when this one was decided. Absent for the first one. */
+  readonly after?: number;
+  /** The index of an epoch of another history. Its entries apply first, then `entries`. */
+  readonly like?: number;
+  readonly entries: readonly LoggedDecision[];
+}
+
+export interface Boundary {
+  /** The index up to which the history is trimmed. */
+  readonly boundary: number;
+  /** The index up to which whole exchanges are removed. No later epoch changes anything before it. */
+  readonly collapsed: number;
+}
+
+export interface LoggedDecision {
+  /** The id for `recall`. */
+  readonly id: string;
+  readonly message: number;
+  readonly chain: string;
+  /** The index of the part in its message. */
+  readonly part: number;
+  readonly decision: Decision;
+  readonly tokensSaved: number;
+}
+
+/** Identifies a message by its index and the hash of everything up to it. */
+export interface Anchor {
+  readonly message: number;
+  readonly chain: string;
+}
+
+/** What happens to a part. `replace` may keep the fields of an input whose JSON has at most `keeps` characters, and a
+ *  result may carry a digest of what is gone. `shorten` keeps this many characters. On a whole message, `stub` replaces it
+ *  with an assistant text, and `detach` keeps its text without references to content that is removed. */
+export type Decision =
+  | { readonly action: "replace"; readonly text: string; readonly keeps?: number; readonly digest?: string }
+  | { readonly action: "drop" }
+  | { readonly action: "detach" }
+  | { readonly action: "stub"; readonly text: string }
+  | { readonly action: "shorten"; readonly head: number; readonly tail: number };
+
+export type ReplaceDecision = Extract<Decision, { action: "replace" }>;
+
+/** Looks up epochs by the message from which they apply. Epochs are named by their index. */
+export interface DecisionIndex {
+  readonly ledger: DecisionLog;
+  /** The number of epochs that changed something. */
+  readonly rewrites: number;
+  /** Returns the index of the epoch. */
+  add(epoch: Epoch): number;
+  /** Returns the last epoch that applies from this message on. */
+  epochAt(anchor: Anchor): number | undefined;
+  /** Returns the epochs from `base` (exclusive; undefined is the start) to `epoch`, oldest first, or undefined if
+   *  `epoch` is not based on `base`. */
+  pathTo(epoch: number, base: number | undefined): readonly number[] | undefined;
+  /** Returns all entries of an epoch, including those that it adopted from another history. */
+  entriesOf(epoch: number): readonly LoggedDecision[];
+  /** Returns the epochs that were decided on top of this one, each in its own history. */
+  decidedAfter(epoch: number | undefined): readonly number[];
+  entry(id: string): LoggedDecision | undefined;
+  nextId(): string;
+}
+
+export function createDecisionIndex(ledger: DecisionLog = { epochs: [] }): DecisionIndex {
+  const epochs: Epoch[] = [];
+  const byAnchor = new Map<string, number>();
+  const byBase = new Map<number | undefined, number[]>();
+  const byId = new Map<string, LoggedDecision>();
+  let ids = 0;
+  let rewrites = 0;
+  const add = (epoch: Epoch): number => {
+    const index = epochs.push(epoch) - 1;
+    // A damaged or hand-made checkpoint may contradict itself.
+    if (isSound(epoch, index)) {
+      byAnchor.set(epoch.at.chain, index);
+      const others = byBase.get(epoch.after);
+      if (others === undefined) byBase.set(epoch.after, [index]);
+      else others.push(index);
+    }
+    if (epoch.entries.length > 0 || epoch.like !== undefined) rewrites++;
+    for (const entry of epoch.entries) {
+      byId.set(entry.id, entry);
+      ids = Math.max(ids, Number(entry.id.slice(1)));
+    }
+    return index;
+  };
+  for (const epoch of ledger.epochs) add(epoch);
+  const entriesOf = (index: number): readonly LoggedDecision[] => {
+    const { like, entries } = epochs[index] as Epoch;
+    return like === undefined ? entries : [...entriesOf(like), ...entries];
+  };
+  return {
+    ledger: { epochs },
+    get rewrites() {
+      return rewrites;
+    },
+    add,
+    epochAt({ message, chain }) {
+      const index = byAnchor.get(chain);
+      return index !== undefined && epochs[index]?.at.message === message ? index : undefined;
+    },
+    pathTo(epoch, base) {
+      const path: number[] = [];
+      let index: number | undefined = epoch;
+      for (; index !== undefined && index !== base; index = epochs[index]?.after) path.push(index);
+      return index === base ? path.reverse() : undefined;
+    },
+    entriesOf,
+    decidedAfter: (epoch) => byBase.get(epoch) ?? [],
+    entry: (id) => byId.get(id),
+    nextId: () => `r${++ids}`,
+  };
+}
+
+/** An epoch may refer only to earlier epochs, and only to messages up to the one from which it applies. */
+function isSound({ at, reach, after, like, boundary, collapsed }: Epoch, index: number): boolean {
+  if (Math.max(after ?? -1, like ?? -1) >= index) return false;
+  return collapsed <= boundary && boundary - 1 <= reach.message && reach.message <= at.message;
+}

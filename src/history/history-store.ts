@@ -1,0 +1,349 @@
+/** What the store keeps of a session: its checkpoint, the originals of trimmed content, and the times of its calls. */
+
+import { ContextError } from "../errors.ts";
+import type { CountedPart } from "../messages/index.ts";
+import type { MaintainedStore, Store } from "../store/index.ts";
+import { isFields, isText, objectOf, readJson } from "../text/index.ts";
+import { textOf } from "./apply-decisions.ts";
+import { type Checkpoint, checkCheckpoint } from "./checkpoint.ts";
+import type { DecisionLog, LoggedDecision } from "./decision-log.ts";
+import type { TrackedMessage } from "./tracked-history.ts";
+
+/** Trimmed content that `recall` returned. */
+export interface Recalled {
+  /** The id that was asked for. */
+  readonly id: string;
+  /** What kind of content it was. */
+  readonly kind: CountedPart["kind"];
+  /** The tool that was called, for a call or a result. */
+  readonly toolName?: string | undefined;
+  /** All text of the content that can be read. */
+  readonly text: string;
+  /** The content as it was in the caller's message. */
+  readonly value: unknown;
+}
+
+/** Keeps the state of one session, in the store if there is one. */
+export interface HistoryStore {
+  /** Returns the checkpoint to resume from: the given one, or the store's. */
+  load(given: Checkpoint | undefined): Promise<Checkpoint | undefined>;
+  /** Saves a checkpoint, and the originals of what was trimmed since the last one. Rejects if the store has decisions
+   *  that the checkpoint lacks: another trimmer of the session has made them, and requests must follow both. */
+  save(checkpoint: Checkpoint, messages: readonly TrackedMessage[]): Promise<void>;
+  /** Returns trimmed content, from the messages or from the store. `entry` is absent if the ledger does not know the
+   *  id. */
+  recall(
+    id: string,
+    entry: LoggedDecision | undefined,
+    messages: readonly TrackedMessage[],
+  ): Promise<Recalled | undefined>;
+  /** Returns all trimmed content that is in the messages or in the store, oldest first. */
+  list(entries: readonly LoggedDecision[], messages: readonly TrackedMessage[]): Promise<readonly Recalled[]>;
+}
+
+export function createHistoryStore(store: Store | undefined, sessionId: string): HistoryStore {
+  let savedEpochs = 0;
+  /** The stored checkpoint that the caller's own one replaces. */
+  let replaced: string | undefined;
+  return {
+    async load(given) {
+      if (given !== undefined) replaced = (await store?.get(checkpointCollection, sessionId))?.value;
+      const found = given ?? (store && (await loadCheckpoint(store, sessionId)));
+      const checkpoint = found && checkCheckpoint(found);
+      savedEpochs = checkpoint?.ledger.epochs.length ?? 0;
+      return checkpoint;
+    },
+    async save(checkpoint, messages) {
+      if (store === undefined) return;
+      const { epochs } = checkpoint.ledger;
+      savedEpochs = await saveOriginals(store, { sessionId, messages, epochs, savedEpochs });
+      const text = JSON.stringify(checkpoint);
+      await store.update(checkpointCollection, sessionId, (stored) => {
+        if (stored !== replaced && isSuperseded(checkpoint, stored)) throw supersededError(sessionId);
+        return text;
+      });
+      replaced = undefined;
+    },
+    async recall(id, entry, messages) {
+      const recalled = entry && recallFrom(messages, entry);
+      return recalled ?? (store && (await recallFromStore(store, { sessionId, id, chain: entry?.chain })));
+    },
+    async list(entries, messages) {
+      const stored = store === undefined ? [] : await listStored(store, sessionId);
+      const held = entries.flatMap((entry): Stored[] => {
+        const found = recallFrom(messages, entry);
+        return found === undefined ? [] : [{ ...found, chain: entry.chain }];
+      });
+      const sorted = [...stored, ...held].sort((a, b) => Number(a.id.slice(1)) - Number(b.id.slice(1)));
+      return firstOfEach(sorted).map(({ chain: _chain, ...recalled }) => recalled);
+    },
+  };
+}
+
+/** The checkpoints, by session id. */
+const checkpointCollection = "history/checkpoints";
+
+async function loadCheckpoint(store: Store, sessionId: string): Promise<Checkpoint | undefined> {
+  const record = await store.get(checkpointCollection, sessionId);
+  try {
+    return record === undefined ? undefined : checkCheckpoint(JSON.parse(record.value));
+  } catch (cause) {
+    throw new ContextError("store_corrupt", `the checkpoint of session ${sessionId} cannot be read`, {
+      hint: `Delete it with plimsoll session rm ${sessionId}. The history is then trimmed again.`,
+      cause,
+    });
+  }
+}
+
+/** Whether the stored checkpoint has decisions that this one lacks. One that cannot be read is replaced. */
+function isSuperseded({ ledger }: Checkpoint, stored: string | undefined): boolean {
+  const epochs = readJson(stored, isStoredCheckpoint)?.ledger.epochs ?? [];
+  return JSON.stringify(epochs) !== JSON.stringify(ledger.epochs.slice(0, epochs.length));
+}
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+const isStoredCheckpoint = objectOf({ ledger: objectOf({ epochs: isList }) });
+
+function supersededError(sessionId: string): ContextError {
+  return new ContextError("store_conflict", `another trimmer of session ${sessionId} has trimmed the history since`, {
+    hint: "Create the trimmer again, which takes over the stored decisions, and reduce again before you send.",
+  });
+}
+
+/** What a process last saw of a stored checkpoint. */
+export interface SeenCheckpoint {
+  readonly revision: number;
+  /** Whether it has decisions that the process does not have. */
+  readonly isNew: boolean;
+}
+
+/** Looks whether another process has stored decisions of the session. `own` is the last checkpoint of this process. */
+export async function lookForDecisions(
+  store: Store,
+  sessionId: string,
+  { revision, own }: { readonly revision: number; readonly own: Checkpoint | undefined },
+): Promise<SeenCheckpoint> {
+  const record = await store.get(checkpointCollection, sessionId);
+  if (record === undefined || record.revision === revision) return { revision: record?.revision ?? 0, isNew: false };
+  const known = own ?? { ledger: { epochs: [] } };
+  return { revision: record.revision, isNew: isSuperseded(known as Checkpoint, record.value) };
+}
+
+/** Returns the original of a trimmed part, if the messages still have it. */
+export function recallFrom(messages: readonly TrackedMessage[], entry: LoggedDecision): Recalled | undefined {
+  const message = messages[entry.message];
+  const part = message?.chain === entry.chain ? message.original.parts[entry.part] : undefined;
+  if (part === undefined) return undefined;
+  const { kind, toolName, value } = part;
+  return { id: entry.id, kind, ...(toolName !== undefined && { toolName }), text: textOf(part), value };
+}
+
+function recallCollection(sessionId: string): string {
+  return `history/recall/${sessionId}`;
+}
+
+/** A stored original, with the hash of its ledger entry. A run that was killed may leave originals whose ids are used
+ *  again later. */
+type Stored = Recalled & { readonly chain: string };
+
+interface RecallOptions {
+  readonly sessionId: string;
+  readonly id: string;
+  /** Absent if the ledger does not know the id. */
+  readonly chain?: string | undefined;
+}
+
+async function recallFromStore(store: Store, { sessionId, id, chain }: RecallOptions): Promise<Recalled | undefined> {
+  // Models invent ids.
+  if (!/^r\d{1,15}$/.test(id)) return undefined;
+  let after = numberOf(id);
+  let isDamaged = false;
+  for (let looks = 0; looks < maxLooks; looks++) {
+    const [record] = await store.list(recallCollection(sessionId), { after, limit: 1 });
+    if (record === undefined) break;
+    const stored = readJson(record.value, isStoredList);
+    isDamaged ||= stored === undefined;
+    const found = stored?.find((each) => each.id === id && (chain ?? each.chain) === each.chain);
+    if (found !== undefined) return withoutChain(found);
+    after = record.key;
+  }
+  if (!isDamaged) return undefined;
+  throw new ContextError(
+    "store_corrupt",
+    `the content that was trimmed as ${id} cannot be read: its record is damaged`,
+    {
+      hint: "Run its tool again, or read it in the conversation.",
+    },
+  );
+}
+
+/** Leaves out records that cannot be read: a list without them is still of use. */
+async function listStored(store: Store, sessionId: string): Promise<Stored[]> {
+  const records = await store.list(recallCollection(sessionId));
+  const stored = records.flatMap(({ value }) => readJson(value, isStoredList) ?? []);
+  return stored.map((each) => ({ ...withoutChain(each), chain: each.chain }));
+}
+
+/** A part may first become a placeholder and later be removed. The placeholder shows its first id. */
+function firstOfEach(sorted: readonly Stored[]): Stored[] {
+  const seen = new Map<string, Set<string>>();
+  return sorted.filter(({ chain, text }) => {
+    const texts = seen.get(chain) ?? new Set<string>();
+    seen.set(chain, texts);
+    return !texts.has(text) && texts.add(text);
+  });
+}
+
+const isShaped = objectOf({ id: isText, chain: isText, kind: isText, text: isText }, { toolName: isText });
+
+const isStoredList = (value: unknown): value is readonly Stored[] =>
+  Array.isArray(value) && value.every((each) => isShaped(each) && isFields(each));
+
+// The first record is the right one, except after killed runs.
+const maxLooks = 16;
+
+/** Saves the originals of what was trimmed since the last call. Returns the number of epochs that are now saved. */
+async function saveOriginals(store: Store, { sessionId, messages, epochs, savedEpochs }: SaveOptions): Promise<number> {
+  // Collect everything before the first write: the history may change during a write.
+  const records = epochs.slice(savedEpochs).flatMap(({ entries }) => recordsOf(entries, messages));
+  for (const { key, value } of records) await store.put(recallCollection(sessionId), key, value);
+  return epochs.length;
+}
+
+interface SaveOptions {
+  readonly sessionId: string;
+  readonly messages: readonly TrackedMessage[];
+  readonly epochs: DecisionLog["epochs"];
+  readonly savedEpochs: number;
+}
+
+interface StoredRecord {
+  readonly key: string;
+  readonly value: string;
+}
+
+// A short write costs about as much as a long one, and an epoch may have thousands of parts. But recalling one part
+// should not read all the others.
+const maxRecordLength = 500_000;
+
+/** Puts the originals of one epoch into a few records. The key of each record is the number of its last id. */
+function recordsOf(entries: readonly LoggedDecision[], messages: readonly TrackedMessage[]): StoredRecord[] {
+  const records: StoredRecord[] = [];
+  let texts: string[] = [];
+  let length = 0;
+  for (const [index, entry] of entries.entries()) {
+    const text = storedText(entry, messages);
+    if (text !== undefined) texts.push(text);
+    length += text?.length ?? 0;
+    const isFull = length >= maxRecordLength || index === entries.length - 1;
+    if (!isFull || texts.length === 0) continue;
+    records.push({ key: `${numberOf(entry.id)}-${entry.chain}`, value: `[${texts.join(",")}]` });
+    texts = [];
+    length = 0;
+  }
+  return records;
+}
+
+function storedText(entry: LoggedDecision, messages: readonly TrackedMessage[]): string | undefined {
+  const recalled = recallFrom(messages, entry);
+  return recalled && JSON.stringify(tagBytes({ ...recalled, chain: entry.chain }));
+}
+
+/** Pads the number, so that keys sort like ids. */
+function numberOf(id: string): string {
+  return id.slice(1).padStart(16, "0");
+}
+
+function withoutChain({ chain: _chain, ...recalled }: Stored): Recalled {
+  return restoreBytes(recalled) as Recalled;
+}
+
+/** Marks bytes in JSON. The AI SDK has images and files as bytes, which JSON would write with one field per byte. */
+const tag = "plimsoll:bytes";
+
+/** Replaces bytes with tagged base64. Returns the same value if there are none. */
+function tagBytes(value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) {
+    return { [tag]: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64") };
+  }
+  if (value instanceof ArrayBuffer) return { [tag]: Buffer.from(value).toString("base64") };
+  return mapFields(value, tagBytes);
+}
+
+/** Replaces tagged base64 with a Uint8Array, whatever type held the bytes before. */
+function restoreBytes(value: unknown): unknown {
+  const base64 = Object(value)[tag] as unknown;
+  return typeof base64 === "string" ? new Uint8Array(Buffer.from(base64, "base64")) : mapFields(value, restoreBytes);
+}
+
+function mapFields(value: unknown, map: (field: unknown) => unknown): unknown {
+  if (Array.isArray(value)) {
+    const mapped = value.map(map);
+    return mapped.every((each, index) => each === value[index]) ? value : mapped;
+  }
+  // A value with its own prototype, such as a URL, has its own JSON form.
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const changes = Object.entries(value).flatMap(([name, field]) => {
+    const mapped = map(field);
+    return mapped === field ? [] : [[name, mapped] as const];
+  });
+  return changes.length === 0 ? value : { ...value, ...Object.fromEntries(changes) };
+}
+
+/** Collections whose keys are session ids. The second one holds the call times that integrations keep. */
+const collections = [checkpointCollection, "history/calls", "history/intake"];
+
+/**
+ * Returns the ids of the sessions that have a checkpoint or call times in the store.
+ *
+ * @example
+ * ```ts
+ * import { listHistories } from "plimsoll/history";
+ * import { openSqliteStore } from "plimsoll/store/sqlite";
+ *
+ * const store = await openSqliteStore({ path: "sessions.db" });
+ * console.log(await listHistories(store));
+ * ```
+ */
+export async function listHistories(store: Store): Promise<string[]> {
+  const found = await Promise.all(collections.map((collection) => store.list(collection)));
+  return [...new Set(found.flat().map(({ key }) => key))];
+}
+
+/** Returns when each conversation of a trimmer was last used, in milliseconds since 1970, also of those that a killed
+ *  process left without a checkpoint. */
+export async function listHistoryUses(store: MaintainedStore): Promise<Map<string, number>> {
+  const uses = new Map<string, number>();
+  const note = (id: string, written: number): void => void uses.set(id, Math.max(written, uses.get(id) ?? 0));
+  for (const collection of collections) {
+    for (const { key, written } of await store.listFacts(collection)) note(key, written);
+  }
+  const originals = recallCollection("");
+  for (const { collection, newest } of await store.listCollections()) {
+    if (collection.startsWith(originals)) note(collection.slice(originals.length), newest);
+  }
+  return uses;
+}
+
+/**
+ * Deletes everything that the store keeps about a session's history: its checkpoint, the originals of trimmed content
+ * and the times of its calls. The database file shrinks only after the store is purged.
+ *
+ * @example
+ * ```ts
+ * import { forgetHistory } from "plimsoll/history";
+ * import { openSqliteStore } from "plimsoll/store/sqlite";
+ *
+ * const store = await openSqliteStore({ path: "sessions.db" });
+ * await forgetHistory(store, "build-42");
+ * ```
+ */
+export async function forgetHistory(store: Store, sessionId: string): Promise<void> {
+  for (const collection of collections) await store.delete(collection, sessionId);
+  const originals = recallCollection(sessionId);
+  for (;;) {
+    const records = await store.list(originals, { limit: 20 });
+    if (records.length === 0) return;
+    for (const { key } of records) await store.delete(originals, key);
+  }
+}

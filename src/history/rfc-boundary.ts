@@ -1,0 +1,92 @@
+/** Where the trimmed part of a history ends, by the arithmetic of the context-engineering RFC. */
+
+/** The input of `advanceBoundary`. The boundary is the index up to which messages are trimmed. It stays while the
+ *  history is within the threshold. Otherwise it moves up to what `keep` protects, then message by message. It never
+ *  moves back. */
+export interface BoundaryInput {
+  /** Only `assistant` and `tool` messages can be trimmed; `assistant` messages count for `keep`. Any format maps to
+   *  these roles. */
+  readonly roles: readonly ("system" | "user" | "assistant" | "tool")[];
+  /** Tokens of each message, untrimmed and trimmed, before `estimate` adds its overheads. */
+  readonly full: readonly number[];
+  readonly trimmed: readonly number[];
+  /** The boundary so far. If it is beyond the end, all messages are trimmed and it stays. */
+  readonly previous: number;
+  /** The number of newest assistant messages to leave alone while the threshold allows it. */
+  readonly keep: number;
+  /** Converts a sum of messages to the tokens that threshold and target are compared with. Must be monotonic. */
+  readonly estimate: (rawTokens: number) => number;
+  readonly threshold: number;
+  /** The size to trim down to once the threshold is exceeded. Below the threshold it leaves headroom, so the boundary
+   *  can stay for a while. */
+  readonly target: number;
+}
+
+export interface AdvancedBoundary {
+  readonly boundary: number;
+  /** The estimate with everything before the boundary trimmed. */
+  readonly tokens: number;
+}
+
+/** Makes one pass: each trimmed message changes the sum by its own difference. */
+export function advanceBoundary(input: BoundaryInput): AdvancedBoundary {
+  const { roles, previous, keep, estimate, threshold, target } = input;
+  let rawTokens = rawTokensAt(input, previous);
+  if (estimate(rawTokens) <= threshold) return { boundary: previous, tokens: estimate(rawTokens) };
+  const protectedFrom = firstKept(roles, keep);
+  let boundary = Math.max(previous, protectedFrom);
+  for (let index = previous; index < protectedFrom; index++) rawTokens += difference(input, index);
+  for (let index = boundary; index < roles.length && estimate(rawTokens) > target; index++) {
+    if (!isTrimmable(roles[index])) continue;
+    rawTokens += difference(input, index);
+    boundary = index + 1;
+  }
+  return { boundary, tokens: estimate(rawTokens) };
+}
+
+/** Returns the index of the first message with which the history exceeds the threshold, with the boundary where it
+ *  was. */
+export function firstBeyond(input: BoundaryInput): number | undefined {
+  const { roles, previous, estimate, threshold } = input;
+  let rawTokens = 0;
+  const index = roles.findIndex((_role, at) => {
+    rawTokens += tokensAt(input, at, previous);
+    return estimate(rawTokens) > threshold;
+  });
+  return index < 0 ? undefined : index;
+}
+
+/** The RFC stores window and share as 32-bit floats and takes the whole part of their product. */
+export function budgetThreshold(contextWindow: number, share: number): number {
+  return Math.floor(Math.fround(Math.fround(contextWindow) * Math.fround(share)));
+}
+
+function rawTokensAt(input: BoundaryInput, boundary: number): number {
+  let sum = 0;
+  for (let index = 0; index < input.roles.length; index++) sum += tokensAt(input, index, boundary);
+  return sum;
+}
+
+function tokensAt({ roles, full, trimmed }: BoundaryInput, index: number, boundary: number): number {
+  const isTrimmed = index < boundary && isTrimmable(roles[index]);
+  return (isTrimmed ? trimmed[index] : full[index]) ?? 0;
+}
+
+/** Returns the index of the assistant message that is `keep` from the end: 0 if there are fewer, the length if `keep`
+ *  is 0. */
+function firstKept(roles: BoundaryInput["roles"], keep: number): number {
+  if (keep === 0) return roles.length;
+  let found = 0;
+  for (let index = roles.length - 1; index >= 0; index--) {
+    if (roles[index] === "assistant" && ++found >= keep) return index;
+  }
+  return 0;
+}
+
+function difference({ roles, full, trimmed }: BoundaryInput, index: number): number {
+  return isTrimmable(roles[index]) ? (trimmed[index] ?? 0) - (full[index] ?? 0) : 0;
+}
+
+function isTrimmable(role: string | undefined): boolean {
+  return role === "assistant" || role === "tool";
+}
