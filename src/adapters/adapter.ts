@@ -1,21 +1,23 @@
-/** One AI tool as a target: where its file is, its format, its limits. */
+/** An adapter describes one AI tool: the files it reads, its format and its limits. */
+
 import type { Verbosity } from "../text/index.ts";
+import type { OnOverflow } from "../workspace/index.ts";
 
 export interface Adapter {
   readonly id: string;
   readonly name: string;
-  readonly type: AdapterType;
+  readonly type: ValueOf<"type">;
   readonly targets: readonly AdapterTarget[];
-  readonly format: AdapterFormat;
-  /** Tells a person where to paste the text; empty where there is nothing to tell. */
+  readonly format: ValueOf<"format">;
+  /** Tells a person where to paste the text. May be empty. */
   readonly instructions: string;
-  /** 4 bytes a token, unless a counter was chosen. Like `maxBytes`, 0 or less is no limit. */
+  /** Counted by the counter of the run. As with `maxBytes`, 0 or less means no limit. */
   readonly maxTokens?: number | undefined;
-  /** Wins over `maxTokens`. */
+  /** Used instead of `maxTokens` if both are set. */
   readonly maxBytes?: number | undefined;
-  /** Absent: full. */
+  /** @default "full" */
   readonly verbosity?: Verbosity | undefined;
-  /** Absent: as configured. */
+  /** The default comes from the configuration. */
   readonly onOverflow?: OnOverflow | undefined;
   readonly exportPath?: string | undefined;
   readonly detect: readonly DetectRule[];
@@ -24,31 +26,65 @@ export interface Adapter {
   readonly reads: readonly string[];
   /** The tool follows `@file` lines. */
   readonly imports: boolean;
+  /** The tools read a file of the same name in every folder down to the one they work in. */
+  readonly nested?: boolean | undefined;
+  /** Where a project keeps rules that the tool loads only for some files. */
+  readonly rules?: ScopedRules | undefined;
+  /** Where a project keeps the skills that the tool finds. */
+  readonly skills?: SkillFolders | undefined;
   /** Where the tool keeps its MCP servers, the main place first. */
   readonly mcpConfigs: readonly ConfigPlace[];
 }
 
-export const adapterTypes = ["file-inject", "clipboard-export", "file-export", "mcp-wire"] as const;
-export type AdapterType = (typeof adapterTypes)[number];
-export const adapterFormats = ["markdown", "plain-prose"] as const;
-export type AdapterFormat = (typeof adapterFormats)[number];
 export const scopes = ["global", "project"] as const;
 export type Scope = (typeof scopes)[number];
-export const targetModes = ["replace-section", "replace-file", "append"] as const;
-export type TargetMode = (typeof targetModes)[number];
-export const onOverflows = ["drop", "thin"] as const;
-export type OnOverflow = (typeof onOverflows)[number];
+
+/** The values that keys of an adapter's file may have. */
+export const adapterValues = {
+  type: ["file-inject", "clipboard-export", "file-export", "mcp-wire"],
+  format: ["markdown", "plain-prose"],
+  targetMode: ["replace-section", "replace-file"],
+  limitUnit: ["bytes", "chars", "lines", "tokens"],
+  limitKind: ["hard", "warn", "advice"],
+  limitScope: ["file", "chain", "field"],
+  /** The best source first. */
+  limitEvidence: ["source", "docs", "issue", "third-party"],
+} as const;
+
+type ValueOf<Key extends keyof typeof adapterValues> = (typeof adapterValues)[Key][number];
 
 export interface AdapterTarget {
   readonly scope: Scope;
   readonly path: string;
-  readonly mode: TargetMode;
+  readonly mode: ValueOf<"targetMode">;
   readonly section: string;
-  /** Goes before the text of a replace-file target: front matter. */
+  /** Text that a replace-file target starts with, such as front matter. */
   readonly preamble?: string | undefined;
 }
 
-/** The tool is there when the command's program is on PATH, or the path exists. */
+/** One file for each pack with globs. */
+export interface ScopedRules extends Dated {
+  /** `{id}` stands for the pack's id. */
+  readonly path: string;
+  /** Front matter. `{globs}` is a text with commas, `{globs_list}` a list, `{name}` and `{description}` quoted texts. */
+  readonly preamble: string;
+}
+
+/** Folders with one folder for each skill. */
+export interface SkillFolders extends Dated {
+  /** The tool reads all of them. Plimsoll writes into the first, or into one that another tool of the run needs. */
+  readonly paths: readonly string[];
+}
+
+/** The source of a fact about a tool. */
+interface Dated {
+  readonly evidence: ValueOf<"limitEvidence">;
+  readonly note?: string | undefined;
+  /** The date of the last check. */
+  readonly checked: string;
+}
+
+/** A sign that the tool is installed: the command's program is on PATH, or the path exists. */
 export interface DetectRule {
   readonly command?: string | undefined;
   readonly path?: string | undefined;
@@ -58,21 +94,14 @@ export interface ConfigPlace {
   readonly path?: string | undefined;
   readonly format?: string | undefined;
   readonly key?: string | undefined;
+  /** What a person does before the tool uses a server that was added here. */
+  readonly next?: string | undefined;
 }
 
-export const limitUnits = ["bytes", "chars", "lines", "tokens"] as const;
-export const limitKinds = ["hard", "warn", "advice"] as const;
-export const limitScopes = ["file", "chain", "field"] as const;
-export const limitEvidences = ["source", "docs", "issue", "third-party"] as const;
-
-/** A limit of the tool itself, and how well it is known. */
-export interface ToolLimit {
+/** A limit of the tool itself, with the source of the number. */
+export interface ToolLimit extends Dated {
   readonly value: number;
-  readonly unit: (typeof limitUnits)[number];
-  readonly kind: (typeof limitKinds)[number];
-  readonly scope: (typeof limitScopes)[number];
-  readonly evidence: (typeof limitEvidences)[number];
-  readonly note?: string | undefined;
-  /** The day it was last looked up. */
-  readonly checked: string;
+  readonly unit: ValueOf<"limitUnit">;
+  readonly kind: ValueOf<"limitKind">;
+  readonly scope: ValueOf<"limitScope">;
 }

@@ -1,82 +1,102 @@
-/** Which AI tools a run is for: those that were asked for, else those that are in use here. */
+/** Chooses the AI tools of a run: the ones that the user named, else the ones that are in use here. */
 import { statSync } from "node:fs";
-import { ContextError } from "../errors.ts";
-import { didYouMean } from "../text/index.ts";
-import type { Environment } from "../workspace/index.ts";
-import type { Adapter, Scope } from "./adapter.ts";
-import { findCommand } from "./clips/clipboard.ts";
-import { type Places, resolveTargetPath } from "./targets/targets.ts";
+import { dirname, normalize } from "node:path";
+import type { ContextError } from "../errors.ts";
+import { closest, type UnknownName, unknownName } from "../text/index.ts";
+import { type Environment, findProgram } from "../workspace/index.ts";
+import type { Adapter, AdapterTarget, Scope } from "./adapter.ts";
+import { type Places, resolveTargetPath } from "./targets.ts";
 
 export interface Choice {
   /** Ids from the command line or the configuration. */
   readonly tools: readonly string[] | undefined;
   readonly all: boolean;
+  /** Returns no adapter if nothing is named or in use. */
+  readonly onlyInUse?: boolean | undefined;
   readonly places: Places;
   readonly env: Environment;
 }
 
-/** Where nothing is found: the two files that most tools read. */
+/** Used if no tool is found: the two files that most tools read. */
 const fallback: readonly string[] = ["claude-code", "agents-md"];
 
-export async function chooseAdapters(
-  adapters: readonly Adapter[],
-  choice: Choice,
-): Promise<readonly Adapter[]> {
+export async function chooseAdapters(adapters: readonly Adapter[], choice: Choice): Promise<readonly Adapter[]> {
   if (choice.all) return adapters;
   if (choice.tools !== undefined) {
     return [...new Set(choice.tools.map((id) => adapterFor(id, adapters, choice.places.scope)))];
   }
   const found: Adapter[] = [];
   for (const adapter of adapters) if (await isInUse(adapter, choice)) found.push(adapter);
-  return found.length > 0 ? found : adapters.filter((adapter) => fallback.includes(adapter.id));
+  return found.length > 0 || choice.onlyInUse === true
+    ? found
+    : adapters.filter((adapter) => fallback.includes(adapter.id));
 }
 
-/** Throws for an id that no tool has. */
-export function refuseUnknownTools(ids: readonly string[], adapters: readonly Adapter[], scope: Scope): void {
-  for (const id of ids) adapterFor(id, adapters, scope);
+/** Throws on an id that no tool has. */
+export function refuseUnknownTools(
+  ids: readonly string[],
+  adapters: readonly Adapter[],
+  place?: UnknownName["place"],
+): void {
+  for (const id of ids) if (!toolIds(adapters).includes(id)) throw unknownTool(id, adapters, place);
 }
 
-/** The tool's own adapter; for a tool without a file of its own in this scope, the one whose file it reads. */
+/** Returns the ids that mean a tool wherever one can be named: adapters, and tools that read an adapter's file. Tools
+ *  with a file come first: a person who names half of an id means those. */
+function toolIds(adapters: readonly Adapter[]): readonly string[] {
+  const [files, others] = [true, false].map((isFile) =>
+    adapters.filter(({ type }) => (type === "file-inject") === isFile).map(({ id }) => id),
+  );
+  return [...new Set([...files!, ...adapters.flatMap(({ reads }) => reads), ...others!])];
+}
+
+/** Suggests the tool whose id or name has such a word: `claude` is Claude Code, and `windsurf` is Devin Desktop. */
+function unknownTool(id: string, adapters: readonly Adapter[], place: UnknownName["place"]): ContextError {
+  const ids = toolIds(adapters);
+  const nameOf = (each: string) => adapters.find((adapter) => adapter.id === each)?.name ?? "";
+  const wordsOf = (each: string) => `${each} ${nameOf(each)}`.toLowerCase().match(/[a-z]{4,}/g) ?? [];
+  const words = new Map(ids.flatMap((each) => wordsOf(each).map((word) => [word, each] as const)).reverse());
+  const meant = closest(id, ids) ?? words.get(closest(id, [...words.keys()]) ?? "");
+  return unknownName(id, { kind: "tool", known: ids, meant, place });
+}
+
+/** Returns the tool's own adapter. If the tool has no file in this scope, returns the adapter whose file it reads. */
 function adapterFor(id: string, adapters: readonly Adapter[], scope: Scope): Adapter {
   const named = adapters.find((adapter) => adapter.id === id);
   const isHere = (adapter: Adapter) => adapter.targets.some((target) => target.scope === scope);
-  // Under HOME a tool with an adapter has a file of its own or none: `reads` speaks of the project.
-  if (named !== undefined && (named.type !== "file-inject" || isHere(named) || scope === "global"))
-    return named;
+  // `reads` applies to projects: under HOME a tool with an adapter reads only its own file.
+  if (named !== undefined && (named.type !== "file-inject" || isHere(named) || scope === "global")) return named;
   const shared = adapters.find((adapter) => adapter.reads.includes(id) && isHere(adapter));
   if (shared !== undefined) return shared;
   if (named !== undefined) return named;
-  const ids = [...new Set(adapters.flatMap((adapter) => [adapter.id, ...adapter.reads]))].sort();
-  throw new ContextError("usage", `unknown tool "${id}"`, {
-    hint: didYouMean(id, ids) ?? `Tools are ${ids.join(", ")}.`,
-  });
+  throw unknownTool(id, adapters, undefined);
 }
 
-/** In a project: its file or folder is there. For a user: its command is on PATH, or its folder in the home directory. */
+/** In a project, a tool is in use if its file or folder exists. For a user, its command is on PATH or its folder is in
+ *  the home directory. */
 async function isInUse(adapter: Adapter, { places, env }: Choice): Promise<boolean> {
   const targets = adapter.targets.filter((target) => target.scope === places.scope);
   if (adapter.type !== "file-inject" || targets.length === 0) return false;
-  for (const { path } of targets) if (isThere(resolveTargetPath(path, places))) return true;
+  if (targets.flatMap(signsOf).some((path) => isThere(resolveTargetPath(path, places)))) return true;
   for (const { command, path } of adapter.detect) {
     const inHome = path?.startsWith("~") === true;
-    if (
-      path !== undefined &&
-      inHome === (places.scope === "global") &&
-      isThere(resolveTargetPath(path, places))
-    ) {
+    if (path !== undefined && inHome === (places.scope === "global") && isThere(resolveTargetPath(path, places))) {
       return true;
     }
-    if (
-      places.scope === "global" &&
-      command !== undefined &&
-      (await findCommand(command.split(" ")[0]!, env))
-    )
+    if (places.scope === "global" && command !== undefined && (await findProgram(command.split(" ")[0]!, env)))
       return true;
   }
   return false;
 }
 
-/** As `exists`, but without a turn of the event loop for each of a hundred paths. */
+/** In a project, a tool that reads a folder of files has the folder for itself. Other tools share `.github` and the
+ *  root. */
+function signsOf({ path, mode, scope }: AdapterTarget): string[] {
+  const folder = dirname(normalize(path));
+  return mode === "replace-file" && scope === "project" && folder !== "." ? [path, folder] : [path];
+}
+
+/** Checks synchronously: a hundred paths would otherwise cost a turn of the event loop each. */
 function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -1,12 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -37,8 +29,8 @@ function adapter(id: string, path: string, more: Partial<Adapter> = {}): Adapter
 type TestOptions = StatusOptions & { readonly dryRun: boolean; readonly force: boolean };
 
 async function options(adapters: readonly Adapter[], more: Partial<TestOptions> = {}): Promise<TestOptions> {
-  const empty = { tags: [], overlaps: [], profiles: [], locales: {}, versions: {}, changelog: [] };
-  const lists = { samples: [], knownErrors: [], learning: [] };
+  const empty = { tags: [], overlaps: [], detect: [], profiles: [], locales: {}, versions: {}, changelog: [] };
+  const lists = { samples: [], knownErrors: [], learning: [], globs: [], nested: false, skills: [] };
   const source = {
     ...{ id: "base", name: "Base", description: "", weight: 0, base: true, additive: false },
     ...{ additivePosition: "after" as const, directory: "", texts: { "context.md": "## Base\n\nText.\n" } },
@@ -47,13 +39,13 @@ async function options(adapters: readonly Adapter[], more: Partial<TestOptions> 
   };
   const { packs } = mergeLayers([{ layer: "embedded", sources: [source] }], { language: "en" });
   return {
-    ...{ adapters, packs, content: { title: "T" }, counterChosen: false, verbosityOf: {} },
+    ...{ adapters, packs, content: { title: "T" }, verbosityOf: {} },
     counter: await createCounter("bytes/4"),
     places: { scope: "project", root, home: root },
     ...{ known: adapters, everyAdapter: adapters, standing: [], ids: adapters.map(({ id }) => id) },
     ...{ ownFiles: [], tree: await readProjectTree(root, {}) },
     env: { HOME: root, XDG_STATE_HOME: join(root, "state") },
-    ...{ defaultOnOverflow: "drop", force: false, dryRun: false },
+    ...{ defaultOnOverflow: "drop", onDrop: "fail", force: false, dryRun: false },
     ...more,
   };
 }
@@ -74,7 +66,7 @@ test("a link to a file that does not exist yet shares that file's block", async 
   expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["current"]);
 });
 
-test("a block from before an import goes, one that a person edited stays", async () => {
+test("removes a block from before an import, and keeps one that a person edited", async () => {
   const claude = adapter("claude", "CLAUDE.md", { imports: true });
   const given = await options([claude, adapter("agents", "AGENTS.md")]);
   await injectFiles(given);
@@ -85,14 +77,14 @@ test("a block from before an import goes, one that a person edited stays", async
   expect((await injectionStatus(given)).map(({ state }) => state)).toEqual(["current", "current"]);
 });
 
-test("nothing is written into .git", async () => {
+test("writes nothing into .git", async () => {
   put(".git/config", "[core]\n");
   const [result] = await injectFiles(await options([adapter("bad", ".git/config")]));
   expect(result).toMatchObject({ status: "failed", problem: { code: "refused_target" } });
   expect(readFileSync(at(".git/config"), "utf8")).toBe("[core]\n");
 });
 
-test("uninstalling takes the folders along that were made for a file, and no others", async () => {
+test("uninstalling removes the folders that were made for a file, and no others", async () => {
   put(".cursor/mine.md", "mine");
   const adapters = [adapter("a", ".cursor/rules/deep/p.md"), adapter("b", ".tool/p.md")];
   const given = await options(adapters);
@@ -105,7 +97,7 @@ test("uninstalling takes the folders along that were made for a file, and no oth
   ]);
 });
 
-test("forced, an edit is overwritten and kept beside the file, also when it is uninstalled", async () => {
+test("with force, overwrites an edit and keeps it beside the file, also when uninstalling", async () => {
   const given = await options([adapter("a", "A.md")], { force: true });
   await injectFiles(given);
   const edited = readFileSync(at("A.md"), "utf8").replace("Text.", "Mine.");
@@ -122,7 +114,7 @@ const chainOf400 = [
   { value: 400, unit: "bytes", kind: "hard", scope: "chain", evidence: "source", checked: "2026-11-15" },
 ] as const;
 
-test("the chain above a file counts toward its limit, and so does the heaviest one below", async () => {
+test("the chain above a file counts toward its limit, and so does the largest chain below", async () => {
   const statusWith = async (path: string, bytes: number) => {
     put(path, "x".repeat(bytes));
     const given = await options([adapter("agents", "sub/AGENTS.md", { limits: chainOf400 })]);
@@ -136,7 +128,7 @@ test("the chain above a file counts toward its limit, and so does the heaviest o
   expect(await statusWith("sub/deep/er/AGENTS.md", 300)).toBe("over budget");
 });
 
-test("an importing file keeps its block as long as the imported one has none", async () => {
+test("an importing file keeps its block until the imported file has one", async () => {
   const claude = adapter("claude", "CLAUDE.md", { imports: true });
   await injectFiles(await options([claude]));
   put("CLAUDE.md", `@AGENTS.md\n\n${readFileSync(at("CLAUDE.md"), "utf8")}`);
@@ -146,21 +138,18 @@ test("an importing file keeps its block as long as the imported one has none", a
   expect(readFileSync(at("CLAUDE.md"), "utf8")).toContain("Text.");
 });
 
-test("the order in which tools are named changes nothing", async () => {
+test("the order in which tools are named does not matter", async () => {
   mkdirSync(at("sub"));
   put("AGENTS.md", "x".repeat(300));
   symlinkSync("AGENTS.md", at("sub/CLAUDE.md"));
-  const both = [
-    adapter("claude", "sub/CLAUDE.md"),
-    adapter("agents", "sub/AGENTS.md", { limits: chainOf400 }),
-  ];
+  const both = [adapter("claude", "sub/CLAUDE.md"), adapter("agents", "sub/AGENTS.md", { limits: chainOf400 })];
   const [first] = await injectFiles(await options(both, { dryRun: true }));
   const [second] = await injectFiles(await options([...both].reverse(), { dryRun: true }));
   expect(first).toEqual(second);
   expect(first!.status).toBe("over budget");
 });
 
-test("forced, nothing is copied where nothing of a person's is overwritten", async () => {
+test("with force, copies nothing if nothing of a person is overwritten", async () => {
   const whole = adapter("a", "A.md");
   const targets = [{ ...whole.targets[0]!, mode: "replace-file" as const }];
   put("A.md", "mine");

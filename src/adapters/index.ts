@@ -1,28 +1,42 @@
-export type { Adapter, Scope } from "./adapter.ts";
-export { onOverflows, scopes } from "./adapter.ts";
-export type { AuditedTool, AuditReport } from "./audit/audit.ts";
+export { type Adapter, type Scope, scopes } from "./adapter.ts";
+
+export type { AuditedTool, AuditReport } from "./audit.ts";
 export { chooseAdapters, refuseUnknownTools } from "./choose-adapters.ts";
-export { copyToClipboard } from "./clips/clipboard.ts";
-export { type ClipResult, draftClip } from "./clips/clips.ts";
+export { type ClipResult, copyToClipboard, draftClip } from "./clips.ts";
 export { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
-export { isEnforced, type LimitUse } from "./fit/limits.ts";
 export {
   adaptersWithBlock,
   type LeftOver,
+  leftOversOf,
   type RemovedFile,
   removeLeftOvers,
   uninstallFiles,
 } from "./left-overs.ts";
-export { embeddedAdapters, type LoadedPacks, type LoadPacksOptions, loadPacks } from "./load-packs.ts";
-export { injectionStatus, leftOversOf, type StatusOptions, type TargetState } from "./status.ts";
+export { applyBudgets, isEnforced, type LimitUse, type ToolBudgets } from "./limits.ts";
+export {
+  embeddedAdapters,
+  type LoadedPacks,
+  type LoadPacksOptions,
+  loadPacks,
+  type PackChoice,
+  type PackSelection,
+} from "./load-packs.ts";
 
-/** Only one command needs it, and the others start faster without. */
-export function loadAudit(): Promise<typeof import("./audit/audit.ts")> {
-  return import("./audit/audit.ts");
+/** Loads `audit`. Only one command needs it, so the others start faster. */
+export function loadAudit(): Promise<typeof import("./audit.ts")> {
+  return import("./audit.ts");
 }
 
-/** Only `mcp install` and `mcp uninstall` need it. */
+/** Loads the code that finds the files of AI tools for `import`. */
+export function loadInstructions(): Promise<typeof import("./find-instructions.ts")> {
+  return import("./find-instructions.ts");
+}
+
+/** Loads the code for `mcp install` and `mcp uninstall`. */
 export function loadMcpWire(): Promise<typeof import("./mcp-wire/install-servers.ts")> {
   return import("./mcp-wire/install-servers.ts");
 }
-export type { Places } from "./targets/targets.ts";
+
+export type { McpServer } from "./mcp-wire/read-servers.ts";
+export { injectionStatus, type StatusOptions, type TargetState } from "./status.ts";
+export type { Places } from "./targets.ts";

@@ -1,28 +1,35 @@
-/** Blocks and files of ours that nobody wants any more: of tools that are no longer in use, of adapters with another section or path, of
- *  content that is gone. They are looked for where any known adapter could have written, and in every text file that git tracks. */
-import { existsSync, realpathSync } from "node:fs";
-import { join, sep } from "node:path";
+/** Finds and removes Plimsoll's blocks and files that nobody needs any more: of tools that are no longer used, of
+ *  adapters with another section or path, of deleted content. It searches every file that a known adapter names and
+ *  every text file that git tracks. */
+import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { ContextError } from "../errors.ts";
-import { adoptBlock, readOwnership, removeWholeBlocks } from "../text/index.ts";
+import { nestedFolders, type Pack } from "../packs/index.ts";
+import { blockHash, markedBlock, readOwnership } from "../text/index.ts";
 import {
   type Environment,
   type FileChange,
-  filesHolding,
   isInside,
   type ProjectTree,
   readQuietly,
+  removeEmptyFolders,
 } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
-import { removeEmptyFolders } from "./mcp-wire/empty-folders.ts";
-import { changeTarget } from "./targets/change-target.ts";
-import { refuseTarget, removeFrom, stateOf } from "./targets/file-target.ts";
+import { type FilePlanOptions, isOtherProject, planFiles } from "./plan-files.ts";
+import { findSkillFiles, type WrittenSkillFile } from "./skills.ts";
 import {
+  changeTarget,
   exportTarget,
   type FileTarget,
+  keptCopies,
   type Places,
+  refuseTarget,
+  removeFrom,
   resolveTargetPath,
+  targetFileOf,
   targetsOf,
-} from "./targets/targets.ts";
+  wholeFile,
+} from "./targets.ts";
 
 /** Returns the adapters that have a file with our text in it. */
 export function adaptersWithBlock(adapters: readonly Adapter[], places: Places): Adapter[] {
@@ -30,68 +37,154 @@ export function adaptersWithBlock(adapters: readonly Adapter[], places: Places):
   for (const { adapter, target } of targetsOf(adapters, places.scope)) {
     const realPath = realPathOf(resolveTargetPath(target.path, places));
     const read = isInside(realPath, realPathOf(places.root)) ? readQuietly(realPath) : undefined;
-    const state = read === undefined ? "not found" : stateOf(read.toString("latin1"), target);
+    const state = read === undefined ? "not found" : targetFileOf(read.toString("latin1"), target);
     if (state === "injected" || state === "edited") found.push(adapter);
   }
   return found;
 }
 
-export interface SearchOptions {
-  /** Whose files are looked at: those of every layer, also where a higher layer replaces the adapter. */
+interface SearchOptions {
+  /** The adapters of every layer, including adapters that a higher layer replaces. Their files are searched. */
   readonly known: readonly Adapter[];
-  /** What inject keeps up: of these files only the blocks of other sections are left over. */
+  /** The targets that inject keeps. In these files only the blocks of other sections are left over. */
   readonly wanted: readonly FileTarget[];
   readonly places: Places;
-  /** Absent: only the files of `known` are looked at. */
-  readonly tree?: ProjectTree | undefined;
-  readonly env: Environment;
+  readonly tree: ProjectTree;
+  /** Search only the files of `known`, not every text file that git tracks. */
+  readonly onlyKnown?: boolean | undefined;
+  readonly packs: readonly Pack[];
 }
 
-/** A file that holds something of ours. */
+/** A file that holds text of Plimsoll that nobody needs. */
 export interface LeftOver {
   readonly path: string;
-  /** Those that could have written it; none where only the markers tell. */
+  /** The adapters that could have written it. Empty if only the markers show that the text is Plimsoll's. */
   readonly adapters: readonly Adapter[];
   readonly targets: readonly AdapterTarget[];
   readonly wanted?: AdapterTarget | undefined;
+  /** The file is in a folder of the team, which stays even if it is empty. */
+  readonly isNested?: boolean | undefined;
+  /** For a file of a skill: the skill's folder, and the hash of the file unless it holds its own. */
+  readonly skill?: Omit<WrittenSkillFile, "adapter" | "target"> | undefined;
 }
 
-export async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]> {
+export interface LeftOverOptions extends FilePlanOptions {
+  readonly adapters: readonly Adapter[];
+  /** The adapters of every layer. Any of them may have written a file that is left over. */
+  readonly everyAdapter: readonly Adapter[];
+  /** Adapters that the configuration chooses. Their files are kept too, whatever this run chooses. */
+  readonly standing: readonly Adapter[];
+  /** Packs that the configuration chooses for them, if this run has others. */
+  readonly standingPacks?: readonly Pack[] | undefined;
+  readonly tree: ProjectTree;
+}
+
+/** Returns Plimsoll's texts that neither this run nor the configuration needs. */
+export async function leftOversOf(options: LeftOverOptions): Promise<LeftOver[]> {
+  const { adapters, standing, packs, standingPacks = packs, places, everyAdapter, tree } = options;
+  const isOther = standingPacks !== packs || standing !== adapters;
+  // Without packs, inject writes no file.
+  const filesOf = async (chosen: readonly Adapter[], own: readonly Pack[]) =>
+    own.length === 0 ? [] : (await planFiles(chosen, { ...options, packs: own })).files;
+  const wanted = [...(await filesOf(adapters, packs)), ...(isOther ? await filesOf(standing, standingPacks) : [])];
+  return findLeftOvers({ known: everyAdapter, wanted, places, tree, packs: [...packs, ...standingPacks] });
+}
+
+async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]> {
   const wanted = new Map(options.wanted.map((target) => [target.realPath, target.target]));
   const places = await placesToLook(options);
   const found: LeftOver[] = [];
   for (const [realPath, place] of places) {
     const current = readQuietly(realPath)?.toString("latin1");
     const leftOver = { ...place, wanted: wanted.get(realPath) };
-    if (current !== undefined && isLeftOver(current, leftOver)) found.push(leftOver);
+    // A folder in the place of a skill's file is found too, so that the removal can report it.
+    const isUnread = leftOver.wanted === undefined && place.skill?.isEdited === true;
+    if (current === undefined ? isUnread : isLeftOver(current, leftOver)) found.push(leftOver);
   }
   return found;
 }
 
-/** By their real paths: a link and its target are one file. */
-async function placesToLook({ known, places, tree, env }: SearchOptions): Promise<Map<string, LeftOver>> {
+/** Keys are real paths: a link and its target are one file. */
+async function placesToLook(options: SearchOptions): Promise<Map<string, LeftOver>> {
+  const { places, tree } = options;
   const found = new Map<string, LeftOver & { adapters: Adapter[]; targets: AdapterTarget[] }>();
   const root = realPathOf(places.root);
-  for (const { adapter, target } of targetsOf(known, places.scope)) {
+  for (const { adapter, target, ...more } of knownFiles(options)) {
     const path = resolveTargetPath(target.path, places);
     if (!existsSync(path)) continue;
     const realPath = realPathOf(path);
     if (!isInside(realPath, root)) continue;
-    const place = found.get(realPath) ?? { path, adapters: [], targets: [] };
+    const place = found.get(realPath) ?? { path, adapters: [], targets: [], ...more };
     if (!place.adapters.some(({ id }) => id === adapter.id)) place.adapters.push(adapter);
     place.targets.push(target);
     found.set(realPath, place);
   }
-  if (tree === undefined) return found;
-  for (const path of withoutOtherProjects(await filesHolding(markers, tree, env), tree)) {
+  for (const path of options.onlyKnown === true ? [] : await trackedFiles(tree)) {
     const realPath = realPathOf(path);
-    if (!found.has(realPath) && isInside(realPath, root))
-      found.set(realPath, { path, adapters: [], targets: [] });
+    if (!found.has(realPath) && isInside(realPath, root)) found.set(realPath, { path, adapters: [], targets: [] });
   }
   return found;
 }
 
-/** Of a path that exists; a link that leads nowhere stays itself. */
+/** Returns the tracked files with our markers, without nested projects and the content in our own `.plimsoll`. */
+async function trackedFiles(tree: ProjectTree): Promise<string[]> {
+  const content = join(tree.root, ".plimsoll") + sep;
+  const paths = await tree.filesHolding(markers);
+  return paths.filter((path) => !path.startsWith(content) && !isOtherProject(dirname(path), tree.root));
+}
+
+interface KnownFile extends Pick<LeftOver, "skill" | "isNested"> {
+  readonly adapter: Adapter;
+  readonly target: AdapterTarget;
+}
+
+/** Returns the files that the adapters could have written, whether they exist or not. */
+function knownFiles(options: SearchOptions): KnownFile[] {
+  const { known, places, tree, packs } = options;
+  const targets = targetsOf(known, places.scope);
+  if (places.scope === "global") return targets;
+  const all = [...tree.folders, ...tree.otherFolders].map((folder) => relative(tree.root, folder));
+  const folders = new Set([...all, ...packs.flatMap(nestedFolders)]);
+  const nested = targets
+    .filter(({ adapter }) => adapter.nested)
+    .flatMap(({ adapter, target }) =>
+      [...folders].map((folder) => ({
+        adapter,
+        target: { ...target, path: join(folder, target.path) },
+        isNested: true,
+      })),
+    )
+    .filter(({ target }) => isOwnFile(resolveTargetPath(target.path, places), places.root));
+  const skills = findSkillFiles(known, options).map(({ adapter, target, ...skill }) => ({ adapter, target, skill }));
+  return [...targets, ...nested, ...rulesOf(known, places), ...skills];
+}
+
+function isOwnFile(path: string, root: string): boolean {
+  return existsSync(path) && !isOtherProject(dirname(path), root);
+}
+
+/** Returns the files in the tools' folders of rules that have the name of a rule for some pack. */
+function rulesOf(known: readonly Adapter[], places: Places): KnownFile[] {
+  return known.flatMap((adapter) => {
+    if (adapter.rules === undefined) return [];
+    const folder = dirname(adapter.rules.path);
+    const [start = "", end = ""] = basename(adapter.rules.path).split("{id}");
+    const names = namesIn(resolveTargetPath(folder, places));
+    return names
+      .filter((name) => name.startsWith(start) && name.endsWith(end))
+      .map((name) => ({ adapter, target: wholeFile(join(folder, name)) }));
+  });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the real path. A link that leads nowhere keeps its own path. */
 function realPathOf(path: string): string {
   try {
     return realpathSync.native(path);
@@ -102,44 +195,46 @@ function realPathOf(path: string): string {
 
 const markers = ["plimsoll:start:", "plimsoll:owns "];
 
-/** Leaves out nested projects, which have a `.plimsoll` folder of their own, and the content in our own `.plimsoll`. */
-function withoutOtherProjects(paths: readonly string[], { root, files }: ProjectTree): string[] {
-  const content = `${sep}.plimsoll${sep}`;
-  const projects = new Set(
-    files.flatMap(({ path }) => {
-      const at = path.indexOf(content, root.length);
-      return at === -1 ? [] : path.slice(0, at);
-    }),
-  );
-  projects.delete(root);
-  const inner = [...projects, join(root, ".plimsoll")];
-  return paths.filter((path) => !inner.some((folder) => path.startsWith(folder + sep)));
-}
-
 function isLeftOver(current: string, place: LeftOver): boolean {
   try {
     return withoutLeftOvers(current, place, false) !== current;
   } catch (error) {
-    // What may not be removed without a word of the person is left over all the same.
+    // A text that cannot be removed without the person's consent is still left over.
     if (error instanceof ContextError) return true;
     throw error;
   }
 }
 
-/** The file without what nobody wants; `undefined` where it was ours alone. Blocks with a fitting hash are ours wherever they stand. One
- *  that a person edited, or a marker alone, is only known by the name of its section, and refused. */
+/** Returns the file without the text that nobody needs, or `undefined` if nothing else was in the file. */
 function withoutLeftOvers(current: string, place: LeftOver, force: boolean): string | undefined {
-  const { wanted, targets } = place;
+  const { wanted, targets, skill } = place;
+  if (skill === undefined) return withoutBlocks(current, place, force);
+  if (wanted !== undefined) return current;
+  if (isEditedFile(current, skill)) {
+    refuseTarget("edited", { current, target: targets[0]!, force, skill: basename(skill.folder) });
+  }
+  return undefined;
+}
+
+function isEditedFile(current: string, { written }: NonNullable<LeftOver["skill"]>): boolean {
+  if (written !== undefined) return blockHash(current) !== written;
+  const ownership = readOwnership(current);
+  return ownership.kind === "foreign" || ownership.edited;
+}
+
+/** A block whose hash matches is Plimsoll's, wherever it is. An edited block or a single marker is known only by the
+ *  name of its section, so removing it is refused. */
+function withoutBlocks(current: string, { wanted, targets }: LeftOver, force: boolean): string | undefined {
   const ownership = readOwnership(current);
   if (wanted?.mode === "replace-file" && ownership.kind === "ours") return current;
   if (wanted === undefined && ownership.kind === "ours" && !ownership.edited) return undefined;
   const kept = wanted === undefined || wanted.mode === "replace-file" ? undefined : wanted.section;
-  const own = kept === undefined ? current : adoptBlock(current, kept);
-  const whole = removeWholeBlocks(own, (section) => section !== kept);
+  const own = kept === undefined ? current : markedBlock.adopt(current, kept);
+  const whole = markedBlock.removeWhole(own, (section) => section !== kept);
   let rest: string | undefined = whole === own ? current : whole;
   for (const target of targets) {
     if (rest === undefined || target.section === kept) continue;
-    const state = stateOf(rest, target);
+    const state = targetFileOf(rest, target);
     if (state !== "edited" && state !== "orphaned") continue;
     refuseTarget(state, { current: rest, target, force });
     rest = removeFrom(rest, target);
@@ -157,43 +252,46 @@ export interface RemoveOptions {
 export interface RemovedFile {
   readonly adapters: readonly Adapter[];
   readonly path: string;
-  /** Absent when the file could not be changed. */
+  /** Absent if the file could not be changed. */
   readonly change?: FileChange;
+  /** Files that hold the text that `--force` replaced. */
+  readonly copies?: readonly string[];
   readonly problem?: ContextError;
 }
 
-/** Takes them away; what people wrote comes back byte for byte. */
-export async function removeLeftOvers(
-  leftOvers: readonly LeftOver[],
-  options: RemoveOptions,
-): Promise<RemovedFile[]> {
+/** Removes the blocks. Text that people wrote is restored byte for byte. */
+export async function removeLeftOvers(leftOvers: readonly LeftOver[], options: RemoveOptions): Promise<RemovedFile[]> {
   const results: RemovedFile[] = [];
-  for (const leftOver of leftOvers) results.push(await removeLeftOver(leftOver, options));
+  const kept = new Set<string>();
+  for (const leftOver of leftOvers) {
+    const { folder, written, isHeld, isEdited } = leftOver.skill ?? {};
+    if (isHeld === true && isEdited !== true && !options.force) continue;
+    // The list in SKILL.md is needed until all files of the skill are gone.
+    if (folder !== undefined && written === undefined && kept.has(folder)) continue;
+    const result = await removeLeftOver(leftOver, options);
+    if (folder !== undefined && result.problem !== undefined) kept.add(folder);
+    results.push(result);
+  }
   return results.filter(({ problem, change }) => problem !== undefined || change?.before !== change?.after);
 }
 
-async function removeLeftOver(
-  leftOver: LeftOver,
-  { places, env, force, dryRun }: RemoveOptions,
-): Promise<RemovedFile> {
-  const { path, adapters } = leftOver;
-  const change = (current: string | undefined) =>
-    current === undefined ? undefined : withoutLeftOvers(current, leftOver, force);
-  try {
-    const { targets } = leftOver;
-    const changed = await changeTarget(path, { root: places.root, dryRun, env, force, targets, change });
-    if (changed.written && changed.after === undefined) await removeEmptyFolders(path, places.root);
-    return { adapters, path, change: changed };
-  } catch (error) {
-    if (!(error instanceof ContextError)) throw error;
-    return { adapters, path, problem: error };
-  }
+async function removeLeftOver(leftOver: LeftOver, { places, env, force, dryRun }: RemoveOptions): Promise<RemovedFile> {
+  const { path, adapters, targets } = leftOver;
+  const plan = (current: string | undefined) => ({
+    after: current === undefined ? undefined : withoutLeftOvers(current, leftOver, force),
+    facts: undefined,
+  });
+  const { root } = places;
+  const { skill } = leftOver;
+  const isPersons = skill === undefined ? undefined : (before: string) => isEditedFile(before, skill);
+  const { change, problem } = await changeTarget(path, { root, dryRun, env, force, targets, isPersons, plan });
+  if (problem !== undefined) return { adapters, path, problem };
+  if (change.written && change.after === undefined && leftOver.isNested !== true) await removeEmptyFolders(path, root);
+  return { adapters, path, change, copies: keptCopies(path) };
 }
 
-/** Removes everything of ours: nothing is wanted any more, exports included. */
-export async function uninstallFiles(
-  options: Omit<SearchOptions, "wanted"> & RemoveOptions,
-): Promise<RemovedFile[]> {
+/** Removes all of Plimsoll's blocks and files, including exports. */
+export async function uninstallFiles(options: Omit<SearchOptions, "wanted"> & RemoveOptions): Promise<RemovedFile[]> {
   const files = await findLeftOvers({ ...options, wanted: [] });
   const exports = options.known.flatMap((adapter) => {
     const target = exportTarget(adapter, options.places);

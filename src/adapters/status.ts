@@ -1,50 +1,54 @@
-/** How the targets stand, from a run that writes nothing: right after an inject everything is current, because both decide alike. */
+/** Reports the state of every target, from a run that writes nothing. */
 import type { ContextError } from "../errors.ts";
-import type { Adapter, Scope, ToolLimit } from "./adapter.ts";
-import { brokenLimits } from "./audit/tool-chains.ts";
-import { draftClip } from "./clips/clips.ts";
+import type { OnDrop } from "../workspace/index.ts";
+import type { Scope, ToolLimit } from "./adapter.ts";
+import { draftClip } from "./clips.ts";
 import { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
-import { isEnforced } from "./fit/limits.ts";
-import { findLeftOvers, type LeftOver } from "./left-overs.ts";
-import { exportTarget, fileTargets } from "./targets/targets.ts";
+import { type LeftOver, type LeftOverOptions, leftOversOf } from "./left-overs.ts";
+import { isEnforced } from "./limits.ts";
+import { exportTarget } from "./targets.ts";
+import { brokenLimits } from "./tool-chains.ts";
 
-export const injectionStates = [
+/** The states of targets, found by a run that writes nothing. Right after an inject every target is current, because
+ *  both runs decide the same way. */
+const injectionStates = [
   "current",
   "stale",
   "edited",
   "not injected",
   "not found",
   "orphaned",
+  "blocked",
   "left over",
   "over the limit",
 ] as const;
-export type InjectionState = (typeof injectionStates)[number];
+type InjectionState = (typeof injectionStates)[number];
 
-export interface TargetState extends Pick<TargetResult, "status" | "limits"> {
-  /** Ids of the adapters; of a file that no adapter knows, none. */
+export interface TargetState extends Pick<TargetResult, "status" | "limits" | "budget" | "boundBy"> {
+  /** Ids of the adapters. Empty for a file that no adapter names. */
   readonly tools: readonly string[];
   readonly scope: Scope;
   readonly path: string;
   readonly state: InjectionState;
-  /** Size of the block as it would be now; over the limit, of all that the tool reads. */
+  /** The size of the block as it would be now. For "over the limit", the size of everything that the tool reads. */
   readonly bytes: number;
-  /** The hard limit that leaves the least room. */
+  /** The hard limit with the least room. */
   readonly limit: ToolLimit | undefined;
-  /** Current, and within the budget and every hard limit. */
+  /** Ids of the packs that do not fit. */
+  readonly dropped: readonly string[];
+  /** The target is current and within every hard limit, and holds all packs unless they may be dropped. */
   readonly holds: boolean;
   readonly problem?: ContextError;
 }
 
-export interface StatusOptions extends Omit<EngineOptions, "dryRun" | "force"> {
-  /** Adapters of every layer: what one of them may have left is looked for. */
-  readonly everyAdapter: readonly Adapter[];
-  /** Chosen as a rule, though not for this run: their files are wanted too. */
-  readonly standing: readonly Adapter[];
-  /** Ids of tools and adapters whose limits must hold. */
+export interface StatusOptions extends Omit<EngineOptions, "dryRun" | "force" | "standing">, LeftOverOptions {
+  /** Ids of the tools and adapters whose limits must hold. */
   readonly ids: readonly string[];
+  /** Whether a target without all packs fails the check. */
+  readonly onDrop: OnDrop;
 }
 
-/** Of a project nothing outside of it is read, so that the answer is the same on every machine. */
+/** Reads nothing outside a project, so the result is the same on every machine. */
 export async function injectionStatus(options: StatusOptions): Promise<TargetState[]> {
   const results = await injectFiles({ ...options, dryRun: true, force: false });
   return [
@@ -55,58 +59,38 @@ export async function injectionStatus(options: StatusOptions): Promise<TargetSta
   ];
 }
 
-/** What is ours and wanted neither by this run nor as a rule. */
-export async function leftOversOf(options: StatusOptions): Promise<LeftOver[]> {
-  const { adapters, standing, places, ownFiles, everyAdapter, tree, env } = options;
-  const others = standing.some((adapter) => !adapters.includes(adapter)) ? standing : [];
-  const wanted = [
-    ...(await fileTargets(adapters, places, ownFiles)),
-    ...(await fileTargets(others, places, ownFiles)),
-  ];
-  return findLeftOvers({ known: everyAdapter, wanted, places, tree, env });
-}
-
 function leftOverState({ adapters, path }: LeftOver, { places }: StatusOptions): TargetState {
   return {
     ...{ tools: adapters.map(({ id }) => id), scope: places.scope, path, state: "left over", bytes: 0 },
-    ...{ status: "ok", limits: [], limit: undefined, holds: false },
+    ...{ status: "ok", limits: [], limit: undefined, budget: undefined, dropped: [], holds: false },
   };
 }
 
-/** Where `audit` says OVER THE LIMIT. */
+/** Finds the limits for which `audit` prints OVER THE LIMIT. */
 async function limitStates(options: StatusOptions): Promise<TargetState[]> {
   if (options.places.scope === "global") return [];
   const broken = await brokenLimits(options.ids, { ...options, adapters: options.known });
   return broken.map(({ tool, limit, used, path, bytes }) => ({
     ...{ tools: [tool], scope: options.places.scope, path, state: "over the limit", bytes, limit },
-    ...{ status: "ok", limits: [{ limit, used, exceeded: true }], holds: false },
+    ...{ status: "ok", limits: [{ limit, used, exceeded: true }], budget: undefined, dropped: [], holds: false },
   }));
 }
 
-/** The files that `file-export` adapters keep under HOME. */
+/** Returns the states of the files that `file-export` adapters keep under HOME. */
 async function exportStates(options: StatusOptions): Promise<TargetState[]> {
   const states: TargetState[] = [];
-  for (const adapter of options.adapters) {
+  for (const adapter of options.packs.length === 0 ? [] : options.adapters) {
     const target = exportTarget(adapter, options.places);
     if (target === undefined) continue;
-    const { status, limits, bytes, change, problem } = await draftClip(adapter, {
-      ...options,
-      dryRun: true,
-      force: false,
-    });
-    const unchanged = change !== undefined && change.before === change.after;
-    const state = change?.before === undefined ? "not found" : unchanged ? "current" : "stale";
+    const clip = await draftClip(adapter, { ...options, dryRun: true, force: false });
+    const { status, limits, change, problem, exported = { state: "unknown", bytes: 0 } } = clip;
+    const { bytes } = exported;
+    const state = fileState({ status, state: exported.state, change });
     states.push({
-      ...{
-        tools: [adapter.id],
-        scope: options.places.scope,
-        path: target.path,
-        state,
-        bytes,
-        status,
-        limits,
-      },
-      limit: undefined,
+      ...{ tools: [adapter.id], scope: options.places.scope, path: target.path },
+      ...{ state, bytes, status, limits },
+      // The file holds all packs. Only the text for the clipboard has a budget.
+      ...{ limit: undefined, budget: undefined, dropped: [] },
       holds: state === "current" && status === "ok",
       ...(problem && { problem }),
     });
@@ -114,23 +98,30 @@ async function exportStates(options: StatusOptions): Promise<TargetState[]> {
   return states;
 }
 
-function targetState(result: TargetResult, { places }: StatusOptions): TargetState {
-  const { adapters, path, bytes, status, limits, problem } = result;
-  const state = stateOf(result);
+function targetState(result: TargetResult, { places, onDrop }: StatusOptions): TargetState {
+  const { adapters, path, bytes, status, limits, budget, boundBy, problem } = result;
+  const state = fileState(result);
   const hard = limits.filter(({ limit }) => isEnforced(limit));
   const tightest = hard.sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
+  const dropped = result.dropped.filter(({ reason }) => reason === "budget").map(({ id }) => id);
+  const fits = status !== "too small" && status !== "over budget" && (dropped.length === 0 || onDrop === "warn");
   return {
     ...{ tools: adapters.map(({ id }) => id), scope: places.scope, path, state, bytes, status, limits },
-    limit: tightest?.limit,
-    holds: state === "current" && status !== "too small" && status !== "over budget",
+    ...{ limit: tightest?.limit, budget, boundBy, dropped },
+    holds: state === "current" && fits,
     ...(problem && { problem }),
   };
 }
 
-/** A file that imports another target is as current as the other, which has a line of its own. */
-function stateOf({ status, state, change }: TargetResult): InjectionState {
+/** A file that imports another target is as current as that target, which has its own line. */
+function fileState({
+  status,
+  state,
+  change,
+}: Pick<TargetResult, "status" | "state"> & { readonly change?: TargetResult["change"] | undefined }): InjectionState {
   const unchanged = change !== undefined && change.before === change.after;
   if (status === "imported" || state === "injected") return unchanged ? "current" : "stale";
   if (state === "foreign") return "not injected";
-  return state === "unknown" ? "not found" : state;
+  // The file could not be read, for example because it is a folder. The problem says why.
+  return state === "unknown" ? "blocked" : state;
 }

@@ -1,34 +1,40 @@
-export type { LintFinding, LintInput, PackBudget } from "./lint/lint-packs.ts";
+export type { LintFinding, PackBudget } from "./lint-packs.ts";
+export { mergeLayers, type PackLayer } from "./merge-packs.ts";
 export {
-  type MergedPacks,
-  mergeLayers,
-  type PackLayer,
-} from "./merge-layers.ts";
-export { orderPacks } from "./order-packs.ts";
-export {
-  type AdditivePosition,
-  type KnownError,
-  type Layer,
-  type Learning,
-  type Locale,
-  layers,
+  builtInProfiles,
+  type ContentLayer,
+  nestedFolders,
+  orderPacks,
   type Pack,
   type PackSource,
   type PackWarning,
-  type Sample,
+  type Profile,
+  type Skill,
 } from "./pack.ts";
-export { builtInProfiles, type Profile, type ProfilePack } from "./profile.ts";
-export { createPackSource, createProfile, type PackFile, type PackFolder } from "./read/pack-file.ts";
-export { packTextName, type ReadPack, readPack } from "./read/read-pack.ts";
-export { type Fact, maxNoteBytes, type RenderOptions, renderContext } from "./render/render-context.ts";
-export { type DroppedPack, type TrimmedPacks, trimPacks } from "./trim-packs.ts";
 
-/** The schemas bring zod along, so they are loaded only where files are read. */
-export function loadPackSchemas(): Promise<typeof import("./read/schema.ts")> {
-  return import("./read/schema.ts");
+export {
+  createPackSource,
+  type ProfileFile,
+  packFileNames,
+  packTextName,
+} from "./read-pack.ts";
+
+export { type AddedPart, addedParts, maxNoteBytes, type RenderOptions, renderContext } from "./render-context.ts";
+export { type DroppedPack, trimPacks } from "./trim-packs.ts";
+
+/** Loads the schemas only where files are read, because they load zod. */
+export function loadPackSchemas(): Promise<typeof import("./schema.ts")> {
+  return import("./schema.ts");
 }
 
-/** Only one command lints. */
-export function loadLint(): Promise<typeof import("./lint/lint-packs.ts")> {
-  return import("./lint/lint-packs.ts");
+export type { EarlierPack, ImportedPack, InstructionFile } from "./import-texts.ts";
+
+/** Loads the code that turns files of AI tools into packs. Only one command needs it. */
+export function loadImport(): Promise<typeof import("./import-texts.ts")> {
+  return import("./import-texts.ts");
+}
+
+/** Loads the linter. Only one command needs it. */
+export function loadLint(): Promise<typeof import("./lint-packs.ts")> {
+  return import("./lint-packs.ts");
 }

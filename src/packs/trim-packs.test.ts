@@ -20,8 +20,9 @@ function pack({
   base = false,
 }: Given): Pack {
   return {
-    ...{ id, overlaps, base, name: id, description: "", tags: [], weight: 0, versions: {}, changelog: [] },
+    ...{ id, overlaps, base, name: id, description: "", tags: [], detect: [], weight: 0, versions: {}, changelog: [] },
     ...{ layer: "embedded", preamble: "", samples: [], knownErrors: [], learning: [] },
+    ...{ globs: [], nested: false, skills: [] },
     context: context === "" ? [] : [{ tier: "core", text: context }],
     constraints: constraints === "" ? [] : [{ tier: "core", text: constraints }],
   };
@@ -34,15 +35,10 @@ function kept(given: readonly Given[], maxBytes: number): string[] {
 test.each<[string, readonly Given[], number, string[]]>([
   ["no budget keeps all", [{ id: "cap" }, { id: "btp-core" }], 0, ["cap", "btp-core"]],
   ["nothing stays nothing", [], 0, []],
-  [
-    "an overlap goes without a budget too",
-    [{ id: "cap" }, { id: "btp-core", overlaps: ["cap"] }],
-    0,
-    ["cap"],
-  ],
+  ["an overlap goes without a budget too", [{ id: "cap" }, { id: "btp-core", overlaps: ["cap"] }], 0, ["cap"]],
   ["an overlap with what is not there stays", [{ id: "btp-core", overlaps: ["cap"] }], 0, ["btp-core"]],
   [
-    "the first that does not fit ends it",
+    "stops at the first pack that does not fit",
     [
       { id: "cap", bytes: 14 },
       { id: "btp", bytes: 5 },
@@ -97,14 +93,9 @@ test.each<[string, readonly Given[], number, string[]]>([
     0,
     ["base", "cap"],
   ],
+  ["base packs go first", [{ id: "cap" }, { id: "base", base: true }, { id: "abap" }], 0, ["base", "cap", "abap"]],
   [
-    "base packs go first",
-    [{ id: "cap" }, { id: "base", base: true }, { id: "abap" }],
-    0,
-    ["base", "cap", "abap"],
-  ],
-  [
-    "behind a base pack the first that does not fit ends it too",
+    "stops at the first pack that does not fit after a base pack, too",
     [
       { id: "base", bytes: 17, base: true },
       { id: "big", bytes: 32 },
@@ -161,13 +152,8 @@ test.each<[string, readonly Given[], number, string[]]>([
   expect(kept(given, maxBytes)).toEqual(expected);
 });
 
-test("every dropped pack has its reason, and an overlap names the pack that covers it", () => {
-  const given = [
-    { id: "a" },
-    { id: "b", overlaps: ["x", "a"] },
-    { id: "c", bytes: 50 },
-    { id: "d", bytes: 1 },
-  ];
+test("every dropped pack has a reason, and an overlap names the pack that includes it", () => {
+  const given = [{ id: "a" }, { id: "b", overlaps: ["x", "a"] }, { id: "c", bytes: 50 }, { id: "d", bytes: 1 }];
   expect(trimPacks(given.map(pack), 20, "full").dropped).toEqual([
     { id: "b", reason: "overlap", by: "a" },
     { id: "c", reason: "budget" },
@@ -175,7 +161,7 @@ test("every dropped pack has its reason, and an overlap names the pack that cove
   ]);
 });
 
-test("a pack that was covered stays out even when the covering pack is cut by the budget", () => {
+test("an included pack is dropped even if the including pack is cut by the budget", () => {
   const given = [
     { id: "a", bytes: 30 },
     { id: "b", bytes: 1, overlaps: ["a"] },
@@ -183,7 +169,7 @@ test("a pack that was covered stays out even when the covering pack is cut by th
   expect(kept(given, 10)).toEqual([]);
 });
 
-test("only the bytes of the tiers that are shown count, and bytes are not characters", () => {
+test("counts only the bytes of the shown tiers, and bytes are not characters", () => {
   const thick: Pack = {
     ...pack({ id: "a" }),
     context: [

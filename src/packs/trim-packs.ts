@@ -9,12 +9,13 @@ export interface TrimmedPacks {
 export interface DroppedPack {
   readonly id: string;
   readonly reason: "overlap" | "budget";
-  /** The pack that subsumes it. */
+  /** The pack that includes it. */
   readonly by?: string | undefined;
 }
 
-/** Packs, most important first, without those that another one subsumes, and of the rest as many as fit into `maxBytes`; 0 or less is
- *  no limit. Base packs come first and are exempt from both. At the first pack that does not fit it stops, so that no smaller one slips in ahead. */
+/** Drops packs that another pack includes, then keeps as many as fit into `maxBytes` (0 or less means no limit).
+ *  `packs` are sorted, most important first. Base packs come first and are always kept. The first pack that does not
+ *  fit is dropped with all packs after it, so no smaller pack takes its place. */
 export function trimPacks(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): TrimmedPacks {
   const base = packs.filter((pack) => pack.base);
   const { kept, dropped } = dropSubsumed(packs.filter((pack) => !pack.base));
@@ -25,7 +26,8 @@ export function trimPacks(packs: readonly Pack[], maxBytes: number, verbosity: V
   };
 }
 
-/** By inclusion, not by weight: what counts is that the other pack came earlier and stayed. Not transitive; of two that name each other the earlier stays. */
+/** A pack is dropped if a pack that it names came earlier and was kept, whatever their weights. This is not transitive.
+ *  If two packs name each other, the earlier one is kept. */
 function dropSubsumed(packs: readonly Pack[]): { kept: Pack[]; dropped: DroppedPack[] } {
   const kept: Pack[] = [];
   const dropped: DroppedPack[] = [];

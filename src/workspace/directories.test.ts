@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { cacheDirectory, configDirectory, homeDirectory, stateDirectory } from "./directories.ts";
 
-test("without XDG variables the directories lie under HOME", () => {
+test("without XDG variables the directories are under HOME", () => {
   const env = { HOME: "/home/ada" };
   expect(configDirectory(env)).toBe("/home/ada/.config/plimsoll");
   expect(stateDirectory(env)).toBe("/home/ada/.local/state/plimsoll");
   expect(cacheDirectory(env)).toBe("/home/ada/.cache/plimsoll");
 });
 
-test("a slash at the end of HOME is no part of it", () => {
+test("ignores a slash at the end of HOME", () => {
   expect(homeDirectory({ HOME: "/home/ada/" })).toBe("/home/ada");
 });
 
@@ -21,7 +21,5 @@ test("XDG variables win over HOME", () => {
 
 test("an empty or relative XDG variable is ignored", () => {
   expect(stateDirectory({ HOME: "/home/ada", XDG_STATE_HOME: "" })).toBe("/home/ada/.local/state/plimsoll");
-  expect(stateDirectory({ HOME: "/home/ada", XDG_STATE_HOME: "state" })).toBe(
-    "/home/ada/.local/state/plimsoll",
-  );
+  expect(stateDirectory({ HOME: "/home/ada", XDG_STATE_HOME: "state" })).toBe("/home/ada/.local/state/plimsoll");
 });

@@ -1,103 +1,125 @@
 import type { ProjectScan } from "../compose/index.ts";
 import type { ScanOptions } from "./scan/scan-project.ts";
 
-export type { Config } from "./config/config.ts";
-export { keyOf, type LoadedConfig, loadConfig } from "./config/load-config.ts";
-export type { ContentProblem } from "./content/content-problem.ts";
-export { readEmbeddedContent } from "./content/embedded-content.ts";
 export {
-  type LayerDirectory,
-  loadContent,
-} from "./content/load-content.ts";
+  type Allow,
+  allowLevels,
+  type Config,
+  defaultConfig,
+  type OnDrop,
+  type OnOverflow,
+  onOverflows,
+  type ToolBudget,
+} from "./config.ts";
 export { configDirectory, type Environment, homeDirectory, stateDirectory } from "./directories.ts";
 export {
+  type AttemptedChange,
+  type AttemptOptions,
+  attemptChange,
   type ChangeOptions,
   changeFile,
   type FileChange,
+  type PlannedChange,
 } from "./files/change-file.ts";
 export type { IgnoreRules } from "./files/ignore-rules.ts";
-export { listFiles } from "./files/list-files.ts";
 export { withLock } from "./files/lock.ts";
-export { openDirectory } from "./files/open-directory.ts";
+export { makeDirectory, removeEmptyFolders } from "./files/make-directory.ts";
 export {
-  filesHolding,
-  isIgnoredFolder,
+  exists,
+  foldersDown,
+  followLinks,
+  isGitInternal,
+  isInside,
+  outsideReason,
+  projectRoot,
+  refuseOutside,
+  repositoryAround,
+  upward,
+} from "./files/paths.ts";
+export {
   lonelyFolder,
   type ProjectTree,
   readProjectTree,
   readQuietly,
 } from "./files/project-tree.ts";
-export { readRegularFile, readRegularText } from "./files/read-regular-file.ts";
 export {
+  openDirectory,
+  readRegularFile,
+  readRegularText,
   readTextFile,
   readTextStream,
   type TextLimit,
   type TextRead,
   type Unread,
 } from "./files/read-text.ts";
-export { createSecretTest, type SecretRules, type SecretTest } from "./files/secret-files.ts";
+export { keyOf, type LoadedConfig, loadConfig, placeOf, type Surroundings } from "./load-config.ts";
+export {
+  type AdapterFile,
+  type ContentProblem,
+  type LayerDirectory,
+  loadContent,
+  readEmbeddedContent,
+} from "./load-content.ts";
 export { addNote, clearNotes, readNotes } from "./notes.ts";
-export { findProgram } from "./processes/find-program.ts";
-export { decodeBytes, hashed, splitRecords } from "./processes/output-records.ts";
-export { commandNames, isAlive, ownIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
-export {
-  type GitProcess,
-  type GitRefusal,
-  gitReason,
-  inspectRepository,
-  readGit,
-} from "./processes/read-git.ts";
+export { decodeBytes, hashed, splitRecords } from "./processes/byte-records.ts";
+export { type GitRemote, openGitRemote } from "./processes/git-remote.ts";
+export { type GitRefusal, inspectRepository } from "./processes/inspect-repository.ts";
+export { isAlive, type Machine, ownIdentity, ownMachine, type ProcessIdentity } from "./processes/process-identity.ts";
+export { changeGit, type GitProcess, readGit } from "./processes/read-git.ts";
+export { findProgram, gitReason } from "./processes/start-git.ts";
 export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
-export { projectRoot } from "./project-root.ts";
+export { findSigns } from "./scan/find-signs.ts";
 export { detectFacts } from "./scan/project-facts.ts";
+export { listFiles } from "./scan/scan-project.ts";
 export { companyDirectory } from "./sync/company.ts";
-export { expandLayers } from "./sync/expanded-texts.ts";
-export type { SyncReport } from "./sync/sync.ts";
-export type { TextSync } from "./sync/sync-texts.ts";
+export { expandLayers } from "./sync/expand-layers.ts";
+export { pinFolder } from "./sync/fetched-texts.ts";
+export type { SyncReport, TextSync } from "./sync/sync.ts";
 
-export { otherOwner, refuseOtherOwner } from "./trust/owner.ts";
-export { readProjectFetches, untrustedFetches } from "./trust/project-settings.ts";
 export {
+  otherOwner,
   type PowerfulSetting,
   type ProjectPlace,
   powerfulSetting,
-  readTrusted,
-  revokeTrust,
-  trustedProject,
-  trustProject,
+  readProjectFetches,
+  refuseOtherOwner,
+  trustRecord,
   untrustedOf,
 } from "./trust/trusted.ts";
 
-/** Few commands look at a whole project. */
+/**
+ * Reads what a project is: facts from its manifests, its file tree, and the texts that its people wrote for agents.
+ * Files that git ignores and files with secrets are left out.
+ *
+ * @example
+ * ```ts
+ * import { scanProject } from "plimsoll/agent";
+ *
+ * const { facts, paths, conventions } = await scanProject(".");
+ * console.log(facts, paths.length, conventions.map(({ path }) => path));
+ * ```
+ */
 export async function scanProject(directory: string, options?: ScanOptions): Promise<ProjectScan> {
   const scan = await import("./scan/scan-project.ts");
-  return scan.scanProject(directory, options);
+  return scan.scanFolder(directory, options);
 }
 
-/** Few commands start a program. */
+/** Loads the code that starts programs. Few commands need it. */
 export function loadProcesses(): Promise<typeof import("./processes/start-process.ts")> {
   return import("./processes/start-process.ts");
 }
 
-/** With yaml and zod behind it: only what was written in YAML needs it. */
-export function loadYaml(): Promise<typeof import("./yaml/yaml-document.ts")> {
-  return import("./yaml/yaml-document.ts");
+/** Loads the YAML reader with yaml and zod. Only YAML files need it. */
+export async function loadYaml(): Promise<typeof import("./read-yaml.ts") & typeof import("./yaml-document.ts")> {
+  return { ...(await import("./read-yaml.ts")), ...(await import("./yaml-document.ts")) };
 }
 
-/** With the library behind the rules: only what lists files needs it. */
+/** Loads the ignore rules with their library. Only listing files needs them. */
 export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.ts")> {
   return import("./files/ignore-rules.ts");
 }
 
-/** Only one command goes to the network. */
+/** Loads `sync`. It is the only command that uses the network. */
 export function loadSync(): Promise<typeof import("./sync/sync.ts")> {
   return import("./sync/sync.ts");
 }
-export {
-  followLinks,
-  isGitInternal,
-  isInside,
-  outsideReason,
-  refuseOutside,
-} from "./files/resolve-target.ts";
-export { exists, upward } from "./files/upward.ts";

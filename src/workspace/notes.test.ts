@@ -14,7 +14,7 @@ afterEach(() => rm(root, { recursive: true }));
 
 const file = () => join(root, ".plimsoll", "notes.yaml");
 
-it("has no notes without a file, and makes one for the first note", async () => {
+it("has no notes without a file, and creates the file for the first note", async () => {
   expect(await readNotes(root)).toEqual([]);
   expect(await clearNotes(root)).toEqual([]);
   expect(await addNote(root, " release\n freeze ")).toEqual(["release freeze"]);
@@ -34,16 +34,16 @@ it.each([
   ["a plain list", "- mine\n"],
   ["texts that are none", "notes:\n  - { a: 1 }\n"],
   ["malformed YAML", "notes: [\n"],
-])("refuses %s and leaves it alone", async (_, text) => {
+])("refuses %s and does not change it", async (_, text) => {
   await writeFile(file(), text);
   await expect(addNote(root, "x")).rejects.toMatchObject({ code: "invalid_content", file: file() });
   await expect(readNotes(root)).rejects.toMatchObject({ code: "invalid_content" });
   expect(await readFile(file(), "utf8")).toBe(text);
 });
 
-it("refuses an empty note and one that would not be shown whole", async () => {
+it("refuses an empty note and a note that would not be shown completely", async () => {
   await expect(addNote(root, "  ")).rejects.toThrow("empty");
-  await expect(addNote(root, "é".repeat(251))).rejects.toThrow("502 bytes, at most 500");
+  await expect(addNote(root, "é".repeat(251))).rejects.toThrow("502 bytes, but at most 500");
 });
 
 it("keeps the comments within the list and the length of its lines", async () => {
@@ -88,7 +88,7 @@ it.each([
   ["an alias that grows without end", bomb],
   ["a list from elsewhere", "x: &x [a]\nnotes: *x\n"],
   ["a merged list", "x: &x { notes: [a] }\n<<: *x\n"],
-])("refuses %s, in words", async (_, text) => {
+])("refuses %s with a message", async (_, text) => {
   await writeFile(file(), text);
   await expect(addNote(root, "x")).rejects.toMatchObject({ code: "invalid_content", file: file() });
   expect(await readFile(file(), "utf8")).toBe(text);

@@ -1,14 +1,13 @@
-/** Notes on what is going on in a project, kept in `.plimsoll/notes.yaml` and shown to every AI tool of the project. */
+/** Notes on the current work in a project, kept in `.plimsoll/notes.yaml` and shown to every AI tool of the project. */
 import { join } from "node:path";
 import type { Document, Scalar, YAMLSeq } from "yaml";
 import { ContextError } from "../errors.ts";
-import { fromByteString, toByteString } from "../text/index.ts";
-import { changeFile } from "./files/change-file.ts";
-import { readRegularText } from "./files/read-regular-file.ts";
-import { refuseOutside } from "./files/resolve-target.ts";
-import { exists } from "./files/upward.ts";
+import { fromByteString, oneLine, toByteString } from "../text/index.ts";
+import { attemptChange } from "./files/change-file.ts";
+import { exists, refuseOutside } from "./files/paths.ts";
+import { readRegularText } from "./files/read-text.ts";
 
-/** The notes of a project, oldest first; none when there is no file. */
+/** Returns the notes of a project, oldest first. Returns an empty list without a file. */
 export async function readNotes(root: string): Promise<string[]> {
   const path = notesPath(root);
   if (!(await exists(path))) return [];
@@ -18,20 +17,20 @@ export async function readNotes(root: string): Promise<string[]> {
   return parseNotes(await loadEditor(), read.text, path).notes;
 }
 
-/** Adds a note at the end. White space runs become blanks, since a note is one line of the block. */
+/** Adds a note at the end. Runs of white space become one space, since a note is one line of the block. */
 export async function addNote(root: string, note: string): Promise<string[]> {
-  const line = note.replace(/\s+/g, " ").trim();
+  const line = oneLine(note);
   if (line === "") throw new ContextError("usage", "the note is empty");
   const bytes = Buffer.byteLength(line);
   // Few commands that read the workspace need packs.
   const { maxNoteBytes } = await import("../packs/index.ts");
   if (bytes > maxNoteBytes) {
-    throw new ContextError("usage", `the note has ${bytes} bytes, at most ${maxNoteBytes} are shown`, {
+    throw new ContextError("usage", `the note has ${bytes} bytes, but at most ${maxNoteBytes} are shown`, {
       hint: "Shorten it, or put it into a pack.",
     });
   }
   return changeNotes(root, (list) => {
-    // What `clear` leaves is `[]`, and a list within brackets would be one long line.
+    // `clear` leaves `[]`, and a list in brackets would be one long line.
     if (list.items.length === 0) list.flow = false;
     list.add(line);
   });
@@ -43,33 +42,31 @@ export async function clearNotes(root: string): Promise<string[]> {
   });
 }
 
-/** Comments of the file stay: its list is changed, not written anew. */
+/** Keeps the comments of the file: only its list is changed. */
 async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promise<string[]> {
   const path = notesPath(root);
   const yaml = await loadEditor();
-  let notes: string[] = [];
-  await changeFile(path, {
+  const { facts: notes = [], problem } = await attemptChange(path, {
     root,
-    change: (current) => {
+    plan: (current) => {
       const parsed = parseNotes(yaml, current === undefined ? "" : fromByteString(current), path);
       const list = listOf(yaml, parsed, path);
       const before = list.items.length;
       change(list);
-      notes = parsed.notes.slice(0, list.items.length);
-      if (list.items.length === before) return current;
+      if (list.items.length === before) return { after: current, facts: parsed.notes };
       const text = printed(parsed.document, path);
-      notes = parseNotes(yaml, text, path).notes;
-      return toByteString(text);
+      return { after: toByteString(text), facts: parseNotes(yaml, text, path).notes };
     },
   });
+  if (problem !== undefined) throw problem;
   return notes;
 }
 
 type Yaml = Awaited<ReturnType<typeof loadEditor>>;
 
-/** Our reader of YAML with the library's own nodes: the file is edited, not only read. */
-async function loadEditor(): Promise<typeof import("yaml") & typeof import("./yaml/yaml-document.ts")> {
-  return { ...(await import("yaml")), ...(await import("./yaml/yaml-document.ts")) };
+/** Combines our YAML reader with the library's own nodes, since the file is edited, not only read. */
+async function loadEditor(): Promise<typeof import("yaml") & typeof import("./read-yaml.ts")> {
+  return { ...(await import("yaml")), ...(await import("./read-yaml.ts")) };
 }
 
 interface ParsedNotes {
@@ -77,7 +74,7 @@ interface ParsedNotes {
   readonly notes: string[];
 }
 
-/** Anything but a list under `notes` was written for something else and stays as it is. */
+/** If `notes` is not a list, the file has another purpose and is not changed. */
 function parseNotes(yaml: Yaml, text: string, path: string): ParsedNotes {
   const { document, input, problems } = yaml.readYaml(text);
   const [problem] = problems;
@@ -90,7 +87,8 @@ function parseNotes(yaml: Yaml, text: string, path: string): ParsedNotes {
   throw refused('it must hold a list of texts under "notes"', path);
 }
 
-/** The list as it stands in the file. A new one takes over the comments and the anchor of the empty value that it replaces. */
+/** Returns the list in the file. A new list takes over the comments and the anchor of the empty value that it
+ *  replaces. */
 function listOf(yaml: Yaml, { document, notes }: ParsedNotes, path: string): YAMLSeq {
   if (document.contents === null || yaml.isScalar(document.contents)) {
     const { commentBefore } = document.contents ?? {};
@@ -99,7 +97,7 @@ function listOf(yaml: Yaml, { document, notes }: ParsedNotes, path: string): YAM
   }
   const value = document.get("notes", true) as unknown;
   if (yaml.isSeq(value)) return value;
-  if (notes.length > 0) throw refused('"notes" is a list from elsewhere in the file: write it out', path);
+  if (notes.length > 0) throw refused('"notes" is an alias of another list in the file. Write the list here', path);
   const list = new yaml.YAMLSeq();
   if (yaml.isScalar(value)) {
     const { comment, commentBefore, anchor } = value as Scalar;
@@ -111,13 +109,13 @@ function listOf(yaml: Yaml, { document, notes }: ParsedNotes, path: string): YAM
   return list;
 }
 
-/** Lines stay as long as they are. */
+/** Does not wrap lines. */
 function printed(document: Document, path: string): string {
   try {
     return document.toString({ lineWidth: 0 });
   } catch {
-    // The library throws for an alias whose anchor went with a note.
-    throw refused("another part of the file uses a note by its anchor: write it out there", path);
+    // The library throws on an alias whose anchor was removed with a note.
+    throw refused("another part of the file uses a note by its anchor. Write the text there", path);
   }
 }
 

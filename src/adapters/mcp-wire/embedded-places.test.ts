@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { parseTomlKey } from "../../text/index.ts";
 import { readEmbeddedContent } from "../../workspace/index.ts";
 import { type Adapter, scopes } from "../adapter.ts";
-import { parseConfigKey } from "./config-key.ts";
 import { installServers, uninstallServers } from "./install-servers.ts";
 
 const wired = readEmbeddedContent<Adapter>().adapters.filter(({ mcpConfigs }) => mcpConfigs.length > 0);
@@ -17,9 +17,7 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 test("the tools that the product names are among them", () => {
   const ids = wired.map(({ id }) => id);
-  expect(ids).toEqual(
-    expect.arrayContaining(["claude-code", "codex-cli", "cursor", "gemini-cli", "github-copilot"]),
-  );
+  expect(ids).toEqual(expect.arrayContaining(["claude-code", "codex-cli", "cursor", "gemini-cli", "github-copilot"]));
 });
 
 test.each(wired.map((adapter) => [adapter.id, adapter] as const))(
@@ -28,7 +26,7 @@ test.each(wired.map((adapter) => [adapter.id, adapter] as const))(
     for (const { path, format, key } of adapter.mcpConfigs) {
       expect(path).toMatch(/^(?:~\/|[^~/])/);
       expect(["json", "jsonc", "toml"]).toContain(format);
-      expect(parseConfigKey(key!)).toHaveLength(1);
+      expect(parseTomlKey(key!)).toHaveLength(1);
     }
     for (const scope of scopes) {
       const places = { scope, root: join(base, scope), home: join(base, scope) };

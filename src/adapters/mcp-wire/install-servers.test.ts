@@ -96,9 +96,7 @@ describe("installing", () => {
     expect(JSON.parse(read("project/opencode.json"))).toEqual({
       mcp: { plimsoll: { type: "local", command: ["plimsoll", "mcp"], enabled: true } },
     });
-    expect(read("project/.codex/config.toml")).toBe(
-      '[mcp_servers.plimsoll]\ncommand = "plimsoll"\nargs = ["mcp"]\n',
-    );
+    expect(read("project/.codex/config.toml")).toBe('[mcp_servers.plimsoll]\ncommand = "plimsoll"\nargs = ["mcp"]\n');
     utimesSync(at("project/.mcp.json"), 1, 1);
     const again = await installServers(options(tools));
     expect(again.map(({ change }) => change!.written)).toEqual([false, false, false, false]);
@@ -152,9 +150,7 @@ describe("installing", () => {
 
 describe("choosing", () => {
   const found = async (more?: Partial<ServersOptions>) =>
-    (await installServers(options(undefined, { dryRun: true, ...more }))).map(
-      ({ adapters }) => adapters[0]!.id,
-    );
+    (await installServers(options(undefined, { dryRun: true, ...more }))).map(({ adapters }) => adapters[0]!.id);
 
   test("without a name, the tools that are in use in the project", async () => {
     expect(await found()).toEqual([]);
@@ -186,11 +182,7 @@ describe("choosing", () => {
       "no file in a project is known that agents-md reads MCP servers from",
       "The AI tools that plimsoll can be added to here: claude-code",
     ],
-    [
-      "aider",
-      "no file in a project is known that aider reads MCP servers from",
-      "can be added to here: claude-code",
-    ],
+    ["aider", "no file in a project is known that aider reads MCP servers from", "can be added to here: claude-code"],
   ])("%s is wrong usage", async (tool, message, hint) => {
     const problem = { code: "usage", message, hint: expect.stringContaining(hint) };
     await expect(installServers(options([tool]))).rejects.toMatchObject(problem);
@@ -258,8 +250,8 @@ describe("problems", () => {
         ]);
       const results = await uninstallServers(options());
       expect(results.map(({ problem }) => problem?.message)).toEqual([
-        'mcpServers.plimsoll was not written by "plimsoll mcp install" here: it stays as it is',
-        'mcp_servers.plimsoll was not written by "plimsoll mcp install" here: it stays as it is',
+        'mcpServers.plimsoll was not written by "plimsoll mcp install" here, so it was not changed',
+        'mcp_servers.plimsoll was not written by "plimsoll mcp install" here, so it was not changed',
       ]);
       expect([read("project/.mcp.json"), read("project/.codex/config.toml")]).toEqual([theirs, toml]);
     }

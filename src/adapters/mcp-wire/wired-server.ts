@@ -1,7 +1,10 @@
-/** Our server, as the AI tools want it in their configuration. */
+/** The entry of our server in the configuration files of AI tools. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
+import { changeFile, type Environment, stateDirectory } from "../../workspace/index.ts";
 
-/** Where in a file an entry stands: below `keys`, under `name`. */
+/** The place of an entry in a file: below `keys`, under `name`. */
 export interface WiredServer {
   readonly keys: readonly string[];
   readonly name: string;
@@ -10,27 +13,40 @@ export interface WiredServer {
 
 export type ServerEntry = Readonly<Record<string, string | boolean | readonly string[]>>;
 
-/** One way to edit a kind of file. Contents are byte strings; what cannot be done is thrown, with the line. */
+/** Edits one kind of file. Contents are byte strings. Throws an error with the line if the file cannot be edited. */
 export interface ConfigFormat {
-  /** The file with the entry; the same text where it is there already. */
+  /** Returns the file with the entry, or the same text if the entry is there already. */
   add(current: string | undefined, server: WiredServer): string;
-  /** The file as it was before; the same text where the entry is not there, `undefined` where nothing else is. */
+  /** Returns the file as it was before `add`. Returns the same text if there is no entry, and undefined if there is nothing else. */
   remove(current: string, server: WiredServer): string | undefined;
+  /** Finds the entry of any server. */
+  locate(current: string, place: Pick<WiredServer, "keys" | "name">): LocatedEntry | undefined;
+  /** Returns the text of one setting. */
+  renderPair(key: string, value: string | readonly string[]): string;
+  /** What is between two settings. */
+  readonly separator: string;
 }
 
-export const serverName = "plimsoll";
+/** Where an entry is in its file. */
+export interface LocatedEntry {
+  readonly start: number;
+  readonly end: number;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Returns where a setting is, with its key. */
+  pair(key: string): { readonly start: number; readonly end: number } | undefined;
+}
 
-/** As npm installs it. */
+/** The command that npm installs. */
 export const serverCommand = "plimsoll";
 
 const command = serverCommand;
 const args = ["mcp"];
 
-/** By the key that holds the servers, then by tool. All looked up 2026-11-15. */
+/** Entries by the key that holds the servers, or by tool and key. All looked up 2026-11-15. */
 const entries: Readonly<Record<string, ServerEntry>> = {
   // VS Code: code.visualstudio.com/docs/copilot/chat/mcp-servers
   servers: { type: "stdio", command, args },
-  // OpenCode and Kilo, which took it over: opencode.ai/docs/mcp-servers
+  // OpenCode, and Kilo, which uses the same format: opencode.ai/docs/mcp-servers
   mcp: { type: "local", command: [command, ...args], enabled: true },
   // Zed took only this form for a while: zed.dev/docs/ai/mcp
   context_servers: { source: "custom", command, args },
@@ -40,30 +56,62 @@ const entries: Readonly<Record<string, ServerEntry>> = {
   "factory-droid mcpServers": { type: "stdio", command, args },
 };
 
-/** What a tool wants under this key; nearly all want the two fields alone. */
-export function serverEntry(tool: string, key: string): ServerEntry {
-  return entries[`${tool} ${key}`] ?? entries[key] ?? { command, args };
+/** Returns our server as a tool wants it under this key. Nearly all tools want only `command` and `args`. */
+export function ourServer(keys: readonly string[], { tool, key }: { tool: string; key: string }): WiredServer {
+  return { keys, name: "plimsoll", entry: entries[`${tool} ${key}`] ?? entries[key] ?? { command, args } };
 }
 
-/** An entry under our name that we did not write, or that was changed since, is a person's. */
+/** For an entry under our name that we did not write or that a person changed. */
 export function foreignEntry({ keys, name }: WiredServer, line?: number): ContextError {
   const path = [...keys, name].join(".");
-  return new ContextError(
-    "refused_target",
-    `${path} is not the entry that plimsoll writes: it stays as it is`,
-    {
-      line,
-      hint: "Take it out by hand, and run the command again.",
-    },
-  );
+  return new ContextError("refused_target", `${path} is not the entry that plimsoll writes, so it was not changed`, {
+    line,
+    hint: "Remove it by hand and run the command again.",
+  });
 }
 
-/** The same as ours, but not known to be ours. */
-export function unknownEntry({ keys, name }: WiredServer): ContextError {
-  const path = [...keys, name].join(".");
-  return new ContextError(
-    "refused_target",
-    `${path} was not written by "plimsoll mcp install" here: it stays as it is`,
-    { hint: "Take it out by hand if nobody needs it." },
-  );
+/** The entries that `mcp install` wrote. `mcp uninstall` removes no others, because a person may have written an equal
+ *  one. They are kept beside the store: the files have no place for a mark that every tool ignores. */
+interface WrittenEntries {
+  has(id: string): boolean;
+  all(): readonly string[];
+  add(ids: readonly string[]): Promise<void>;
+  remove(ids: readonly string[]): Promise<void>;
+}
+
+export async function readWrittenEntries(env: Environment): Promise<WrittenEntries> {
+  const folder = stateDirectory(env);
+  const path = join(folder, "mcp-entries.json");
+  const known = new Set(parse(await readFile(path, "utf8").catch(() => undefined)));
+  const change = async (ids: readonly string[], edit: (all: string[]) => string[]): Promise<void> => {
+    if (ids.length === 0) return;
+    await changeFile(path, {
+      root: folder,
+      env,
+      isPrivate: true,
+      // Contents are byte strings.
+      change: (current) => {
+        const before = current === undefined ? undefined : Buffer.from(current, "latin1").toString("utf8");
+        const after = edit(parse(before));
+        const text = after.length === 0 ? undefined : `${JSON.stringify(after, null, 2)}\n`;
+        return text && Buffer.from(text, "utf8").toString("latin1");
+      },
+    });
+  };
+  return {
+    has: (id) => known.has(id),
+    all: () => [...known],
+    add: (ids) => change(ids, (all) => [...new Set([...all, ...ids])].sort()),
+    remove: (ids) => change(ids, (all) => all.filter((id) => !ids.includes(id))),
+  };
+}
+
+/** If the file cannot be read, no entry is known. */
+function parse(text: string | undefined): string[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+  } catch {
+    return [];
+  }
 }

@@ -17,7 +17,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ChangeOptions, changeFile } from "./change-file.ts";
+import { ContextError } from "../../errors.ts";
+import { attemptChange, type ChangeOptions, changeFile } from "./change-file.ts";
 
 let base: string;
 let root: string;
@@ -38,7 +39,7 @@ const change = (path: string, to: ChangeOptions["change"], dryRun = false) =>
 const deadPid = () => spawnSync(process.execPath, ["-e", ""]).pid;
 
 describe("writing", () => {
-  test("a file is created with its directories, changed and deleted", async () => {
+  test("creates a file with its directories, changes it and deletes it", async () => {
     expect(await change("a/b/c.md", set("x"))).toEqual({
       path: "a/b/c.md",
       before: undefined,
@@ -51,7 +52,7 @@ describe("writing", () => {
     expect(readdirSync(at("a/b"))).toEqual([]);
   });
 
-  test("what does not change is not written, and no lock is made for it", async () => {
+  test("writes nothing and takes no lock if nothing changes", async () => {
     writeFileSync(at("f"), "x");
     utimesSync(at("f"), 1, 1);
     expect(await change("f", (current) => current)).toEqual({
@@ -66,7 +67,7 @@ describe("writing", () => {
     expect(existsSync(join(base, "state"))).toBe(false);
   });
 
-  test("a dry run tells the change and touches nothing", async () => {
+  test("a dry run reports the change and writes nothing", async () => {
     expect(await change("a/f", append, true)).toEqual({
       path: "a/f",
       before: undefined,
@@ -77,14 +78,14 @@ describe("writing", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
-  test("every byte comes through", async () => {
+  test("keeps every byte", async () => {
     const bytes = Buffer.from(Array.from({ length: 255 }, (_, index) => index + 1));
     writeFileSync(at("f"), bytes);
     await change("f", append);
     expect(readFileSync(at("f"))).toEqual(Buffer.concat([bytes, Buffer.from("+")]));
   });
 
-  test("text that is no byte string is a bug, and the file stays", async () => {
+  test("a text that is not a byte string is a bug, and the file is not changed", async () => {
     writeFileSync(at("f"), "x");
     await expect(change("f", set("日本"))).rejects.toThrow(TypeError);
     expect(read("f")).toBe("x");
@@ -103,7 +104,7 @@ describe("writing", () => {
     expect(statSync(at("f")).mode & 0o777).toBe(0o644 & ~process.umask());
   });
 
-  test("locks and temporary files are gone afterwards, also when the change throws", async () => {
+  test("removes locks and temporary files afterwards, even if the change throws", async () => {
     await change("f", append);
     await expect(
       change("f", () => {
@@ -119,12 +120,12 @@ describe("writing", () => {
     expect(read("f")).toBe("+".repeat(20));
   });
 
-  test("what an editor saves in between is not lost", async () => {
+  test("does not lose what an editor saves in between", async () => {
     writeFileSync(at("f"), "old");
     let calls = 0;
     const result = await change("f", (current) => {
       calls++;
-      // The first call only looks; the second one is under the lock.
+      // The first call only plans. The second call is under the lock.
       if (calls === 2) writeFileSync(at("f"), "saved");
       return `${current}+`;
     });
@@ -132,7 +133,7 @@ describe("writing", () => {
     expect(result).toMatchObject({ before: "saved", after: "saved+", written: true });
   });
 
-  test("a file that someone else creates in between is not overwritten", async () => {
+  test("does not overwrite a file that somebody else creates in between", async () => {
     let calls = 0;
     await change("f", (current) => {
       calls++;
@@ -142,7 +143,7 @@ describe("writing", () => {
     expect(read("f")).toBe("theirs+");
   });
 
-  test("a program that never stops saving is an error, not an endless loop", async () => {
+  test("a program that keeps saving is an error, not an endless loop", async () => {
     let count = 0;
     const result = change("f", () => {
       writeFileSync(at("f"), `${++count}`);
@@ -153,8 +154,38 @@ describe("writing", () => {
   });
 });
 
+describe("the facts of a plan", () => {
+  test("are those of the content that was written, after a lost race too", async () => {
+    let calls = 0;
+    const done = await attemptChange("f", {
+      ...{ root, env: env() },
+      plan: (current) => {
+        if (++calls === 2) writeFileSync(at("f"), "saved");
+        return { after: `${current ?? ""}+`, facts: `from ${current}` };
+      },
+    });
+    expect(done).toMatchObject({ facts: "from saved", change: { after: "saved+", written: true } });
+  });
+
+  test("come back with the plan's own problem, and nothing is written", async () => {
+    const problem = new ContextError("refused_target", "no");
+    const done = await attemptChange("f", { root, env: env(), plan: () => ({ problem, facts: 1 }) });
+    expect(done).toEqual({ facts: 1, problem: expect.objectContaining({ message: "no", file: "f" }) });
+    expect(readdirSync(root)).toEqual([]);
+  });
+
+  test("come back with a problem of the file, and are absent if it cannot be read", async () => {
+    writeFileSync(at("f"), "x", { mode: 0o400 });
+    mkdirSync(at("folder"));
+    const plan = () => ({ after: "y", facts: 1 });
+    expect(await attemptChange("f", { root, env: env(), plan })).toMatchObject({ facts: 1, problem: { file: "f" } });
+    const unread = await attemptChange("folder", { root, env: env(), plan });
+    expect(unread).toMatchObject({ facts: undefined, problem: { file: "folder" } });
+  });
+});
+
 describe("temporary files of killed runs", () => {
-  test("they go, also where nothing changes; those of others and of running processes stay", async () => {
+  test("are removed even if nothing changes, but not files of others and of running processes", async () => {
     const mine = [`.f.plimsoll-${deadPid()}-1.tmp`, `.f.plimsoll-${process.pid}-3.tmp`];
     const others = [".f.plimsoll-1-1.tmp", `.g.plimsoll-${deadPid()}-1.tmp`, ".f.plimsoll-x-1.tmp"];
     for (const name of ["f", ...mine, ...others]) writeFileSync(at(name), "x");
@@ -162,7 +193,7 @@ describe("temporary files of killed runs", () => {
     expect(readdirSync(root).sort()).toEqual(["f", ...others].sort());
   });
 
-  test("one with our own number does not stand in the way", async () => {
+  test("a file with the own process id is not an obstacle", async () => {
     writeFileSync(at(`.f.plimsoll-${process.pid}-1.tmp`), "left");
     await change("f", set("x"));
     expect(readdirSync(root)).toEqual(["f"]);
@@ -170,7 +201,7 @@ describe("temporary files of killed runs", () => {
 });
 
 describe("links", () => {
-  test("a link inside the root is followed and stays a link", async () => {
+  test("follows a link inside the root and keeps it", async () => {
     mkdirSync(at("docs"));
     writeFileSync(at("docs/real.md"), "x");
     symlinkSync("docs/real.md", at("CLAUDE.md"));
@@ -183,7 +214,7 @@ describe("links", () => {
     expect(lstatSync(at("CLAUDE.md")).isSymbolicLink()).toBe(true);
   });
 
-  test("a link to a file that does not exist yet makes that file", async () => {
+  test("a link to a file that does not exist yet creates that file", async () => {
     mkdirSync(at("docs"));
     symlinkSync("docs/new.md", at("f"));
     await change("f", append);
@@ -206,7 +237,7 @@ describe("links", () => {
     ],
     ["a path that climbs out", "../outside/f", () => {}],
     ["a link in a circle", "f", () => symlinkSync("f", at("f"))],
-  ])("%s is refused, also in a dry run, and nothing is written", async (_name, path, prepare) => {
+  ])("refuses %s, even in a dry run, and writes nothing", async (_name, path, prepare) => {
     mkdirSync(join(base, "outside"));
     writeFileSync(join(base, "outside/f"), "theirs");
     prepare();
@@ -221,7 +252,7 @@ describe("links", () => {
     expect(readFileSync(join(base, "outside/f"), "utf8")).toBe("theirs");
   });
 
-  test("a root that is itself a link is no way out", async () => {
+  test("a root that is itself a link does not lead out", async () => {
     symlinkSync("root", join(base, "alias"));
     await changeFile("f", { root: join(base, "alias"), change: append, env: env() });
     expect(read("f")).toBe("+");
@@ -229,6 +260,14 @@ describe("links", () => {
 });
 
 describe("refusals", () => {
+  test("nothing is written into git's own folder, however it is spelled", async () => {
+    for (const path of [".git/hooks/x", ".GIT/hooks/x", "git~1/x"]) {
+      await expect(change(path, set("x"))).rejects.toMatchObject({ code: "refused_target", file: path });
+    }
+    await change("..x/a.md", set("x"));
+    expect(readdirSync(root)).toEqual(["..x"]);
+  });
+
   test.each([
     ["a directory", "is a directory", () => mkdirSync(at("f"))],
     ["a pipe", "is a pipe", () => spawnSync("sh", ["-c", "mkfifo f"], { cwd: root })],
@@ -242,12 +281,8 @@ describe("refusals", () => {
         chmodSync(at("f"), 0o444);
       },
     ],
-    [
-      "a file where a directory should be",
-      "a part of its path is not a directory",
-      () => writeFileSync(at("d"), "x"),
-    ],
-  ])("%s is refused with the reason", async (name, reason, prepare) => {
+    ["a file where a directory should be", "a part of its path is not a directory", () => writeFileSync(at("d"), "x")],
+  ])("refuses %s with the reason", async (name, reason, prepare) => {
     prepare();
     const path = name.includes("should be") ? "d/f" : "f";
     for (const dryRun of [true, false]) {
@@ -260,13 +295,13 @@ describe("refusals", () => {
     expect(readdirSync(root)).toHaveLength(1);
   });
 
-  test("a read-only file that needs no change is fine", async () => {
+  test("accepts a read-only file that needs no change", async () => {
     writeFileSync(at("f"), "x");
     chmodSync(at("f"), 0o444);
     expect(await change("f", (current) => current)).toMatchObject({ written: false });
   });
 
-  test("where neither the state directory nor the temporary one can hold a lock, the error says what to do", async () => {
+  test("if no directory can hold a lock, the error says what to do", async () => {
     writeFileSync(join(base, "state"), "in the way");
     const nowhere = { ...env(), TMPDIR: join(base, "state") };
     await expect(changeFile("f", { root, change: append, env: nowhere })).rejects.toMatchObject({
@@ -277,7 +312,7 @@ describe("refusals", () => {
     expect(existsSync(at("f"))).toBe(false);
   });
 
-  test("a name that the file system does not take is an error", async () => {
+  test("a name that the file system refuses is an error", async () => {
     await expect(change("x".repeat(300), append)).rejects.toMatchObject({
       code: expect.stringMatching(/refused_target|write_failed/),
       file: "x".repeat(300),

@@ -1,19 +1,20 @@
-/** Which entries git would leave out: `.gitignore` files at every level and `.git/info/exclude`, read without git.
- *  A person's global excludes are not read, so that a tree counts the same on every machine. */
+/** Applies git's ignore rules without git: `.gitignore` files at every level and `.git/info/exclude`. Does not read a
+ *  person's global excludes, so a tree has the same files on every machine. */
 import { lstat, readFile, stat } from "node:fs/promises";
 import { basename, join, relative, resolve, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
-import { exists, upward } from "./upward.ts";
+import { foldersDown, repositoryAround } from "./paths.ts";
 
 export interface IgnoreRules {
   ignores(path: string, kind: "file" | "directory"): boolean;
-  /** The rules that hold inside a directory; the same object when it adds none. `file` is its `.gitignore`, where the disk knows the
-   *  directory by other bytes than those of its name. */
+  /** Returns the rules inside a directory, or the same object if the directory adds none. Pass its `.gitignore` as
+   *  `file` if the directory's name on the disk has other bytes. */
   enter(directory: string, file?: string | Buffer): Promise<IgnoreRules>;
 }
 
-/** The rules that hold inside `directory`, those of the repository around it included; without one, those from `top` down. A
- *  directory that these rules leave out was named on purpose, so only the rules from `top` downward count, or those from itself. */
+/** Returns the rules inside `directory`, including the rules of the repository around it. Without a repository, the
+ *  rules start at `top`. If these rules ignore the directory, the caller named it on purpose: then only the rules from
+ *  `top` or from the directory itself apply. */
 export async function openIgnoreRules(directory: string, top: string = directory): Promise<IgnoreRules> {
   const root = (await repositoryAround(directory)) ?? top;
   return (
@@ -23,23 +24,14 @@ export async function openIgnoreRules(directory: string, top: string = directory
   );
 }
 
-/** Undefined where they leave the directory out, or one on the way to it. */
-async function rulesBetween(
-  root: string,
-  directory: string,
-  excludes: Ignore,
-): Promise<IgnoreRules | undefined> {
+/** Returns `undefined` if the rules ignore the directory or one on the way to it. */
+async function rulesBetween(root: string, directory: string, excludes: Ignore): Promise<IgnoreRules | undefined> {
   let rules = await rulesFrom(root, excludes).enter(root);
-  for (const each of directoriesBetween(root, directory)) {
+  for (const each of foldersDown(root, directory).slice(1)) {
     if (rules.ignores(each, "directory")) return undefined;
     rules = await rules.enter(each);
   }
   return rules;
-}
-
-async function repositoryAround(directory: string): Promise<string | undefined> {
-  for (const current of upward(directory)) if (await exists(join(current, ".git"))) return current;
-  return undefined;
 }
 
 function emptyRules(): Ignore {
@@ -51,7 +43,7 @@ async function excludesOf(root: string): Promise<Ignore> {
   return emptyRules().add(linesOf(text ?? ""));
 }
 
-/** In a worktree or submodule `.git` is a file that names the directory, which may name the shared one. */
+/** In a worktree or submodule `.git` is a file with the path of the directory, which may name the shared one. */
 async function gitDirectory(root: string): Promise<string> {
   const pointer = /^gitdir: (.+)$/m.exec((await readOptional(join(root, ".git"))) ?? "")?.[1];
   if (pointer === undefined) return join(root, ".git");
@@ -60,10 +52,11 @@ async function gitDirectory(root: string): Promise<string> {
   return shared === undefined ? own : resolve(own, shared.trim());
 }
 
-/** Every entry of a tree is held against every line. Git has a limit as well (dir.c, PATTERN_MAX_FILE_SIZE), of 100 MB. */
+/** Every entry of a tree is compared with every line. Git has a limit too (dir.c, PATTERN_MAX_FILE_SIZE): 100 MB. */
 const maxRulesBytes = 1024 * 1024;
 
-/** A pipe would be waited for, and a device never ends. Inside the tree git follows no link to its rules either. */
+/** Reading a pipe would wait, and a device never ends. Inside the tree git does not follow a link to its rules
+ *  either. */
 async function readOptional(
   path: string | Buffer,
   look: typeof stat | typeof lstat = stat,
@@ -76,12 +69,7 @@ async function readOptional(
   }
 }
 
-function directoriesBetween(root: string, directory: string): string[] {
-  const names = relative(root, directory).split(sep).filter(Boolean);
-  return names.map((_, index) => join(root, ...names.slice(0, index + 1)));
-}
-
-/** All rules stand in one list relative to the root, deeper files last: the last match wins, as in git. */
+/** All rules are in one list relative to the root, deeper files last. The last match wins, as in git. */
 function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
   const rules: IgnoreRules = {
     ignores: (path, kind) =>
@@ -104,16 +92,18 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
 
 function linesOf(text: string): string[] {
   const lines = text.replace(/^\uFEFF/, "").split("\n");
-  return lines.map((line) => onOneLine(line.replace(/\r$/, ""))).filter(isUsable);
+  // Git's own template of this file has only comments. Checking their stars would load half of the library.
+  const patterns = lines.filter((line) => line !== "" && !line.startsWith("#"));
+  return patterns.map((line) => onOneLine(line.replace(/\r$/, ""))).filter(isUsable);
 }
 
 /** No path is longer. */
 const longestPattern = 4_096;
-/** In one name, and of folders. The library makes a regular expression of a pattern, which takes time that grows with each of them: four
- *  in a name of 250 letters can take a second. */
+/** The limits of stars in one name and of `**` folders. The library turns a pattern into a regular expression, and each
+ *  star multiplies the time: four in a name of 250 letters can take a second. */
 const [mostStars, mostDoubleStars] = [3, 4];
 
-/** Anybody may have written it: a pattern that takes for ever, or that the library cannot read, matches nothing. */
+/** Anybody may have written the pattern. One that takes too long, or that the library cannot read, matches nothing. */
 function isUsable(line: string): boolean {
   if (line.length > longestPattern) return false;
   if (!/[*?[\\]/.test(line)) return true;
@@ -129,20 +119,21 @@ function isUsable(line: string): boolean {
 }
 
 function fromRoot(root: string, path: string): string {
-  // Asked for every entry of a tree: nearly always the start of the path is the root's, and looking is quicker than `relative`.
+  // Called for every entry of a tree. The path nearly always starts with the root, and this check is faster than
+  // `relative`.
   const way = path.startsWith(root + sep) ? path.slice(root.length + 1) : relative(root, path);
   return onOneLine(sep === "/" ? way : way.replaceAll(sep, "/"));
 }
 
-/** The matcher's `**` ends at a line break, git's does not: in patterns and paths alike another character stands for it. */
+/** The library's `**` ends at a line break, git's does not. So patterns and paths use another character for it. */
 function onOneLine(text: string): string {
   return text.replace(/[\n\r\u2028\u2029]/g, (character) =>
     String.fromCharCode(0xf000 + (character.charCodeAt(0) % 0x100)),
   );
 }
 
-/** Rewrites a line of a deeper `.gitignore` so that it says the same from the root. A slash before the end binds a
- *  pattern to its directory; without one it holds at any depth below. */
+/** Rewrites a line of a deeper `.gitignore` so that it means the same from the root. A slash before the end binds a
+ *  pattern to its directory. Without one it applies at any depth below. */
 function within(place: string): (line: string) => string[] {
   const prefix = place.replace(/[\\*?[\] ]/g, "\\$&");
   return (line) => {

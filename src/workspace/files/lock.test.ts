@@ -26,11 +26,10 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 const env = () => ({ XDG_STATE_HOME: base });
 const directory = () => join(base, "plimsoll/locks");
-const lock = <T>(action: () => Promise<T>, waitMs = 5_000) =>
-  withLock("/a/b", { env: env(), waitMs }, action);
+const lock = <T>(action: () => Promise<T>, waitMs = 5_000) => withLock("/a/b", { env: env(), waitMs }, action);
 const deadPid = () => spawnSync(process.execPath, ["-e", ""]).pid;
 
-/** What a lock of `name` looks like while it is held: its file, and the claim in it. */
+/** The file and the claim of a held lock of `name`. */
 async function heldLock(): Promise<{ file: string; claim: string }> {
   return lock(async () => {
     const file = join(directory(), readdirSync(directory())[0]!);
@@ -44,7 +43,7 @@ async function leave(claim: (own: string[]) => string): Promise<string> {
   return held.file;
 }
 
-test("only one holds it at a time, and its result comes back", async () => {
+test("only one holds it at a time, and its result is returned", async () => {
   let inside = 0;
   let most = 0;
   const results = await Promise.all(
@@ -67,7 +66,7 @@ test("different names do not wait for each other", async () => {
   expect(await lock(inner)).toBe("both");
 });
 
-test("a holder that does not end is named when the time is over", async () => {
+test("names a holder that does not end when the time is over", async () => {
   const holder = spawn("sleep", ["60"]);
   try {
     await leave(([, , word, host]) => `${holder.pid} - ${word} ${host}`);
@@ -80,7 +79,7 @@ test("a holder that does not end is named when the time is over", async () => {
   }
 });
 
-test("what is thrown where somebody holds it can be the caller's own", async () => {
+test("throws the caller's own error while somebody holds the lock", async () => {
   const heldError = (holder: string) => new ContextError("refused_target", `${holder} has it`);
   const second = () => withLock("/a/b", { env: env(), waitMs: 0, heldError }, async () => {});
   await expect(lock(second)).rejects.toMatchObject({
@@ -89,7 +88,7 @@ test("what is thrown where somebody holds it can be the caller's own", async () 
   });
 });
 
-test("the lock of a dead process is taken over at once, by many and only once", async () => {
+test("many take over the lock of a dead process at once, but only one gets it", async () => {
   await leave(([, , word, host]) => `${deadPid()} - ${word} ${host}`);
   let inside = 0;
   const takeOver = () =>
@@ -104,21 +103,20 @@ test("the lock of a dead process is taken over at once, by many and only once", 
   expect(readdirSync(directory())).toEqual([]);
 });
 
-test("a process that got the number of a dead one does not keep its lock alive", async () => {
+test("a new process with a dead one's id does not keep its lock alive", async () => {
   await leave(([pid, , word, host]) => `${pid} 1 ${word} ${host}`);
   expect(await lock(async () => "mine", 0)).toBe("mine");
 });
 
-test("one killed while it cleared a dead lock, and claims of killed ones, are no obstacle", async () => {
+test("a process killed while it cleared a dead lock, and its claims, are not obstacles", async () => {
   const file = await leave(([, , word, host]) => `${deadPid()} - ${word} ${host}`);
   const dead = `${deadPid()} - word ${hostname()}`;
-  for (const name of [`${file}.clear`, `${file}.clear.clear`, `${file}.${deadPid()}.uuid`])
-    writeFileSync(name, dead);
+  for (const name of [`${file}.clear`, `${file}.clear.clear`, `${file}.${deadPid()}.uuid`]) writeFileSync(name, dead);
   expect(await lock(async () => "mine", 0)).toBe("mine");
   expect(readdirSync(directory())).toEqual([]);
 });
 
-test("one killed right after it cleared a dead lock leaves nothing behind either", async () => {
+test("a process killed right after it cleared a dead lock leaves nothing", async () => {
   const { file } = await heldLock();
   const dead = `${deadPid()} - word ${hostname()}`;
   for (const name of [`${file}.clear`, `${file}.clear.clear`]) writeFileSync(name, dead);
@@ -135,7 +133,7 @@ test("the lock of another machine counts until it is old", async () => {
   expect(await lock(async () => "mine", 0)).toBe("mine");
 });
 
-test("an unreadable claim does not block for ever", async () => {
+test("an unreadable claim does not block forever", async () => {
   mkdirSync(directory(), { recursive: true });
   const file = await leave(() => "");
   utimesSync(file, 1, 1);
@@ -144,7 +142,7 @@ test("an unreadable claim does not block for ever", async () => {
 
 describe("a state directory that cannot be written", () => {
   const own = () => join(base, `plimsoll-${process.getuid?.()}`);
-  /** Below a file, and where the system makes no folders, in which Node's own way to make one never ends. */
+  /** Below a file, and where the system creates no folders, in which Node's own way to create one never ends. */
   const states = () => [join(base, "file", "state"), "/proc/self"];
   const inTemporary = (state: string, action: () => Promise<void>) =>
     withLock("/a/b", { env: { XDG_STATE_HOME: state, TMPDIR: base } }, action);
@@ -160,7 +158,7 @@ describe("a state directory that cannot be written", () => {
     }
   });
 
-  test("does not give way to what somebody else may have put there", async () => {
+  test("does not use what somebody else may have put there", async () => {
     const elsewhere = join(base, "elsewhere");
     mkdirSync(elsewhere, { mode: 0o700 });
     const refused = { code: "write_failed", message: expect.stringContaining("only you can use") };

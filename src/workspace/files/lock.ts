@@ -1,8 +1,7 @@
-/**
- * One writer a target at a time, across processes. A lock is a file in the user's state directory, never in the repository,
- * that names its owner from the moment it exists: it is linked into place. A dead owner's lock is taken over at once. Where the state
- * directory cannot be written, locks are in a folder of the user's own below the temporary directory.
- */
+/** Locks that allow one writer per target, across processes. A lock is a file in the user's state directory, never in
+ *  the repository. It is linked into place, so it names its owner from the start. A dead owner's lock is taken over at
+ *  once. If the state directory cannot be written, locks are in the user's own folder below the temporary directory. */
+
 import { createHash, randomUUID } from "node:crypto";
 import { link, lstat, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { hostname, tmpdir, userInfo } from "node:os";
@@ -12,19 +11,21 @@ import { ContextError } from "../../errors.ts";
 import { type Environment, stateDirectory } from "../directories.ts";
 import { isAlive, ownIdentity } from "../processes/process-identity.ts";
 import { makeDirectory } from "./make-directory.ts";
+import { codeOf } from "./read-text.ts";
 
-export interface LockOptions {
+interface LockOptions {
   readonly env: Environment;
-  /** How long to wait for another writer; 10 seconds unless given. */
+  /** How long to wait for another writer. @default 10_000 */
   readonly waitMs?: number | undefined;
-  /** What is thrown where the time is over; `holder` is named as in `process 26076 on elsewhere`. */
+  /** Creates the error for a lock that is still held. `holder` looks like `process 26076 on elsewhere`. */
   heldError?(holder: string): ContextError;
 }
 
-/** Runs `action` while nobody else holds the lock of `name`. Waits for another writer, but not for ever. */
+/** Runs `action` while nobody else holds the lock of `name`. Waits for another writer, but not forever. */
 export async function withLock<T>(name: string, options: LockOptions, action: () => Promise<T>): Promise<T> {
   const claim = newClaim();
-  const deadline = performance.now() + (options.waitMs ?? 10_000);
+  // process.uptime() is monotonic too, and does not load node:perf_hooks.
+  const deadline = process.uptime() * 1000 + (options.waitMs ?? 10_000);
   const file = await acquireFor(name, {
     env: options.env,
     attempt: { claim, deadline, heldError: options.heldError ?? isWriting },
@@ -49,10 +50,10 @@ async function acquireFor(
     const code = codeOf(error);
     if (error instanceof ContextError || code === undefined) throw error;
     const directory = await temporaryLocks(env).catch((cause) => {
-      throw lockError(cause, `no lock can be made in ${state} (${code})`);
+      throw lockError(cause, `could not create a lock in ${state} (${code})`);
     });
     return acquireIn(directory, entry, attempt).catch((cause) => {
-      throw lockError(cause, `no lock can be made in ${state} (${code}) or in ${directory}`);
+      throw lockError(cause, `could not create a lock in ${state} (${code}) or in ${directory}`);
     });
   }
 }
@@ -70,7 +71,8 @@ async function acquireIn(directory: string, entry: string, attempt: Attempt): Pr
   }
 }
 
-/** Everybody can write to the temporary directory: a link or a folder of somebody else must not decide where our files go. */
+/** Everybody can write to the temporary directory: another user's link or folder must not decide where Plimsoll's files
+ *  go. */
 async function temporaryLocks(env: Environment): Promise<string> {
   const user = process.getuid?.();
   const base = env.TMPDIR !== undefined && isAbsolute(env.TMPDIR) ? env.TMPDIR : tmpdir();
@@ -89,12 +91,12 @@ interface Attempt {
 }
 
 function isWriting(holder: string): ContextError {
-  return new ContextError("write_failed", `${holder} is writing it and does not come to an end`, {
-    hint: "Run the command again when it has ended.",
+  return new ContextError("write_failed", `${holder} is still writing it`, {
+    hint: "Run the command again when that process has ended.",
   });
 }
 
-/** Process, its start, a word that no other claim has, and the machine. */
+/** Process, its start, a unique word, and the machine. */
 function newClaim(): string {
   const { pid, started = "-" } = ownIdentity();
   return [pid, started, randomUUID(), hostname()].join(" ");
@@ -109,7 +111,7 @@ async function acquire(file: string, attempt: Attempt): Promise<void> {
       const holder = await readHolder(file);
       if (holder === undefined) continue;
       if (holder.isDead) await clear(file, holder, attempt);
-      else if (performance.now() >= deadline) throw attempt.heldError(nameOf(holder));
+      else if (process.uptime() * 1000 >= deadline) throw attempt.heldError(nameOf(holder));
       else await sleep(pauseMs * (0.5 + Math.random()));
     }
   } finally {
@@ -117,7 +119,7 @@ async function acquire(file: string, attempt: Attempt): Promise<void> {
   }
 }
 
-/** Fails where the lock exists; and a lock that exists is complete, so none is ever seen without its owner. */
+/** Returns false if the lock exists. A lock is complete as soon as it exists, so nobody sees it without its owner. */
 async function linked(own: string, file: string): Promise<boolean> {
   try {
     await link(own, file);
@@ -135,7 +137,7 @@ interface Holder {
   readonly isDead: boolean;
 }
 
-/** A write takes milliseconds. The owner on another machine cannot be asked, so there the lock's age decides. */
+/** A write takes milliseconds. An owner on another machine cannot be checked, so there the lock's age decides. */
 const mostAgeMs = 60_000;
 
 async function readHolder(file: string): Promise<Holder | undefined> {
@@ -152,7 +154,8 @@ async function readHolder(file: string): Promise<Holder | undefined> {
   }
 }
 
-/** Removes a dead owner's lock, under a lock of its own: else one that looked long ago would remove the lock of a successor. */
+/** Removes a dead owner's lock, under another lock: a process with outdated knowledge must not remove the successor's
+ *  lock. */
 async function clear(file: string, dead: Holder, attempt: Attempt): Promise<void> {
   const guard = `${file}.clear`;
   await acquire(guard, attempt);
@@ -168,7 +171,7 @@ async function release(file: string, claim: string): Promise<void> {
   if (holder?.claim === claim) await rm(file, { force: true });
 }
 
-/** Removes what processes left that were killed while they waited, or while they cleared a lock. */
+/** Removes files of processes that were killed while they waited or cleared a lock. */
 async function sweep(file: string, attempt: Attempt): Promise<void> {
   const directory = dirname(file);
   for (const entry of await readdir(directory)) {
@@ -197,8 +200,4 @@ function lockError(cause: unknown, message: string): unknown {
   const code = codeOf(cause);
   if (cause instanceof ContextError || code === undefined) return cause;
   return new ContextError("write_failed", `${message} (${code})`, { hint: stateHint, cause });
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }

@@ -1,8 +1,9 @@
-import { mkdir, stat } from "node:fs/promises";
+import { mkdir, rmdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { upward } from "./paths.ts";
 
-/** Makes a folder and those around it that are missing. Node's own `recursive` tries for ever where the system calls a new folder
- *  missing though the one around it is there, as Linux does below /proc. */
+/** Creates a folder and its missing parents. Node's `recursive` loops forever if the system reports a new folder as
+ *  missing although its parent exists, as Linux does below /proc. */
 export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
   if (await isDirectory(path)) return;
   const error = await tryToMake(path, mode);
@@ -13,7 +14,7 @@ export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
   if (again !== undefined) throw again;
 }
 
-/** Nothing where another process was faster. */
+/** Returns `undefined` if another process was faster. */
 async function tryToMake(path: string, mode: number): Promise<NodeJS.ErrnoException | undefined> {
   try {
     await mkdir(path, { mode });
@@ -28,4 +29,16 @@ async function isDirectory(path: string): Promise<boolean> {
     (stats) => stats.isDirectory(),
     () => false,
   );
+}
+
+/** Removes the folders that were made for a file, as far as nothing else is in them. The root stays. */
+export async function removeEmptyFolders(path: string, root: string): Promise<void> {
+  for (const folder of upward(dirname(path), root)) {
+    if (folder === root) return;
+    const removed = await rmdir(folder).then(
+      () => true,
+      () => false,
+    );
+    if (!removed) return;
+  }
 }

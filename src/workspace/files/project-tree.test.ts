@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { filesHolding, isIgnoredFolder, readProjectTree } from "./project-tree.ts";
+import { readProjectTree } from "./project-tree.ts";
 
 let base: string;
 let root: string;
@@ -40,7 +40,7 @@ const kinds: Record<string, () => void> = {
   },
 };
 
-test.each(Object.entries(kinds))("the files are those that git lists: %s", async (_, init) => {
+test.each(Object.entries(kinds))("finds the files that git lists: %s", async (_, init) => {
   init();
   for (const name of ["a", "b.md", "deep/er/c.md", "deep/er/cd.md", "größe/文.md", `${"long".repeat(60)}.md`])
     put(name, name);
@@ -57,13 +57,11 @@ test.each(Object.entries(kinds))("the files are those that git lists: %s", async
   const isLink = (name: string) => name === "link" && !_.startsWith("a split");
   expect(shown(tree.files.map(({ path }) => path))).toEqual(listed.filter((name) => !isLink(name)).sort());
   expect(shown(tree.folders)).toEqual(
-    [
-      ...new Set(["", "deep", ...listed.map(dirname).map((name) => (name === "." ? "" : name)), "many"]),
-    ].sort(),
+    [...new Set(["", "deep", ...listed.map(dirname).map((name) => (name === "." ? "" : name)), "many"])].sort(),
   );
 });
 
-test("in a worktree its own index counts, and of a project below the root what lies in it", async () => {
+test("uses a worktree's own index, and only the files below a project's root", async () => {
   git("init", "-q");
   put("a.md");
   git("add", "-A");
@@ -83,7 +81,7 @@ test("in a worktree its own index counts, and of a project below the root what l
   expect(shown(below.folders)).toEqual(["sub"]);
 });
 
-test("folders that git does not track are found, without packages, other repositories and what is plainly ignored", async () => {
+test("finds folders that git does not track, without packages, other repositories and clearly ignored ones", async () => {
   expect(await readProjectTree(root, env())).toMatchObject({ folders: [root], otherFolders: [], files: [] });
   git("init", "-q");
   const paths = ["a/b/x", "node_modules/p/x", "inner/.git/HEAD", "inner/x", "dist/d/x", "a/dist/x"];
@@ -98,7 +96,7 @@ test("folders that git does not track are found, without packages, other reposit
   const after = await readProjectTree(root, env());
   expect(shown(after.folders)).toEqual(["", "a", "a/b"]);
   expect(shown(after.otherFolders)).toEqual(["a/out", "kept", "odd-1"]);
-  const ignored = await Promise.all(everything.map((path) => isIgnoredFolder(join(root, path), root)));
+  const ignored = await Promise.all(everything.map((path) => after.isIgnored(join(root, path))));
   expect(everything.filter((_, index) => ignored[index])).toEqual(["odd-1"]);
 });
 
@@ -106,14 +104,14 @@ test.each([
   ["nothing", ""],
   ["another file", "not an index at all"],
   ["an index that was cut", "DIRC\0\0\0\u0002\0\0\0\u0009"],
-])("an index with %s in it stops nothing", async (_, bytes) => {
+])("an index with %s does not stop the run", async (_, bytes) => {
   git("init", "-q");
   put("a/b/x");
   writeFileSync(join(root, ".git/index"), bytes, "latin1");
   expect(shown((await readProjectTree(root, env())).otherFolders)).toEqual(["a", "a/b"]);
 });
 
-test.each([3, 500])("tracked text files that hold a word are found, of %i and more files", async (count) => {
+test.each([3, 500])("finds tracked text files that contain a word, among %i and more files", async (count) => {
   git("init", "-q");
   for (let number = 0; number < count; number++) put(`many/file-${number}.ts`);
   put("sub/b.md", "one\nplimsoll:start: here\n");
@@ -126,7 +124,8 @@ test.each([3, 500])("tracked text files that hold a word are found, of %i and mo
   const tree = await readProjectTree(root, env());
   const words = ["plimsoll:start:", "plimsoll:owns "];
   const expected = ["größe.md", "many/file-1.ts", "sub/b.md"];
-  expect(shown(await filesHolding(words, tree, env()))).toEqual(expected);
-  expect(shown(await filesHolding(words, tree, { ...env(), PATH: "" }))).toEqual(expected);
-  expect(await filesHolding(["in no file"], tree, env())).toEqual([]);
+  expect(shown(await tree.filesHolding(words))).toEqual(expected);
+  const withoutGit = await readProjectTree(root, { ...env(), PATH: "" });
+  expect(shown(await withoutGit.filesHolding(words))).toEqual(expected);
+  expect(await tree.filesHolding(["in no file"])).toEqual([]);
 });

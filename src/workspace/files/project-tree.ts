@@ -1,29 +1,33 @@
-/** What belongs to a project, found so quickly that every run can afford it: git's own list, without starting git where that is possible. */
+/** Finds the files and folders of a project, fast enough for every run. Reads git's own list, and starts git only if
+ *  needed. */
 import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import type { Environment } from "../directories.ts";
-import { decodeBytes, splitRecords } from "../processes/output-records.ts";
+import { decodeBytes, splitRecords } from "../processes/byte-records.ts";
 import { readGit } from "../processes/read-git.ts";
-import { parseGitIndex } from "./git-index.ts";
+import { foldersDown, repositoryAround } from "./paths.ts";
 import { maxTextBytes } from "./read-text.ts";
-import { exists, upward } from "./upward.ts";
 
 export interface ProjectTree {
   /** The root of the project. */
   readonly root: string;
-  /** The root of the repository around it; without one there is nothing else in the tree. */
+  /** The root of the repository around it. Without a repository, the tree holds only the root. */
   readonly repository: string | undefined;
-  /** Folders that hold something tracked, absolute, the root first. */
+  /** Absolute paths of folders with tracked files, the root first. */
   readonly folders: readonly string[];
-  /** Other folders, at most a few thousand. Git may have been told to ignore them: see `isIgnoredFolder`. */
+  /** Other folders, at most a few thousand. Git may ignore them: see `isIgnored`. */
   readonly otherFolders: readonly string[];
-  /** The regular files that git tracks, absolute. They need not be there. */
+  /** Absolute paths of the regular files that git tracks. They may not exist. */
   readonly files: readonly TrackedFile[];
+  /** Returns the tracked text files that contain one of these words, as they are on the disk. */
+  filesHolding(words: readonly string[]): Promise<string[]>;
+  /** Returns whether git ignores a folder of the repository, or a folder around it. */
+  isIgnored(folder: string): Promise<boolean>;
 }
 
 export interface TrackedFile {
   readonly path: string;
-  /** When git looked last. */
+  /** The size at git's last check. */
   readonly bytes: number;
 }
 
@@ -34,14 +38,19 @@ export async function readProjectTree(root: string, env: Environment): Promise<P
   const entries = withoutLinkedFolders(listed, repository);
   const prefix = relative(repository, root).split(sep).join("/");
   const within = prefix === "" ? entries : entries.filter(({ path }) => path.startsWith(`${prefix}/`));
-  // Git's names need no normalising, which for thousands of them takes longer than reading them.
+  // Git's names need no normalising, which would take longer than reading them.
   const named = (path: string) => `${repository}${sep}${sep === "/" ? path : path.replaceAll("/", sep)}`;
   const files = within.map(({ path, bytes }) => ({ path: named(path), bytes }));
   const folders = [root, ...foldersOf(within, prefix).map(named)];
-  return { root, repository, folders, otherFolders: otherFolders(folders, repository), files };
+  return {
+    ...{ root, repository, folders, files },
+    otherFolders: otherFolders(folders, repository),
+    filesHolding: (words) => filesHolding(words, { root, files, env }),
+    isIgnored: (folder) => isIgnoredFolder(folder, repository),
+  };
 }
 
-/** A folder that git tracks may have become a link since then: what is behind one is another tree's. */
+/** A tracked folder may have been replaced with a link. Files behind it belong to another tree. */
 function withoutLinkedFolders(entries: readonly TrackedFile[], repository: string): readonly TrackedFile[] {
   const linked = foldersOf(entries, "").filter((folder) => isLink(join(repository, folder)));
   if (linked.length === 0) return entries;
@@ -52,29 +61,28 @@ function isLink(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
-/** For what is no project: nothing but the folder itself. */
+/** Returns a tree with only the folder itself. */
 export function lonelyFolder(root: string): ProjectTree {
-  return { root, repository: undefined, folders: [root], otherFolders: [], files: [] };
+  return {
+    ...{ root, repository: undefined, folders: [root], otherFolders: [], files: [] },
+    filesHolding: async () => [],
+    isIgnored: async () => false,
+  };
 }
 
-/** Whether git leaves out a folder of its repository, or one around it. */
-export async function isIgnoredFolder(folder: string, repository: string): Promise<boolean> {
-  // Few projects need the library behind the rules.
+async function isIgnoredFolder(folder: string, repository: string): Promise<boolean> {
+  // Few projects need this library.
   const { openIgnoreRules } = await import("./ignore-rules.ts");
   let rules = await openIgnoreRules(repository);
-  for (const each of [...upward(folder, repository)].reverse().slice(1)) {
+  for (const each of foldersDown(repository, folder).slice(1)) {
     if (rules.ignores(each, "directory")) return true;
     rules = await rules.enter(each);
   }
   return false;
 }
 
-async function repositoryAround(root: string): Promise<string | undefined> {
-  for (const folder of upward(root)) if (await exists(join(folder, ".git"))) return folder;
-  return undefined;
-}
-
-/** Nothing where there is no index yet. Where `.git` is a file or a link, as in a worktree, git is asked: it may lead anywhere. */
+/** Returns an empty list if there is no index yet. If `.git` is a file or a link, as in a worktree, git must be asked:
+ *  it may lead anywhere. */
 function entriesOf(repository: string): TrackedFile[] | undefined {
   const own = join(repository, ".git");
   if (lstatSync(own, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
@@ -88,7 +96,7 @@ async function askGit(repository: string, env: Environment): Promise<TrackedFile
   return paths?.map((path) => ({ path, bytes: 0 }));
 }
 
-/** Undefined where git is missing, refused or fails; a search that finds nothing ends with 1. */
+/** Returns `undefined` if git is missing, refused or fails. A search without results ends with 1. */
 async function pathsFromGit(
   place: Parameters<typeof readGit>[0],
   args: readonly string[],
@@ -103,7 +111,7 @@ async function pathsFromGit(
   return code === 0 || code === 1 ? paths : undefined;
 }
 
-/** Without the one that is the prefix of all. */
+/** Leaves out the folder `prefix` itself. */
 function foldersOf(entries: readonly TrackedFile[], prefix: string): string[] {
   const folders = new Set<string>();
   for (const { path } of entries) {
@@ -116,10 +124,11 @@ function foldersOf(entries: readonly TrackedFile[], prefix: string): string[] {
   return [...folders];
 }
 
-/** More folders than this are not looked through for what git does not know yet. */
+/** The search for folders that git does not track stops after this many. */
 const mostFolders = 2_000;
 
-/** What lies in the tracked folders and is not tracked, without other repositories and what is plainly ignored. */
+/** Returns the folders in tracked folders that are not tracked, without other repositories and clearly ignored
+ *  names. */
 function otherFolders(tracked: readonly string[], repository: string): string[] {
   const known = new Set(tracked);
   const isLeftOut = plainlyIgnored(repository);
@@ -128,8 +137,7 @@ function otherFolders(tracked: readonly string[], repository: string): string[] 
     for (const entry of entriesIn(folder)) {
       if (found.length >= mostFolders || !entry.isDirectory()) continue;
       const path = `${folder}${sep}${entry.name}`;
-      if (!known.has(path) && !isLeftOut(folder, entry.name) && !existsSync(join(path, ".git")))
-        found.push(path);
+      if (!known.has(path) && !isLeftOut(folder, entry.name) && !existsSync(join(path, ".git"))) found.push(path);
     }
   };
   for (const folder of tracked) look(folder);
@@ -137,7 +145,8 @@ function otherFolders(tracked: readonly string[], repository: string): string[] 
   return found;
 }
 
-/** Names that the root's rules leave out without a pattern, such as `dist/`: these folders are often the largest. */
+/** Matches names that the root's rules ignore without a pattern, such as `dist/`. These folders are often the
+ *  largest. */
 function plainlyIgnored(repository: string): (folder: string, name: string) => boolean {
   const lines = (readQuietly(join(repository, ".gitignore"))?.toString("utf8") ?? "").split(/\r?\n/);
   const named = (pattern: RegExp) => new Set(lines.flatMap((line) => pattern.exec(line)?.[1] ?? []));
@@ -145,8 +154,7 @@ function plainlyIgnored(repository: string): (folder: string, name: string) => b
   const inRoot = named(/^\/([^/*?[\]\\]+?)\/?$/);
   const kept = named(/^!\/?([^/]+?)\/?$/);
   return (folder, name) =>
-    skippedNames.has(name) ||
-    (!kept.has(name) && (anywhere.has(name) || (folder === repository && inRoot.has(name))));
+    skippedNames.has(name) || (!kept.has(name) && (anywhere.has(name) || (folder === repository && inRoot.has(name))));
 }
 
 /** Nobody starts a tool there. */
@@ -160,14 +168,12 @@ function entriesIn(folder: string): Dirent[] {
   }
 }
 
-/** Up to here reading the files takes less time than starting git. */
+/** Up to these sizes, reading the files is faster than starting git. */
 const mostRead = { files: 400, bytes: 8 * 1024 * 1024 };
 
-/** The tracked text files that hold one of these words, as they are on the disk. */
-export async function filesHolding(
+async function filesHolding(
   words: readonly string[],
-  { root, files }: ProjectTree,
-  env: Environment,
+  { root, files, env }: Pick<ProjectTree, "root" | "files"> & { readonly env: Environment },
 ): Promise<string[]> {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const isSmall = files.length <= mostRead.files && bytes <= mostRead.bytes;
@@ -176,11 +182,7 @@ export async function filesHolding(
   return files.map(({ path }) => path).filter((path) => holds(path, words));
 }
 
-async function searchWithGit(
-  words: readonly string[],
-  root: string,
-  env: Environment,
-): Promise<string[] | undefined> {
+async function searchWithGit(words: readonly string[], root: string, env: Environment): Promise<string[] | undefined> {
   const place = { root, env, signal: new AbortController().signal };
   const settings = ["-c", "grep.fullName=false", "-c", "submodule.recurse=false"];
   const patterns = words.flatMap((word) => ["-e", word]);
@@ -194,8 +196,8 @@ function holds(path: string, words: readonly string[]): boolean {
   return words.some((word) => text.includes(word));
 }
 
-/** The bytes of a regular file, without a turn of the event loop. Opening a pipe would wait for a writer, and a link leads to another
- *  file: of these, and of what cannot be read, nothing. */
+/** Returns the bytes of a regular file, synchronously. Returns `undefined` for a link, for a pipe (which would wait for
+ *  a writer) and for a file that cannot be read. */
 export function readQuietly(path: string): Buffer | undefined {
   try {
     const stats = lstatSync(path);
@@ -203,4 +205,112 @@ export function readQuietly(path: string): Buffer | undefined {
   } catch {
     return undefined;
   }
+}
+
+// Reads the list of tracked files from git's index, which takes a millisecond instead of twenty for starting git. The
+// format is described in git's Documentation/gitformat-index.adoc.
+
+interface IndexEntry {
+  /** From the root of the repository, with slashes. */
+  readonly path: string;
+  /** The size at git's last check; 0 if unknown. */
+  readonly bytes: number;
+}
+
+/** Returns the regular files of an index, or `undefined` for an unknown format: then ask git. */
+function parseGitIndex(index: Buffer): IndexEntry[] | undefined {
+  if (index.length < 12 || index.toString("latin1", 0, 4) !== "DIRC") return undefined;
+  const version = index.readUInt32BE(4);
+  if (version < 2 || version > 4) return undefined;
+  // The file does not name its hash. With the wrong hash size, the first name does not have the length in its entry.
+  return parseEntries(index, version, 20) ?? parseEntries(index, version, 32);
+}
+
+/** Times, device, inode, mode, owner and size come before the hash, and two bytes of flags after it. */
+const beforeHash = 40;
+const modeAt = 24;
+const sizeAt = 36;
+const regularFile = 0o100_000;
+
+function parseEntries(index: Buffer, version: number, hashBytes: number): IndexEntry[] | undefined {
+  const end = index.length - hashBytes;
+  const entries: IndexEntry[] = [];
+  let at = 12;
+  let before: Buffer = Buffer.alloc(0);
+  for (let left = index.readUInt32BE(8); left > 0; left--) {
+    const name = nameOf(index, at, { version, hashBytes, before });
+    if (name === undefined || name.next > end) return undefined;
+    // A file in conflict has an entry for each of its versions.
+    const isFile = (index.readUInt32BE(at + modeAt) & 0o170_000) === regularFile && !name.bytes.equals(before);
+    const path = isFile ? name.bytes.toString("utf8") : "";
+    if (isPlain(path)) entries.push({ path, bytes: index.readUInt32BE(at + sizeAt) });
+    before = name.bytes;
+    at = name.next;
+  }
+  return isSplit(index, at, end) ? undefined : entries;
+}
+
+interface EntryShape {
+  readonly version: number;
+  readonly hashBytes: number;
+  /** The name of the entry before. */
+  readonly before: Buffer;
+}
+
+function nameOf(index: Buffer, entryAt: number, { version, hashBytes, before }: EntryShape): Name | undefined {
+  const flagsAt = entryAt + beforeHash + hashBytes;
+  if (flagsAt + 4 > index.length) return undefined;
+  const flags = index.readUInt16BE(flagsAt);
+  const nameAt = flagsAt + ((flags & extended) === 0 ? 2 : 4);
+  const name = version === 4 ? compressedName(index, nameAt, before) : paddedName(index, nameAt, entryAt);
+  return name !== undefined && hasLength(name.bytes, flags) ? name : undefined;
+}
+
+const extended = 0x4000;
+/** This value means the length or more. */
+const longestStated = 0xfff;
+
+interface Name {
+  readonly bytes: Buffer;
+  readonly next: number;
+}
+
+/** Ends with one to eight NUL bytes, so the next entry starts at a multiple of eight. */
+function paddedName(index: Buffer, nameAt: number, entryAt: number): Name | undefined {
+  const nul = index.indexOf(0, nameAt);
+  if (nul === -1) return undefined;
+  return { bytes: index.subarray(nameAt, nul), next: entryAt + ((nul - entryAt + 8) & ~7) };
+}
+
+/** States how many bytes to remove from the end of the previous name, then the bytes to add. */
+function compressedName(index: Buffer, nameAt: number, before: Buffer): Name | undefined {
+  let at = nameAt;
+  let byte = index[at++] ?? 0;
+  let removed = byte & 0x7f;
+  while ((byte & 0x80) !== 0 && at < index.length) {
+    byte = index[at++]!;
+    removed = (removed + 1) * 128 + (byte & 0x7f);
+  }
+  const nul = index.indexOf(0, at);
+  if (nul === -1 || removed > before.length) return undefined;
+  const kept = before.subarray(0, before.length - removed);
+  return { bytes: Buffer.concat([kept, index.subarray(at, nul)]), next: nul + 1 };
+}
+
+function hasLength({ length }: Buffer, flags: number): boolean {
+  const stated = flags & longestStated;
+  return length > 0 && (stated === longestStated ? length >= longestStated : length === stated);
+}
+
+/** Rejects names that git itself would not write, or that are not UTF-8. */
+function isPlain(path: string): boolean {
+  return !path.includes("\uFFFD") && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/.test(path);
+}
+
+/** The extension `link` names a second file with the other entries. */
+function isSplit(index: Buffer, from: number, end: number): boolean {
+  for (let at = from; at + 8 <= end; at += 8 + index.readUInt32BE(at + 4)) {
+    if (index.toString("latin1", at, at + 4) === "link") return true;
+  }
+  return false;
 }

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { readRegularFile, readRegularText } from "./read-regular-file.ts";
+import { readRegularFile, readRegularText } from "./read-text.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "plimsoll-regular-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const at = (name: string) => join(scratch, name);
 
-test("a regular file is read, through a link too", async () => {
+test("reads a regular file, also through a link", async () => {
   writeFileSync(at("a"), Buffer.from([0x61, 0xff]));
   symlinkSync("a", at("link"));
   expect(await readRegularFile(at("link"))).toEqual(Buffer.from([0x61, 0xff]));
@@ -18,7 +18,7 @@ test("a regular file is read, through a link too", async () => {
   expect(await readRegularText(at("b"))).toEqual({ text: "größe", bytes: 7 });
 });
 
-test("a pipe is not waited for, by its name or through a link", { timeout: 5_000 }, async () => {
+test("does not wait for a pipe, by its name or through a link", { timeout: 5_000 }, async () => {
   execFileSync("mkfifo", [at("pipe")]);
   symlinkSync("pipe", at("pipe-link"));
   for (const name of ["pipe", "pipe-link"]) {
@@ -30,7 +30,7 @@ test("a pipe is not waited for, by its name or through a link", { timeout: 5_000
   expect(await readRegularFile("/dev/zero")).toMatchObject({ kind: "special" });
 });
 
-test("what is missing, a directory or too large is told", async () => {
+test("reports a missing file, a directory and a file that is too large", async () => {
   expect(await readRegularFile(at("none"))).toMatchObject({ reason: "no such file or directory" });
   expect(await readRegularFile(scratch)).toMatchObject({ reason: "is a directory" });
   writeFileSync(at("large"), "1234");

@@ -14,12 +14,12 @@ function write(name: string, content: string | Buffer): string {
   return path;
 }
 
-test("text comes back with its length in bytes", async () => {
+test("returns text with its length in bytes", async () => {
   expect(await readTextFile(write("a.md", "größe 🚢\n"))).toEqual({ text: "größe 🚢\n", bytes: 13 });
   expect(await readTextFile(write("empty", ""))).toEqual({ text: "", bytes: 0 });
 });
 
-test("a byte order mark stays in the text", async () => {
+test("keeps a byte order mark", async () => {
   expect(await readTextFile(write("bom.md", "\uFEFFa"))).toEqual({ text: "\uFEFFa", bytes: 4 });
 });
 
@@ -30,7 +30,7 @@ test("a NUL byte makes a binary file", async () => {
   });
 });
 
-test("invalid UTF-8 names the line of the first wrong byte", () => {
+test("reports the line of the first invalid byte", () => {
   expect(decodeText(Buffer.from("one\ntwo\n\xfcber\n", "latin1"))).toEqual({
     reason: "invalid UTF-8 in line 3: convert it first",
     kind: "failed",
@@ -44,13 +44,13 @@ test("a real replacement character before the wrong byte does not hide it", () =
   expect(decodeText(Buffer.from("\uFFFD"))).toEqual({ text: "\uFFFD", bytes: 3 });
 });
 
-test("UTF-16 is named, of either byte order", () => {
+test("recognises UTF-16 in both byte orders", () => {
   for (const bytes of [Buffer.from("\uFEFFhi", "utf16le"), Buffer.from("\uFEFFhi", "utf16le").swap16()]) {
     expect(decodeText(bytes)).toMatchObject({ reason: expect.stringContaining("UTF-16"), kind: "failed" });
   }
 });
 
-test("bytes that are no text and have their first NUL late are binary all the same", () => {
+test("bytes that are not text are binary even if their first NUL comes late", () => {
   const bytes = Buffer.concat([Buffer.alloc(9000, 0xff), Buffer.from([0])]);
   bytes[1] = 0x80;
   expect(decodeText(bytes)).toMatchObject({ kind: "binary" });
@@ -71,7 +71,7 @@ test("a missing file, a directory and a circle of links each have their own reas
   });
 });
 
-test("a text above the cap is refused by its size, a binary file of that size is still called binary", async () => {
+test("refuses a text above the limit by its size, and still recognises a binary file of that size", async () => {
   const large = write("large.log", "x".repeat(8192));
   truncateSync(large, maxTextBytes + 1);
   expect(await readTextFile(large)).toEqual({
@@ -83,7 +83,7 @@ test("a text above the cap is refused by its size, a binary file of that size is
   expect(await readTextFile(zeros)).toMatchObject({ kind: "binary" });
 });
 
-test("a stream is joined across a character cut in two, and given up above the cap", async () => {
+test("joins a stream across a cut character, and stops above the limit", async () => {
   const [first, second] = [Buffer.from([0xc3]), Buffer.from([0xa4])];
   expect(await readTextStream(Readable.from([first, second]))).toEqual({ text: "ä", bytes: 2 });
   const megabyte = Buffer.alloc(1024 * 1024, "a");
@@ -100,7 +100,7 @@ test("a stream is joined across a character cut in two, and given up above the c
   expect(sent).toBe(101);
 });
 
-test("an error that is not about files is not swallowed", () => {
+test("rethrows an error that is not about files", () => {
   expect(() => systemReason(new TypeError("bug"))).toThrow("bug");
   expect(systemReason(Object.assign(new Error("x"), { code: "EACCES" }))).toBe("no permission to read it");
   expect(systemReason(Object.assign(new Error("x"), { code: "EWEIRD" }))).toBe("cannot be read (EWEIRD)");

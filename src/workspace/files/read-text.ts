@@ -1,6 +1,10 @@
-/** Reads UTF-8 text and says in a person's words why a file is not read. A file that cannot be text never throws: the reason is data. */
+/** Reads UTF-8 text, or returns the reason why a file is not read. Content that is not text never throws: the reason is
+ *  data. */
 import { isUtf8 } from "node:buffer";
-import { type FileHandle, open } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+import { ContextError } from "../../errors.ts";
 
 export type TextRead = Text | Unread;
 
@@ -11,16 +15,17 @@ export interface Text {
 
 export interface Unread {
   reason: string;
-  /** `binary` and `special` (links, sockets, devices) are no text and lose nothing; `failed` is text, or may be, that was not read. */
+  /** `binary` and `special` (links, sockets, devices) are not text, so nothing is lost. `failed` is or may be text that
+   *  was not read. */
   kind: "binary" | "special" | "failed";
 }
 
-/** A text twice this size would come near the longest string that V8 can hold, and no context window comes near it. */
+/** A text of twice this size is close to V8's longest string, and no context window is that large. */
 export const maxTextBytes: number = 100 * 1024 * 1024;
 
 export interface TextLimit {
   maxBytes: number;
-  /** Follows the size in what is said of a larger text. */
+  /** The message after the size of a text that is too large. */
   reason: string;
 }
 
@@ -29,7 +34,7 @@ const defaultLimit: TextLimit = {
   reason: `files above ${megabytes(maxTextBytes)} are not read: split it`,
 };
 
-/** Pipes and devices are read to their end, so that `<(command)` works. */
+/** Reads pipes and devices to their end, so `<(command)` works. */
 export async function readTextFile(path: string, limit: TextLimit = defaultLimit): Promise<TextRead> {
   let handle: FileHandle | undefined;
   try {
@@ -45,7 +50,7 @@ export async function readTextFile(path: string, limit: TextLimit = defaultLimit
   }
 }
 
-/** Stops reading as soon as it is too much. */
+/** Stops reading as soon as the text is too large. */
 export async function readTextStream(
   stream: AsyncIterable<Buffer>,
   limit: TextLimit = defaultLimit,
@@ -64,7 +69,7 @@ export async function readTextStream(
   return decodeText(Buffer.concat(chunks));
 }
 
-/** A byte order mark stays in the text: it is sent to the model like any other character. */
+/** Keeps a byte order mark in the text: it is sent to the model like any other character. */
 export function decodeText(bytes: Buffer): TextRead {
   if (isUtf16(bytes)) return { reason: "UTF-16 text, only UTF-8 is read: convert it first", kind: "failed" };
   if (startsBinary(bytes)) return binary;
@@ -73,15 +78,20 @@ export function decodeText(bytes: Buffer): TextRead {
   return { reason: `invalid UTF-8 in line ${lineOfInvalidUtf8(bytes)}: convert it first`, kind: "failed" };
 }
 
-/** What went wrong, without the path: callers put that in front. `own` says by code what is to be said otherwise. What is no error of
- *  the system is a bug, and thrown on. */
+/** Returns the reason without the path, which callers put in front. `own` overrides the reasons by error code. Rethrows
+ *  an error that is not a system error: it is a bug. */
 export function systemReason(error: unknown, own: Readonly<Record<string, string>> = {}): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+  const code = codeOf(error);
   if (code === undefined) throw error;
   return own[code] ?? reasons[code] ?? `cannot be read (${code})`;
 }
 
-/** A listing shows a name that is not UTF-8 with U+FFFD in it, and no file has that name. */
+/** Returns the code of a system error, such as ENOENT. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}
+
+/** A listing shows a name that is not UTF-8 with U+FFFD, and no file has that name. */
 function misread(path: string, error: unknown): string | undefined {
   const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
   return missing && path.includes("\uFFFD") ? "its name is not valid UTF-8" : undefined;
@@ -106,7 +116,7 @@ function isUtf16(bytes: Buffer): boolean {
   return (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
 }
 
-/** The test that git uses: a NUL byte in the first 8 KB. */
+/** Git's test: a NUL byte in the first 8 KB. */
 function startsBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, 8192).includes(0);
 }
@@ -124,7 +134,7 @@ function megabytes(bytes: number): string {
   return `${Math.ceil(bytes / (1024 * 1024))} MB`;
 }
 
-/** No character spans a line feed in UTF-8, so every line can be judged alone. */
+/** No UTF-8 character spans a line feed, so every line can be checked alone. */
 function lineOfInvalidUtf8(bytes: Buffer): number {
   let start = 0;
   for (let line = 1; ; line++) {
@@ -133,3 +143,48 @@ function lineOfInvalidUtf8(bytes: Buffer): number {
     start = end + 1;
   }
 }
+
+// Reads files that a program finds by their name: a pipe there would wait for a writer forever.
+
+/** Files that people write by hand are much smaller. */
+const maxRegularBytes = 5 * 1024 * 1024;
+
+/** Returns the bytes of a regular file, with links followed, or the reason why not. Use `readTextFile` for pipes and
+ *  devices. */
+export async function readRegularFile(path: string, maxBytes: number = maxRegularBytes): Promise<Buffer | Unread> {
+  let handle: FileHandle | undefined;
+  try {
+    // A check before opening would leave time to replace the file. Opened with this flag, a pipe does not wait.
+    handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const stats = await handle.stat();
+    if (stats.isDirectory()) return { reason: "is a directory", kind: "failed" };
+    if (!stats.isFile()) return { reason: "is a pipe, socket or device, not a file", kind: "special" };
+    if (stats.size > maxBytes) {
+      return { reason: `has ${stats.size} bytes, more than ${maxBytes} are not read`, kind: "failed" };
+    }
+    return await handle.readFile();
+  } catch (error) {
+    return { reason: systemReason(error), kind: "failed" };
+  } finally {
+    await handle?.close();
+  }
+}
+
+/** Works as `readRegularFile`, for UTF-8 text. */
+export async function readRegularText(path: string): Promise<TextRead> {
+  const read = await readRegularFile(path);
+  return Buffer.isBuffer(read) ? decodeText(read) : read;
+}
+
+/** Returns the real path of a directory that can be listed. Throws with the given name otherwise. */
+export async function openDirectory(name: string, cwd = ""): Promise<string> {
+  try {
+    const path = await realpath(resolve(cwd, name));
+    await readdir(path);
+    return path;
+  } catch (cause) {
+    throw new ContextError("unreadable_input", systemReason(cause, directoryReasons), { file: name, cause });
+  }
+}
+
+const directoryReasons = { ENOENT: "no such directory", ENOTDIR: "is not a directory" };

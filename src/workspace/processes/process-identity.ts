@@ -1,10 +1,15 @@
-/** Tells whether the process that left something behind still runs. A number alone is not enough: numbers are used again. */
+/** Checks whether a process that left a file still runs. A process id alone is not enough, since ids are used again. */
+import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { basename } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type Environment, stateDirectory } from "../directories.ts";
+import { makeDirectory } from "../files/make-directory.ts";
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in the system's own measure; absent where the system does not say. */
+  /** The start time in the system's own unit. Absent if the system does not report it. */
   readonly started?: string | undefined;
 }
 
@@ -12,12 +17,13 @@ export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, started: readState(process.pid)?.started };
 }
 
-/** False only if it has certainly ended. A process that was killed but not yet collected by its parent has ended. */
+/** Returns false only if the process has certainly ended. A killed process that its parent has not collected yet has
+ *  ended. */
 export function isAlive({ pid, started }: ProcessIdentity): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // No permission to signal it means that it is there.
+    // No permission to signal the process means that it exists.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
   const state = readState(pid);
@@ -25,25 +31,7 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
   return !"ZX".includes(state.letter) && (started === undefined || started === state.started);
 }
 
-/** Whether a process was started with an argument that is a path to a file of this name. False where nobody can tell. */
-export async function commandNames(pid: number, name: string, processes = "/proc"): Promise<boolean> {
-  try {
-    const text = readFileSync(`${processes}/${pid}/cmdline`, "utf8");
-    return text.split("\0").some((argument) => basename(argument) === name);
-  } catch {
-    return (await listedCommand(pid)).split(/\s/).some((argument) => basename(argument) === name);
-  }
-}
-
-/** As ps tells it, where there is no /proc: what stands between its arguments is lost. */
-async function listedCommand(pid: number): Promise<string> {
-  const { execFile } = await import("node:child_process");
-  return new Promise((resolve) => {
-    execFile("ps", ["-ww", "-o", "args=", "-p", String(pid)], (error, text) => resolve(error ? "" : text));
-  });
-}
-
-/** From /proc, so on Linux only. The name in parentheses may hold anything, the fields behind it are plain. */
+/** Reads /proc, so it works on Linux only. The name in parentheses may hold anything; the fields after it are plain. */
 function readState(pid: number): { letter: string; started: string } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -53,4 +41,32 @@ function readState(pid: number): { letter: string; started: string } | undefined
   } catch {
     return undefined;
   }
+}
+
+/** A machine, as others that share a store with it know it. */
+export interface Machine {
+  /** Differs for each host and each state directory: files and processes of another id are not here. */
+  readonly id: string;
+  /** The host's name, for people. */
+  readonly name: string;
+}
+
+/** Returns this machine. A random text in the state directory tells hosts of one name apart. It is written with
+ *  `"create"`: a machine that never ran anything needs none. */
+export async function ownMachine(env: Environment, mode: "read" | "create" = "read"): Promise<Machine> {
+  const directory = stateDirectory(env);
+  const name = hostname();
+  const word = await ownWord(directory, mode).catch(() => directory);
+  return { id: createHash("sha256").update(`${name}\n${word}`).digest("hex").slice(0, 12), name };
+}
+
+async function ownWord(directory: string, mode: "read" | "create"): Promise<string> {
+  const file = join(directory, "machine");
+  const found = await readFile(file, "utf8").catch(() => "");
+  if (found !== "") return found;
+  if (mode === "read") return directory;
+  await makeDirectory(directory, 0o700);
+  // Another process may have been faster.
+  await writeFile(file, randomBytes(8).toString("hex"), { flag: "wx", mode: 0o600 }).catch(() => {});
+  return readFile(file, "utf8");
 }

@@ -1,9 +1,25 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { beforeEach, expect, test } from "vitest";
-import { type GitRefusal, inspectRepository, readGit } from "./read-git.ts";
+import { delimiter, dirname, join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Environment } from "../directories.ts";
+import { type GitRefusal, inspectRepository } from "./inspect-repository.ts";
+import { readGit } from "./read-git.ts";
+import { findProgram } from "./start-git.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -14,14 +30,7 @@ beforeEach(() => {
 const env = { PATH: process.env.PATH, HOME: "/nonexistent", GIT_CONFIG_NOSYSTEM: "1" };
 
 function git(cwd: string, ...args: readonly string[]): string {
-  const author = [
-    "-c",
-    "user.name=Ada",
-    "-c",
-    "user.email=ada@example.org",
-    "-c",
-    "protocol.file.allow=always",
-  ];
+  const author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "protocol.file.allow=always"];
   return execFileSync("git", [...author, ...args], { cwd, env, encoding: "utf8", stdio: "pipe" });
 }
 
@@ -35,10 +44,7 @@ function createRepository(name: string): string {
   return root;
 }
 
-async function inspect(
-  root: string,
-  more: Record<string, string> = {},
-): ReturnType<typeof inspectRepository> {
+async function inspect(root: string, more: Record<string, string> = {}): ReturnType<typeof inspectRepository> {
   return inspectRepository({ root, env: { ...env, ...more }, signal: new AbortController().signal });
 }
 
@@ -47,13 +53,13 @@ async function reasonOf(root: string, more?: Record<string, string>): Promise<st
   return "refused" in answer ? `${answer.refused}: ${answer.reason}` : "used";
 }
 
-test("a root that is a folder of the work tree is told with its place there", async () => {
+test("finds the place of a root below the work tree", async () => {
   const root = createRepository("a\nb");
   expect(await inspect(root)).toMatchObject({ toplevel: root, prefix: "", isShallow: false });
   expect(await inspect(join(root, "deep/er"))).toMatchObject({ toplevel: root, prefix: "deep/er/" });
 });
 
-test("a linked worktree, a submodule and a shallow clone are used as they are", async () => {
+test("uses a linked worktree, a submodule and a shallow clone", async () => {
   const main = createRepository("main");
   git(main, "worktree", "add", "--quiet", join(folder, "linked"));
   expect(await inspect(join(folder, "linked/deep"))).toMatchObject({ prefix: "deep/" });
@@ -65,19 +71,17 @@ test("a linked worktree, a submodule and a shallow clone are used as they are", 
   expect(await inspect(join(folder, "shallow"))).toMatchObject({ isShallow: true });
 });
 
-test("a folder in no repository, in .git or laid out as a bare one is in none", async () => {
+test("a folder outside a repository, in .git or laid out as a bare repository is not in a repository", async () => {
   const root = createRepository("a");
   git(folder, "clone", "--quiet", "--bare", root, "bare");
   for (const each of [folder, join(folder, "bare"), join(folder, "bare/refs"), join(root, ".git")])
-    expect(await reasonOf(each)).toBe("no_repository: the folder is in no git repository");
+    expect(await reasonOf(each)).toBe("no_repository: the folder is not in a git repository");
 });
 
 const elsewhere = "unsafe: its work tree does not hold this folder (core.worktree)";
-const foreign = expect.stringMatching(
-  /^unsafe: its \.git leads to a directory that does not name this work tree/,
-);
+const foreign = expect.stringMatching(/^unsafe: its \.git leads to a directory that does not name this work tree/);
 
-test("a work tree that is set elsewhere is refused, also one around the root", async () => {
+test("refuses a work tree elsewhere, even one around the root", async () => {
   const root = createRepository("a");
   mkdirSync(join(folder, "other"));
   for (const path of [join(folder, "other"), "../../other", "../deep"]) {
@@ -85,12 +89,12 @@ test("a work tree that is set elsewhere is refused, also one around the root", a
     expect(await reasonOf(root)).toBe(elsewhere);
   }
   git(root, "config", "core.worktree", "../..");
-  expect(await reasonOf(root)).toBe("unsafe: its work tree lies elsewhere (core.worktree)");
+  expect(await reasonOf(root)).toBe("unsafe: its work tree is elsewhere (core.worktree)");
   git(root, "config", "core.worktree", "..");
   expect(await reasonOf(root)).toBe("used");
 });
 
-test("a .git that leads to a repository of something else is refused, unless a person names the folder", async () => {
+test("refuses a .git that leads to another repository, unless a person names the folder", async () => {
   const other = createRepository("other");
   for (const [name, make] of [
     ["file", (path: string) => writeFileSync(path, `gitdir: ${other}/.git\n`)],
@@ -108,20 +112,20 @@ test("a .git that leads to a repository of something else is refused, unless a p
   }
 });
 
-test("a file of .git that is a link out of it is refused", async () => {
+test("refuses a link out of .git", async () => {
   const root = createRepository("a");
   for (const path of ["packed-refs", "info/grafts", "objects/info/alternates", "shallow"]) {
     const place = join(root, ".git", path);
     mkdirSync(dirname(place), { recursive: true });
     symlinkSync(join(folder, "outside"), place);
     writeFileSync(join(folder, "outside"), "a line\n");
-    expect(await reasonOf(root)).toBe(`unsafe: "${path}" in its .git is a link to somewhere else`);
+    expect(await reasonOf(root)).toBe(`unsafe: "${path}" in its .git is a link out of it`);
     rmSync(place);
   }
   expect(await reasonOf(root)).toBe("used");
 });
 
-test("the list of commits that blame ignores lies in the work tree, or the user has chosen it", async () => {
+test("accepts the list of commits that blame ignores in the work tree, or if the user chose it", async () => {
   const root = createRepository("a");
   writeFileSync(join(folder, "list"), "");
   const blame = async (more: Record<string, string> = {}) => {
@@ -143,4 +147,185 @@ test("the list of commits that blame ignores lies in the work tree, or the user 
   git(root, "config", "--unset", "blame.ignoreRevsFile");
   writeFileSync(join(folder, "config"), `[blame]\n\tignoreRevsFile = ${join(folder, "list")}\n`);
   expect(await blame({ GIT_CONFIG_GLOBAL: join(folder, "config") })).toBe("");
+});
+
+function createTree(files: Readonly<Record<string, string>>): string {
+  const root = mkdtempSync(join(tmpdir(), "find-program-"));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return root;
+}
+
+test("finds the first program of a name on PATH, with its whole path", async () => {
+  const root = createTree({
+    "a/other": "",
+    "b/tool": "#!/bin/sh\n",
+    "c/tool": "#!/bin/sh\n",
+    "d/tool/file": "",
+  });
+  for (const path of ["b/tool", "c/tool"]) chmodSync(join(root, path), 0o755);
+  const path = ["a", "d", "b", "c"].map((name) => join(root, name)).join(delimiter);
+  expect(await findProgram("tool", { PATH: path })).toBe(join(root, "b/tool"));
+  expect(await findProgram("missing", { PATH: path })).toBeUndefined();
+  expect(await findProgram("tool", {})).toBeUndefined();
+});
+
+test("a file without permission to run is not a program, and the working directory is not searched", async () => {
+  const root = createTree({ "a/tool": "" });
+  expect(await findProgram("tool", { PATH: join(root, "a") })).toBeUndefined();
+  expect(await findProgram("package.json", { PATH: `.${delimiter}${delimiter}src` })).toBeUndefined();
+});
+
+describe.skipIf(process.platform === "win32")("what git answered", () => {
+  /** A git that writes down how it is called. */
+  function watchedGit(): { env: Record<string, string>; started: () => string[] } {
+    const log = join(folder, "log");
+    const program = execFileSync("which", ["git"], { encoding: "utf8" }).trim();
+    mkdirSync(join(folder, "bin"));
+    writeFileSync(join(folder, "bin/git"), `#!/bin/sh\necho "$*" >> '${log}'\nexec '${program}' "$@"\n`);
+    chmodSync(join(folder, "bin/git"), 0o755);
+    return {
+      env: { ...env, PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`, HOME: join(folder, "home") },
+      started: () => {
+        const lines = existsSync(log) ? readFileSync(log, "utf8").split("\n").slice(0, -1) : [];
+        rmSync(log, { force: true });
+        return lines.map((line) => /(?<= )(rev-parse|config|ls-files|status)(?= |$)/.exec(line)?.[0] ?? line).sort();
+      },
+    };
+  }
+
+  /** Files count as settled two seconds after a change. */
+  function later(): void {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 });
+    onTestFinished(() => void vi.useRealTimers());
+  }
+
+  async function statusOf(root: string, more: Environment): Promise<string> {
+    const git = await readGit({ root, env: more, signal: new AbortController().signal }, ["status", "--short", "--"]);
+    if ("refused" in git) return git.reason;
+    const chunks: Buffer[] = [];
+    for await (const chunk of git.output) chunks.push(chunk);
+    return `${Buffer.concat(chunks)}${(await git.end).stderr}`;
+  }
+
+  const whole = ["config", "ls-files", "rev-parse", "status"];
+
+  test("is remembered from the second call on", async () => {
+    const root = createRepository("a");
+    const watched = watchedGit();
+    later();
+    for (const expected of [whole, whole, ["status"], ["status"]]) {
+      expect(await statusOf(root, watched.env)).toBe("");
+      expect(watched.started()).toEqual(expected);
+    }
+    writeFileSync(join(root, "a.txt"), "2\n");
+    expect(await statusOf(root, watched.env)).toBe(" M a.txt\n");
+    expect(watched.started()).toEqual(["status"]);
+  });
+
+  test("is not remembered while the files are so new that a change could stay unnoticed", async () => {
+    const root = createRepository("a");
+    const watched = watchedGit();
+    for (let call = 0; call < 3; call++) {
+      await statusOf(root, watched.env);
+      expect(watched.started()).toEqual(whole);
+    }
+  });
+
+  test.each<[string, (root: string) => void]>([
+    ["the work tree moves", (root) => git(root, "config", "core.worktree", folder)],
+    [
+      "another .git takes its place",
+      (root) => {
+        renameSync(join(root, ".git"), join(folder, "away"));
+        writeFileSync(join(root, ".git"), `gitdir: ${join(folder, "away")}\n`);
+      },
+    ],
+    ["a link leads out of .git", (root) => symlinkSync(join(folder, "log"), join(root, ".git/info/grafts"))],
+  ])("is asked again when %s, and the repository is refused", async (_, change) => {
+    const root = createRepository("a");
+    later();
+    for (let call = 0; call < 3; call++) expect(await reasonOf(root)).toBe("used");
+    writeFileSync(join(folder, "log"), "");
+    change(root);
+    expect(await reasonOf(root)).toMatch(/^unsafe: /);
+  });
+
+  test("is asked again when an included file changes", async () => {
+    const root = createRepository("a");
+    git(root, "config", "include.path", "more");
+    later();
+    for (let call = 0; call < 3; call++) expect(JSON.stringify(await inspect(root))).not.toContain("filter.x");
+    git(root, "config", "--file", ".git/more", "filter.x.clean", "false");
+    expect(JSON.stringify(await inspect(root))).toContain("filter.x");
+  });
+
+  test("runs no filter that was added between two calls, even under the old size and time", async () => {
+    const root = createRepository("a");
+    const config = join(root, ".git/config");
+    const filter = `[filter "x"]\n\tclean = touch ${join(folder, "ran")}\n`;
+    writeFileSync(join(root, ".gitattributes"), "*.txt filter=x\n");
+    writeFileSync(config, `${readFileSync(config, "utf8")}${filter.replaceAll(/./g, "#")}`);
+    const time = new Date("2026-01-01");
+    utimesSync(config, time, time);
+    later();
+    for (let call = 0; call < 3; call++) await statusOf(root, env);
+    const before = statSync(config);
+    writeFileSync(config, readFileSync(config, "utf8").replace(/#+\n#+\n$/, filter));
+    utimesSync(config, time, time);
+    expect(statSync(config)).toMatchObject({ size: before.size, mtimeMs: before.mtimeMs });
+    writeFileSync(join(root, "a.txt"), "2\n");
+    expect(await statusOf(root, env)).toContain(" M a.txt");
+    expect(existsSync(join(folder, "ran"))).toBe(false);
+  });
+
+  test("is asked again when a user sets something for the first time, or a closer .git appears", async () => {
+    const root = createRepository("a");
+    const watched = watchedGit();
+    later();
+    const ask = async (path: string) => {
+      const answer = await inspect(path, watched.env);
+      return { answer, started: watched.started() };
+    };
+    for (let call = 0; call < 2; call++) await ask(join(root, "deep"));
+    expect((await ask(join(root, "deep"))).started).toEqual([]);
+    mkdirSync(join(folder, "home"));
+    writeFileSync(join(folder, "home/.gitconfig"), "[user]\n\tname = Grace\n");
+    const { answer } = await ask(join(root, "deep"));
+    expect(answer).toMatchObject({ settings: expect.arrayContaining([expect.objectContaining({ value: "Grace" })]) });
+    await ask(join(root, "deep"));
+    expect((await ask(join(root, "deep"))).started).toEqual([]);
+    git(join(root, "deep"), "init", "--quiet");
+    expect((await ask(join(root, "deep"))).answer).toMatchObject({ toplevel: join(root, "deep"), prefix: "" });
+  });
+
+  test("is asked each time if the settings depend on the branch", async () => {
+    const root = createRepository("a");
+    const watched = watchedGit();
+    git(root, "config", "includeIf.onbranch:other.path", "more");
+    git(root, "config", "--file", ".git/more", "filter.y.clean", "false");
+    later();
+    for (let call = 0; call < 3; call++) {
+      expect(JSON.stringify(await inspect(root, watched.env))).not.toContain("filter.y");
+      expect(watched.started()).toEqual(["config", "rev-parse"]);
+    }
+    git(root, "checkout", "--quiet", "-b", "other");
+    expect(JSON.stringify(await inspect(root, watched.env))).toContain("filter.y");
+  });
+
+  test("a submodule that is added between two calls is inspected", async () => {
+    const inner = createRepository("inner");
+    const root = createRepository("a");
+    later();
+    for (let call = 0; call < 3; call++) await statusOf(root, env);
+    git(root, "submodule", "--quiet", "add", inner, "lib");
+    git(join(root, "lib"), "config", "filter.x.clean", `touch ${join(folder, "ran")}`);
+    writeFileSync(join(root, "lib/.gitattributes"), "*.txt filter=x\n");
+    writeFileSync(join(root, "lib/a.txt"), "2\n");
+    expect(await statusOf(root, env)).toContain("Am lib");
+    expect(existsSync(join(folder, "ran"))).toBe(false);
+  });
 });

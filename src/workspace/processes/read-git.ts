@@ -1,39 +1,26 @@
-/** Runs git on repositories that nobody vouches for. Nothing that a repository contains, its own configuration included, chooses a
- *  program, a server, or a work tree that does not hold the root. */
-import { realpath } from "node:fs/promises";
-import { isAbsolute, join, resolve, sep } from "node:path";
+/** Runs git on untrusted repositories. Nothing in a repository, including its own configuration, can choose a program,
+ *  a server, or a work tree without the root. */
+
+import { isUtf8 } from "node:buffer";
+import { readdir, realpath } from "node:fs/promises";
+import { isAbsolute, join, resolve } from "node:path";
 import { isSecretName } from "../../text/index.ts";
 import { type Environment, homeDirectory } from "../directories.ts";
-import { isInside } from "../files/resolve-target.ts";
-import { exists } from "../files/upward.ts";
-import { findProgram } from "./find-program.ts";
-import { foreignGitDirectory, isShallowClone } from "./git-directory.ts";
-import { type GitSetting, parseSettings, settingOverrides } from "./git-settings.ts";
-import { decodeBytes, splitRecords } from "./output-records.ts";
+import { exists, isInside } from "../files/paths.ts";
+import { decodeBytes, splitRecords } from "./byte-records.ts";
+import { type Asked, createFileMemory } from "./file-memory.ts";
+import { type GitRefusal, type GitRepository, type GitSetting, inspectRepository } from "./inspect-repository.ts";
+import { collectOutput, findProgram, type GitPlace, noGitReason, reading, startGit } from "./start-git.ts";
 import type { StartedProcess } from "./start-process.ts";
-
-export interface GitPlace {
-  readonly root: string;
-  readonly env: Environment;
-  /** Ends git. */
-  readonly signal: AbortSignal;
-}
-
-/** Why git was not run. */
-export interface GitRefusal {
-  readonly refused: "no_git" | "no_repository" | "owner" | "unsafe" | "failed" | "ended";
-  /** Continues a sentence about the repository. */
-  readonly reason: string;
-}
 
 export interface GitProcess extends StartedProcess {
   /** Filters that the configuration defines. None of them was run. */
   readonly filters: ReadonlySet<string>;
-  /** Sentences on what git was not allowed to look at. */
+  /** Sentences on what git was not allowed to read. */
   readonly notes: readonly string[];
 }
 
-/** Starts a command that only reads. Paths in `args` stand for themselves, also `:(top)` and `*`. Put `--` before them. */
+/** Starts a command that only reads. Paths in `args` are literal, even `:(top)` and `*`. Put `--` before them. */
 export async function readGit(
   place: GitPlace,
   args: readonly string[],
@@ -47,7 +34,7 @@ export async function readGit(
     if (reason !== undefined) return { refused: "unsafe", reason };
   }
   const isEntered = enters.has(command) && !rest.includes("--cached");
-  const nested = isEntered ? await inspectSubmodules(place, args) : nothingNested;
+  const nested = isEntered ? await inspectSubmodules(place, { repository, args }) : nothingNested;
   const used = [...repository.settings, ...nested.settings];
   const { variables, filters, problem } = settingOverrides(used);
   if (problem !== undefined) return { refused: "unsafe", reason: problem };
@@ -60,157 +47,127 @@ export async function readGit(
     ...use,
     variables: { ...use.variables, ...variables },
   });
-  return started === undefined ? noGit : { ...started, filters, notes: nested.notes };
+  return started === undefined
+    ? { refused: "no_git", reason: noGitReason }
+    : { ...started, filters, notes: nested.notes };
 }
 
-/** What is known of a repository before git reads it. */
-export interface GitRepository {
-  readonly toplevel: string;
-  /** Where the root lies in the work tree: "" or with a slash at its end. */
-  readonly prefix: string;
-  /** History ends where the clone was cut off. */
-  readonly isShallow: boolean;
-  /** From every file that git reads them from. */
-  readonly settings: readonly GitSetting[];
+export interface GitResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
-/** Asks git where the root lies, and with which settings. Once for each call that a signal stands for. */
-export function inspectRepository(place: GitPlace): Promise<GitRepository | GitRefusal> {
-  const known = inspected.get(place.signal) ?? new Map<string, Promise<GitRepository | GitRefusal>>();
-  inspected.set(place.signal, known);
-  const answer = known.get(place.root) ?? inspect(place);
-  known.set(place.root, answer);
-  return answer;
+/** Runs a command that changes a repository. Runs no hook, filter, merge driver, editor or program that signs, and
+ *  contacts no server. Reads the settings again each time, because an agent may have changed them. */
+export async function changeGit(place: GitPlace, args: readonly string[]): Promise<GitResult | GitRefusal> {
+  const program = await findProgram("git", place.env);
+  const fresh = { ...place, signal: AbortSignal.any([place.signal]) };
+  const repository = await inspectRepository(fresh, { again: true });
+  if (program === undefined) return { refused: "no_git", reason: noGitReason };
+  if ("refused" in repository) return repository;
+  const { variables, problem } = settingOverrides(repository.settings, textMerge(program));
+  if (problem !== undefined) return { refused: "unsafe", reason: problem };
+  const hasName = repository.settings.some(({ key }) => key === "user.email");
+  const started = await startGit(fresh, args, {
+    ...reading,
+    settings: [...(reading.settings ?? []), "merge.default=text", "gc.auto=0", "maintenance.auto=false"],
+    variables: { ...reading.variables, GIT_OPTIONAL_LOCKS: "1", ...(hasName ? {} : ownName), ...variables },
+  });
+  if (started === undefined) return { refused: "no_git", reason: noGitReason };
+  const stdout = (await collectOutput(started.output)).toString("utf8");
+  return { ...(await started.end), stdout };
 }
 
-const inspected = new WeakMap<AbortSignal, Map<string, Promise<GitRepository | GitRefusal>>>();
+/** Who commits if the user has told git no name. */
+const ownName: Environment = {
+  GIT_AUTHOR_NAME: "Plimsoll",
+  GIT_AUTHOR_EMAIL: "plimsoll@localhost",
+  GIT_COMMITTER_NAME: "Plimsoll",
+  GIT_COMMITTER_EMAIL: "plimsoll@localhost",
+};
 
-const noGit: GitRefusal = { refused: "no_git", reason: "git is not installed, or not on PATH" };
-
-async function inspect(place: GitPlace): Promise<GitRepository | GitRefusal> {
-  const [placed, configured] = await Promise.all([
-    gitBytes(place, ["rev-parse", ...questions]),
-    gitBytes(place, ["config", "--list", "-z", "--show-scope"]),
-  ]);
-  if ("refused" in placed) return placed;
-  if ("refused" in configured) return configured;
-  const [inside, up = "", ...lines] = placed.bytes.toString("utf8").split("\n");
-  if (inside === "false") {
-    return { refused: "unsafe", reason: "its work tree does not hold this folder (core.worktree)" };
-  }
-  if (inside !== "true") return { refused: "failed", reason: "git did not say where its work tree is" };
-  const settings = parseSettings(configured.bytes.toString("latin1"));
-  const root = await realpath(place.root);
-  const depth = up.split("/").length - 1;
-  const toplevel = resolve(root, up);
-  const prefix = depth === 0 ? "" : `${root.split(sep).slice(-depth).join("/")}/`;
-  const gitDirectory = lines.slice(0, -1).join("\n");
-  const pointsBack = settings.some(({ scope, key }) => isOwn(scope) && key === "core.worktree");
-  const reason = isNamedSafe(settings, toplevel)
-    ? undefined
-    : await foreignGitDirectory({ toplevel, gitDirectory, pointsBack });
-  if (reason !== undefined) return { refused: "unsafe", reason };
-  return { toplevel, prefix, isShallow: await isShallowClone(gitDirectory), settings };
+/** The command of git's own merge of text, in place of any program that the repository names. */
+function textMerge(program: string): string {
+  return `'${program.replaceAll("'", "'\\''")}' merge-file --marker-size=%L %A %O %B`;
 }
 
-/** All but the last answer have no line break in them, whatever the folder is called. */
-const questions = ["--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
-
-/** Whether a setting comes from the repository itself. */
-function isOwn(scope: string): boolean {
-  return scope === "local" || scope === "worktree";
-}
-
-/** A person has said of this very folder that git may use it. `*` says nothing about it. */
-function isNamedSafe(settings: readonly GitSetting[], toplevel: string): boolean {
-  return settings.some(
-    ({ scope, key, value }) => !isOwn(scope) && key === "safe.directory" && decodeBytes(value) === toplevel,
-  );
-}
-
-async function gitBytes(place: GitPlace, args: readonly string[]): Promise<{ bytes: Buffer } | GitRefusal> {
-  const git = await startGit(place, args, reading);
-  if (git === undefined) return noGit;
-  const chunks: Buffer[] = [];
-  for await (const chunk of git.output) chunks.push(chunk);
-  const { code, stderr } = await git.end;
-  if (place.signal.aborted) return { refused: "ended", reason: "git was ended" };
-  return code === 0 ? { bytes: Buffer.concat(chunks) } : refusalOf(stderr);
-}
-
-function refusalOf(stderr: string): GitRefusal {
-  if (/not a git repository|cannot use bare repository|must be run in a work tree/i.test(stderr)) {
-    return { refused: "no_repository", reason: "the folder is in no git repository" };
-  }
-  if (/dubious ownership/i.test(stderr)) {
-    return { refused: "owner", reason: "git does not trust this repository: it belongs to another user" };
-  }
-  return { refused: "failed", reason: gitReason(stderr) };
-}
-
-/** Commands for which git looks into the work trees of submodules, with the settings that it finds there. */
+/** Commands for which git reads the work trees of submodules, with their settings. */
 const enters: ReadonlySet<string> = new Set(["status", "diff"]);
 
 interface Nested {
   readonly settings: readonly GitSetting[];
-  /** Why a submodule is not to be looked into. */
+  /** Why a submodule is not read. */
   readonly notes: readonly string[];
 }
 
 const nothingNested: Nested = { settings: [], notes: [] };
 
-/** Each takes two programs to look at. More of them are seen as commits only. */
+/** Each submodule needs two programs. Further submodules are shown as commits only. */
 const mostSubmodules = 50;
+
+interface Outer {
+  readonly repository: GitRepository;
+  /** The command's arguments. Paths follow after `--`. */
+  readonly args: readonly string[];
+}
 
 async function inspectSubmodules(
   place: GitPlace,
-  args: readonly string[],
-  left = { count: mostSubmodules },
+  { repository: outer, args }: Outer,
+  left: { count: number } = { count: mostSubmodules },
 ): Promise<Nested> {
   const found: { settings: GitSetting[]; notes: string[] } = { settings: [], notes: [] };
-  for (const path of await submodulesBelow(place, args.slice(args.indexOf("--")))) {
+  const paths = args.slice(args.indexOf("--"));
+  const key = JSON.stringify([place.root, outer.gitDirectory, place.env, paths]);
+  for (const path of await submodules.recall(key, () => listSubmodules(place, { repository: outer, args: paths }))) {
     const root = join(place.root, path);
     if (!(await exists(join(root, ".git")))) continue;
     if (left.count-- <= 0) {
-      found.notes.push(`Changes inside of submodules are not shown: there are more than ${mostSubmodules}.`);
+      found.notes.push(`Changes inside submodules are not shown: there are more than ${mostSubmodules}.`);
       return found;
     }
     const inner = { ...place, root };
     const repository = await inspectRepository(inner);
     if ("refused" in repository) {
       const shown = JSON.stringify(path);
-      found.notes.push(`Changes inside of the submodule ${shown} are not shown: ${repository.reason}.`);
+      found.notes.push(`Changes inside the submodule ${shown} are not shown: ${repository.reason}.`);
       continue;
     }
-    const below = await inspectSubmodules(inner, ["--"], left);
+    const below = await inspectSubmodules(inner, { repository, args: ["--"] }, left);
     found.settings.push(...repository.settings, ...below.settings);
     found.notes.push(...below.notes);
   }
   return found;
 }
 
-async function submodulesBelow(place: GitPlace, paths: readonly string[]): Promise<string[]> {
-  const git = await startGit(place, ["ls-files", "--stage", "-z", ...paths], reading);
-  const found: string[] = [];
-  if (git === undefined) return found;
+/** Listing a large index takes as long as many commands. */
+const submodules = createFileMemory<readonly string[]>();
+
+async function listSubmodules(place: GitPlace, { repository, args }: Outer): Promise<Asked<readonly string[]>> {
+  const { gitDirectory } = repository;
+  const git = await startGit(place, ["ls-files", "--stage", "-z", ...args], reading);
+  const answer: string[] = [];
+  if (git === undefined) return { answer };
   for await (const batch of splitRecords(git.output, "\0")) {
     for (const record of batch) {
-      // `MODE HASH STAGE TAB NAME`; the mode tells a submodule.
-      if (record.startsWith("160000 ")) found.push(decodeBytes(record.slice(record.indexOf("\t") + 1)));
+      // `MODE HASH STAGE TAB NAME`. The mode identifies a submodule.
+      if (record.startsWith("160000 ")) answer.push(decodeBytes(record.slice(record.indexOf("\t") + 1)));
     }
   }
-  return found;
+  const isWhole = (await git.end).code === 0 && !place.signal.aborted;
+  // The index may be split over several files.
+  const isSplit = (await readdir(gitDirectory)).some((name) => name.startsWith("sharedindex."));
+  return { answer, files: isWhole && !isSplit ? [join(gitDirectory, "index")] : undefined };
 }
 
-/** git blame prints lines of the file that this setting names when they are no commits. No other setting takes its place: it adds. */
-async function foreignRevisions(
-  { settings, toplevel }: GitRepository,
-  env: Environment,
-): Promise<string | undefined> {
-  for (const { scope, key, value } of settings) {
+/** git blame prints lines of the file in this setting if they are not commits. Another setting cannot replace it, since
+ *  values add up. */
+async function foreignRevisions({ settings, toplevel }: GitRepository, env: Environment): Promise<string | undefined> {
+  for (const { isOwn, key, value } of settings) {
     if (key !== "blame.ignorerevsfile" || value === "") continue;
     const named = decodeBytes(value).replace(/^~(?=\/)/, homeDirectory(env));
-    if (!isOwn(scope) && isAbsolute(named)) continue;
+    if (!isOwn && isAbsolute(named)) continue;
     const real = await realpath(resolve(toplevel, named)).catch(() => undefined);
     if (real === undefined || (isInside(real, toplevel) && !isSecretName(real))) continue;
     return "blame.ignoreRevsFile names a file that may not be read";
@@ -218,47 +175,7 @@ async function foreignRevisions(
   return undefined;
 }
 
-/** What one use of git has beside what all have. */
-export interface GitUse {
-  readonly settings?: readonly string[] | undefined;
-  readonly variables: Environment;
-  /** Which of the variables around us that begin with `GIT_` hold. */
-  readonly keptNames: RegExp;
-}
-
-/** Undefined where there is no git. */
-export async function startGit(
-  { root, env, signal }: GitPlace,
-  args: readonly string[],
-  { settings = [], variables, keptNames }: GitUse,
-): Promise<StartedProcess | undefined> {
-  const program = await findProgram("git", env);
-  if (program === undefined) return undefined;
-  const kept = Object.entries(env).filter(([name]) => !name.startsWith("GIT_") || keptNames.test(name));
-  const around = { ...Object.fromEntries(kept), GIT_TERMINAL_PROMPT: "0", LC_ALL: "C", ...variables };
-  const options = [...safeOptions, ...[...safeSettings, ...settings].flatMap((each) => ["-c", each])];
-  // Most commands start no program, and what Node needs for it takes a while to load.
-  const { startProcess } = await import("./start-process.ts");
-  return startProcess(program, [...options, ...args], { cwd: root, env: around, signal });
-}
-
-/** For every use, a person's own servers included. */
-const safeSettings: readonly string[] = [
-  // A folder that only looks like a repository may be a part of what was cloned.
-  "safe.bareRepository=explicit",
-  "core.fsmonitor=false",
-  "core.hooksPath=/dev/null",
-  "protocol.ext.allow=never",
-  "core.quotePath=false",
-  "log.showSignature=false",
-  "color.ui=false",
-  "core.alternateRefsCommand=",
-  "submodule.recurse=false",
-];
-
-const safeOptions: readonly string[] = ["--no-pager", "--literal-pathspecs"];
-
-/** Programs that turn files into text. Blame has none for whole diffs. */
+/** Turns off programs that convert files to text. Blame has none for whole diffs. */
 const safeFlags: Readonly<Record<string, readonly string[]>> = {
   diff: ["--no-ext-diff", "--no-textconv"],
   log: ["--no-ext-diff", "--no-textconv"],
@@ -266,40 +183,47 @@ const safeFlags: Readonly<Record<string, readonly string[]>> = {
   blame: ["--no-textconv"],
 };
 
-/** A reader talks to no server, so nothing for servers and for people at a terminal can be run either. */
-const reading: GitUse = {
-  settings: [
-    "protocol.allow=never",
-    "core.sshCommand=false",
-    "core.gitProxy=false",
-    "core.askPass=false",
-    "core.editor=false",
-    "credential.helper=",
-    "diff.external=",
-    "interactive.diffFilter=",
-    "gpg.program=false",
-    "gpg.ssh.program=false",
-    "gpg.x509.program=false",
-    // Files that may lie anywhere.
-    "diff.orderFile=/dev/null",
-    "mailmap.file=",
-    "mailmap.blob=",
-  ],
-  variables: {
-    // Without it `status` writes the index and could lock out the person's own git.
-    GIT_OPTIONAL_LOCKS: "0",
-    GIT_NO_LAZY_FETCH: "1",
-    // Wins over every setting; before 2.39.4 git fetches what is missing without asking for the variable above.
-    GIT_ALLOW_PROTOCOL: "none",
-  },
-  // Which configuration files to read is the user's own choice; the rest could point git at another repository or program.
-  keptNames:
-    /^GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM|EXEC_PATH)$/,
-};
+// Settings that are dangerous only under certain names, and their overrides.
 
-/** The line of stderr that says why git failed, without git's own prefix. */
-export function gitReason(stderr: string): string {
-  const lines = stderr.split("\n").filter((line) => line.trim() !== "");
-  const told = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "git failed";
-  return told.replace(/^(fatal|error):\s*/, "").trim();
+interface Overrides {
+  /** Environment variables. Unlike an argument, they allow a name with any character. */
+  readonly variables: Environment;
+  /** Names of the filters that are not run. */
+  readonly filters: ReadonlySet<string>;
+  /** A setting that cannot be overridden. */
+  readonly problem?: string;
 }
+
+/** Turns off every filter, whoever defined it: the repository's attributes choose the files for it, and the program of
+ *  git-lfs, for example, is a setting too. Also turns off rule files that the repository, not the user, chose. */
+function settingOverrides(settings: readonly GitSetting[], mergeDriver = "false"): Overrides {
+  const names = new Set<string>();
+  const drivers = new Set<string>();
+  const values: [string, string][] = [];
+  for (const { isOwn, key } of settings) {
+    const driver = /^merge\.(.*)\.driver$/s.exec(key)?.[1];
+    if (driver !== undefined) drivers.add(driver);
+    const name = /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1];
+    if (name !== undefined) names.add(name);
+    if (isOwn && ownFiles.has(key)) values.push([key, "/dev/null"]);
+  }
+  for (const name of names) {
+    for (const command of ["clean", "smudge", "process"]) values.push([`filter.${name}.${command}`, ""]);
+    values.push([`filter.${name}.required`, "false"]);
+  }
+  for (const name of drivers) values.push([`merge.${name}.driver`, mergeDriver]);
+  const bytes = [...names].map((name) => Buffer.from(name, "latin1"));
+  const filters = new Set(bytes.map((name) => name.toString("utf8")));
+  // An environment variable cannot hold such a name.
+  if (![...bytes, ...[...drivers].map((name) => Buffer.from(name, "latin1"))].every((name) => isUtf8(name))) {
+    return { variables: {}, filters, problem: "the name of a filter in its settings is not UTF-8" };
+  }
+  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(values.length) };
+  for (const [index, [key, value]] of values.entries()) {
+    variables[`GIT_CONFIG_KEY_${index}`] = Buffer.from(key, "latin1").toString("utf8");
+    variables[`GIT_CONFIG_VALUE_${index}`] = value;
+  }
+  return { variables, filters };
+}
+
+const ownFiles: ReadonlySet<string> = new Set(["core.attributesfile", "core.excludesfile"]);

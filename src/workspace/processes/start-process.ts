@@ -1,31 +1,31 @@
-/** Programs whose output is read as it comes. None outlives the call that started it, nor does what it started itself: a filter that
- *  git runs, or the real program behind a wrapper. */
+/** Starts programs and streams their output. A program ends with the call that started it, and so do its own children,
+ *  such as a filter of git or the program behind a wrapper. */
 import { type ChildProcess, spawn } from "node:child_process";
 
 export interface ProcessOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
-  /** An open file that the program reads as its input. Without it there is none. */
+  /** An open file that the program reads as its input. Without it there is no input. */
   readonly input?: number | undefined;
 }
 
 export interface StartedProcess {
-  /** Read once, to its end or not; leaving early ends the process. */
+  /** Read it once, completely or not. Leaving early ends the process. */
   readonly output: AsyncIterable<Buffer>;
-  /** Comes when the output was read or left. */
+  /** Resolves when the output was read or left. */
   readonly end: Promise<ProcessEnd>;
 }
 
 export interface ProcessEnd {
-  /** Null when it was ended by a signal or never started. */
+  /** Null if a signal ended the process or it never started. */
   readonly code: number | null;
   readonly stderr: string;
 }
 
 const mostErrorCharacters = 20_000;
 
-/** What a killed process had written by then is still in its pipes, and read at once. */
+/** The output of a killed process is still in its pipes and can be read at once. */
 const lastWordsMs = 200;
 
 export function startProcess(
@@ -38,16 +38,16 @@ export function startProcess(
     env,
     stdio: [input ?? "ignore", "pipe", "pipe"],
     windowsHide: true,
-    // A group of its own, which can be ended as a whole. On Windows this would open a console.
+    // The program gets its own group, which can be ended as a whole. On Windows this would open a console.
     detached: process.platform !== "win32",
   });
   let stopped = false;
-  // The programs only read, so there is nothing to put in order first.
+  // The programs only read, so nothing must be cleaned up first.
   const stop = () => {
     if (stopped) return;
     stopped = true;
     if (child.exitCode === null && child.signalCode === null) endGroup(child);
-    // A process that left the group may hold the pipes open for as long as it likes.
+    // A process that left the group may hold the pipes open for any time.
     setTimeout(() => closePipes(child), lastWordsMs).unref();
   };
   signal.addEventListener("abort", stop, { once: true });
@@ -58,7 +58,7 @@ export function startProcess(
   });
   const end = new Promise<ProcessEnd>((resolve) => {
     child.on("error", ({ message }) => resolve({ code: null, stderr: message }));
-    // Its number is still that of the group: what the program left running ends here, and with it the pipes.
+    // The process id is still that of the group: this ends the program's children, and with them the pipes.
     child.on("exit", () => endGroup(child));
     child.on("close", (code) => resolve({ code, stderr }));
   }).finally(() => signal.removeEventListener("abort", stop));
@@ -71,7 +71,7 @@ function endGroup(child: ChildProcess): void {
     if (process.platform === "win32") child.kill("SIGKILL");
     else process.kill(-child.pid, "SIGKILL");
   } catch {
-    // Nobody is left in the group.
+    // The group is empty.
   }
 }
 
@@ -84,7 +84,7 @@ async function* readOutput({ stdout }: ChildProcess, stop: () => void): AsyncGen
   try {
     yield* stdout ?? [];
   } catch (error) {
-    // Closed while it was read: what came until then is the output.
+    // Closed while reading: the output up to then counts.
     if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   } finally {
     stop();

@@ -16,12 +16,12 @@ async function factsOf(files: Record<string, string>) {
   return Object.fromEntries((await describeProject(root)).map(({ name, value }) => [name, value]));
 }
 
-it("knows nothing of an empty folder, and does not fail on one that is not there", async () => {
+it("finds nothing in an empty folder, and does not fail on a missing one", async () => {
   expect(await factsOf({})).toEqual({});
   expect(await detectFacts(join(root, "missing"))).toEqual([]);
 });
 
-it("leaves the project's name out for those who are in it", async () => {
+it("leaves the project's name out for people who work in it", async () => {
   expect(Object.keys(await factsOf({ "go.mod": "module shop\n" }))[0]).toBe("Module");
   const names = (await detectFacts(root)).map(({ name }) => name);
   expect(names).toEqual(["Language", "Package manager", "Test command"]);
@@ -36,7 +36,7 @@ it("reads a TypeScript project's manager from its lock file and its test from th
   });
 });
 
-it("does not take the placeholder of npm init for a test, nor fail on broken JSON", async () => {
+it("does not take the placeholder of npm init for a test, and accepts broken JSON", async () => {
   const manifest = JSON.stringify({ scripts: { test: 'echo "Error: no test specified" && exit 1' } });
   expect(await factsOf({ "package.json": manifest })).toEqual({
     Language: "JavaScript",
@@ -66,12 +66,7 @@ it("does not wait for the writer of a pipe", { timeout: 5_000 }, async () => {
 it.each([
   ["package.json", '{ "name": "@scope/web" }', "@scope/web", "JavaScript"],
   ["go.mod", "// comment\nmodule example.com/tool/v2\n\ngo 1.24\n", "example.com/tool/v2", "Go"],
-  [
-    "Cargo.toml",
-    '[workspace]\nmembers = ["a"]\n\n[package]\nauthors = ["x"]\nname = "crate-x"\n',
-    "crate-x",
-    "Rust",
-  ],
+  ["Cargo.toml", '[workspace]\nmembers = ["a"]\n\n[package]\nauthors = ["x"]\nname = "crate-x"\n', "crate-x", "Rust"],
   ["pyproject.toml", '[build-system]\nname = "no"\n[project]\nname = "py-x"\n', "py-x", "Python"],
   ["pyproject.toml", "[tool.poetry]\nname = 'poetic'\n", "poetic", "Python"],
   ["setup.py", 'from setuptools import setup\nsetup(\n    name="old",\n)\n', "old", "Python"],
@@ -103,11 +98,8 @@ it("takes a Maven project's own name, not that of its parent or of a dependency"
   expect(await factsOf({ "pom.xml": pom })).toMatchObject({ Module: "org.example:app", Language: "Java" });
 });
 
-it("is quick on a manifest that was made to be slow", async () => {
-  const [length, files] = [
-    1_000_000,
-    ["pom.xml", "CMakeLists.txt", "Cargo.toml", "build.sbt", "go.mod", "setup.py"],
-  ];
+it("is quick on a manifest that is made to be slow", async () => {
+  const [length, files] = [1_000_000, ["pom.xml", "CMakeLists.txt", "Cargo.toml", "build.sbt", "go.mod", "setup.py"]];
   for (const piece of ["<build>", "<a", "\n", " ", "[ ", "name ", "<!--"]) {
     const text = piece.repeat(length / piece.length);
     const before = process.cpuUsage();
@@ -123,4 +115,29 @@ it("does not follow a link out of the project", async () => {
   expect(await factsOf({})).toMatchObject({ Language: "Go" });
   expect(await factsOf({})).not.toHaveProperty("Module");
   await rm(outside, { recursive: true });
+});
+
+it("ranks languages by files and bytes, not by the first manifest", async () => {
+  const paths = [
+    "package.json",
+    "build.js",
+    "docs/a.md",
+    "vendor/a/b.go",
+    ...Array.from({ length: 9 }, (_, at) => `${at}.rs`),
+  ];
+  for (const path of ["build.js", "8.rs"])
+    await writeFile(join(root, path), "x".repeat(path === "build.js" ? 100 : 400));
+  await writeFile(join(root, "Cargo.toml"), '[package]\nname = "ship"\n');
+  await writeFile(join(root, "package.json"), '{ "name": "tools" }');
+  const facts = Object.fromEntries((await describeProject(root, paths)).map(({ name, value }) => [name, value]));
+  expect(facts).toMatchObject({ Module: "ship, tools", Language: "Rust, JavaScript", "Package manager": "cargo, npm" });
+});
+
+it("shows no test command that only fails", async () => {
+  for (const test of ["exit 1", "echo 'do not run tests from root' && exit 1", "false", "echo no; exit 2;"]) {
+    expect(await factsOf({ "package.json": JSON.stringify({ scripts: { test } }) })).not.toHaveProperty("Test command");
+  }
+  expect(await factsOf({ "package.json": JSON.stringify({ scripts: { test: "vitest || exit 1" } }) })).toMatchObject({
+    "Test command": "npm test",
+  });
 });

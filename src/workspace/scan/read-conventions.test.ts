@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
-import { readConventions } from "./read-conventions.ts";
+import { readConventions } from "./scan-project.ts";
 
 let root: string;
 beforeEach(() => {
@@ -28,11 +28,11 @@ function read(entries: Entries) {
   return readConventions(root);
 }
 
-it("finds nothing where nothing is", async () => {
+it("finds nothing in an empty folder", async () => {
   expect(await read({})).toEqual({ files: [], problems: [] });
 });
 
-it("reads what holds for the whole project, for agents first, in any case of letters", async () => {
+it("reads the files for the whole project, for agents first, in any letter case", async () => {
   expect(
     await namesOf({
       "Contributing.md": "contributing",
@@ -55,15 +55,15 @@ it("reads what holds for the whole project, for agents first, in any case of let
   ]);
 });
 
-it("does not repeat a file that is another one by a link", async () => {
+it("does not repeat a file that is a link to another one", async () => {
   expect(await namesOf({ "AGENTS.md": "a", "CLAUDE.md": { link: "AGENTS.md" } })).toEqual(["AGENTS.md"]);
 });
 
-it("takes a file of imports for what it imports, once", async () => {
+it("replaces a file of imports with the files that it imports, once", async () => {
   expect(await namesOf({ "AGENTS.md": "a", "CLAUDE.md": "@AGENTS.md\n" })).toEqual(["AGENTS.md"]);
 });
 
-it("follows imports of Markdown inside the project, with the text that imports them", async () => {
+it("follows imports of Markdown inside the project, together with the importing text", async () => {
   writeFileSync(join(root, "../outside.md"), "secret");
   const text =
     "Own words.\n\n@docs/style.md and @package.json, @../outside.md, @~/mine.md, @missing.md\n`@docs/no.md`\n";
@@ -78,16 +78,16 @@ it("follows imports of Markdown inside the project, with the text that imports t
   ).toEqual(["CLAUDE.md", "docs/style.md", "docs/deeper.md"]);
 });
 
-it("takes @ for an import only where tools do", async () => {
+it("treats @ as an import only where tools do", async () => {
   const { files } = await read({ "AGENTS.md": "@docs/style.md\n", "docs/style.md": "style" });
   expect(files).toEqual([{ path: "AGENTS.md", text: "@docs/style.md\n" }]);
 });
 
-it("keeps a file of imports that lead nowhere", async () => {
+it("keeps a file of broken imports", async () => {
   expect(await namesOf({ "CLAUDE.md": "@missing.md\n" })).toEqual(["CLAUDE.md"]);
 });
 
-it("does not repeat a copy, nor what a longer file holds", async () => {
+it("does not repeat a copy, or a text that a longer file contains", async () => {
   expect(
     await namesOf({
       "AGENTS.md": "one\ntwo\n",
@@ -99,7 +99,7 @@ it("does not repeat a copy, nor what a longer file holds", async () => {
   expect(await namesOf({ "GEMINI.md": "one\ntwo" })).toEqual(["AGENTS.md"]);
 });
 
-it("names what it does not read: links that lead out, and what is no UTF-8", async () => {
+it("reports what it does not read: links out of the project, and files that are not UTF-8", async () => {
   writeFileSync(join(root, "../outside.md"), "secret");
   const { files, problems } = await read({
     "AGENTS.md": { link: "../outside.md" },
@@ -113,7 +113,7 @@ it("names what it does not read: links that lead out, and what is no UTF-8", asy
   ]);
 });
 
-it("reads no file that usually holds secrets, and nothing of git's, whatever a link or an import calls it", async () => {
+it("reads no file that usually holds secrets, and no file of git, whatever a link or an import calls it", async () => {
   const { files, problems } = await read({
     ".env": "PASSWORD=x",
     ".git/config": "[core]",
@@ -130,7 +130,7 @@ it("reads no file that usually holds secrets, and nothing of git's, whatever a l
   ]);
 });
 
-it("leaves folders of that name alone, and does not wait for a pipe", { timeout: 5_000 }, async () => {
+it("ignores folders of that name, and does not wait for a pipe", { timeout: 5_000 }, async () => {
   execFileSync("mkfifo", [join(root, "AGENTS.md")]);
   const { files, problems } = await read({ ".windsurfrules/rule.md": "x", "CLAUDE.md": "c" });
   expect(files.map(({ path }) => path)).toEqual(["CLAUDE.md"]);

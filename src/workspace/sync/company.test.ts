@@ -29,7 +29,10 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 function git(...args: string[]): string {
   mkdirSync(repository, { recursive: true });
   const identity = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"];
-  return execFileSync("git", [...identity, ...args], { cwd: repository, env, encoding: "utf8" }).trim();
+  const settings = [...identity, "-c", "maintenance.auto=false"];
+  // An empty GIT_TEMPLATE_DIR leaves out the sample hooks.
+  const options = { cwd: repository, env: { ...env, GIT_TEMPLATE_DIR: "" }, encoding: "utf8" } as const;
+  return execFileSync("git", [...settings, ...args], options).trim();
 }
 
 function commit(text: string, tag?: string): string {
@@ -44,14 +47,13 @@ function commit(text: string, tag?: string): string {
 
 const url = () => `file://${repository.replace(" ", "%20")}`;
 const place = () => ({ root, env });
-const contextIn = (directory: string | undefined) =>
-  readFileSync(join(directory ?? "", "packs/a/context.md"), "utf8");
+const contextIn = (directory: string | undefined) => readFileSync(join(directory ?? "", "packs/a/context.md"), "utf8");
 
-test("no company, no directory", async () => {
+test("without a company there is no directory", async () => {
   expect(await companyDirectory(undefined, place())).toBeUndefined();
 });
 
-test("a directory is used in place, relative to the root or to HOME", async () => {
+test("uses a directory in place, relative to the root or to HOME", async () => {
   expect(await companyDirectory({ source: "packs repo" }, place())).toBe(repository);
   expect(await companyDirectory({ source: "~/x" }, place())).toBe(join(root, "home/x"));
   expect(await syncCompany({ source: "packs repo" }, place())).toMatchObject({
@@ -60,38 +62,35 @@ test("a directory is used in place, relative to the root or to HOME", async () =
   });
   expect(await syncCompany({ source: "nothing" }, place())).toMatchObject({
     status: "failed",
-    reason: `${root}/nothing is no directory`,
+    reason: `${root}/nothing is not a directory`,
   });
 });
 
-test("a directory that is no repository is used in place, revision or not", async () => {
+test("uses a directory that is not a repository in place, with or without a revision", async () => {
   mkdirSync(join(root, "plain"));
   expect(await companyDirectory({ source: "plain", revision: "main" }, place())).toBe(join(root, "plain"));
 });
 
-test("before the first sync a repository is an error that says what to do", async () => {
+test("a repository before its first sync is an error that says what to do", async () => {
   await expect(companyDirectory({ source: url(), revision: "main" }, place())).rejects.toMatchObject({
     code: "unreadable_input",
     hint: "Run plimsoll sync.",
   });
 });
 
-test.each(["main", "v1", "commit", "short commit"])(
-  "a repository is fetched at a %s, without its .git",
-  async (kind) => {
-    const head = git("rev-parse", "HEAD");
-    const revision = { commit: head, "short commit": head.slice(0, 9) }[kind] ?? kind;
-    for (const source of [url(), "packs repo"]) {
-      const synced = await syncCompany({ source, revision }, place());
-      expect(synced).toMatchObject({ status: "updated", commit: head, reason: undefined });
-      expect(await companyDirectory({ source, revision }, place())).toBe(synced.directory);
-      expect(contextIn(synced.directory)).toBe("one");
-      expect(existsSync(join(synced.directory ?? "", ".git"))).toBe(false);
-    }
-  },
-);
+test.each(["main", "v1", "commit", "short commit"])("fetches a repository at a %s, without its .git", async (kind) => {
+  const head = git("rev-parse", "HEAD");
+  const revision = { commit: head, "short commit": head.slice(0, 9) }[kind] ?? kind;
+  for (const source of [url(), "packs repo"]) {
+    const synced = await syncCompany({ source, revision }, place());
+    expect(synced).toMatchObject({ status: "updated", commit: head, reason: undefined });
+    expect(await companyDirectory({ source, revision }, place())).toBe(synced.directory);
+    expect(contextIn(synced.directory)).toBe("one");
+    expect(existsSync(join(synced.directory ?? "", ".git"))).toBe(false);
+  }
+});
 
-test("a commit that no branch ends with is found", async () => {
+test("finds a commit that is not the tip of a branch", async () => {
   const first = git("rev-parse", "HEAD");
   commit("two");
   const synced = await syncCompany({ source: url(), revision: first }, place());
@@ -99,7 +98,7 @@ test("a commit that no branch ends with is found", async () => {
   expect((await syncCompany({ source: url(), revision: first }, place())).status).toBe("current");
 });
 
-test("a branch moves on with the next sync, and only the last two commits stay", async () => {
+test("the next sync follows a branch, and keeps only the last two commits", async () => {
   const company = { source: url(), revision: "main" };
   const first = await syncCompany(company, place());
   expect((await syncCompany(company, place())).status).toBe("current");
@@ -114,7 +113,7 @@ test("a branch moves on with the next sync, and only the last two commits stay",
   expect(readdirSync(dirname(third.directory ?? ""))).toHaveLength(3);
 });
 
-test("a tag that was moved is followed, a tag that is annotated too", async () => {
+test("follows a moved tag and an annotated tag", async () => {
   const company = { source: url(), revision: "v1" };
   await syncCompany(company, place());
   commit("two");
@@ -122,7 +121,7 @@ test("a tag that was moved is followed, a tag that is annotated too", async () =
   expect(contextIn((await syncCompany(company, place())).directory)).toBe("two");
 });
 
-test("a repository that is gone keeps the last layer and says why", async () => {
+test("keeps the last layer of a repository that is gone and reports why", async () => {
   const company = { source: url(), revision: "main" };
   const { directory, commit: last } = await syncCompany(company, place());
   rmSync(repository, { recursive: true });
@@ -132,7 +131,7 @@ test("a repository that is gone keeps the last layer and says why", async () => 
   expect(await companyDirectory(company, place())).toBe(directory);
 });
 
-test("a revision that is not there fails and leaves nothing behind", async () => {
+test("a missing revision fails and leaves nothing behind", async () => {
   for (const revision of ["nope", "abcdef12"]) {
     const failed = await syncCompany({ source: url(), revision }, place());
     expect(failed).toMatchObject({ status: "failed", directory: undefined });
@@ -142,7 +141,7 @@ test("a revision that is not there fails and leaves nothing behind", async () =>
   expect(left.filter((path) => path.includes("/"))).toEqual([]);
 });
 
-test("what a killed sync left is no layer, and goes with the next one", async () => {
+test("the rest of a killed sync is not a layer, and the next sync removes it", async () => {
   const company = { source: url(), revision: "main" };
   const { directory = "" } = await syncCompany(company, place());
   const half = join(dirname(directory), "fetch-999999999.tmp");
@@ -155,15 +154,12 @@ test("what a killed sync left is no layer, and goes with the next one", async ()
   expect(await syncCompany(company, place())).toMatchObject({ status: "updated", directory });
 });
 
-test("nothing of the surroundings leads git astray", async () => {
+test("git variables in the environment have no effect", async () => {
   const marker = join(root, "ran");
   mkdirSync(join(root, "home"));
   mkdirSync(join(root, "hooks"));
   writeFileSync(join(root, "hooks/post-checkout"), `#!/bin/sh\ntouch '${marker}'\n`, { mode: 0o755 });
-  writeFileSync(
-    join(root, "home/.gitconfig"),
-    `[core]\n\thooksPath = ${join(root, "hooks")}\n\tautocrlf = true\n`,
-  );
+  writeFileSync(join(root, "home/.gitconfig"), `[core]\n\thooksPath = ${join(root, "hooks")}\n\tautocrlf = true\n`);
   commit("a\nb\n");
   env = { ...env, GIT_DIR: join(root, "elsewhere"), GIT_WORK_TREE: root };
   const synced = await syncCompany({ source: url(), revision: "main" }, place());
@@ -171,7 +167,7 @@ test("nothing of the surroundings leads git astray", async () => {
   expect(existsSync(marker)).toBe(false);
 });
 
-test("attributes of a repository choose no filter of the user's, also of a bare one", async () => {
+test("attributes of a repository cannot choose a filter of the user, even in a bare repository", async () => {
   const marker = join(root, "ran");
   writeFileSync(join(repository, ".gitattributes"), "* filter=own\n");
   commit("a\n");
@@ -188,15 +184,15 @@ test("attributes of a repository choose no filter of the user's, also of a bare 
 
 test.each([
   [{ source: "--upload-pack=touch x" }, 'starts with "-"'],
-  [{ source: "ext::sh -c touch% x" }, "hands git over to a helper"],
-  [{ source: "file::/x" }, "hands git over to a helper"],
+  [{ source: "ext::sh -c touch% x" }, "makes git run a helper"],
+  [{ source: "file::/x" }, "makes git run a helper"],
   [{ source: "ftp://a.example/x" }, "has the scheme ftp"],
   [{ source: "https://a.example/x", revision: "--force" }, 'starts with "-"'],
-  [{ source: "https://a.example/x", revision: "a:b" }, "is no name of a branch, tag or commit"],
-  [{ source: "https://a.example/x", revision: "+main" }, "is no name of a branch, tag or commit"],
-  [{ source: "https://a.example/x", revision: "a..b" }, "is no name of a branch, tag or commit"],
-  [{ source: "https://a.example/x", revision: "" }, "is no name of a branch, tag or commit"],
-])("%o is refused", async (company, message) => {
+  [{ source: "https://a.example/x", revision: "a:b" }, "is not the name of a branch, tag or commit"],
+  [{ source: "https://a.example/x", revision: "+main" }, "is not the name of a branch, tag or commit"],
+  [{ source: "https://a.example/x", revision: "a..b" }, "is not the name of a branch, tag or commit"],
+  [{ source: "https://a.example/x", revision: "" }, "is not the name of a branch, tag or commit"],
+])("refuses %o", async (company, message) => {
   for (const action of [companyDirectory, syncCompany]) {
     await expect(action(company, place())).rejects.toMatchObject({
       code: "invalid_config",
@@ -205,17 +201,14 @@ test.each([
   }
 });
 
-test.each(["secret", "p@secret", "p@sec@ret"])(
-  "a password in the address is not shown: %s",
-  async (password) => {
-    const source = `http://me:${password}@127.0.0.1:1/x.git`;
-    const failed = await syncCompany({ source, revision: "main" }, { ...place(), allowPrivate: true });
-    expect(failed).toMatchObject({ status: "failed", source: "http://127.0.0.1:1/x.git" });
-    expect(JSON.stringify(failed)).not.toMatch(/sec|ret/);
-  },
-);
+test.each(["secret", "p@secret", "p@sec@ret"])("a password in the address is not shown: %s", async (password) => {
+  const source = `http://me:${password}@127.0.0.1:1/x.git`;
+  const failed = await syncCompany({ source, revision: "main" }, { ...place(), allowPrivate: true });
+  expect(failed).toMatchObject({ status: "failed", source: "http://127.0.0.1:1/x.git" });
+  expect(JSON.stringify(failed)).not.toMatch(/sec|ret/);
+});
 
-test("links in the repository stay links", async () => {
+test("keeps links in the repository", async () => {
   symlinkSync("/etc/hostname", join(repository, "packs/a/link.md"));
   commit("two");
   const { directory = "" } = await syncCompany({ source: url(), revision: "main" }, place());

@@ -1,65 +1,72 @@
-/**
- * The company's layer of packs. What comes by git is kept in the user's cache, one folder a commit, and a small file says which
- * one counts: it changes by one rename, so that a sync that is killed leaves the old layer or the new one, never a half.
- */
+/** The company's layer of packs. A layer from git is kept in the user's cache, one folder per commit, and a small file
+ *  names the current one. That file changes with one rename, so a killed sync leaves the old layer or the new one,
+ *  never a part. */
 import { createHash } from "node:crypto";
-import { chmod, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
 import { makeDirectory } from "../files/make-directory.ts";
-import { removeStaleTemporaries, replaceFile, stateOf } from "../files/replace-file.ts";
+import { codeOf } from "../files/read-text.ts";
+import { fileStateOf, removeStaleTemporaries, replaceFile } from "../files/replace-file.ts";
 import { isAlive } from "../processes/process-identity.ts";
-import { type Company, type CompanyPlace, readCompanySource, shownSource } from "./company-source.ts";
-import type { TreeRequest } from "./git-tree.ts";
+import {
+  collectOutput,
+  connecting,
+  type GitUse,
+  gitReason,
+  noGitReason,
+  startGit,
+  withoutPasswords,
+} from "../processes/start-git.ts";
+import { type Company, type CompanyPlace, readCompanySource } from "./company-source.ts";
+import type { ResolveOptions } from "./public-host.ts";
 
 export interface CompanySync {
   readonly source: string;
   readonly revision: string | undefined;
   readonly commit: string | undefined;
-  /** What can be used now; after a failure what an earlier sync left. */
+  /** The directory that can be used now. After a failure, the one from an earlier sync. */
   readonly directory: string | undefined;
   readonly status: "in place" | "updated" | "current" | "failed";
   readonly reason: string | undefined;
 }
 
-/** The directory with the company's packs, undefined if none is configured. Throws if it is configured and not here:
- *  without it another text would be written than the teammates have. */
-export async function companyDirectory(
-  company: Company | undefined,
-  place: CompanyPlace,
-): Promise<string | undefined> {
+/** Returns the directory with the company's packs, or `undefined` if none is configured. Throws if it is configured but
+ *  not on this machine: without it, the written text would differ from the teammates' text. */
+export async function companyDirectory(company: Company | undefined, place: CompanyPlace): Promise<string | undefined> {
   if (company === undefined) return undefined;
   const source = readCompanySource(company, place);
   if (source.kind === "directory") return source.path;
   const current = await readCurrent(gitPlace(source, place.env));
   if (current !== undefined) return current.directory;
-  const message = `the company's packs from ${shownSource(company.source)} at ${source.revision} are not on this machine yet`;
+  const packs = `the company's packs from ${withoutPasswords(company.source)} at ${source.revision}`;
+  const message = `${packs} are not on this machine yet`;
   throw new ContextError("unreadable_input", message, { hint: "Run plimsoll sync." });
 }
 
 interface SyncCompanyOptions {
   readonly force?: boolean | undefined;
-  /** Also from machines of this network. */
+  /** Also fetches from machines in this network. */
   readonly allowPrivate?: boolean | undefined;
 }
 
-/** Brings the layer up to date. A failure is data, and keeps what was there. */
+/** Updates the layer. A failure is data, and keeps the earlier layer. */
 export async function syncCompany(
   company: Company,
   { force = false, allowPrivate, ...place }: CompanyPlace & SyncCompanyOptions,
 ): Promise<CompanySync> {
   const source = readCompanySource(company, place);
-  const base = { source: shownSource(company.source), revision: company.revision, commit: undefined };
+  const base = { source: withoutPasswords(company.source), revision: company.revision, commit: undefined };
   if (source.kind === "directory") {
     const isThere = (await stat(source.path).catch(() => undefined))?.isDirectory() === true;
     return isThere
       ? { ...base, directory: source.path, status: "in place", reason: undefined }
-      : { ...base, directory: undefined, status: "failed", reason: `${source.path} is no directory` };
+      : { ...base, directory: undefined, status: "failed", reason: `${source.path} is not a directory` };
   }
   const git = gitPlace(source, place.env);
   const before = await readCurrent(git);
-  // A whole commit name means one tree for ever.
+  // A full commit name always means the same tree.
   const isDone = !force && before !== undefined && before.commit === source.revision;
   const fetched = isDone ? before : await fetchLayer(git, { env: place.env, allowPrivate });
   if ("reason" in fetched) {
@@ -104,7 +111,6 @@ async function fetchLayer(
     await makeDirectory(git.directory, 0o700);
     await rm(temporary, { recursive: true, force: true });
     // Only a sync needs child processes; every inject reads the directory.
-    const { fetchGitTree } = await import("./git-tree.ts");
     const tree = await fetchGitTree({ ...git, directory: temporary, ...options });
     if ("reason" in tree) return tree;
     const directory = join(git.directory, tree.commit);
@@ -121,7 +127,7 @@ async function fetchLayer(
   }
 }
 
-/** Git writes files as the umask has it. Nothing of a layer is run, so no file needs more than this. */
+/** Git writes files with the umask. No file of a layer is run, so none needs more rights than this. */
 async function makePrivate(directory: string): Promise<void> {
   await chmod(directory, 0o700);
   for (const entry of await readdir(directory, { withFileTypes: true })) {
@@ -131,7 +137,7 @@ async function makePrivate(directory: string): Promise<void> {
   }
 }
 
-/** A commit that is there already is the same tree, put there by another sync. */
+/** If the commit's folder exists, another sync put the same tree there. */
 async function moveInto(temporary: string, directory: string): Promise<void> {
   try {
     await rename(temporary, directory);
@@ -143,26 +149,144 @@ async function moveInto(temporary: string, directory: string): Promise<void> {
 
 async function writeCurrent({ currentFile }: GitPlace, commit: string): Promise<void> {
   await removeStaleTemporaries(currentFile);
-  const expected = await stateOf(currentFile);
+  const expected = await fileStateOf(currentFile);
   await replaceFile(currentFile, { bytes: Buffer.from(`${commit}\n`), expected, isPrivate: true });
 }
 
-/** Removes older commits and what killed syncs left. The commit before stays: someone may be reading it right now. */
+/** Removes older commits and files of killed syncs. Keeps the previous commit: somebody may be reading it. */
 async function sweep({ directory }: GitPlace, kept: readonly (string | undefined)[]): Promise<void> {
   for (const name of await readdir(directory)) {
     const owner = /^fetch-(\d+)\.tmp$/.exec(name)?.[1];
     const isOld =
-      owner === undefined
-        ? /^[\da-f]{40,64}$/.test(name) && !kept.includes(name)
-        : !isAlive({ pid: Number(owner) });
-    // The git of a killed sync may still be at work there: the next sweep gets it.
-    if (isOld)
-      await rm(join(directory, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
+      owner === undefined ? /^[\da-f]{40,64}$/.test(name) && !kept.includes(name) : !isAlive({ pid: Number(owner) });
+    // The git of a killed sync may still be working there. The next sync removes it.
+    if (isOld) await rm(join(directory, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
   }
 }
 
 function cacheReason(error: unknown, { directory }: GitPlace): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+  const code = codeOf(error);
   if (code === undefined) throw error;
   return `${directory} cannot be written (${code})`;
 }
+
+/** A request for the files of one revision of a git repository, without the repository. */
+interface TreeRequest extends ResolveOptions {
+  readonly url: string;
+  /** Branch, tag or commit. */
+  readonly revision: string;
+  /** The folder to write to. It must not exist. */
+  readonly directory: string;
+  readonly env: Environment;
+}
+
+type GitTree = { readonly commit: string } | { readonly reason: string };
+
+/** Writes the tree into `directory`. Transfers only that revision if the server allows it. */
+export async function fetchGitTree(request: TreeRequest): Promise<GitTree> {
+  const { url, revision, directory, env } = request;
+  const way = await wayTo(url, request);
+  if ("reason" in way) return way;
+  await makeDirectory(directory);
+  const git = (...args: readonly string[]) => runGit(args, { directory, env, settings: way.settings });
+  const created = await git("init", "--quiet", "--template=");
+  if (!created.ok) return { reason: created.reason };
+  // The attributes in the fetched tree must not choose a filter of the user.
+  await makeDirectory(join(directory, ".git", "info"));
+  await writeFile(join(directory, ".git", "info", "attributes"), "* -filter\n");
+  const fetched = await fetchRevision(git, url, revision);
+  if (!fetched.ok) return { reason: withoutPasswords(fetched.reason) };
+  const wanted = fetched.reference;
+  const commit = await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${wanted}^{commit}`);
+  if (!commit.ok) return { reason: `has no revision "${revision}"` };
+  const checkedOut = await git("checkout", "--quiet", "--force", "--detach", commit.output.trim());
+  if (!checkedOut.ok) return { reason: checkedOut.reason };
+  await rm(join(directory, ".git"), { recursive: true, force: true });
+  return { commit: commit.output.trim() };
+}
+
+/** Returns settings that make git use the address that was checked. If the name is unknown, git reports it. What ssh's
+ *  own configuration does with a name is the user's choice. */
+async function wayTo(
+  url: string,
+  options: ResolveOptions,
+): Promise<{ readonly settings: readonly string[] } | { readonly reason: string }> {
+  const server = serverOf(url);
+  if (server === undefined || options.allowPrivate) return { settings: [] };
+  // Only sync reaches this line. Every command that reads packs loads this file, and should not pay for node:dns.
+  const { resolveHost } = await import("./public-host.ts");
+  const resolved = await resolveHost(server.host, options).catch(() => ({ addresses: [] }));
+  if ("reason" in resolved) return resolved;
+  // A server may redirect to an address that nobody checked.
+  const settings = ["http.followRedirects=false"];
+  const [first] = resolved.addresses;
+  if (server.port === undefined || first === undefined) return { settings };
+  const address = first.family === 6 ? `[${first.address}]` : first.address;
+  return { settings: [...settings, `http.curloptResolve=${server.host}:${server.port}:${address}`] };
+}
+
+/** Returns `undefined` for a file. The port is set only for http, where git can be told the address. */
+function serverOf(url: string): { readonly host: string; readonly port?: string } | undefined {
+  if (URL.canParse(url) && url.includes("://")) {
+    const { protocol, hostname, port } = new URL(url);
+    if (protocol === "file:" || hostname === "") return undefined;
+    const defaultPort = { "http:": "80", "https:": "443" }[protocol];
+    return defaultPort === undefined ? { host: hostname } : { host: hostname, port: port || defaultPort };
+  }
+  // As in ssh: user@host:path.
+  const host = /^(?:[^/@]*@)?(\[[^\]]*\]|[^/:]{2,}):/.exec(url)?.[1];
+  return host === undefined ? undefined : { host };
+}
+
+type Git = (...args: readonly string[]) => Promise<GitResult>;
+type GitResult = { readonly ok: true; readonly output: string } | { readonly ok: false; readonly reason: string };
+
+/** A server may refuse a commit that is not the tip of a branch, and does not know shortened names. Then everything is
+ *  fetched. */
+async function fetchRevision(
+  git: Git,
+  url: string,
+  revision: string,
+): Promise<{ ok: true; reference: string } | { ok: false; reason: string }> {
+  const fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"];
+  const shallow = await git(...fetch, "--depth=1", "--", url, revision);
+  if (shallow.ok) return { ok: true, reference: "FETCH_HEAD" };
+  if (!/^[\da-f]{4,64}$/i.test(revision)) return shallow;
+  const all = await git(...fetch, "--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*");
+  return all.ok ? { ok: true, reference: revision } : all;
+}
+
+/** Enough for a large repository over a slow line. After that, nothing will come. */
+const mostSeconds = 300;
+
+async function runGit(
+  args: readonly string[],
+  { directory, env, settings }: { directory: string; env: Environment; settings: readonly string[] },
+): Promise<GitResult> {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, mostSeconds * 1000);
+  // The program has its own group, which an interrupt at the terminal does not reach.
+  process.once("exit", stop);
+  try {
+    const git = await startGit({ root: directory, env, signal: controller.signal }, args, {
+      ...fetching,
+      settings: [...(fetching.settings ?? []), ...settings],
+    });
+    if (git === undefined) return { ok: false, reason: noGitReason };
+    const output = (await collectOutput(git.output)).toString("utf8");
+    const { code, stderr } = await git.end;
+    if (code === 0) return { ok: true, output };
+    const isLate = controller.signal.aborted;
+    return { ok: false, reason: isLate ? `git took longer than ${mostSeconds} s` : gitReason(stderr) };
+  } finally {
+    clearTimeout(timer);
+    process.off("exit", stop);
+  }
+}
+
+const fetching: GitUse = {
+  ...connecting,
+  settings: ["core.autocrlf=false", "advice.detachedHead=false"],
+  variables: { ...connecting.variables, GIT_LFS_SKIP_SMUDGE: "1" },
+};

@@ -2,7 +2,9 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fetchText, maxFetchBytes } from "./fetch-text.ts";
+import { fetchText } from "./fetch-text.ts";
+
+const maxFetchBytes = 1024 * 1024;
 
 const bomb = brotliCompressSync(Buffer.alloc(30_000_000, "a\n"), {
   params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
@@ -101,7 +103,7 @@ afterAll(() => {
 const markdown = { format: "markdown", allowPrivate: true } as const;
 const whole = (text: string) => ({ text, truncated: false, warning: undefined });
 
-test("a page is converted as the format asks, its links from where it was found", async () => {
+test("converts a page as the format requires, with links relative to its final address", async () => {
   const url = `${origin}/hop`;
   const link = `[n](${origin}/next)`;
   expect(await fetchText(url, { ...markdown, selector: "main" })).toEqual(whole(`# Ü\n\n${link}\n`));
@@ -115,39 +117,39 @@ test("a page is converted as the format asks, its links from where it was found"
   });
 });
 
-test("text stays as it is but for its line ends and byte order mark", async () => {
+test("keeps text except for its line ends and byte order mark", async () => {
   expect(await fetchText(`${origin}/notes.md`, markdown)).toEqual(whole("# A\n\nB <b>c</b>\n"));
 });
 
-test("a page says its charset itself, or is told by how it starts", async () => {
+test("reads the charset from the page, and recognises HTML by its start", async () => {
   expect(await fetchText(`${origin}/latin`, markdown)).toEqual(whole("grün\n"));
   expect(await fetchText(`${origin}/bare`, markdown)).toEqual(whole("x\n"));
 });
 
 test.each([
   ["/gone", "HTTP 404"],
-  ["/picture", "is image/png, which is no text"],
-  ["/binary", "is binary data, no text"],
-  ["/invalid", "is no valid UTF-8"],
-  ["/odd-charset", "is no valid text in klingon"],
-  ["/odd-encoding", "is encoded as rot13, which is not read"],
-  ["/not-gzip", "is not what its encoding says"],
-  ["/not-br", "is not what its encoding says"],
-  ["/empty", "the page holds no text"],
-  ["/broken", "the connection broke"],
+  ["/picture", "is image/png, which is not text"],
+  ["/binary", "is binary data, not text"],
+  ["/invalid", "is not valid UTF-8"],
+  ["/odd-charset", "is not valid text in klingon"],
+  ["/odd-encoding", "is encoded as rot13, which is not supported"],
+  ["/not-gzip", "does not match its stated encoding"],
+  ["/not-br", "does not match its stated encoding"],
+  ["/empty", "the page has no text"],
+  ["/broken", "the connection was lost"],
   ["/loop", "more than 5 redirects"],
-  ["/nowhere", 'redirected to "http://[", which is no address'],
+  ["/nowhere", 'redirected to "http://[", which is not an address'],
   ["/file", "redirected to file:///etc/hostname: only http and https are fetched, not file:"],
-])("%s is refused: %s", async (path, reason) => {
+])("refuses %s: %s", async (path, reason) => {
   expect(await fetchText(`${origin}${path}`, markdown)).toEqual({ reason });
 });
 
 test.each([
   ["file:///etc/hostname", "only http and https are fetched, not file:"],
   ["javascript:1", "only http and https are fetched, not javascript:"],
-  ["example.com/x", "is no address: write it whole, with https://"],
-  ["https://me:secret@a.example/", "has a user name or password in it: fetch public pages only"],
-])("%s is not fetched: %s", async (url, reason) => {
+  ["example.com/x", "is not an address: write it in full, with https://"],
+  ["https://me:secret@a.example/", "contains a user name or password: only public pages are fetched"],
+])("does not fetch %s: %s", async (url, reason) => {
   expect(await fetchText(url, markdown)).toMatchObject({ reason: expect.stringContaining(reason) });
 });
 
@@ -155,27 +157,27 @@ const port = () => (server.address() as AddressInfo).port;
 const strict = { format: "markdown" } as const;
 
 test.each([
-  ["http://127.0.0.1/", "127.0.0.1 is no public address"],
-  ["http://0x7f.1/", "127.0.0.1 is no public address"],
-  ["http://2130706433/", "127.0.0.1 is no public address"],
-  ["http://[::1]/", "::1 is no public address"],
-  ["http://[::ffff:169.254.169.254]/", "::ffff:a9fe:a9fe is no public address"],
-  ["http://169.254.169.254/latest/meta-data/", "169.254.169.254 is no public address"],
-  ["https://10.0.0.1/", "10.0.0.1 is no public address"],
+  ["http://127.0.0.1/", "127.0.0.1 is not a public address"],
+  ["http://0x7f.1/", "127.0.0.1 is not a public address"],
+  ["http://2130706433/", "127.0.0.1 is not a public address"],
+  ["http://[::1]/", "::1 is not a public address"],
+  ["http://[::ffff:169.254.169.254]/", "::ffff:a9fe:a9fe is not a public address"],
+  ["http://169.254.169.254/latest/meta-data/", "169.254.169.254 is not a public address"],
+  ["https://10.0.0.1/", "10.0.0.1 is not a public address"],
   ["http://localhost/", "localhost leads to"],
-])("%s is not reached without leave", async (address, reason) => {
+])("does not reach %s without permission", async (address, reason) => {
   const url = new URL(address);
   url.port = String(port());
   expect(await fetchText(url.href, strict)).toEqual({ reason: expect.stringContaining(reason) });
 });
 
-test("a public name that leads inside is refused, on the first way and after a redirect", async () => {
+test("refuses a public name that leads inside, at first and after a redirect", async () => {
   const inside = { lookupHost: async () => [{ address: "127.0.0.1", family: 4 }] };
   const address = `http://a.example:${port()}/page`;
   expect(await fetchText(address, { ...strict, ...inside })).toEqual({
-    reason: "a.example leads to 127.0.0.1, which is no public address: --allow-private fetches from it",
+    reason: "a.example leads to 127.0.0.1, which is not a public address. Use --allow-private to fetch from it",
   });
-  // The server stands for a public one here: what it redirects to is looked at anew.
+  // The server acts as a public one here. The address that it redirects to is checked again.
   let asked = 0;
   const fetched = await fetchText(`${origin}/inside`, {
     ...strict,
@@ -184,11 +186,11 @@ test("a public name that leads inside is refused, on the first way and after a r
     },
   });
   expect(fetched).toEqual({
-    reason: expect.stringMatching(/^redirected to http:\/\/10\.0\.0\.1:\d+\/page: 10\.0\.0\.1 is no public/),
+    reason: expect.stringMatching(/^redirected to http:\/\/10\.0\.0\.1:\d+\/page: 10\.0\.0\.1 is not a public/),
   });
 });
 
-test("the address that was looked at is the one that is connected to, with the name of the host", async () => {
+test("connects to the address that was checked, with the name of the host", async () => {
   const names: string[] = [];
   const fetched = await fetchText(`http://a.example:${port()}/headers`, {
     ...markdown,
@@ -202,23 +204,23 @@ test("the address that was looked at is the one that is connected to, with the n
   expect(fetched).not.toMatchObject({ text: expect.stringMatching(/cookie|authorization|referer/) });
 });
 
-test("a packed answer is unpacked, and no further than anybody reads", async () => {
+test("unpacks a packed answer up to the limit", async () => {
   expect(await fetchText(`${origin}/gzip`, markdown)).toEqual(whole("packed"));
   const fetched = await fetchText(`${origin}/bomb`, markdown);
   expect(fetched).toEqual({ text: "a\n".repeat(maxFetchBytes / 2), truncated: true, warning: undefined });
 });
 
-test("a server that is not there refuses the connection", async () => {
+test("reports a refused connection", async () => {
   const gone = createServer();
   await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
   const { port } = gone.address() as AddressInfo;
   await new Promise((resolve) => gone.close(resolve));
   expect(await fetchText(`http://127.0.0.1:${port}/`, markdown)).toEqual({
-    reason: "the connection is refused",
+    reason: "the connection was refused",
   });
 });
 
-test("an answer that does not come, or does not end, is given up", async () => {
+test("gives up an answer that does not come or does not end", async () => {
   for (const path of ["/silent", "/stalled"]) {
     const start = performance.now();
     const fetched = await fetchText(`${origin}${path}`, { ...markdown, timeoutMs: 300 });
@@ -227,13 +229,13 @@ test("an answer that does not come, or does not end, is given up", async () => {
   }
 });
 
-test("an endless answer is cut at a line within 1 MiB", async () => {
+test("cuts an endless answer at a line within 1 MiB", async () => {
   const fetched = await fetchText(`${origin}/huge`, markdown);
   const lines = Math.floor(maxFetchBytes / Buffer.byteLength(line));
   expect(fetched).toEqual({ text: line.repeat(lines), truncated: true, warning: undefined });
 });
 
-test("an endless line is cut at a character", async () => {
+test("cuts an endless line at a character", async () => {
   const fetched = await fetchText(`${origin}/long-line`, markdown);
   expect(fetched).toEqual({
     text: `a${"é".repeat(maxFetchBytes / 2 - 1)}`,

@@ -1,17 +1,17 @@
-/** Text from the web, within bounds of time, size and redirects. What goes wrong is data: a page may be gone on any day. Each request
- *  goes to an address that was looked at before, so that neither a name nor a redirect leads into this network. */
+/** Fetches text from the web, with limits on time, size and redirects. Failures are data: a page may be gone any
+ *  day. Each request goes to an address that was checked before, so neither a name nor a redirect leads into this
+ *  network. */
 import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
-import { type FetchFormat, loadHtmlConverter } from "../../text/index.ts";
-import { decodeBody } from "./decode-body.ts";
+import { type FetchFormat, loadHtmlConverter, truncateBytes } from "../../text/index.ts";
 import { type HostAddress, type ResolveOptions, resolveHost } from "./public-host.ts";
 
 export type FetchedText =
   | {
-      /** LF line ends; converted as the format asks. */
+      /** With LF line ends, converted as the format requires. */
       readonly text: string;
-      /** More came than is read; cut at a line. */
+      /** The answer was longer than the limit and was cut at a line. */
       readonly truncated: boolean;
       readonly warning: string | undefined;
     }
@@ -20,12 +20,12 @@ export type FetchedText =
 export interface FetchOptions extends ResolveOptions {
   readonly format: FetchFormat;
   readonly selector?: string | undefined;
-  /** For the answer as a whole; 10 seconds unless given. */
+  /** The time limit of the whole answer. @default 10_000 */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Of the answer's body, before it is converted. */
-export const maxFetchBytes: number = 1024 * 1024;
+/** The limit of the answer's body, before it is converted. */
+const maxFetchBytes: number = 1024 * 1024;
 const mostRedirects = 5;
 const defaultTimeoutMs = 10_000;
 
@@ -48,7 +48,7 @@ export async function fetchText(address: string, options: FetchOptions): Promise
 
 interface Answer {
   readonly response: IncomingMessage;
-  /** After redirects. */
+  /** The address after redirects. */
   readonly url: string;
 }
 
@@ -60,15 +60,14 @@ async function followRedirects(
   let url = address;
   for (let count = 0; count <= mostRedirects; count++) {
     const opened = await open(url, signal, options);
-    if ("reason" in opened)
-      return count === 0 ? opened : { reason: `redirected to ${url}: ${opened.reason}` };
+    if ("reason" in opened) return count === 0 ? opened : { reason: `redirected to ${url}: ${opened.reason}` };
     const { response } = opened;
     const { statusCode: status = 0 } = response;
     if (status >= 200 && status < 300) return { response, url };
     response.destroy();
     const { location } = response.headers;
     if (status < 300 || status >= 400 || location === undefined) return { reason: `HTTP ${status}` };
-    if (!URL.canParse(location, url)) return { reason: `redirected to "${location}", which is no address` };
+    if (!URL.canParse(location, url)) return { reason: `redirected to "${location}", which is not an address` };
     url = new URL(location, url).href;
   }
   return { reason: `more than ${mostRedirects} redirects` };
@@ -87,12 +86,8 @@ async function open(
   return { response: await request(url, signal, resolved.addresses) };
 }
 
-/** Not by `fetch`, which looks the name up once more. */
-async function request(
-  url: URL,
-  signal: AbortSignal,
-  addresses: readonly HostAddress[],
-): Promise<IncomingMessage> {
+/** `fetch` is not used, because it would look the name up again. */
+async function request(url: URL, signal: AbortSignal, addresses: readonly HostAddress[]): Promise<IncomingMessage> {
   const client = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
   const lookup: LookupFunction = (_, { all }, callback) => {
     if (all) return callback(null, [...addresses]);
@@ -112,16 +107,13 @@ const headers: Readonly<Record<string, string>> = {
 };
 
 function addressProblem(address: string): string | undefined {
-  if (!URL.canParse(address)) return "is no address: write it whole, with https://";
+  if (!URL.canParse(address)) return "is not an address: write it in full, with https://";
   const { protocol, username, password } = new URL(address);
-  if (protocol !== "http:" && protocol !== "https:")
-    return `only http and https are fetched, not ${protocol}`;
-  return username + password === ""
-    ? undefined
-    : "has a user name or password in it: fetch public pages only";
+  if (protocol !== "http:" && protocol !== "https:") return `only http and https are fetched, not ${protocol}`;
+  return username + password === "" ? undefined : "contains a user name or password: only public pages are fetched";
 }
 
-/** The body as it was before it was packed for the way. */
+/** Returns the body without its transfer encoding. */
 async function decoded(response: IncomingMessage): Promise<Readable | { reason: string }> {
   const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return response;
@@ -134,7 +126,7 @@ async function decoded(response: IncomingMessage): Promise<Readable | { reason: 
   };
   if (!Object.hasOwn(unpackers, encoding)) {
     response.destroy();
-    return { reason: `is encoded as ${encoding}, which is not read` };
+    return { reason: `is encoded as ${encoding}, which is not supported` };
   }
   const unpacker = unpackers[encoding as keyof typeof unpackers]();
   response.on("error", (error) => unpacker.destroy(error));
@@ -145,7 +137,7 @@ async function decoded(response: IncomingMessage): Promise<Readable | { reason: 
 async function readBody(stream: Readable): Promise<{ bytes: Buffer; truncated: boolean }> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // Leaving the loop ends the rest of the answer.
+  // Leaving the loop drops the rest of the answer.
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
@@ -170,19 +162,20 @@ async function convert(
     const { convertHtml } = await loadHtmlConverter();
     ({ text: converted, warning } = convertHtml(text, { format, selector, baseUrl: url }));
   }
-  if (converted.trim() === "") return { reason: "the page holds no text" };
-  return { text: converted, truncated, warning };
+  if (converted.trim() === "") return { reason: "the page has no text" };
+  // Converted markup may be longer than the page.
+  return { text: truncateBytes(converted, maxFetchBytes).text, truncated, warning };
 }
 
-const unpackable = "is not what its encoding says";
+const unpackable = "does not match its stated encoding";
 const networkReasons: Readonly<Record<string, string>> = {
-  ENOTFOUND: "its host is not known: is this machine online?",
-  EAI_AGAIN: "its host cannot be looked up: is this machine online?",
-  ECONNREFUSED: "the connection is refused",
-  ECONNRESET: "the connection broke",
+  ENOTFOUND: "its host is unknown. Is this machine online?",
+  EAI_AGAIN: "its host cannot be looked up. Is this machine online?",
+  ECONNREFUSED: "the connection was refused",
+  ECONNRESET: "the connection was lost",
   EHOSTUNREACH: "its host cannot be reached",
   ENETUNREACH: "its network cannot be reached",
-  ETIMEDOUT: "the connection takes too long",
+  ETIMEDOUT: "the connection timed out",
   Z_DATA_ERROR: unpackable,
   Z_BUF_ERROR: unpackable,
   CERT_HAS_EXPIRED: "its certificate has expired",
@@ -192,10 +185,79 @@ const networkReasons: Readonly<Record<string, string>> = {
 
 function networkReason(error: unknown): string {
   if (!(error instanceof Error)) throw error;
-  // Where each address of a host fails, the error holds one for each.
+  // If every address of a host fails, the error holds one error for each.
   const cause = error instanceof AggregateError ? (error.errors[0] as Error) : error;
   const code = "code" in cause ? String(cause.code) : "";
-  // So Node names what Brotli finds wrong.
+  // Node's name for errors of Brotli.
   if (code.startsWith("ERR__ERROR_")) return unpackable;
   return networkReasons[code] ?? `the fetch failed (${code || cause.message})`;
+}
+
+/** The body of an answer as text. */
+type DecodedBody = { readonly text: string; readonly isHtml: boolean } | { readonly reason: string };
+
+/** Uses the answer's charset, else the page's, else UTF-8. Refuses bytes that are invalid in it, and never replaces
+ *  them. */
+function decodeBody(
+  { bytes, truncated }: { readonly bytes: Buffer; readonly truncated: boolean },
+  contentType: string | null,
+): DecodedBody {
+  const [type = "", ...parameters] = (contentType ?? "").toLowerCase().split(";");
+  const mediaType = type.trim();
+  if (!isText(mediaType)) return { reason: `is ${mediaType}, which is not text` };
+  const isHtml = htmlTypes.includes(mediaType) || (isVague(mediaType) && looksLikeHtml(bytes));
+  const charset = charsetOf(parameters.join(";")) ?? (isHtml ? metaCharset(bytes) : undefined) ?? "utf-8";
+  const decoded = decode(bytes, { charset, truncated });
+  if (decoded === undefined) return { reason: `is not valid ${charset === "utf-8" ? "UTF-8" : `text in ${charset}`}` };
+  if (decoded.includes("\0")) return { reason: "is binary data, not text" };
+  const text = decoded.replace(/\r\n?/g, "\n");
+  return { text: truncated ? wholeLines(text) : text, isHtml };
+}
+
+const htmlTypes = ["text/html", "application/xhtml+xml"];
+
+/** The type says nothing about the content. */
+function isVague(type: string): boolean {
+  return type === "" || type === "application/octet-stream" || type === "binary/octet-stream";
+}
+
+function isText(type: string): boolean {
+  return (
+    isVague(type) ||
+    type.startsWith("text/") ||
+    /[/+](json|xml|yaml|x-yaml|toml|markdown|javascript|ld\+json|x-ndjson|graphql|sql)$/.test(type)
+  );
+}
+
+function looksLikeHtml(bytes: Buffer): boolean {
+  return /^\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]{0,400}?-->\s*)?<(?:!doctype\s+html|html)[\s>]/i.test(
+    bytes.subarray(0, 1024).toString("latin1"),
+  );
+}
+
+function charsetOf(written: string): string | undefined {
+  return /charset\s*=\s*["']?([\w.:-]+)/i.exec(written)?.[1]?.toLowerCase();
+}
+
+function metaCharset(bytes: Buffer): string | undefined {
+  const tags =
+    bytes
+      .subarray(0, 1024)
+      .toString("latin1")
+      .match(/<meta[^>]+>/gi) ?? [];
+  return tags.map(charsetOf).find((charset) => charset !== undefined);
+}
+
+function decode(bytes: Buffer, { charset, truncated }: { charset: string; truncated: boolean }): string | undefined {
+  try {
+    // The decoder waits for the rest of a character that was cut, so it is left out.
+    return new TextDecoder(charset, { fatal: true }).decode(bytes, { stream: truncated });
+  } catch {
+    return undefined;
+  }
+}
+
+function wholeLines(text: string): string {
+  const lineEnd = text.lastIndexOf("\n");
+  return lineEnd === -1 ? text : text.slice(0, lineEnd + 1);
 }

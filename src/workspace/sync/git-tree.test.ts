@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isAlive } from "../processes/process-identity.ts";
-import { fetchGitTree } from "./git-tree.ts";
+import { fetchGitTree } from "./company.ts";
 
 let root: string;
 beforeEach(() => {
@@ -19,7 +19,7 @@ function fetchTree(): ReturnType<typeof fetchGitTree> {
   return fetchGitTree({ url: "https://a.example/x", revision: "main", directory: join(root, "tree"), env });
 }
 
-/** The number of a process that a script wrote down, as soon as it did. */
+/** The process id that a script wrote, as soon as it did. */
 async function writtenPid(file: string): Promise<number> {
   for (;;) {
     const text = readIfThere(file);
@@ -36,7 +36,7 @@ function readIfThere(file: string): string {
   }
 }
 
-/** Starts a fetch by a git that started something itself and waits for it. */
+/** Starts a fetch with a git that started a child and waits for it. */
 async function startEndlessFetch() {
   const file = join(root, "pid");
   const script = `#!/bin/sh\ncase "$*" in *fetch*) sleep 63 & echo $! > '${file}'; wait;; esac\n`;
@@ -61,7 +61,7 @@ describe.skipIf(process.platform === "win32")("what git started ends with it", (
     expect(await hasEnded(pid)).toBe(true);
   });
 
-  test("when we are interrupted, and leave nothing to be called later", async () => {
+  test("when the run is interrupted, and leaves no exit handler", async () => {
     const before = process.listeners("exit");
     const added = () => process.listeners("exit").filter((each) => !before.includes(each));
     const { fetched, pid } = await startEndlessFetch();
@@ -72,7 +72,7 @@ describe.skipIf(process.platform === "win32")("what git started ends with it", (
   });
 });
 
-test("without git the reason says so", async () => {
+test("reports missing git", async () => {
   const env = { PATH: root };
   const fetched = fetchGitTree({ url: "x", revision: "main", directory: join(root, "tree"), env });
   expect(await fetched).toEqual({ reason: "git is not installed, or not on PATH" });
@@ -82,7 +82,7 @@ const known = (address: string) => ({
   lookupHost: async () => [{ address, family: address.includes(":") ? 6 : 4 }],
 });
 
-/** What git is called with for a fetch, by a program in its place. */
+/** The arguments of git for a fetch, recorded by a program in its place. */
 async function settingsFor(url: string, options: object): Promise<string[]> {
   const file = join(root, "args");
   const script = `#!/bin/sh\ncase "$*" in *fetch*) printf '%s\\n' "$@" > '${file}'; exit 1;; esac\n`;
@@ -102,22 +102,19 @@ describe("the server of a repository", () => {
     "git://git.example/x",
     "git@git.example:x",
     "git.example:x/y.git",
-  ])("%s is refused where its name leads to an address that is not public", async (url) => {
+  ])("refuses %s if its name leads to an address that is not public", async (url) => {
     const tree = { url, revision: "main", directory: join(root, "tree"), env: { PATH: root } };
     expect(await fetchGitTree({ ...tree, ...known("10.0.0.1") })).toEqual({
-      reason: "git.example leads to 10.0.0.1, which is no public address: --allow-private fetches from it",
+      reason: "git.example leads to 10.0.0.1, which is not a public address. Use --allow-private to fetch from it",
     });
   });
 
-  test.each(["http://127.0.0.1/x", "ssh://[::1]/x", "git@127.0.0.1:x", "git@[::1]:x"])(
-    "%s is refused",
-    async (url) => {
-      const tree = { url, revision: "main", directory: join(root, "tree"), env: { PATH: root } };
-      expect(await fetchGitTree(tree)).toEqual({ reason: expect.stringContaining("no public address") });
-    },
-  );
+  test.each(["http://127.0.0.1/x", "ssh://[::1]/x", "git@127.0.0.1:x", "git@[::1]:x"])("%s is refused", async (url) => {
+    const tree = { url, revision: "main", directory: join(root, "tree"), env: { PATH: root } };
+    expect(await fetchGitTree(tree)).toEqual({ reason: expect.stringContaining("not a public address") });
+  });
 
-  test("git connects to the address that was looked at, and follows no redirect", async () => {
+  test("git connects to the address that was checked, and follows no redirect", async () => {
     expect(await settingsFor("https://git.example/x", known("1.1.1.1"))).toEqual([
       "http.followRedirects=false",
       "http.curloptResolve=git.example:443:1.1.1.1",
@@ -125,12 +122,10 @@ describe("the server of a repository", () => {
     expect(await settingsFor("http://git.example:8080/x", known("2606:4700:4700::1111"))).toContain(
       "http.curloptResolve=git.example:8080:[2606:4700:4700::1111]",
     );
-    expect(await settingsFor("ssh://git.example/x", known("1.1.1.1"))).toEqual([
-      "http.followRedirects=false",
-    ]);
+    expect(await settingsFor("ssh://git.example/x", known("1.1.1.1"))).toEqual(["http.followRedirects=false"]);
   });
 
-  test("with leave, and for a name that only ssh knows, git goes its own way", async () => {
+  test("with permission, and for a name that only ssh knows, git chooses the address", async () => {
     expect(await settingsFor("https://git.example/x", { allowPrivate: true })).toEqual([]);
     const unknown = { lookupHost: () => Promise.reject(new Error("ENOTFOUND")) };
     expect(await settingsFor("git@alias:x", unknown)).toEqual(["http.followRedirects=false"]);

@@ -23,15 +23,15 @@ const known = (...addresses: string[]) => ({
   lookupHost: async () => addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
 });
 
-test("a name is refused if one of its addresses is not public", async () => {
+test("refuses a name if one of its addresses is not public", async () => {
   expect(await resolveHost("a.example", known("1.1.1.1", "10.0.0.1"))).toEqual({
-    reason: "a.example leads to 10.0.0.1, which is no public address: --allow-private fetches from it",
+    reason: "a.example leads to 10.0.0.1, which is not a public address. Use --allow-private to fetch from it",
   });
   const both = known("1.1.1.1", "2606:4700:4700::1111");
   expect(await resolveHost("a.example", both)).toEqual({ addresses: await both.lookupHost() });
 });
 
-test("an address is not looked up, and brackets around it are no part of it", async () => {
+test("does not look up an address, and ignores brackets around it", async () => {
   const never = { lookupHost: () => Promise.reject(new Error("looked up")) };
   expect(await resolveHost("1.1.1.1", never)).toEqual({ addresses: [{ address: "1.1.1.1", family: 4 }] });
   expect(await resolveHost("[::1]", never)).toMatchObject({ reason: expect.stringMatching(/^::1 is no/) });

@@ -1,4 +1,5 @@
-/** Which machine a name leads to. Who writes an address into a pack must not reach what only this machine or its network can. */
+/** Checks which machine a name leads to. The author of a pack must not reach addresses that only this machine or its
+ *  network can. */
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 
@@ -10,14 +11,14 @@ export interface HostAddress {
 export type ResolvedHost = { readonly addresses: readonly HostAddress[] } | { readonly reason: string };
 
 export interface ResolveOptions {
-  /** Also machines of this network. */
+  /** Also accepts machines in this network. */
   readonly allowPrivate?: boolean | undefined;
-  /** All addresses of a name. Default: as the system looks them up. */
+  /** Returns all addresses of a name. The default is the system's lookup. */
   readonly lookupHost?: ((name: string) => Promise<readonly HostAddress[]>) | undefined;
 }
 
-/** The addresses of a host, a name or an address itself. One that is not public refuses the host as a whole. Whoever connects must use
- *  these addresses: the next lookup may give others. Throws where the name is not known. */
+/** Returns the addresses of a host, which is a name or an address. If one of them is not public, the host is refused.
+ *  Connect to these addresses: the next lookup may return others. Throws if the name is unknown. */
 export async function resolveHost(host: string, options: ResolveOptions = {}): Promise<ResolvedHost> {
   const { allowPrivate = false, lookupHost = (name) => lookup(name, { all: true }) } = options;
   const name = host.replace(/^\[(.*)\]$/, "$1");
@@ -26,10 +27,11 @@ export async function resolveHost(host: string, options: ResolveOptions = {}): P
   const found = allowPrivate ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
   if (found === undefined) return { addresses };
   const leads = family === 0 ? `${name} leads to ${found.address}, which is` : `${name} is`;
-  return { reason: `${leads} no public address: --allow-private fetches from it` };
+  return { reason: `${leads} not a public address. Use --allow-private to fetch from it` };
 }
 
-/** False for what only this machine, its network or its host can reach, and for what is no address. */
+/** Returns false for addresses that only this machine, its network or its host can reach, and for texts that are not
+ *  addresses. */
 export function isPublicAddress(address: string): boolean {
   // A zone names an interface of this machine.
   const family = address.includes("%") ? 0 : isIP(address);
@@ -37,7 +39,7 @@ export function isPublicAddress(address: string): boolean {
   return family === 4 ? !notPublic.ipv4.check(address, "ipv4") : !notPublic.ipv6.check(address, "ipv6");
 }
 
-/** From the registries of special addresses (IANA, 2025), and of those that clouds use for their own services. */
+/** From the registries of special addresses (IANA, 2025), and the addresses that clouds use for their own services. */
 const ranges: readonly string[] = [
   "0.0.0.0/8", // this machine
   "10.0.0.0/8", // private
@@ -72,7 +74,7 @@ const ranges: readonly string[] = [
   "ff00::/8", // multicast
 ];
 
-/** A list for each: in one, the range of IPv4 in IPv6 would hold every address of IPv4. */
+/** One list each: in a common list, the range of IPv4 in IPv6 would match every IPv4 address. */
 const notPublic = { ipv4: new BlockList(), ipv6: new BlockList() };
 for (const range of ranges) {
   const [network = "", bits] = range.split("/");

@@ -1,34 +1,37 @@
-/** The record of what a person has trusted: for each project, its real path and the hashes of its powerful settings. It lies in the
- *  user's state directory, so that no repository can bring its own. */
+/** The record of trust: for each project, its real path and the hashes of its powerful settings. It is in the user's
+ *  state directory, so no repository can bring its own. */
 import { createHash } from "node:crypto";
-import { chmod } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { chmod, stat } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
-import { type Environment, stateDirectory } from "../directories.ts";
+import type { PackLayer } from "../../packs/index.ts";
+import { findFetchMarkers, isText, listOf, objectOf, readJson } from "../../text/index.ts";
+import { type Environment, homeDirectory, stateDirectory } from "../directories.ts";
 import { withLock } from "../files/lock.ts";
 import { makeDirectory } from "../files/make-directory.ts";
-import { readRegularText } from "../files/read-regular-file.ts";
-import { removeStaleTemporaries, replaceFile, stateOf } from "../files/replace-file.ts";
-import { followLinks } from "../files/resolve-target.ts";
-import { exists } from "../files/upward.ts";
-import { shownSource } from "../sync/company-source.ts";
+import { exists, followLinks } from "../files/paths.ts";
+import { readRegularText } from "../files/read-text.ts";
+import { fileStateOf, removeStaleTemporaries, replaceFile } from "../files/replace-file.ts";
+import { loadAnyAdapter, loadContent } from "../load-content.ts";
+import { collectOutput, startGit, withoutPasswords } from "../processes/start-git.ts";
 
-/** A setting of a project that could start a program, read outside of the root, reach the network or change what things cost. */
+/** A setting of a project that could start a program, read outside the root, reach the network or change costs. */
 export interface PowerfulSetting {
   /** Absolute. */
   readonly file: string;
   readonly line: number;
   readonly key: string;
-  /** For people: without passwords. */
+  /** For people, without passwords. */
   readonly value: string;
-  /** Where a value that names a directory really leads, links followed. */
+  /** The real directory that the value names, with links followed. */
   readonly target?: string | undefined;
-  /** Of the file's name, the key, the whole value and where it leads. The line is not in it: lines move. */
+  /** The hash of the file's name, the key, the whole value and its target. The line is not included, since lines
+   *  move. */
   readonly hash: string;
 }
 
 export interface TrustedProject {
-  /** Links followed. */
+  /** The real path. */
   readonly path: string;
   readonly settings: readonly TrustedSetting[];
   /** ISO 8601. */
@@ -59,10 +62,10 @@ export function powerfulSetting(source: SettingSource): PowerfulSetting {
   const parts = JSON.stringify([relative(root, file), key, value, target ?? null]);
   const hash = createHash("sha256").update(parts).digest("hex");
   const written = typeof value === "string" ? value : JSON.stringify(value);
-  return { file, line, key, value: shownSource(written), target, hash };
+  return { file, line, key, value: withoutPasswords(written), target, hash };
 }
 
-/** Those that nobody has trusted with the value that they have now. Reads the record only if there is one to ask about. */
+/** Returns the settings whose current value nobody has trusted. Reads the record only if there are settings. */
 export async function untrustedOf(
   settings: readonly PowerfulSetting[],
   { root, env }: ProjectPlace,
@@ -73,24 +76,41 @@ export async function untrustedOf(
   return settings.filter(({ hash }) => !known.has(hash));
 }
 
-/** Whether the environment trusts every project, as CI does that runs its own. */
-export function hasTrustVariable(env: Environment): boolean {
+/** Returns whether the environment trusts every project, as in a CI run of a person's own projects. */
+function hasTrustVariable(env: Environment): boolean {
   return env.PLIMSOLL_TRUST === "1";
 }
 
-/** What was trusted of this project, if anything. */
-export async function trustedProject({ root, env }: ProjectPlace): Promise<TrustedProject | undefined> {
+/** The record of what a person has trusted. */
+interface TrustRecord {
+  /** Returns all trusted projects, sorted by path. */
+  read(env: Environment): Promise<readonly TrustedProject[]>;
+  /** Returns the trusted settings of this project, if any. */
+  find(place: ProjectPlace): Promise<TrustedProject | undefined>;
+  /** Records these settings as everything that is trusted in the project. */
+  trust(options: TrustOptions): Promise<TrustedProject>;
+  /** Returns whether there was anything to revoke. */
+  revoke(place: ProjectPlace): Promise<boolean>;
+}
+
+export const trustRecord: TrustRecord = {
+  read: readTrusted,
+  find: trustedProject,
+  trust: trustProject,
+  revoke: revokeTrust,
+};
+
+async function trustedProject({ root, env }: ProjectPlace): Promise<TrustedProject | undefined> {
   const path = await followLinks(root);
   return (await readTrusted(env)).find((project) => project.path === path);
 }
 
-export interface TrustOptions extends ProjectPlace {
+interface TrustOptions extends ProjectPlace {
   readonly settings: readonly PowerfulSetting[];
   readonly now: Date;
 }
 
-/** Records these settings as all that the project is trusted with. */
-export async function trustProject({ root, env, settings, now }: TrustOptions): Promise<TrustedProject> {
+async function trustProject({ root, env, settings, now }: TrustOptions): Promise<TrustedProject> {
   const project: TrustedProject = {
     path: await followLinks(root),
     settings: settings.map(({ file, key, value, hash }) => ({
@@ -105,22 +125,20 @@ export async function trustProject({ root, env, settings, now }: TrustOptions): 
   return project;
 }
 
-/** Says whether there was anything to take away. */
-export async function revokeTrust({ root, env }: ProjectPlace): Promise<boolean> {
+async function revokeTrust({ root, env }: ProjectPlace): Promise<boolean> {
   if ((await trustedProject({ root, env })) === undefined) return false;
   const revoked = await followLinks(root);
   await changeTrusted(env, (all) => all.filter(({ path }) => path !== revoked));
   return true;
 }
 
-/** By path. */
-export async function readTrusted(env: Environment): Promise<readonly TrustedProject[]> {
+async function readTrusted(env: Environment): Promise<readonly TrustedProject[]> {
   const file = trustFile(env);
   if (!(await exists(file))) return [];
   const read = await readRegularText(file);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
-  const projects = parseRecord(read.text);
-  if (projects !== undefined) return projects;
+  const record = readJson(read.text, isRecord);
+  if (record !== undefined) return record.projects;
   throw new ContextError("store_corrupt", "the record of trusted projects is damaged", {
     file,
     hint: 'Delete it, and run "plimsoll trust" again in the projects that you trust.',
@@ -131,28 +149,10 @@ function trustFile(env: Environment): string {
   return join(stateDirectory(env), "trust.json");
 }
 
-function parseRecord(text: string): readonly TrustedProject[] | undefined {
-  try {
-    const { projects } = JSON.parse(text) as { projects?: unknown };
-    return Array.isArray(projects) && projects.every(isProject) ? projects : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isProject(value: unknown): value is TrustedProject {
-  const { path, trustedAt, settings } = Object(value) as Partial<TrustedProject>;
-  return areTexts(path, trustedAt) && Array.isArray(settings) && settings.every(isSetting);
-}
-
-function isSetting(value: unknown): value is TrustedSetting {
-  const { file, key, value: shown, hash } = Object(value) as Partial<TrustedSetting>;
-  return areTexts(file, key, shown, hash);
-}
-
-function areTexts(...values: readonly unknown[]): boolean {
-  return values.every((value) => typeof value === "string");
-}
+const isSetting = objectOf({ file: isText, key: isText, value: isText, hash: isText });
+const isRecord = objectOf({
+  projects: listOf(objectOf({ path: isText, trustedAt: isText, settings: listOf(isSetting) })),
+});
 
 async function changeTrusted(
   env: Environment,
@@ -166,6 +166,90 @@ async function changeTrusted(
     await makeDirectory(dirname(file), 0o700);
     await chmod(dirname(file), 0o700);
     await removeStaleTemporaries(file);
-    await replaceFile(file, { bytes, expected: await stateOf(file), isPrivate: true });
+    await replaceFile(file, { bytes, expected: await fileStateOf(file), isPrivate: true });
   });
+}
+
+/** Returns the addresses that the project's own packs fetch and that nobody has trusted. */
+export async function untrustedFetches(
+  layers: readonly PackLayer[],
+  place: ProjectPlace,
+): Promise<readonly PowerfulSetting[]> {
+  return untrustedOf(fetchSettings(layers, place.root), place);
+}
+
+/** Returns all addresses that the packs of a project fetch, trusted or not. Packs with mistakes are not read. */
+export async function readProjectFetches(root: string): Promise<PowerfulSetting[]> {
+  const { packs } = await loadContent({
+    layers: [{ layer: "project", directory: join(root, ".plimsoll"), root, strictness: "warning" }],
+    loadAdapterSchema: loadAnyAdapter,
+  });
+  return fetchSettings(packs, root);
+}
+
+function fetchSettings(layers: readonly PackLayer[], root: string): PowerfulSetting[] {
+  const sources = layers.filter(({ layer }) => layer === "project").flatMap((layer) => layer.sources);
+  return sources.flatMap(({ directory, texts }) =>
+    Object.entries(texts).flatMap(([name, text]) =>
+      findFetchMarkers(text).markers.map(({ line, url }) =>
+        powerfulSetting({ root, file: join(directory, name), line, key: "sync:fetch", value: url }),
+      ),
+    ),
+  );
+}
+
+// The owner of a `.plimsoll` folder. Another user's folder is not read, as git does not read another user's repository:
+// anybody can put one into /tmp.
+
+/** Throws if the directory or its `.plimsoll` belongs to another user, unless the environment, `plimsoll trust` or
+ *  git's safe.directory accepts it. */
+export async function refuseOtherOwner(directory: string, env: Environment): Promise<void> {
+  const owner = await otherOwner(directory, env);
+  if (owner === undefined || hasTrustVariable(env) || (await isAccepted(directory, env))) return;
+  const path = join(directory, ".plimsoll");
+  throw new ContextError("untrusted", `belongs to user ${owner}, not to you, so it is not read`, {
+    file: path,
+    hint: `If you trust it, run "plimsoll trust ${directory}", or name the directory in git's safe.directory.`,
+  });
+}
+
+/** Returns the id of another user who owns a directory with a `.plimsoll`, or that folder. Root does not count as
+ *  another user, and under sudo neither does the caller. */
+export async function otherOwner(directory: string, env: Environment): Promise<number | undefined> {
+  const own = process.geteuid?.();
+  if (own === undefined) return undefined;
+  const known = [own, 0, ...(own === 0 && env.SUDO_UID ? [Number(env.SUDO_UID)] : [])];
+  const owners = await Promise.all([stat(directory), stat(join(directory, ".plimsoll"))]).catch(() => []);
+  return owners.map(({ uid }) => uid).find((uid) => !known.includes(uid));
+}
+
+async function isAccepted(directory: string, env: Environment): Promise<boolean> {
+  if ((await trustedProject({ root: directory, env })) !== undefined) return true;
+  return isNamed(await followLinks(directory), await safeDirectories(env), env);
+}
+
+/** Reads the values as git does: an empty value clears those before it, `*` is every directory, and a path may end with
+ *  `/*`. */
+function isNamed(path: string, values: readonly string[], env: Environment): boolean {
+  return values.slice(values.lastIndexOf("") + 1).some((value) => {
+    if (value === "*") return true;
+    const named = resolve("/", value.replace(/^~(?=\/)/, homeDirectory(env)));
+    return named.endsWith("/*") ? path.startsWith(named.slice(0, -1)) : path === named;
+  });
+}
+
+/** Reads the system's and the user's git configuration: a repository must not decide this. */
+async function safeDirectories(env: Environment): Promise<string[]> {
+  const values: string[] = [];
+  for (const scope of ["--system", "--global"]) {
+    // Run in the root of the file system, where git finds no repository.
+    const place = { root: "/", env, signal: AbortSignal.timeout(5_000) };
+    const git = await startGit(place, ["config", scope, "-z", "--get-all", "safe.directory"], {
+      variables: {},
+      keptNames: /^GIT_CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$/,
+    });
+    const listed = git === undefined ? "" : (await collectOutput(git.output)).toString("utf8");
+    values.push(...listed.split("\0").slice(0, -1));
+  }
+  return values;
 }

@@ -1,0 +1,69 @@
+/** Remembers what a program answered while the files that it read are unchanged. */
+
+import { stat } from "node:fs/promises";
+
+export interface Asked<T> {
+  readonly answer: T;
+  /** Every file and folder that the answer depends on, whether it exists or not. Without it the answer is not
+   *  remembered. */
+  readonly files?: readonly string[] | undefined;
+}
+
+export interface FileMemory<T> {
+  /** Returns the remembered answer, or asks. */
+  recall(key: string, ask: () => Promise<Asked<T>>): Promise<T>;
+}
+
+interface Known<T> {
+  readonly answer: T;
+  readonly files: readonly string[];
+  /** The state of the files before the question. Without it the answer counts once. */
+  readonly state: string | undefined;
+}
+
+/** The first answer names its files, and the second is remembered: the files must be looked at before the question.
+ *  Otherwise a change between the question and the look would stay unnoticed for ever. */
+export function createFileMemory<T>(): FileMemory<T> {
+  const known = new Map<string, Known<T>>();
+  return {
+    async recall(key, ask) {
+      const before = known.get(key);
+      const state = before === undefined ? undefined : await stateOf(before.files);
+      if (before !== undefined && state !== undefined && state === before.state) return before.answer;
+      const { answer, files } = await ask();
+      known.delete(key);
+      if (files === undefined) return answer;
+      const isSame = before !== undefined && JSON.stringify(before.files) === JSON.stringify(files);
+      known.set(key, { answer, files, state: isSame ? state : undefined });
+      const [oldest] = known.keys();
+      if (known.size > mostKnown && oldest !== undefined) known.delete(oldest);
+      return answer;
+    },
+  };
+}
+
+const mostKnown = 100;
+
+/** A file system counts time in steps of up to two seconds. Within one step a file can change twice and look the
+ *  same. */
+const stepMs = 2_000;
+
+/** Returns `undefined` if a file changed so recently that another change could look the same. */
+async function stateOf(files: readonly string[]): Promise<string | undefined> {
+  const settled = Date.now() - stepMs;
+  const states = await Promise.all(files.map((file) => stateOfFile(file, settled)));
+  return states.includes(undefined) ? undefined : states.join();
+}
+
+async function stateOfFile(file: string, settled: number): Promise<string | undefined> {
+  try {
+    const { dev, ino, uid, mode, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+    const identity = `${dev}:${ino}:${uid}:${mode}`;
+    // A folder's times change with every file in it.
+    if ((mode & 0o170000n) === 0o040000n) return identity;
+    return ctimeNs / 1_000_000n > settled ? undefined : `${identity}:${size}:${mtimeNs}:${ctimeNs}`;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" || code === "ENOTDIR" ? code : undefined;
+  }
+}
