@@ -1,44 +1,37 @@
-/** Wrong arguments are told at once and by name, and not by a failure somewhere inside. */
-import { ContextError } from "../errors.ts";
+/** Checks of arguments: a wrong one is reported at once and by name. */
+import { invalidArgument } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
 
-/** Refuses what is no object, and keys that mean nothing: what is misspelt would be left out without a word. */
+/** Throws unless the value is an object with known keys, so that a misspelt key is never ignored. */
 export function checkKeys(name: string, value: unknown, known: readonly string[]): void {
-  const all = `Known are ${known.join(", ")}.`;
+  const all = `Known keys are ${known.join(", ")}.`;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid(`${name} is ${shown(value)}`, `Use an object. ${all}`);
+    throw invalidArgument(`${name} is ${describeValue(value)}`, `Use an object. ${all}`);
   }
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown === undefined) return;
   const meant = didYouMean(unknown, known);
-  throw invalid(`unknown key "${unknown}" of ${name}`, meant === undefined ? all : `${meant} ${all}`);
+  throw invalidArgument(`unknown key "${unknown}" in ${name}`, meant === undefined ? all : `${meant} ${all}`);
 }
 
 export function checkCounter(counter: unknown): void {
   if (typeof Object(counter).count === "function") return;
-  throw invalid(`counter is ${shown(counter)}`, 'Pass what await createCounter("bytes/4") gives.');
+  throw invalidArgument(
+    `counter is ${describeValue(counter)}`,
+    'Pass a counter, such as await createCounter("bytes/4").',
+  );
 }
 
 export function checkMaxTokens(maxTokens: unknown): void {
   if (Number.isSafeInteger(maxTokens) && (maxTokens as number) >= 0) return;
-  throw invalid(`maxTokens is ${shown(maxTokens)}`, "Use a whole number of tokens; 0 for no text at all.");
+  throw invalidArgument(
+    `maxTokens is ${describeValue(maxTokens)}`,
+    "Use a whole number of tokens, or 0 for an empty text.",
+  );
 }
 
-/** Undefined is as good as absent. */
-export function checkText(name: string, value: unknown): void {
-  if (value === undefined || typeof value === "string") return;
-  throw invalid(`${name} is ${shown(value)}`, "Use a string.");
-}
-
-export function checkList(name: string, value: unknown): void {
-  if (!Array.isArray(value)) throw invalid(`${name} is ${shown(value)}`, "Use a list.");
-}
-
-export function invalid(message: string, hint: string): ContextError {
-  return new ContextError("invalid_argument", message, { hint });
-}
-
-export function shown(value: unknown): string {
+/** Shows a wrong value in an error. */
+export function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "function") return "a function";
   if (Array.isArray(value)) return "a list";

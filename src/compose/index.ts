@@ -3,47 +3,44 @@ export {
   type ComposedLayer,
   type ContextLayers,
   type ContextShares,
-  type LayerName,
+  createPromptComposer,
+  type PromptComposer,
+  type PromptComposerOptions,
   withTask,
 } from "./compose.ts";
-export {
-  type ContextBudget,
-  type ContextBudgetOptions,
-  createContextBudget,
-} from "./context-budget.ts";
+
 export {
   type AddedReport,
   addToFabric,
   addWhatFits,
-  type FabricReport,
-  type FittedReport,
-  maxEntries,
-  maxEntryLength,
-  type ReportedDiscovery,
-  type ReportedNote,
-  type Reporter,
-} from "./fabric/add-to-fabric.ts";
-export {
   type Claim,
-  type Discovery,
-  type Entanglement,
   emptyFabric,
   type Fabric,
   type FabricKind,
-  type FabricNote,
-  type FabricPhase,
+  type FabricReport,
   type FabricState,
+  type FittedReport,
+  maxEntries,
+  maxEntryLength,
   type NoteKind,
   noteKinds,
   type PhaseState,
   phaseStates,
-} from "./fabric/fabric-state.ts";
-export { renderFabric } from "./fabric/render-fabric.ts";
-export { resolveEntry } from "./fabric/resolve-entry.ts";
-export type { ConventionsFile, ProjectScan, ScanProblem } from "./snapshot/project-scan.ts";
+  type Reporter,
+  resolveEntry,
+} from "./fabric.ts";
+
+export { codeLanguage } from "./folder-tree.ts";
+
+export { renderFabric } from "./render-fabric.ts";
+
 export {
+  type ConventionsFile,
   defaultMaxSnapshotTokens,
+  type ProjectScan,
   renderSnapshot,
+  type ScanProblem,
   type Snapshot,
-  type SnapshotOptions,
-} from "./snapshot/render-snapshot.ts";
+} from "./render-snapshot.ts";
+
+export type { PriorAnswer } from "./truncate-layer.ts";

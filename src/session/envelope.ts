@@ -1,4 +1,6 @@
-/** The one shape in which results and errors reach a model. */
+import { messageOf } from "../text/index.ts";
+
+/** What a model gets: a page of a result, or an error. */
 export type Envelope = SuccessEnvelope | ErrorEnvelope;
 
 export interface SuccessEnvelope {
@@ -11,22 +13,28 @@ export interface ErrorEnvelope {
   readonly error: { readonly code: string; readonly message: string; readonly hint?: string };
 }
 
-/** The result's own fields, then the items under their name, then the frame. */
+/** A page: the result's own fields, then the items under their name, then facts about the page. */
 export interface PageData extends PageFrame {
   readonly [field: string]: unknown;
 }
 
-/** What a page tells of itself. */
+/** Facts about a page. */
 export interface PageFrame {
+  /** Items of the whole result, if known. */
   readonly total?: number;
+  /** Items on this page. */
   readonly returned: number;
+  /** The place of the first item in the whole result, counted from 0. */
   readonly offset: number;
+  /** Whether the result has more than this page. */
   readonly truncated: boolean;
-  /** Says that the last item, or the left out fields, are cut: which characters of how many stand here. */
+  /** Which characters of a text are on this page, if the text is too large for one page. */
   readonly cut?: Cut;
-  /** Fields too large for a page, and the token that gets them. */
+  /** Fields that are too large for a page, and the token that returns them. */
   readonly left_out?: { readonly fields: readonly string[]; readonly token: string };
+  /** Pass it to `nextPage` to continue. */
   readonly continuation_token?: string;
+  /** How to continue, and how much room is left. */
   readonly budget_note?: string;
   readonly warnings?: readonly string[];
 }
@@ -43,26 +51,41 @@ const frame: Readonly<Record<keyof PageFrame, true>> = {
   warnings: true,
 };
 
-/** Names that are taken: a field of the result or its items under one of them would hide the frame. */
+/** Reserved names. A field of the result with one of them would hide a fact about the page. */
 export const frameNames: ReadonlySet<string> = new Set(Object.keys(frame));
 
-/** A part of a text that is larger than a page. The parts of one text, joined in order, are the text. */
+/** A part of a text that is larger than a page. The parts of a text, joined in order, give the whole text. */
 export interface Cut {
-  /** Which item, by its offset. Absent where the text is that of the left out fields. */
+  /** The item, by its offset. Absent if the text is the JSON of the left out fields. */
   readonly item?: number;
-  /** Where in the item the text stands, as a JSON pointer (`/text`, "" for an item that is a string).
-   *  Absent where the text is the item's (or the fields') whole JSON. */
+  /** The place of the text in the item, as a JSON pointer (`/text`, or "" for an item that is a string). Absent if the
+   *  text is the whole JSON of the item or of the fields. */
   readonly at?: string;
   readonly from: number;
   readonly to: number;
   readonly length: number;
 }
 
+/** A delivered page, or a delivered error. */
 export interface Delivered {
+  /** The page or the error as data. */
   readonly envelope: Envelope;
-  /** JSON of the envelope: what was counted. */
+  /** What the model reads: the JSON of the envelope, or the page as text if the session has `format: "text"`. */
   readonly text: string;
+  /** The tokens of `text`. */
   readonly tokens: number;
-  /** `r1`, `r2` …: what recall takes. */
+  /** The id for `recall`, such as `r1`. */
   readonly id: string;
+}
+
+/** Returns the item and its JSON. A value that JSON cannot express becomes null or a note, so that a page never
+ *  throws. */
+export function plainItem(value: unknown): { item: unknown; json: string } {
+  try {
+    const json = JSON.stringify(value);
+    return json === undefined ? { item: null, json: "null" } : { item: value, json };
+  } catch (error) {
+    const item = `[unreadable item: ${messageOf(error)}]`;
+    return { item, json: JSON.stringify(item) };
+  }
 }

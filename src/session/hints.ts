@@ -1,9 +1,13 @@
-/** Tells the model how much the next call may bring, so that it can ask for that. */
-import type { Ledger } from "../budget/index.ts";
-import type { Measured } from "./state/session-record.ts";
-import type { BudgetedTool, JsonSchema } from "./tool/budgeted-tool.ts";
+/** Tells the model how much the next call can return, so that it asks for that much. */
+import { type Ledger, leastAllocation } from "../budget/index.ts";
+import type { BudgetedTool, JsonSchema, ToolArguments } from "./budgeted-tool.ts";
+import { parseToken } from "./continuations.ts";
+import type { Cut } from "./envelope.ts";
+import type { NoteFacts } from "./render-page.ts";
+import type { Measured } from "./session-record.ts";
 
-/** `schema`: in the tools' definitions, which breaks the provider's prompt cache. `note`: in each result. */
+/** Where hints are shown. `schema`: in the tools' definitions, which breaks the provider's prompt cache. `note`: in
+ *  each result. */
 export type HintMode = "schema" | "note" | "off";
 
 export interface ToolSchema {
@@ -13,60 +17,101 @@ export interface ToolSchema {
 }
 
 export interface Hints {
-  /** "Current budget allows ~200 files with metadata.", in the mode `note`. */
-  note(tool: HintedTool): string | undefined;
-  /** "Budget allows ~100 more.", unless hints are off. */
-  noteOfMore(tool: HintedTool, page: Measured): string | undefined;
-  /** Without hints in them they are the same from call to call. */
-  schemas(tools: readonly BudgetedTool[]): readonly ToolSchema[];
-  observe(tool: HintedTool, page: Measured): void;
+  /** Returns `budget_note`: how to continue from this page, and how much more fits. */
+  pageNote(facts: NoteFacts, options: NoteOptions): string | undefined;
+  /** Learns from a page of a tool what its items cost. */
+  observe(toolName: string, page: MeasuredPage): void;
+  /** Returns the tools' definitions. They are the same from call to call unless the mode is `schema`. */
+  schemas(): readonly ToolSchema[];
+  /** Adds the defaults that the definitions advertise to the arguments of a call. */
+  withDefaults(toolName: string, args: ToolArguments): ToolArguments;
   measured(): Readonly<Record<string, Measured>>;
+  /** Continues with other measurements. */
+  restore(measured: Readonly<Record<string, Measured>>): void;
 }
 
-export type HintedTool = Pick<BudgetedTool, "name" | "itemTokens" | "itemUnit">;
+export interface NoteOptions {
+  /** The tool whose result is on the page. */
+  readonly origin: string;
+  /** Whether the tool itself was called. Otherwise the page was asked for with a token. */
+  readonly isDirectCall: boolean;
+  /** The most tokens that the caller asked for. */
+  readonly maxTokens: number | undefined;
+  /** The name of the tool that takes tokens. */
+  readonly nextPageName: string;
+}
 
-export interface HintOptions {
+type HintedTool = Pick<BudgetedTool, "name" | "itemTokens" | "itemUnit">;
+type MeasuredPage = Pick<NoteFacts, "items" | "itemTokens">;
+
+interface HintOptions {
   readonly mode: HintMode;
+  readonly tools: ReadonlyMap<string, BudgetedTool>;
   readonly ledger: Ledger;
-  /** What the next call of a tool will get. */
-  expected(toolName: string): number;
+  /** Returns the tokens that the next call of a tool will get, if `further` tokens are recorded before. */
+  expected(toolName: string, further?: number): number;
   readonly measured: Readonly<Record<string, Measured>>;
 }
 
-export function createHints({ mode, ledger, expected, measured: before }: HintOptions): Hints {
-  const measured = new Map(Object.entries(before));
+export function createHints({ mode, tools, ledger, expected, measured: before }: HintOptions): Hints {
+  let measured = new Map(Object.entries(before));
   const seen = (tool: HintedTool): Measured => measured.get(tool.name) ?? nothing;
-  // Undefined where nobody should be encouraged to ask for more.
-  const allowedBy = (tool: HintedTool, page: Measured): number | undefined => {
-    const free = ledger.available();
-    if (free < ledger.limits.warningThreshold * silentShare) return undefined;
-    const tokens = Math.min(expected(tool.name), free);
-    return Math.max(1, Math.floor(tokens / tokensPerUnit(tool, page)));
+  // For a tool that is not ours, the page is all that is known.
+  const hintedTool = (name: string): HintedTool => tools.get(name) ?? { name, itemTokens: 50, itemUnit: "items" };
+  const allowed = (tool: HintedTool, page: Measured = nothing): number => {
+    const tokens = expected(tool.name, page.tokens);
+    return Math.max(1, Math.floor(tokens / tokensPerUnit(tool, add(seen(tool), page))));
   };
-  const allowed = (tool: HintedTool): number | undefined => allowedBy(tool, seen(tool));
-  const sentence = (tool: HintedTool): string | undefined => {
+  // Then the model should not ask for more.
+  const isShort = (further = 0): boolean => ledger.available() - further < ledger.limits.warningThreshold * silentShare;
+  const sentence = (tool: HintedTool): string | undefined =>
+    isShort() ? undefined : `Current budget allows ~${allowed(tool)} ${tool.itemUnit}.`;
+  const sentenceOfMore = (tool: HintedTool, facts: NoteFacts): string | undefined => {
+    if (mode === "off" || isShort(facts.itemTokens)) return undefined;
+    return `Budget allows ~${allowed(tool, measurePage(facts, tool))} more${unitOf(tool)}.`;
+  };
+  /** The defaults of the last definitions, by tool. */
+  const advertised = new Map<string, number>();
+  const advertise = (tool: BudgetedTool): ToolSchema => {
     const count = allowed(tool);
-    return count === undefined ? undefined : `Current budget allows ~${count} ${tool.itemUnit}.`;
+    advertised.set(tool.name, count);
+    return hinted(tool, sentence(tool), count);
   };
   return {
-    note: (tool) => (mode === "note" ? sentence(tool) : undefined),
-    noteOfMore(tool, page) {
-      const count = mode === "off" ? undefined : allowedBy(tool, add(seen(tool), page));
-      return count === undefined ? undefined : `Budget allows ~${count} more${unitOf(tool)}.`;
+    pageNote(facts, options) {
+      const { token, cut } = facts;
+      const tool = hintedTool(options.origin);
+      const first = [leastNote(facts, options), cut && cutNote(cut)];
+      if (token === undefined) {
+        return join([...first, mode === "note" && options.isDirectCall ? sentence(tool) : undefined]);
+      }
+      const isMore = cut === undefined && parseToken(token)?.position.at === "items";
+      return join([...first, continueNote(token, options), isMore ? sentenceOfMore(tool, facts) : undefined]);
     },
-    schemas: (tools) =>
-      tools.map((tool) => (mode === "schema" ? hinted(tool, sentence(tool), allowed(tool)) : schemaOf(tool))),
-    observe: (tool, page) => measured.set(tool.name, add(seen(tool), page)),
+    observe(toolName, page) {
+      const tool = hintedTool(toolName);
+      measured.set(toolName, add(seen(tool), measurePage(page, tool)));
+    },
+    schemas: () => [...tools.values()].map(mode === "schema" ? advertise : schemaOf),
+    withDefaults(name, args) {
+      const { limitParameter } = tools.get(name) ?? {};
+      const count = advertised.get(name);
+      if (limitParameter === undefined || count === undefined) return args;
+      return { ...args, [limitParameter]: args[limitParameter] ?? count };
+    },
     measured: () => Object.fromEntries(measured),
+    restore(other) {
+      measured = new Map(Object.entries(other));
+    },
   };
 }
 
 const nothing: Measured = { units: 0, tokens: 0 };
 
-/** With less than this share of the warning threshold available (5,000 of 20,000) no hint invites to read on. */
-const silentShare = 0.25;
+/** Below this share of the warning threshold (10,000 of 20,000) the warning asks to finish now, so hints are off. */
+const silentShare = 0.5;
 
-/** The table's figure counts as much as ten units that were seen. */
+/** The number in the tool's table weighs as much as ten measured units. */
 const tableUnits = 10;
 
 function tokensPerUnit({ itemTokens }: HintedTool, { units, tokens }: Measured): number {
@@ -77,7 +122,7 @@ function add(left: Measured, right: Measured): Measured {
   return { units: left.units + right.units, tokens: left.tokens + right.tokens };
 }
 
-/** Other units are the items that "more" speaks of. */
+/** Without a unit, "more" refers to the items. */
 function unitOf({ itemUnit }: HintedTool): string {
   return itemUnit === "KB" ? " KB" : "";
 }
@@ -86,17 +131,49 @@ function schemaOf({ name, description, inputSchema }: BudgetedTool): ToolSchema 
   return { name, description, inputSchema };
 }
 
-function hinted(tool: BudgetedTool, sentence: string | undefined, count: number | undefined): ToolSchema {
+/** If little is left, the sentence is absent, but the default still follows the budget. */
+function hinted(tool: BudgetedTool, sentence: string | undefined, count: number): ToolSchema {
   const schema = schemaOf(tool);
-  if (sentence === undefined || count === undefined) return schema;
-  const description = `${tool.description} ${sentence}`;
+  const description = join([tool.description, sentence]) ?? "";
   const property = tool.inputSchema.properties[tool.limitParameter ?? ""];
   if (tool.limitParameter === undefined || property === undefined) return { ...schema, description };
   const suggested = {
     ...property,
-    description: `${property.description ?? "Limit of what is returned"} (budget suggests: ${count})`,
+    description: `${property.description ?? "Most items to return"} (budget suggests: ${count})`,
     default: count,
   };
   const properties = { ...tool.inputSchema.properties, [tool.limitParameter]: suggested };
   return { ...schema, description, inputSchema: { ...tool.inputSchema, properties } };
+}
+
+/** Measures a page in the unit of the tool's hints. */
+function measurePage({ items, itemTokens }: MeasuredPage, { itemUnit }: HintedTool): Measured {
+  const units = itemUnit === "KB" ? JSON.stringify(items).length / 1_024 : items.length;
+  return { units, tokens: itemTokens };
+}
+
+/** Explains why a page is larger than asked for. */
+function leastNote(facts: NoteFacts, { maxTokens = leastAllocation }: NoteOptions): string | undefined {
+  const isRaised = maxTokens < leastAllocation && (facts.token !== undefined || facts.itemTokens > maxTokens);
+  return isRaised ? `The smallest budget is ${leastAllocation}.` : undefined;
+}
+
+function continueNote(token: string, { origin, isDirectCall, nextPageName }: NoteOptions): string {
+  const { id, position } = parseToken(token) ?? {};
+  if (position?.at === "fields" && position.from === 0)
+    return `Fields are left out: use ${nextPageName} with token ${token} to get them.`;
+  const offset = position?.at === "items" ? position.offset : undefined;
+  if (offset !== undefined && isDirectCall) return `Use offset=${offset} to continue.`;
+  if (offset !== undefined && id === undefined) return `Call ${origin} with offset=${offset} to continue.`;
+  return `Use ${nextPageName} with token ${token} to continue.`;
+}
+
+function cutNote({ item, from, to, length }: Cut): string {
+  const what = item === undefined ? "The fields" : `Item ${item}`;
+  return `${what}: characters ${from} to ${to} of ${length}, too large for one page.`;
+}
+
+function join(sentences: readonly (string | undefined)[]): string | undefined {
+  const told = sentences.filter((sentence) => sentence !== undefined);
+  return told.length === 0 ? undefined : told.join(" ");
 }

@@ -1,52 +1,47 @@
-export type { CompressInput, Compressor } from "./compress/compressor.ts";
-export { deleteSession, listStoredSessions, type StoredSession } from "./delete-session.ts";
 export {
-  type Cut,
+  type BudgetedTool,
+  budgetParameter,
+  inputSchemaOf,
+  isFailure,
+  type JsonProperty,
+  type JsonSchema,
+  type ParameterValues,
+  readArguments,
+  type ToolArguments,
+  type ToolCall,
+  type ToolFailure,
+  type ToolParameters,
+  type ToolResult,
+} from "./budgeted-tool.ts";
+export {
   type Delivered,
   type Envelope,
   type ErrorEnvelope,
   frameNames,
   type PageData,
-  type PageFrame,
-  type SuccessEnvelope,
 } from "./envelope.ts";
 export type { HintMode, ToolSchema } from "./hints.ts";
+export type { SessionOptions } from "./live-session.ts";
+export type { CompressInput, Compressor, LogEntry } from "./log-entry.ts";
+export { type PageFormat, renderFailure } from "./page-text.ts";
 export { type PageLimit, shareOfLimit } from "./results.ts";
 export {
   type CallOptions,
   createSession,
-  type GivenCall,
-  type PageOption,
   type RecallOptions,
   type Session,
 } from "./session.ts";
-export type { ContinuationForm, SessionOptions } from "./session-options.ts";
 export {
+  deleteSession,
   listSessions,
-  readSession,
+  listStoredSessions,
+  pruneOrphans,
+  readSessionReport,
   type SessionLine,
   type SessionReport,
   type SessionStatus,
+  type StoredSession,
   viewReport,
 } from "./session-report.ts";
-export {
-  type BudgetedTool,
-  isFailure,
-  type JsonProperty,
-  type JsonSchema,
-  type ToolArguments,
-  type ToolCall,
-  type ToolFailure,
-  type ToolResult,
-} from "./tool/budgeted-tool.ts";
-export {
-  budgetParameter,
-  inputSchemaOf,
-  type ParameterValues,
-  type ReadArguments,
-  readArguments,
-  type ToolParameter,
-  type ToolParameters,
-} from "./tool/read-arguments.ts";
-export { type LogEntry, renderEntry } from "./work-log/log-entry.ts";
-export { type WorkLogView, type WorkLogViewName, workLogViews } from "./work-log/views.ts";
+
+export { type WorkLogView, type WorkLogViewName, workLogViews } from "./work-log.ts";

@@ -1,18 +1,18 @@
-/** Calls that run side by side share the tool tier by what their results need. */
+/** Parallel calls share the tool tier by what their results need. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { leastAllocation } from "../budget/index.ts";
+import type { BudgetedTool, ToolArguments } from "./budgeted-tool.ts";
 import { answeringTool, dataOf, itemsOf, openSession } from "./sample-tool.contract.ts";
-import type { BudgetedTool, ToolArguments } from "./tool/budgeted-tool.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
 const numRuns = deep ? 400 : 40;
 
-/** An item is about 25 tokens. */
+/** An item has about 25 tokens. */
 const itemsOfSize = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${index} `.padEnd(96, "x"));
 
-/** Gives that many items, once `ready` says so. */
+/** Returns that many items after `ready` resolves. */
 function sizedTool(ready: (args: ToolArguments) => Promise<unknown> = async () => {}): BudgetedTool {
   return answeringTool("list", async (args) => {
     await ready(args);
@@ -21,25 +21,25 @@ function sizedTool(ready: (args: ToolArguments) => Promise<unknown> = async () =
   });
 }
 
-describe("calls side by side", () => {
-  it("all come back whole where the tier has room for all", async () => {
+describe("parallel calls", () => {
+  it("all return complete results if the tier has room", async () => {
     const session = await openSession({ tools: [sizedTool()] });
     const counts = [300, 60, 60, 60, 300, 60, 60, 60, 60, 300];
     const pages = await Promise.all(counts.map((count) => session.call("list", { count })));
     expect(pages.map((page) => itemsOf(dataOf(page)).length)).toEqual(counts);
   });
 
-  it("do not wait for a slow one that may still get its share", async () => {
+  it("do not wait for a slow call if there is room for it", async () => {
     const never = new Promise(() => {});
     const tool = sizedTool(async ({ slow }) => (slow === true ? never : undefined));
-    const session = await openSession({ tools: [tool] });
+    const session = await openSession({ tools: [tool], budget: { total: 1_000_000 } });
     void session.call("list", { count: 1, slow: true });
     for (let call = 0; call < 20; call += 1) {
       expect(dataOf(await session.call("list", { count: 280 })).truncated).toBe(false);
     }
   });
 
-  it("wait for the sizes of others no longer than they have patience", async () => {
+  it("wait for the sizes of others no longer than `patience`", async () => {
     const never = new Promise(() => {});
     const tool = sizedTool(async ({ slow }) => (slow === true ? never : undefined));
     let asked = 0;
@@ -54,7 +54,7 @@ describe("calls side by side", () => {
     expect(page.tokens).toBeLessThanOrEqual(4_000);
   });
 
-  it("get their share back from a call that fails", async () => {
+  it("get back the share of a call that fails", async () => {
     const tool = sizedTool(async ({ fails }) => {
       if (fails === true) throw new Error("broken");
     });
@@ -69,7 +69,7 @@ describe("calls side by side", () => {
 
 const counts = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 24 });
 
-it("is whole where all fit, else fair, and never more than the tier, in whichever order results come", async () => {
+it("results are complete if all fit, get fair shares otherwise, and never exceed the tier, in any order", async () => {
   const check = async (scheduler: fc.Scheduler, sizes: number[], isTurn: boolean): Promise<void> => {
     const tool = sizedTool(() => scheduler.schedule(Promise.resolve()));
     const session = await openSession({ tools: [tool] });
@@ -84,7 +84,7 @@ it("is whole where all fit, else fair, and never more than the tier, in whicheve
     const cut = pages.filter((page) => itemsOf(dataOf(page)).length < Number(dataOf(page).total));
     const isAboveCap = (page: (typeof pages)[number]): boolean => page.tokens > 7_900;
     const squeezed = cut.filter((page) => !isAboveCap(page));
-    // Somebody got less than asked for: then no other result is much larger, and the tier is nearly full.
+    // If a result got less than it asked for, then no other result is much larger and the tier is nearly full.
     for (const page of squeezed) expect(Math.max(...tokens) - page.tokens).toBeLessThan(150);
     if (squeezed.length > 0) expect(sum).toBeGreaterThan(40_000 - 150 * sizes.length);
   };

@@ -1,21 +1,19 @@
-/** One delivery, from top to bottom: room in the ledger → result → its share → page → store → ledger → work log → evict → record.
- *  Everything is in the store before the page goes out, so that a continuation outlives the process. */
+/** Delivers one result: room in the ledger → result → its share → page → store → ledger → work log → evict → record.
+ *  The store has everything before the page is sent, so a continuation also works in another process. */
 import { type CallShare, type Ledger, leastAllocation } from "../budget/index.ts";
-import { redactSecrets } from "../text/index.ts";
+import { ContextError } from "../errors.ts";
+import { messageOf, shorten } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import { compressResult } from "./compress/compress-result.ts";
-import { genericCompressor } from "./compress/generic.ts";
-import type { Delivered, PageData } from "./envelope.ts";
+import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./budgeted-tool.ts";
+import type { Delivered, ErrorEnvelope } from "./envelope.ts";
+import { readPage } from "./fit-page.ts";
 import type { Hints } from "./hints.ts";
-import { hintedTool, measurePage, pageNote } from "./page-note.ts";
-import { type FitSizes, fitFailure, toFailure } from "./pages/fit-failure.ts";
-import { readPage } from "./pages/fit-page.ts";
-import type { Page, PageOptions } from "./pages/page-source.ts";
+import { createLogEntry, type LogEntry } from "./log-entry.ts";
+import { createTextForm, type PageFormat, renderFailure, type TextForm } from "./page-text.ts";
+import { itemsNameOf, type Page, type PageOptions } from "./render-page.ts";
 import type { Opened } from "./sources.ts";
-import type { StoredResults } from "./state/stored-results.ts";
-import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./tool/budgeted-tool.ts";
-import { createLogEntry, type LogEntry, namesSecret, withoutSecrets } from "./work-log/log-entry.ts";
-import type { WorkLog } from "./work-log/work-log.ts";
+import type { StoredResults } from "./stored-results.ts";
+import type { WorkLog } from "./work-log.ts";
 
 export interface SessionParts {
   readonly counter: Counter;
@@ -24,26 +22,33 @@ export interface SessionParts {
   readonly log: WorkLog;
   readonly hints: Hints;
   readonly results: StoredResults;
+  readonly format: PageFormat;
   now(): Date;
   pageLimit(): PageLimit;
   nextPageName(): string;
-  /** How long a call that needs more than its fair share waits for the calls beside it. */
+  /** Limits how long a call that needs more than its fair share waits for parallel calls. */
   patience?: (() => Promise<void>) | undefined;
-  /** Counts the result in and writes the session's record. */
-  record(delivered: { id: string; tool: string; tokens: number; time: string }): Promise<void>;
+  /** Returns the id of a result in the account, which may have results of several groups. */
+  keyOf(id: string): string;
+  /** Takes over what other processes have added to the account. */
+  refresh(): Promise<void>;
+  /** Counts the call. Returns a function that takes it back. */
+  count(delivered: { id: string; tool: string; tokens: number; time: string }): () => void;
+  /** Writes the session's record. */
+  save(): Promise<void>;
 }
 
-/** What the reader takes of one result before it cuts it, in the reader's own units. */
+/** What a client shows of one result before it cuts it, in the client's own units. */
 export interface PageLimit {
   readonly tokens?: number | undefined;
-  /** UTF-16 units, as JavaScript counts. */
+  /** UTF-16 units, as in JavaScript. */
   readonly characters?: number | undefined;
-  /** Of UTF-8. */
+  /** Bytes of UTF-8. */
   readonly bytes?: number | undefined;
   readonly lines?: number | undefined;
 }
 
-/** The share of the limit that a text takes, without its tokens. Above 1 the reader cuts the text. */
+/** Returns the share of the limit that a text takes, ignoring tokens. Above 1, the client cuts the text. */
 export function shareOfLimit(text: string, { characters, bytes, lines }: PageLimit): number {
   return Math.max(
     characters === undefined ? 0 : text.length / Math.max(leastAllocation, characters),
@@ -59,61 +64,91 @@ function countLines(text: string): number {
 }
 
 export interface Delivery {
-  /** The call, as the work log tells it. */
+  /** The call as the work log shows it. */
   readonly tool: string;
   readonly args: ToolArguments;
-  /** Of the page, as the caller wants it. */
+  /** The most tokens of the page that the caller asked for. */
   readonly maxTokens?: number | undefined;
-  /** The tool itself is called, not a page of an earlier result. */
+  /** Whether the tool itself is called. Otherwise this is a page of an earlier result. */
   readonly isDirectCall?: boolean | undefined;
-  /** What the model really gets, where that is not the page. */
+  /** Whether the caller passed a token, and the tool is called for it. */
+  readonly isContinued?: boolean | undefined;
+  /** The tokens that the model really gets, if it does not get the page. */
   readonly shownTokens?: number | undefined;
-  /** Where the call began before its result came here. */
+  /** For the entry in the work log. */
+  readonly note?: string | undefined;
+  /** Given if the call began before its result arrived here. */
   readonly share?: CallShare | undefined;
   open(id: string): Promise<Opened | ToolFailure>;
 }
 
-export async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
+/** Delivers the results of one session. */
+export interface Deliveries {
+  /** Makes room for a call. Parallel calls share the room. */
+  beginCall(tool: string): CallShare;
+  deliver(delivery: Delivery): Promise<Delivered>;
+  /** Removes the oldest entries from the work log while it exceeds its limit. */
+  evict(): void;
+}
+
+export function createDeliveries(parts: SessionParts): Deliveries {
+  return {
+    beginCall: (tool) => beginCall(parts, tool),
+    deliver: (delivery) => deliver(parts, delivery),
+    evict: () => evict(parts, 0),
+  };
+}
+
+async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
   const { tool, shownTokens } = delivery;
-  const share = delivery.share ?? beginCall(parts, tool, delivery.maxTokens);
-  let id: string | undefined;
+  let share = delivery.share;
+  let takeBack: (() => void) | undefined;
   try {
-    id = await parts.results.claimId();
+    await parts.refresh();
+    share ??= beginCall(parts, tool, delivery.maxTokens);
+    const id = await parts.results.claimId();
     const outcome = await buildPage(parts, delivery, { id, share });
     const tokens = shownTokens ?? outcome.delivered.tokens;
-    parts.ledger.addResult(id, tokens);
+    const entry = { ...logEntry(parts, delivery, outcome), id: parts.keyOf(id) };
+    takeBack = book(parts, { id: entry.id, tool, tokens, time: entry.time });
     share.end();
-    const entry = logEntry(parts, delivery, outcome);
     await parts.log.add(entry);
     evict(parts, 0);
-    await parts.record({ id, tool, tokens, time: entry.time });
+    await parts.save();
     return outcome.delivered;
   } catch (error) {
-    // Only the store fails here: what nobody got costs nothing.
-    if (id !== undefined) parts.ledger.releaseResults([id]);
-    share.end();
+    // Only the store fails here. A result that nobody received costs nothing.
+    takeBack?.();
+    share?.end();
     throw error;
   }
 }
 
-/** Makes room for a call. Calls that run side by side share it. */
-export function beginCall(
-  parts: SessionParts,
-  tool: string,
-  maxTokens: number = Number.POSITIVE_INFINITY,
-): CallShare {
-  const { tokens = Number.POSITIVE_INFINITY } = parts.pageLimit();
-  const share = parts.ledger.beginCall(tool, Math.min(maxTokens, tokens));
-  evict(parts, share.mostTokens);
-  return share;
+/** Books tokens and call at once: a parallel call may save the record at any moment, and the process may be killed after
+ *  that. */
+function book(parts: SessionParts, delivered: Parameters<SessionParts["count"]>[0]): () => void {
+  parts.ledger.addResult(delivered.id, delivered.tokens);
+  const takeBack = parts.count(delivered);
+  return () => {
+    parts.ledger.cancelResult(delivered.id);
+    takeBack();
+  };
 }
 
-/** Oldest entries leave the work log while it is above its maximum, or while less is available than needed. The store keeps them. */
-export function evict({ ledger, log }: SessionParts, needed: number): void {
+function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number.POSITIVE_INFINITY): CallShare {
+  const { tokens = Number.POSITIVE_INFINITY } = parts.pageLimit();
+  evict(parts, parts.ledger.limits.tools[tool] ?? parts.ledger.limits.perToolCall);
+  return parts.ledger.beginCall(tool, Math.min(maxTokens, tokens));
+}
+
+/** Removes the oldest entries from the work log while it exceeds its limit, or while less is available than needed. The
+ *  store keeps them. */
+function evict({ ledger, log }: SessionParts, needed: number): void {
   for (;;) {
     const tokens = log.tokens(ledger.isCurrent);
     ledger.record("history", tokens);
-    if (tokens <= ledger.limits.tiers.history && needed <= ledger.available()) return;
+    const isShort = needed > ledger.available() && ledger.countsHistory();
+    if (tokens <= ledger.limits.tiers.history && !isShort) return;
     if (!log.evictOldest(ledger.isCurrent)) return;
   }
 }
@@ -132,12 +167,9 @@ async function buildPage(
   try {
     const opened = await delivery.open(id);
     if (isFailure(opened)) return { delivered: await failurePage(parts, opened, { id, share }) };
-    const page = await sharedPage(parts, delivery, { opened, share });
+    const page = await sharedPage(parts, delivery, { opened, share, id });
     await parts.results.save(id, await opened.finish(page));
-    if (delivery.isDirectCall && page.data.cut === undefined) {
-      const hinted = hintedTool(opened.tool, parts.tools.get(opened.tool));
-      parts.hints.observe(hinted, measurePage(page, hinted));
-    }
+    if (delivery.isDirectCall && page.data.cut === undefined) parts.hints.observe(opened.tool, page);
     const { data, text, tokens } = page;
     return { delivered: { envelope: { status: "success", data }, text, tokens, id }, opened };
   } catch (error) {
@@ -145,17 +177,17 @@ async function buildPage(
   }
 }
 
-/** A page as large as the call may have at most, or where calls side by side need more than there is, as its fair share. */
+/** Makes the largest page that the call may have. If parallel calls need more than there is, the page gets its fair
+ *  share. */
 async function sharedPage(
   parts: SessionParts,
   delivery: Delivery,
-  { opened, share }: { opened: Opened; share: CallShare },
+  { opened, share, id }: { opened: Opened; share: CallShare; id: string },
 ): Promise<Page> {
+  const form = parts.format === "json" ? undefined : textFormOf(parts, delivery, { opened, id });
   const sized = (allocation: number): PageOptions =>
-    pageOptions(parts, { opened, delivery, sizes: createSizes(parts, allocation) });
-  const most = sized(
-    Math.min(share.mostTokens, Math.max(leastAllocation, delivery.maxTokens ?? share.mostTokens)),
-  );
+    pageOptions(parts, { opened, delivery, form, sizes: createSizes(parts, allocation) });
+  const most = sized(Math.min(share.mostTokens, Math.max(leastAllocation, delivery.maxTokens ?? share.mostTokens)));
   const read = await readPage(opened.source, most);
   const page = read.fit(most);
   const granted = await share.settle(delivery.shownTokens ?? page.tokens, parts.patience);
@@ -167,55 +199,92 @@ async function failurePage(
   failure: ToolFailure,
   { id, share }: { id: string; share: CallShare },
 ): Promise<Delivered> {
-  const page = fitFailure(failure, createSizes(parts, share.mostTokens));
+  const { format } = parts;
+  const page = fitFailure(failure, format, createSizes(parts, share.mostTokens));
   const granted = await share.settle(page.tokens, parts.patience);
-  return { ...(page.tokens <= granted ? page : fitFailure(failure, createSizes(parts, granted))), id };
+  return { ...(page.tokens <= granted ? page : fitFailure(failure, format, createSizes(parts, granted))), id };
 }
 
-/** The reader's limit is measured in parts of the allocation, so that one number says whether a page fits. */
+/** The size that a page may have, and how to measure it. */
+type FitSizes = Pick<PageOptions, "allocation" | "measure" | "count">;
+
+interface FailurePage {
+  readonly envelope: ErrorEnvelope;
+  readonly text: string;
+  readonly tokens: number;
+}
+
+const mostErrorCharacters = 600;
+
+/** Returns an error in its envelope, shortened until it is within the allocation. */
+function fitFailure(failure: ToolFailure, format: PageFormat, { allocation, measure, count }: FitSizes): FailurePage {
+  for (let characters = mostErrorCharacters; ; characters = Math.floor(characters / 2)) {
+    const envelope: ErrorEnvelope = { status: "error", error: shortened(failure, characters) };
+    const text = format === "text" ? renderFailure(envelope.error) : JSON.stringify(envelope);
+    if (measure(text) <= allocation || characters < 10) return { envelope, text, tokens: count(text) };
+  }
+}
+
+function shortened({ code, message, hint }: ToolFailure, characters: number): ErrorEnvelope["error"] {
+  const error = { code: shorten(code, 60), message: shorten(message, characters) };
+  return hint === undefined ? error : { ...error, hint: shorten(hint, characters / 2) };
+}
+
+/** Turns an exception of a tool into a failure, because the model can react to it. */
+function toFailure(error: unknown): ToolFailure {
+  if (error instanceof ContextError) return { code: error.code, message: error.message, hint: error.hint };
+  return { code: "execution_error", message: messageOf(error) };
+}
+
+/** Converts the client's limit into parts of the allocation, so that one number says whether a page fits. */
 function createSizes({ counter, pageLimit }: SessionParts, allocation: number): FitSizes {
   const count = (text: string): number => counter.count(text);
   const limit = pageLimit();
   if (shareOfLimit("x", limit) === 0) return { allocation, count, measure: count };
-  const measure = (text: string): number =>
-    Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
+  const measure = (text: string): number => Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
   return { allocation, count, measure };
 }
 
+interface PageParts {
+  readonly opened: Opened;
+  readonly delivery: Delivery;
+  readonly form: TextForm | undefined;
+  readonly sizes: FitSizes;
+}
+
+function textFormOf(
+  { tools, nextPageName }: SessionParts,
+  { isDirectCall = false, isContinued = false }: Delivery,
+  { opened: { source, tool }, id }: { opened: Opened; id: string },
+): TextForm {
+  return createTextForm({
+    id,
+    itemsName: itemsNameOf(source),
+    fields: source.fields,
+    takesOffset: isDirectCall && !isContinued,
+    nextPageName: nextPageName(),
+    renderText: source.isFieldsText ? undefined : tools.get(tool)?.renderText,
+  });
+}
+
 function pageOptions(
-  { hints, ledger, tools, nextPageName }: SessionParts,
-  { opened, delivery, sizes }: { opened: Opened; delivery: Delivery; sizes: FitSizes },
+  { hints, ledger, nextPageName }: SessionParts,
+  { opened, delivery, form, sizes }: PageParts,
 ): PageOptions {
   const { tool: origin } = opened;
   const { isDirectCall = false, maxTokens } = delivery;
   return {
     ...sizes,
-    note: (facts) =>
-      pageNote(facts, {
-        ...{ hints, origin, isDirectCall, maxTokens },
-        tool: tools.get(origin),
-        nextPageName: nextPageName(),
-      }),
+    form,
+    note: (facts) => hints.pageNote(facts, { origin, isDirectCall, maxTokens, nextPageName: nextPageName() }),
     warnings: (tokens) => [ledger.warning(tokens) ?? []].flat(),
   };
 }
 
-function logEntry(parts: SessionParts, { tool, args }: Delivery, { delivered, opened }: Outcome): LogEntry {
+function logEntry(parts: SessionParts, { tool, args, note }: Delivery, { delivered, opened }: Outcome): LogEntry {
   const { envelope, id } = delivered;
-  const compress = (maxCharacters: number): string => {
-    if (envelope.status === "error") {
-      return `Failed (${envelope.error.code}): ${redactSecrets(envelope.error.message)}`;
-    }
-    const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
-    if (namesSecret(origin.args)) return "[redacted]";
-    const data = withoutSecrets(envelope.data) as PageData;
-    const own = isPartOnly(data) ? undefined : parts.tools.get(origin.tool)?.compress;
-    return compressResult(own ?? genericCompressor, { ...origin, data }, maxCharacters);
-  };
-  return createLogEntry({ id, tool, args, time: parts.now(), compress }, parts.counter);
-}
-
-/** A piece of text in the place of an item tells a tool's compressor nothing. */
-function isPartOnly({ cut }: PageData): boolean {
-  return cut !== undefined && (cut.from > 0 || cut.at === undefined);
+  const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
+  const compressor = parts.tools.get(origin.tool)?.compress;
+  const step = { id, tool, args, note, time: parts.now(), envelope, origin, compressor };
+  return createLogEntry(step, parts.counter);
 }

@@ -1,11 +1,11 @@
 /** Tools and readers that the tests of sessions share. */
 import { createMemoryStore, type Store } from "../store/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import { genericCompressor } from "./compress/generic.ts";
+import type { BudgetedTool, ToolArguments, ToolFailure, ToolResult } from "./budgeted-tool.ts";
 import type { Cut, Delivered, PageData } from "./envelope.ts";
+import type { SessionOptions } from "./live-session.ts";
+import { genericCompressor } from "./log-entry.ts";
 import { createSession, type Session } from "./session.ts";
-import type { SessionOptions } from "./session-options.ts";
-import type { BudgetedTool, ToolArguments, ToolFailure, ToolResult } from "./tool/budgeted-tool.ts";
 
 export const bytesCounter: Counter = { name: "bytes", count: (text) => Buffer.byteLength(text) };
 export const quarterCounter: Counter = {
@@ -13,7 +13,7 @@ export const quarterCounter: Counter = {
   count: (text) => Math.ceil(Buffer.byteLength(text) / 4),
 };
 
-/** Gives these items from `offset` on, one by one. */
+/** Returns these items from `offset` on, one by one. */
 export function listTool(items: readonly unknown[], result: Partial<ToolResult> = {}): BudgetedTool {
   return answeringTool("list", async ({ offset = 0 }) => ({
     fields: {},
@@ -41,15 +41,15 @@ export function answeringTool(
   };
 }
 
-/** A second passes with each look at the clock. */
+/** Each reading of the clock advances it by a second. */
 export function openSession(options: Partial<SessionOptions> = {}): Promise<Session> {
   let seconds = 0;
-  const now = (): Date => new Date(Date.UTC(2026, 10, 15, 10, 0, seconds++));
+  const now = (): number => Date.UTC(2026, 10, 15, 10, 0, seconds++);
   const store: Store = options.store ?? createMemoryStore();
   return createSession({ counter: quarterCounter, now, ...options, store });
 }
 
-/** As a client reads it. */
+/** Returns the data as a client reads it. */
 export function dataOf({ text }: Delivered): PageData {
   const envelope = JSON.parse(text) as Delivered["envelope"];
   if (envelope.status === "error") throw new Error(`${envelope.error.code}: ${envelope.error.message}`);
@@ -59,19 +59,15 @@ export function dataOf({ text }: Delivered): PageData {
 export interface Joined {
   readonly items: readonly unknown[];
   readonly pages: readonly Delivered[];
-  /** Where they were left out and came at the end. */
+  /** Present if the fields were left out and came at the end. */
   readonly fields?: unknown;
 }
 
-/** Follows the continuations of a result to its end, as a model would, and puts cut items together. */
+/** Follows the continuations of a result to its end, as a model would, and joins cut items. */
 export async function readOn(session: Session, first: Delivered, args: ToolArguments): Promise<Joined> {
   const pages: Delivered[] = [];
   const joining = createJoining();
-  for (
-    let page: Delivered | undefined = first;
-    page !== undefined;
-    page = await following(session, page, args)
-  ) {
+  for (let page: Delivered | undefined = first; page !== undefined; page = await following(session, page, args)) {
     pages.push(page);
     if (pages.length > 5_000) throw new Error("the continuations have no end");
     joining.add(dataOf(page));

@@ -6,7 +6,7 @@ import { answeringTool, dataOf, itemsOf, listTool, openSession, readOn } from ".
 const lines = Array.from({ length: 5_000 }, (_, index) => `line ${index} of a long file`);
 
 describe("the ledger of a session", () => {
-  it("has the sum of what was delivered", async () => {
+  it("has the sum of the delivered results", async () => {
     const session = await openSession({ tools: [listTool(lines)] });
     let sum = 0;
     for (const budget of [600, 700, 800]) sum += (await session.call("list", { budget })).tokens;
@@ -14,7 +14,7 @@ describe("the ledger of a session", () => {
     expect(session.forModel()).toMatchObject({ remaining: 100_000 - sum, used: { tool_results: sum } });
   });
 
-  it("is shared by calls that run side by side", async () => {
+  it("is shared by parallel calls", async () => {
     const session = await openSession({ tools: [listTool(lines)] });
     const pages = await Promise.all(Array.from({ length: 8 }, () => session.call("list", {})));
     for (const { tokens } of pages) {
@@ -39,7 +39,7 @@ describe("the ledger of a session", () => {
     expect((await session.call("list", {})).tokens).toBeGreaterThan(7_000);
   });
 
-  it("lets the oldest results leave where nobody announces turns: their entries become history", async () => {
+  it("releases the oldest results if nobody announces turns: their entries become history", async () => {
     const session = await openSession({ tools: [listTool(lines)] });
     for (let call = 0; call < 7; call += 1) {
       expect((await session.call("list", {})).tokens).toBeGreaterThan(7_000);
@@ -50,23 +50,23 @@ describe("the ledger of a session", () => {
     const { entries } = session.workLog("full") as { entries: readonly { id: string }[] };
     expect(entries.map(({ id }) => id)).toEqual(["r1", "r2", "r3", "r4", "r5", "r6", "r7"]);
     expect(ledger.history.used).toBeGreaterThan(0);
-    expect(session.status().summary).toMatch(/delivered so far$/);
+    expect(session.status().summary).toMatch(/, \d+k delivered$/);
   });
 
-  it("begins anew with a reset; what was delivered can still be recalled", async () => {
+  it("starts again after a reset, and delivered results can still be recalled", async () => {
     const session = await openSession({ tools: [listTool(lines)] });
     await session.record("system", 8_000);
     await session.record("user", 500);
     const first = await session.call("list", { budget: 600 });
     await session.reset();
-    expect(session.status()).toMatchObject({ available: 62_000, delivered: first.tokens });
+    expect(session.status()).toMatchObject({ available: 62_000, delivered: 0, lifetime: first.tokens });
     expect(session.workLog("minimal")).toEqual({ steps: 1 });
     expect(itemsOf(dataOf(await session.recall("r1")))).toEqual(itemsOf(dataOf(first)));
   });
 });
 
 describe("warnings", () => {
-  it("stand at the end of the newest result, with what is left after it", async () => {
+  it("are at the end of the newest result, with what is left after it", async () => {
     const session = await openSession({
       tools: [listTool(lines.slice(0, 3), { warnings: ["of the tool"] })],
     });
@@ -79,7 +79,7 @@ describe("warnings", () => {
     expect(session.forModel().warning).toBe(session.status().warning);
   });
 
-  it("are not given early because a large page might have been delivered", async () => {
+  it("are not shown too early, for a page that could have been larger", async () => {
     const session = await openSession({ tools: [listTool(["a"])] });
     await session.record("system", 49_000);
     expect(dataOf(await session.call("list", {})).warnings).toBeUndefined();
@@ -87,7 +87,7 @@ describe("warnings", () => {
 });
 
 describe("eviction", () => {
-  it("gives up the oldest entries above the history's maximum, keeps the newest, and recalls them all", async () => {
+  it("evicts the oldest entries above the history's maximum, keeps the newest, and recalls all", async () => {
     const session = await openSession({ tools: [listTool(lines)], budget: { historyMax: 300 } });
     for (let call = 0; call < 12; call += 1) await session.call("list", { budget: 600, offset: call });
     await session.beginTurn();
@@ -113,7 +113,7 @@ describe("eviction", () => {
     expect(session.workLog("full")).toMatchObject({ evicted: 0, entries: [{ id: "r1" }] });
   });
 
-  it("makes room for a call that needs more than is available", async () => {
+  it("evicts entries for a call that needs more than is available", async () => {
     const session = await openSession({ tools: [listTool(lines)] });
     for (let call = 0; call < 20; call += 1) await session.call("list", { budget: 600 });
     await session.beginTurn();
@@ -126,14 +126,14 @@ describe("eviction", () => {
 });
 
 describe("a session in the store", () => {
-  it("goes on in another process: tokens, work log, ledger", async () => {
+  it("continues in another process: tokens, work log, ledger", async () => {
     const store = createMemoryStore();
-    const first = await openSession({ id: "s", store, tools: [listTool(lines)] });
+    const first = await openSession({ sessionId: "s", store, tools: [listTool(lines)] });
     const given = { fields: { server: "x" }, itemsName: "files", items: lines, offset: 0 };
     const page = await first.deliver(given, { tool: "elsewhere", args: { q: 1 } });
     await first.call("list", { budget: 700 });
 
-    const second = await openSession({ id: "s", store, tools: [listTool(lines)] });
+    const second = await openSession({ sessionId: "s", store, tools: [listTool(lines)] });
     expect({ ...second.status(), started: "" }).toEqual({ ...first.status(), started: "" });
     expect(second.workLog("full")).toEqual(first.workLog("full"));
     const joined = await readOn(second, page, {});
@@ -142,23 +142,21 @@ describe("a session in the store", () => {
     expect(dataOf(joined.pages.at(-1)!)).toMatchObject({ server: "x", total: 5_000 });
   });
 
-  it("begins where the store has none of that id, and has an id of its own without one", async () => {
+  it("is created if the store does not have its id, and gets an id if none is given", async () => {
     const store = createMemoryStore();
-    const at = () => new Date(Date.UTC(2026, 10, 15, 10, 11, 12, 13));
-    const ids = [await openSession({ store, now: at }), await openSession({ store, now: at })].map(
-      ({ id }) => id,
-    );
+    const at = () => Date.UTC(2026, 10, 15, 10, 11, 12, 13);
+    const ids = [await openSession({ store, now: at }), await openSession({ store, now: at })].map(({ id }) => id);
     expect(ids).toEqual(["s-20261115T101112013Z", "s-20261115T101112013Z-2"]);
-    expect((await openSession({ store, id: "mine" })).id).toBe("mine");
-    await expect(openSession({ store, id: "a/b" })).rejects.toMatchObject({ code: "invalid_argument" });
+    expect((await openSession({ store, sessionId: "mine" })).id).toBe("mine");
+    await expect(openSession({ store, sessionId: "a/b" })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  it("refuses a record that it cannot read, and one of a newer version", async () => {
+  it("refuses a damaged record and one of a newer version", async () => {
     const store = createMemoryStore();
     await store.put("sessions", "torn", "{");
     await store.put("sessions", "newer", '{"version":2}');
-    await expect(openSession({ store, id: "torn" })).rejects.toMatchObject({ code: "store_corrupt" });
-    await expect(openSession({ store, id: "newer" })).rejects.toMatchObject({ code: "store_newer" });
+    await expect(openSession({ store, sessionId: "torn" })).rejects.toMatchObject({ code: "store_corrupt" });
+    await expect(openSession({ store, sessionId: "newer" })).rejects.toMatchObject({ code: "store_newer" });
   });
 
   it("rejects a call that cannot be stored, and charges nothing for it", async () => {
@@ -171,13 +169,13 @@ describe("a session in the store", () => {
     expect(session.status().ledger.tool_results).toEqual(before);
   });
 
-  it("keeps apart what two processes deliver in one session at the same time", async () => {
+  it("keeps the parallel results of two processes in one session apart", async () => {
     const store = createMemoryStore();
     const tool = (name: string) => answeringTool("list", async () => ({ ...result, items: [name] }));
     const result = { fields: {}, itemsName: "files", offset: 0 };
     const [one, two] = [
-      await openSession({ id: "s", store, tools: [tool("one")] }),
-      await openSession({ id: "s", store, tools: [tool("two")] }),
+      await openSession({ sessionId: "s", store, tools: [tool("one")] }),
+      await openSession({ sessionId: "s", store, tools: [tool("two")] }),
     ];
     const delivered = [await one.call("list", {}), await two.call("list", {})];
     for (const [index, { id }] of delivered.entries()) {
@@ -187,7 +185,7 @@ describe("a session in the store", () => {
 });
 
 describe("recall", () => {
-  it("gives a page of a page again, from an offset as well", async () => {
+  it("returns a later page again, also from an offset", async () => {
     const session = await openSession();
     const given = { fields: {}, itemsName: "files", items: lines, offset: 0 };
     const first = await session.deliver(given, { tool: "elsewhere", args: {}, maxTokens: 700 });
@@ -202,7 +200,7 @@ describe("recall", () => {
     });
   });
 
-  it("ends a stored page of a tool with the tool's own continuation", async () => {
+  it("continues after a stored page with the tool itself", async () => {
     const session = await openSession({ tools: [listTool(lines)] });
     const first = dataOf(await session.call("list", { budget: 700 }));
     const again = dataOf(await session.recall("r1"));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../store/index.ts";
+import type { ToolResult } from "./budgeted-tool.ts";
 import { answeringTool, dataOf, itemsOf, listTool, openSession, readOn } from "./sample-tool.contract.ts";
-import type { ToolResult } from "./tool/budgeted-tool.ts";
 
 const files = Array.from({ length: 2_847 }, (_, index) => ({
   path: `src/core/file-${index}.ts`,
@@ -9,7 +9,7 @@ const files = Array.from({ length: 2_847 }, (_, index) => ({
 }));
 
 describe("a call", () => {
-  it("delivers the whole result where it fits, in the envelope", async () => {
+  it("delivers the whole result in its envelope if it fits", async () => {
     const session = await openSession({
       tools: [listTool(files.slice(0, 2), { fields: { root: "src" }, total: 2 })],
       hints: "off",
@@ -23,7 +23,7 @@ describe("a call", () => {
     expect(session.status()).toMatchObject({ calls: 1, delivered: delivered.tokens });
   });
 
-  it("delivers a first page of a larger one, and says how to go on", async () => {
+  it("delivers the first page of a larger result, and says how to continue", async () => {
     const session = await openSession({ tools: [listTool(files, { total: files.length })] });
     const data = dataOf(await session.call("list", { budget: 2_000 }));
     expect(data).toMatchObject({ total: 2_847, truncated: true, offset: 0 });
@@ -35,7 +35,7 @@ describe("a call", () => {
     );
   });
 
-  it("fills its page: the next item would have been too much", async () => {
+  it("fills its page: the next item would not fit", async () => {
     const session = await openSession({ tools: [listTool(files)] });
     const { tokens, envelope } = await session.call("list", { budget: 3_000 });
     expect(envelope.status).toBe("success");
@@ -43,14 +43,14 @@ describe("a call", () => {
     expect(tokens).toBeLessThanOrEqual(3_000);
   });
 
-  it("gives an empty page behind the end", async () => {
+  it("returns an empty page after the end", async () => {
     const session = await openSession({ tools: [listTool(files, { total: files.length })] });
     const data = dataOf(await session.call("list", { offset: 5_000 }));
     expect(data).toMatchObject({ files: [], total: 2_847, returned: 0, offset: 5_000, truncated: false });
     expect(data.continuation_token).toBeUndefined();
   });
 
-  it("goes on where the tool stopped by a maximum of its own", async () => {
+  it("continues where the tool stopped because of its own maximum", async () => {
     const capped = (result: Partial<ToolResult>) => listTool(files.slice(0, 10), result);
     const byTotal = await openSession({ tools: [capped({ total: 2_847 })] });
     expect(dataOf(await byTotal.call("list", {})).continuation_token).toBe("offset:10");
@@ -61,7 +61,7 @@ describe("a call", () => {
     });
   });
 
-  it("reads a tool's items no further than the page goes, and ends the reading", async () => {
+  it("reads only the items of the page, then ends the tool's iterator", async () => {
     let [read, ended] = [0, false];
     async function* endless(): AsyncGenerator<unknown> {
       try {
@@ -109,12 +109,12 @@ describe("a call", () => {
       version,
     }));
     const store = createMemoryStore();
-    const session = await openSession({ id: "s", store, tools: [tool] });
+    const session = await openSession({ sessionId: "s", store, tools: [tool] });
     const first = dataOf(await session.call("list", { path: "src", budget: 1_000 }));
     const next = { budget: 1_000, offset: first.returned };
     expect(dataOf(await session.call("list", { ...next, path: "src" })).warnings).toBeUndefined();
     version = "b";
-    const resumed = await openSession({ id: "s", store, tools: [tool] });
+    const resumed = await openSession({ sessionId: "s", store, tools: [tool] });
     expect(dataOf(await resumed.call("list", { ...next, path: "docs" })).warnings).toBeUndefined();
     expect(dataOf(await resumed.call("list", { ...next, path: "src" })).warnings).toEqual([
       expect.stringContaining("The result changed"),
@@ -123,7 +123,7 @@ describe("a call", () => {
   });
 });
 
-it("takes a budget as models send it: null for none, a number as a string", async () => {
+it("accepts a budget as models send it: null, or a number as a string", async () => {
   const session = await openSession({ tools: [listTool(files)] });
   const tokensOf = async (budget: unknown) => (await session.call("list", { budget })).tokens;
   expect(await tokensOf(null)).toBe(await tokensOf(undefined));
@@ -132,6 +132,26 @@ it("takes a budget as models send it: null for none, a number as a string", asyn
 });
 
 describe("what goes wrong", () => {
+  it("never stores the tokens of a call without the call, although a parallel call saves in between", async () => {
+    const memory = createMemoryStore();
+    let logged = 0;
+    const hang = new Promise<never>(() => {});
+    // The first call never gets further than its entry in the work log, as if the process were killed there.
+    const append: typeof memory.append = (stream, values) =>
+      stream.endsWith("/log") && ++logged === 1 ? hang : memory.append(stream, values);
+    const session = await openSession({
+      sessionId: "x",
+      store: { ...memory, append },
+      tools: [listTool(files.slice(0, 2))],
+    });
+    void session.call("list", {});
+    await expect.poll(() => logged).toBe(1);
+    await session.call("list", {});
+    const { calls, delivered, largest } = (await openSession({ sessionId: "x", store: memory })).status();
+    expect(largest).toHaveLength(calls);
+    expect(delivered).toBe(largest.reduce((sum, { tokens }) => sum + tokens, 0));
+  });
+
   it("comes back as an error, is counted and is in the work log", async () => {
     const failing = answeringTool("fail", async () => ({
       code: "timeout",
@@ -154,7 +174,7 @@ describe("what goes wrong", () => {
       error: { code: "unknown_tool", hint: 'Did you mean "fail"?' },
     });
     expect((await session.call("fail", { budget: "much" })).envelope).toMatchObject({
-      error: { code: "invalid_argument", message: 'budget is "much", and must be a whole number from 1.' },
+      error: { code: "invalid_argument", message: 'budget is "much", but must be a whole number from 1.' },
     });
     expect(session.status().calls).toBe(4);
     expect(session.workLog("full")).toMatchObject({
@@ -167,7 +187,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  it("in the middle of a result leaves what there was, with a warning", async () => {
+  it("in the middle of a result keeps the items before it, with a warning", async () => {
     async function* broken(): AsyncGenerator<unknown> {
       yield "one";
       throw new Error("the pipe broke");
@@ -191,15 +211,14 @@ describe("what goes wrong", () => {
     });
   });
 
-  it("is told of an offset that a result cannot have, and of two tools of one name", async () => {
+  it("reports an offset that a result cannot have, and two tools with one name", async () => {
     const session = await openSession({ tools: [listTool(["a"])] });
-    for (const args of [undefined, null])
-      expect(dataOf(await session.call("list", args)).files).toEqual(["a"]);
+    for (const args of [undefined, null]) expect(dataOf(await session.call("list", args)).files).toEqual(["a"]);
     for (const offset of [1.5, -5])
       expect((await session.recall("r1", { offset })).envelope).toMatchObject({
         error: {
           code: "invalid_argument",
-          message: `offset is ${offset}, and must be a whole number from 0.`,
+          message: `offset is ${offset}, but must be a whole number from 0.`,
         },
       });
     await expect(openSession({ tools: [listTool([]), listTool(["a"])] })).rejects.toThrow(
@@ -207,23 +226,30 @@ describe("what goes wrong", () => {
     );
   });
 
-  it("is told of a size that a page cannot have", async () => {
+  it("reports a size that a page cannot have", async () => {
     const session = await openSession({ tools: [listTool(["a"])] });
     await session.call("list", {});
-    for (const page of [
-      session.recall("r1", { maxTokens: 0 }),
-      session.nextPage("r1:offset:0", { maxTokens: 0 }),
-    ])
+    for (const page of [session.recall("r1", { maxTokens: 0 }), session.nextPage("r1:offset:0", { maxTokens: 0 })])
       expect((await page).envelope).toMatchObject({
-        error: { code: "invalid_argument", message: "maxTokens is 0, and must be a whole number from 1." },
+        error: { code: "invalid_argument", message: "maxTokens is 0, but must be a whole number from 1." },
       });
   });
 
-  it("is told of tokens that lead nowhere", async () => {
+  it("takes the token that a page gave, and says if two results gave it", async () => {
+    const session = await openSession({ tools: [listTool(files), { ...listTool(files), name: "other" }] });
+    const first = dataOf(await session.call("list", { budget: 600 }));
+    const token = first.continuation_token!;
+    expect(token).toBe(`offset:${first.returned}`);
+    expect(itemsOf(dataOf(await session.nextPage(token)))[0]).toEqual(files[first.returned]);
+    await session.call("other", { budget: 600 });
+    expect((await session.nextPage(token)).envelope).toMatchObject({ error: { code: "ambiguous_token" } });
+  });
+
+  it("reports tokens that lead nowhere", async () => {
     const session = await openSession();
     const codeOf = async (token: string) => (await session.nextPage(token)).envelope;
     expect(await codeOf("offset:100")).toMatchObject({
-      error: { code: "invalid_token", hint: "Call the tool itself again with offset=100." },
+      error: { code: "invalid_token", hint: expect.stringContaining("call the tool itself again with offset=100.") },
     });
     expect(await codeOf("next")).toMatchObject({ error: { code: "invalid_token" } });
     expect(await codeOf("r99:offset:0")).toMatchObject({ error: { code: "unknown_result" } });
@@ -231,7 +257,7 @@ describe("what goes wrong", () => {
     expect((await session.recall("log")).envelope).toMatchObject({ error: { code: "unknown_result" } });
   });
 
-  it("is told of a result that gave way to later ones", { timeout: 30_000 }, async () => {
+  it("reports a result that later ones replaced", { timeout: 30_000 }, async () => {
     const session = await openSession({ tools: [listTool(["a"])] });
     const given = { fields: {}, itemsName: "files", items: files, offset: 0 };
     const first = dataOf(await session.deliver(given, { tool: "elsewhere", args: {}, maxTokens: 600 }));
@@ -251,7 +277,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  it("does not hide items or frame behind a field of the same name", async () => {
+  it("does not hide items or facts with a field of the same name", async () => {
     const fields = { total: "mine", files: "mine", root: "src" };
     const session = await openSession({ tools: [listTool(["a"], { fields, total: 1 })] });
     const data = dataOf(await session.call("list", {}));
@@ -274,7 +300,7 @@ describe("an item larger than a page", () => {
     { file: "c.ts", text: "+ two" },
   ];
 
-  it("is cut at a line, says so, and its rest is reachable, before the next item", async () => {
+  it("is cut at a line, says so, and its rest comes before the next item", async () => {
     const session = await openSession({ tools: [listTool(hunks, { total: 3 })] });
     const first = dataOf(await session.call("list", { budget: 2_000 }));
     expect(first).toMatchObject({ files: [hunks[0]], continuation_token: "offset:1" });
@@ -297,7 +323,7 @@ describe("an item larger than a page", () => {
 });
 
 describe("page limits of a client", () => {
-  it("hold in tokens and in characters, from the moment they are known", async () => {
+  it("apply in tokens and in characters, as soon as they are known", async () => {
     let limit = {};
     const session = await openSession({ tools: [listTool(files)], pageLimit: () => limit });
     expect((await session.call("list", {})).tokens).toBeGreaterThan(7_500);

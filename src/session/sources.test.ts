@@ -5,7 +5,7 @@ describe("a result of a tool that is recalled", () => {
   const items = Array.from({ length: 500 }, (_, index) => ({ path: `file-${index}`, note: "some words" }));
 
   it.each(["offset", "unique"] as const)(
-    "never goes back, and past the end is empty (continuations: %s)",
+    "never goes back, and is empty past the end (continuations: %s)",
     async (continuations) => {
       const session = await openSession({ tools: [listTool(items, { total: 500 })], continuations });
       const first = dataOf(await session.call("list", { budget: 1_000 }));
@@ -26,7 +26,7 @@ describe("a result of a tool that is recalled", () => {
     },
   );
 
-  it("goes on with the tool where the token names more than is stored", async () => {
+  it("continues with the tool if the token asks for more than is stored", async () => {
     const session = await openSession({ tools: [listTool(items)], continuations: "unique" });
     const first = dataOf(await session.call("list", { budget: 1_000 }));
     const behind = await session.nextPage(`r1:offset:${first.returned + 3}`, { maxTokens: 600 });

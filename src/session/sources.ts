@@ -1,43 +1,91 @@
-/** Where pages come from: a tool that runs now, a result that is there already, a stored one. */
+/** Where pages come from: a tool that runs now, a given result, or a stored one. */
 
-import { offsetToken, type Position, parseToken, storedToken } from "./pages/continuation.ts";
-import type { Page, PageSource } from "./pages/page-source.ts";
-import { stoppedWarning } from "./pages/render-page.ts";
-import { plainItem } from "./plain-item.ts";
-import { chunkItems, givenItems } from "./state/item-chunks.ts";
-import type { ContinuedCall, OffsetTokens } from "./state/offset-tokens.ts";
-import type { ResultToStore, StoredReference, StoredResult } from "./state/result-record.ts";
-import type { SeenVersions } from "./state/seen-versions.ts";
-import { type StoredResults, storedLimits } from "./state/stored-results.ts";
-import { mostUnusedDays } from "./state/unused-results.ts";
-import type { ToolArguments, ToolFailure, ToolResult } from "./tool/budgeted-tool.ts";
+import {
+  type BudgetedTool,
+  isFailure,
+  type ToolArguments,
+  type ToolFailure,
+  type ToolResult,
+} from "./budgeted-tool.ts";
+import {
+  type ContinuedCall,
+  type OffsetTokens,
+  type Position,
+  parseToken,
+  renderToken,
+  type SeenVersions,
+} from "./continuations.ts";
+import { plainItem } from "./envelope.ts";
+import { chunkItems } from "./item-chunks.ts";
+import { type Page, type PageSource, stoppedWarning } from "./render-page.ts";
+import {
+  type ResultToStore,
+  type StoredReference,
+  type StoredResult,
+  type StoredResults,
+  storedLimits,
+} from "./stored-results.ts";
 
 export interface Opened {
   readonly source: PageSource;
-  /** Whose result it is, and how it was asked for. */
+  /** The tool whose result this is, and the arguments of its call. */
   readonly tool: string;
   readonly args: ToolArguments;
-  /** What is to be stored once the page is known. */
+  /** Returns what to store once the page is known. */
   finish(page: Page): Promise<ResultToStore | StoredReference>;
 }
 
 export interface Origin {
-  /** Of the delivery. */
+  /** The id of the delivery. */
   readonly id: string;
   readonly tool: string;
   readonly args: ToolArguments;
 }
 
-export interface ToolResultOptions {
+/** Opens results, so that pages can be made from them. */
+export interface Sources {
+  /** Opens a result of our own tools. Each page runs the tool again with another offset. The page is stored, so that it
+   *  can be recalled and a cut item can be continued. */
+  tool(result: ToolResult, origin: Origin): Promise<Opened>;
+  /** Opens a result that no tool can return again, so all of it is stored. Its items are read and encoded once. */
+  given(result: ToolResult, origin: Origin): Promise<Opened>;
+  /** Opens a page of a stored result: at the given place, or where the earlier page began. */
+  stored(id: string, wanted?: Position): Promise<Opened | ToolFailure>;
+  /** Opens the page of a token. */
+  token(token: string): Promise<Opened | ToolFailure>;
+  /** Returns the lines of a stored result, as its text form shows them. `renderText` is the form of its tool. */
+  lines(
+    id: string,
+    renderText: (tool: string) => BudgetedTool["renderText"],
+  ): Promise<AsyncIterable<string> | ToolFailure>;
+  /** Returns the call that a token continues, if the items are not stored and the tool has to be called. */
+  continuedCall(token: string): Promise<ContinuedCall | ToolFailure | undefined>;
+}
+
+interface SourceParts {
+  readonly results: StoredResults;
   readonly versions: SeenVersions;
   readonly offsetTokens: OffsetTokens;
 }
 
-/** Items come from the tool, again and again by their offset; stored is the page, so that it can be recalled and a cut item read on. */
-export function openToolResult(
+export function createSources(parts: SourceParts): Sources {
+  return {
+    async tool(result, origin) {
+      await parts.offsetTokens.refresh();
+      return openToolResult(result, origin, parts);
+    },
+    given: openGivenResult,
+    stored: (id, wanted) => openStored(parts, id, wanted),
+    token: (token) => openToken(parts, token),
+    lines: (id, renderText) => readLines(parts, id, renderText),
+    continuedCall: (token) => continuedCall(parts, token),
+  };
+}
+
+function openToolResult(
   result: ToolResult,
   { id, tool, args }: Origin,
-  { versions, offsetTokens }: ToolResultOptions,
+  { versions, offsetTokens }: SourceParts,
 ): Opened {
   const seen = { tool, args, offset: result.offset, version: result.version };
   const fields = plainFields(result.fields);
@@ -49,7 +97,7 @@ export function openToolResult(
   };
   const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
     if (nextToken !== undefined) versions.remember(seen);
-    await tellGiven({ tool, args }, data.continuation_token, offsetTokens);
+    await recordToken({ tool, args }, data.continuation_token, offsetTokens);
     const { itemsName, offset } = result;
     const items = await chunkItems(paged, offset);
     return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
@@ -58,25 +106,19 @@ export function openToolResult(
 }
 
 function tokenOf({ id, ...call }: Origin, position: Position, offsetTokens: OffsetTokens): string {
-  return position.at === "items" && offsetTokens.isClear(call, position.offset)
-    ? offsetToken(position.offset)
-    : storedToken(id, position);
+  const isClear = position.at === "items" && offsetTokens.isClear(call, position.offset);
+  return renderToken(isClear ? { position } : { id, position });
 }
 
-async function tellGiven(
-  call: ContinuedCall,
-  token: string | undefined,
-  offsetTokens: OffsetTokens,
-): Promise<void> {
+async function recordToken(call: ContinuedCall, token: string | undefined, offsetTokens: OffsetTokens): Promise<void> {
   const { id, position } = (token === undefined ? undefined : parseToken(token)) ?? {};
   if (id === undefined && position?.at === "items") await offsetTokens.given(call, position.offset);
 }
 
 const changedWarning =
-  "The result changed since the page before this one: items may be missing or come twice. Start again without offset.";
+  "The result changed after the previous page: items may be missing or repeated. Start again without offset.";
 
-/** A result without a tool that gives it again: all of it is stored. Its items are read and encoded once, whatever is shown of them. */
-export async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): Promise<Opened> {
+async function openGivenResult(result: ToolResult, { id, tool, args }: Origin): Promise<Opened> {
   const { itemsName, offset } = result;
   const items = await chunkItems(result.items, offset);
   const { count, failure } = items;
@@ -87,11 +129,11 @@ export async function openGivenResult(result: ToolResult, { id, tool, args }: Or
   const source: PageSource = {
     ...result,
     fields,
-    items: givenItems(items),
+    items: items.items(),
     total,
     more: false,
     warnings: [...warningsOf(result), ...stopped],
-    tokenAt: (position) => storedToken(id, position),
+    tokenAt: (position) => renderToken({ id, position }),
   };
   const finish = async (): Promise<ResultToStore> => ({
     tool,
@@ -105,44 +147,77 @@ export async function openGivenResult(result: ToolResult, { id, tool, args }: Or
   return { source, tool, args, finish };
 }
 
-/** A page of a stored result: where the token says, or where an earlier page of it began. */
-export async function openStored(
-  sources: StoredSources,
+async function openStored(
+  sources: SourceParts,
   id: string,
   wanted: Position | undefined,
 ): Promise<Opened | ToolFailure> {
   const { results, offsetTokens } = sources;
   await offsetTokens.refresh();
+  const found = await findStored(results, id);
+  if (isFailure(found)) return found;
+  const { stored, position = { at: "items", offset: stored.offset } } = found;
+  return storedPage({ stored, id: found.id, offsetTokens }, wanted ?? position);
+}
+
+interface FoundResult {
+  /** The id of the whole result. */
+  readonly id: string;
+  readonly stored: StoredResult;
+  /** Where the page began, if the id is the id of a later page. */
+  readonly position?: Position;
+}
+
+async function findStored(results: StoredResults, id: string): Promise<FoundResult | ToolFailure> {
   const found = await results.load(id);
   if (found === undefined || found === "dropped") return notStored(id, found);
-  if (!("of" in found)) {
-    return storedPage({ stored: found, id, offsetTokens }, wanted ?? { at: "items", offset: found.offset });
-  }
+  if (!("of" in found)) return { id, stored: found };
   const stored = await results.load(found.of);
   if (stored === undefined || stored === "dropped") return notStored(found.of, stored);
   if ("of" in stored) return notStored(found.of, undefined);
-  return storedPage({ stored, id: found.of, offsetTokens }, wanted ?? found.position);
+  return { id: found.of, stored, position: found.position };
 }
 
-export interface StoredSources {
-  readonly results: StoredResults;
-  readonly offsetTokens: OffsetTokens;
+async function readLines(
+  { results }: SourceParts,
+  id: string,
+  renderText: (tool: string) => BudgetedTool["renderText"],
+): Promise<AsyncIterable<string> | ToolFailure> {
+  const found = await findStored(results, id);
+  if (isFailure(found)) return found;
+  const { stored } = found;
+  const render = renderText(stored.tool);
+  return render === undefined ? plainLines(stored) : renderedLines(stored, render);
 }
 
-export function openToken(sources: StoredSources, token: string): Promise<Opened | ToolFailure> {
+/** Only pages are stored of tools with a text form, so there is little to render. */
+async function* renderedLines(
+  { fields, itemsName, offset, items }: StoredResult,
+  render: NonNullable<BudgetedTool["renderText"]>,
+): AsyncGenerator<string> {
+  const all: unknown[] = [];
+  for await (const item of items(offset)) all.push(item);
+  yield* render({ ...fields, [itemsName]: all, returned: all.length, offset, truncated: false }).split("\n");
+}
+
+async function* plainLines({ fields, fieldsText, offset, items }: StoredResult): AsyncGenerator<string> {
+  if (Object.keys(fields).length > 0) yield fieldsText;
+  for await (const item of items(offset)) yield* (typeof item === "string" ? item : JSON.stringify(item)).split("\n");
+}
+
+function openToken(sources: SourceParts, token: string): Promise<Opened | ToolFailure> {
   const continuation = parseToken(token);
   if (continuation?.id !== undefined) return openStored(sources, continuation.id, continuation.position);
   const hint =
     continuation?.position.at === "items"
       ? `Call the tool itself again with offset=${continuation.position.offset}.`
-      : "Pass the continuation_token of a result as it is, such as r42:offset:100.";
-  const message = `${JSON.stringify(token)} is no token of a stored result`;
+      : "Pass the continuation_token of a result unchanged, such as r42:offset:100.";
+  const message = `${JSON.stringify(token)} is not a token of a stored result`;
   return Promise.resolve({ code: "invalid_token", message, hint });
 }
 
-/** The call that a token goes on with, where what it asks for is not stored: the tool gives it. */
-export async function continuedCall(
-  { results, offsetTokens }: StoredSources,
+async function continuedCall(
+  { results, offsetTokens }: SourceParts,
   token: string,
 ): Promise<ContinuedCall | ToolFailure | undefined> {
   const { id, position } = parseToken(token) ?? {};
@@ -160,13 +235,14 @@ function withOffset<Other>(call: ContinuedCall | Other, offset: number): Continu
   return { tool: call.tool, args: { ...call.args, offset } };
 }
 
-/** The offset behind the last item that is stored; undefined where no other follows. */
+/** Returns the offset after the last stored item, or undefined if nothing follows. */
 function storedEnd({ nextToken }: StoredResult): number | undefined {
   const position = nextToken === undefined ? undefined : parseToken(nextToken)?.position;
   return position?.at === "items" ? position.offset : undefined;
 }
 
-/** What a page of stored items goes on with: the tool, from where the items end, or from further on where the page begins there. */
+/** Returns the token after a page of stored items: it continues with the tool, where the items end or where the page
+ *  begins. */
 function tokenBehind({ stored, id, offsetTokens }: StoredPlace, offset: number): string | undefined {
   const { tool, args, nextToken, total } = stored;
   const end = storedEnd(stored);
@@ -185,7 +261,7 @@ function storedPage(place: StoredPlace, position: Position): Opened {
   const { stored, id, offsetTokens } = place;
   const { tool, args, fieldsText } = stored;
   const finish = async ({ data }: Page): Promise<StoredReference> => {
-    await tellGiven({ tool, args }, data.continuation_token, offsetTokens);
+    await recordToken({ tool, args }, data.continuation_token, offsetTokens);
     return { of: id, position };
   };
   if (position.at === "fields") return { source: fieldsSource(fieldsText, id, position), tool, args, finish };
@@ -199,12 +275,12 @@ function storedPage(place: StoredPlace, position: Position): Opened {
     more: false,
     nextToken: tokenBehind(place, offset),
     start: position.at === "items" ? undefined : position,
-    tokenAt: (next) => storedToken(id, next),
+    tokenAt: (position) => renderToken({ id, position }),
   };
   return { source, tool, args, finish };
 }
 
-/** The fields' JSON as one long text. */
+/** Opens the JSON of the fields as one long text. */
 function fieldsSource(text: string, id: string, { from }: { from: number }): PageSource {
   return {
     fields: {},
@@ -213,14 +289,13 @@ function fieldsSource(text: string, id: string, { from }: { from: number }): Pag
     offset: 0,
     start: { at: "text", from },
     isFieldsText: true,
-    tokenAt: (next) => storedToken(id, { at: "fields", from: "from" in next ? next.from : 0 }),
+    tokenAt: (next) => renderToken({ id, position: { at: "fields", from: "from" in next ? next.from : 0 } }),
   };
 }
 
 function notStored(id: string, why: "dropped" | undefined): ToolFailure {
   if (why === undefined) {
-    const kept = `which are kept for ${mostUnusedDays} days after its last use`;
-    const hint = `Ids are those of this session's results, ${kept}. Call the tool again.`;
+    const hint = `A session keeps its results for ${storedLimits.unusedDays} days after its last call. Call the tool again.`;
     return { code: "unknown_result", message: `there is no stored result ${id}`, hint };
   }
   const { steps, characters } = storedLimits;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { diskName, isByteName, nameOfBytes, shownName } from "./byte-names.ts";
+import { diskName, isByteName, nameOfBytes, shownName } from "./contained-path.ts";
 
-test("every name of bytes is one string, and gives its bytes back", () => {
+test("every name of bytes becomes one string, which becomes the same bytes", () => {
   const bytes = fc.array(
     fc.oneof(
       fc.integer({ min: 0, max: 255 }).map((byte) => [byte]),
@@ -20,7 +20,7 @@ test("every name of bytes is one string, and gives its bytes back", () => {
   fc.assert(fc.property(bytes, check), { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 500 });
 });
 
-test("what is not UTF-8 is shown as such, the rest as it is", () => {
+test("bytes that are not UTF-8 are shown as U+FFFD, the rest unchanged", () => {
   const name = nameOfBytes(Buffer.from([...Buffer.from("ü😀"), 0xff, 0xfe, 0x2e]).toString("latin1"));
   expect(shownName(name)).toBe("ü😀\uFFFD\uFFFD.");
   expect(shownName(nameOfBytes(Buffer.from("a\uFFFDb").toString("latin1")))).toBe("a\uFFFDb");

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createTree } from "../frame/temporary-tree.contract.ts";
+import { createTree } from "../temporary-tree.contract.ts";
 import { containExisting, containPath } from "./contained-path.ts";
 
-test("paths inside come back relative to the root, however they were written", async () => {
+test("paths inside become relative to the root, however they were written", async () => {
   const root = createTree({ "src/a.ts": "", in: { link: "src" } });
   const real = join(root, "src/a.ts");
   for (const path of ["src/a.ts", "./src/a.ts", "src/../src//a.ts", real]) {
@@ -14,7 +14,7 @@ test("paths inside come back relative to the root, however they were written", a
   expect(await containPath(root, "src/not yet/there")).toMatchObject({ path: "src/not yet/there" });
 });
 
-test("a root that is itself a link contains what it leads to, by both names", async () => {
+test("a root that is a link contains its target, by both names", async () => {
   const root = createTree({ "real/a.ts": "", link: { link: "real" } });
   const real = join(root, "real/a.ts");
   const wanted = { path: "a.ts", real, realPath: "a.ts" };
@@ -57,22 +57,16 @@ test.each([
 
 test("names that only resemble git's are not git's", async () => {
   const root = createTree({});
-  for (const path of [
-    ".gitignore",
-    ".github/workflows/a.yml",
-    "a.git/config",
-    "git",
-    ".git-blame-ignore-revs",
-  ]) {
+  for (const path of [".gitignore", ".github/workflows/a.yml", "a.git/config", "git", ".git-blame-ignore-revs"]) {
     expect(await containPath(root, path)).toMatchObject({ path });
   }
 });
 
-test("a root that is gone is told", async () => {
+test("reports a root that is gone", async () => {
   expect(await containPath("/no/such/root", "a")).toMatchObject({ code: "not_found" });
 });
 
-test("what must exist and does not is told", async () => {
+test("reports a path that must exist and does not", async () => {
   const root = createTree({ a: "" });
   expect(await containExisting(root, "a")).toMatchObject({ path: "a" });
   expect(await containExisting(root, "b")).toMatchObject({

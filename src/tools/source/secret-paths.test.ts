@@ -1,16 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isFailure, type ToolArguments } from "../../session/index.ts";
-import { createTools } from "../create-tools.ts";
-import {
-  addEntries,
-  commit,
-  createRepository,
-  createTree,
-  git,
-  readResult,
-} from "../frame/temporary-tree.contract.ts";
-import { createSearchContent } from "../search/search-content.ts";
+import { createTools } from "../index.ts";
+import { createSearchContent } from "../search-content.ts";
+import { addEntries, commit, createRepository, createTree, git, readResult } from "../temporary-tree.contract.ts";
 
 const secret = "PASSWORD=hunter2hunter2";
 const call = { signal: new AbortController().signal };
@@ -40,8 +33,8 @@ test("a file that usually holds secrets is refused by its name and through a lin
   }
   expect(await run(root, "read_file", { path: "notes.txt" })).toEqual({
     code: "denied",
-    message: '"notes.txt", which leads to ".env", usually holds secrets and is not shown.',
-    hint: "Ask the person. `allow` in Plimsoll's configuration lets a file be shown.",
+    message: '"notes.txt", which leads to ".env", usually contains secrets and is not shown.',
+    hint: "Ask the user to add it to `allow` in Plimsoll's configuration.",
   });
   expect(await run(root, "read_file", { path: ".env.example" })).toMatchObject({
     items: ["PASSWORD=hunter2"],
@@ -54,7 +47,7 @@ test("a file that usually holds secrets is refused by its name and through a lin
 test.each([
   ["with ripgrep", undefined],
   ["without it", async () => undefined],
-] as const)("a search passes such files over and says so, whether they match or not, %s", async (_, find) => {
+] as const)("a search skips such files and says so, whether they match or not, %s", async (_, find) => {
   for (const root of [createRepository(entries), createTree(entries)]) {
     const tool = createSearchContent({ root, env: process.env }, find);
     for (const [pattern, paths] of [
@@ -64,7 +57,7 @@ test.each([
       const { items, warnings, fields } = await readResult(await tool.run({ pattern }, call));
       expect((items as { path: string }[]).map(({ path }) => path)).toEqual(paths);
       expect(warnings).toEqual([
-        "2 files were not searched, as they usually hold secrets: .env, deploy/Server.PEM.",
+        "2 files were not searched, because they usually contain secrets: .env, deploy/Server.PEM.",
       ]);
       expect(fields.files_searched).toBe(2);
     }
@@ -79,7 +72,7 @@ test("a tracked secret that git ignores is not searched either", async () => {
   const result = await run(root, "search_content", { pattern: "PASSWORD" });
   expect(result).toMatchObject({
     items: [{ path: "a.txt" }],
-    warnings: ["1 file was not searched, as it usually holds secrets: .env."],
+    warnings: ["1 file was not searched, because it usually contains secrets: .env."],
   });
 });
 
@@ -92,7 +85,7 @@ test("a diff names such a file without its text, also after it was renamed", asy
       { path: "a.txt", text: "-1\n+2" },
     ],
     total: 2,
-    warnings: ["1 file was not shown, as it usually holds secrets: .env."],
+    warnings: ["1 file was not shown, because it usually contains secrets: .env."],
   });
   git(root, "checkout", "--quiet", ".env");
   git(root, "mv", ".env", "settings.txt");
@@ -105,7 +98,7 @@ test("a diff names such a file without its text, also after it was renamed", asy
   });
 });
 
-test("a folder may be called as such files are", async () => {
+test("a folder may have the name of such a file", async () => {
   const root = createRepository({ "secrets/readme.md": "needle\n" });
   addEntries(root, { "secrets/readme.md": "needles\n" });
   expect(await run(root, "vcs_diff", { path: "secrets" })).toMatchObject({ total: 1 });
@@ -115,7 +108,7 @@ test("a folder may be called as such files are", async () => {
   expect(await run(root, "read_file", { path: "secrets" })).toMatchObject({ code: "unreadable" });
 });
 
-test("a person's own rules add files and take some away, by names and folders", async () => {
+test("a person's own rules add and remove files, by names and folders", async () => {
   const root = createRepository({ ...entries, "Private/plan.md": "plan\n", "open/.env": "A=1\n" });
   addEntries(root, { way: { link: join("Private") } });
   const secrets = { deny: ["private/**"], allow: ["open/.env", "*.pem"] };
