@@ -1,0 +1,144 @@
+import { expect, test } from "vitest";
+import { judgeEnd } from "./judge-end.ts";
+import type { AgentEnd } from "./start-agent.ts";
+
+const end: AgentEnd = { outcome: "completed", code: 0, answer: "", stderr: "", seconds: 3 };
+
+/** As Claude Code 2.1.325 prints it with --output-format=json, shortened. */
+const claudeResult = {
+  type: "result",
+  subtype: "success",
+  is_error: false,
+  result: "Fixed it.",
+  total_cost_usd: 0.195795,
+  usage: {
+    input_tokens: 515,
+    cache_creation_input_tokens: 4_000,
+    cache_read_input_tokens: 60_000,
+    output_tokens: 150,
+  },
+  permission_denials: [] as object[],
+};
+const claude = (changes: object, more: object = {}) =>
+  judgeEnd({ ...end, answer: `${JSON.stringify({ ...claudeResult, ...changes })}\n`, ...more }, { agent: "claude" });
+
+/** As codex exec 0.166 prints events with --json. */
+const events = (...more: object[]) =>
+  [
+    { type: "thread.started", thread_id: "x" },
+    { type: "item.completed", item: { id: "0", type: "agent_message", text: "I will look." } },
+    { type: "item.completed", item: { id: "1", type: "command_execution", command: "ls", status: "completed" } },
+    { type: "item.completed", item: { id: "2", type: "agent_message", text: "Fixed it." } },
+    ...more,
+  ]
+    .map((event) => `${JSON.stringify(event)}\n`)
+    .join("");
+const usage = { input_tokens: 30_607, cached_input_tokens: 20_000, output_tokens: 150 };
+const codex = (answer: string, more: object = {}) =>
+  judgeEnd({ ...end, answer, ...more }, { agent: "codex", model: "gpt-5" });
+
+test("the answer, cost and usage of Claude Code are read from its JSON", () => {
+  expect(claude({})).toEqual({
+    ...end,
+    answer: "Fixed it.",
+    costUsd: 0.195795,
+    usage: { inputTokens: 64_515, cachedTokens: 60_000, outputTokens: 150 },
+    denials: [],
+  });
+});
+
+test("an agent whose tools were denied has not completed", () => {
+  const permission_denials = [
+    { tool_name: "Write", tool_input: { file_path: "src/a.ts", content: "x" } },
+    { tool_name: "Bash", tool_input: { command: "npm test" } },
+    { tool_name: "Bash", tool_input: { command: "npm test" } },
+  ];
+  const denied = claude({ permission_denials });
+  expect(denied).toMatchObject({ outcome: "denied", code: 0, answer: "Fixed it.", costUsd: 0.195795 });
+  expect(denied.denials).toEqual(["Write src/a.ts", "Bash npm test"]);
+  expect(denied.error).toBe("The agent was not allowed to use: Write src/a.ts, Bash npm test.");
+  expect(denied.hint).toContain("--allow");
+});
+
+test("an agent that reached its limit is over budget, whatever its exit code", () => {
+  const result = { subtype: "error_max_budget_usd", is_error: true, errors: ["Reached maximum budget ($0.01)"] };
+  const ended = claude({ ...result, result: undefined }, { outcome: "failed", code: 1, error: "exit code 1" });
+  expect(ended).toMatchObject({ outcome: "over_budget", answer: "", costUsd: 0.195795 });
+  expect(ended.error).toContain("Reached maximum budget ($0.01)");
+});
+
+test("an error that an agent reports fails it, even if its exit code is 0", () => {
+  const ended = claude({ subtype: "success", is_error: true, result: "API Error: 401" });
+  expect(ended).toMatchObject({ outcome: "failed", answer: "API Error: 401" });
+  expect(ended.error).toContain("API Error: 401");
+});
+
+test("codex's answer is its last message, and its usage has a price", () => {
+  const ended = codex(events({ type: "turn.completed", usage }));
+  expect(ended).toMatchObject({ outcome: "completed", answer: "Fixed it.", denials: [] });
+  expect(ended.usage).toEqual({ inputTokens: 30_607, cachedTokens: 20_000, outputTokens: 150 });
+  // 10,607 at 1.25 dollars a million, 20,000 at a tenth of that, 150 at 10 dollars.
+  expect(ended.costUsd).toBeCloseTo(0.01725875, 6);
+});
+
+test("usage has no price without a model, or for a model that has none", () => {
+  const answer = events({ type: "turn.completed", usage });
+  for (const model of [undefined, "unheard-of"]) {
+    const ended = judgeEnd({ ...end, answer }, { agent: "codex", model });
+    expect(ended).toMatchObject({ usage: { inputTokens: 30_607 } });
+    expect(ended.costUsd).toBeUndefined();
+  }
+});
+
+test("what codex's sandbox stopped is a denial", () => {
+  const stderr = [
+    "2026-11-16T17:59:30Z  WARN codex_sandboxing::violation: recorded sandbox violation: resource=filesystem backend=linux_sandbox reason=read_only_file_system path=unknown",
+    "2026-11-16T17:59:31Z ERROR codex_core::tools::router: error=patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings",
+    "WARNING: something else",
+  ].join("\n");
+  const denied = codex(events({ type: "turn.completed", usage }), { stderr });
+  expect(denied.outcome).toBe("denied");
+  expect(denied.denials).toEqual([
+    "filesystem (read_only_file_system)",
+    "patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings",
+  ]);
+});
+
+test("codex's own failure is told in its words", () => {
+  const answer = events({ type: "turn.failed", error: { message: "unexpected status 401" } });
+  const ended = codex(answer, { outcome: "failed", code: 1, error: "The agent ended with exit code 1." });
+  expect(ended).toMatchObject({ outcome: "failed", answer: "Fixed it." });
+  expect(ended.error).toBe("The agent ended with exit code 1. It reports: unexpected status 401");
+});
+
+test("output that is not the expected JSON is the answer as it is", () => {
+  for (const agent of ["claude", "codex", "opencode", undefined]) {
+    for (const answer of ["plain text\n", '{"half": ', "[1]", "", '{"type":"other"}']) {
+      expect(judgeEnd({ ...end, answer }, { agent })).toEqual({ ...end, answer, denials: [] });
+    }
+  }
+});
+
+test("an agent that was stopped stays stopped, and what it reported is read", () => {
+  const ended = codex(events(), { outcome: "timed_out", code: null, error: "too long", stderr: "" });
+  expect(ended).toMatchObject({ outcome: "timed_out", answer: "Fixed it.", error: "too long" });
+});
+
+test("an agent that changed nothing although it should has not completed", () => {
+  const changed = (isChanged: boolean) => judgeEnd({ ...end, answer: "Done." }, { isChanged, scope: ["src/**"] });
+  expect(changed(true)).toMatchObject({ outcome: "completed" });
+  expect(changed(false)).toMatchObject({
+    outcome: "unchanged",
+    answer: "Done.",
+    hint: expect.stringContaining("--allow"),
+  });
+  expect(changed(false).error).toBe("The agent changed no file in its scope, src/**.");
+});
+
+test("hostile output has no effect beyond its text", () => {
+  const strange = { total_cost_usd: -5, usage: { input_tokens: "many" }, permission_denials: [null, 3, {}], result: 7 };
+  const ended = claude(strange);
+  expect(ended.costUsd).toBeUndefined();
+  expect(ended.usage).toBeUndefined();
+  expect(ended.outcome).toBe("denied");
+});
