@@ -1,2 +1,12 @@
 export { createMemoryStore } from "./memory.ts";
-export type { ListOptions, ReadOptions, RevisionOptions, Store, StoreRecord, StreamEntry } from "./store.ts";
+export { isStoreAddress, openStore } from "./open-store.ts";
+export type {
+  ListOptions,
+  MaintainedStore,
+  ReadOptions,
+  RevisionOptions,
+  Store,
+  StoreRecord,
+  StreamEntry,
+} from "./store.ts";
+export { shownAddress } from "./store.ts";

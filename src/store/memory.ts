@@ -4,22 +4,46 @@ import {
   checkReadOptions,
   checkRevision,
   checkRevisionOption,
+  checkThrough,
   checkValues,
   closedError,
+  encode,
   type ListOptions,
+  type MaintainedStore,
+  type ReadOptions,
   type Store,
   type StoreRecord,
+  type StreamEntry,
 } from "./store.ts";
 
+type MemoryRecord = StoreRecord & { readonly written: number };
+
 interface Collection {
-  records: Map<string, StoreRecord>;
-  /** Absent after a key came or went. */
+  records: Map<string, MemoryRecord>;
+  /** Cached for `list`. Undefined after a key was added or deleted. */
   sortedKeys?: string[] | undefined;
 }
 
-/** A store that lives as long as its process: for tests and for sessions that nobody resumes. */
+/** Creates a store in memory. Its content is lost when the process ends, which suits tests and sessions that nobody
+ *  resumes.
+ *
+ * @example
+ * ```ts
+ * import { createMemoryStore } from "plimsoll/store";
+ *
+ * const store = createMemoryStore();
+ * await store.put("settings", "theme", "dark");
+ * console.log((await store.get("settings", "theme"))?.value); // dark
+ * ```
+ */
 export function createMemoryStore(): Store {
+  return createMaintainedMemory();
+}
+
+/** `now` is the time of a write, in milliseconds since 1970. A store in memory does not need it: nothing in it lasts. */
+export function createMaintainedMemory(now: () => number = () => 0): MaintainedStore {
   const collections = new Map<string, Collection>();
+  const streams = new Map<string, MemoryStream>();
   let lastRevision = 0;
   let closed = false;
 
@@ -27,11 +51,11 @@ export function createMemoryStore(): Store {
     if (closed) throw closedError();
     checkNames(names);
   };
-  const find = (collection: string, key: string): StoreRecord | undefined =>
+  const find = (collection: string, key: string): MemoryRecord | undefined =>
     collections.get(collection)?.records.get(key);
-  const write = (collection: string, key: string, value: string): StoreRecord => {
+  const write = (collection: string, key: string, value: string, written = now()): MemoryRecord => {
     lastRevision += 1;
-    const record = { key, value, revision: lastRevision };
+    const record = { key, value, revision: lastRevision, written };
     setRecord(collections, collection, record);
     return record;
   };
@@ -53,7 +77,7 @@ export function createMemoryStore(): Store {
       const current = find(collection, key);
       const value = change(current?.value);
       checkValues([value]);
-      return { ...(current?.value === value ? current : write(collection, key, value)) };
+      return copy(current?.value === value ? current : write(collection, key, value))!;
     },
     async delete(collection, key, options = {}) {
       check({ collection, key });
@@ -68,9 +92,10 @@ export function createMemoryStore(): Store {
       check({ collection });
       checkListOptions(options);
       const found = collections.get(collection);
-      return found === undefined ? [] : listRecords(found, options);
+      return found === undefined ? [] : listRecords(found, options).map((record) => copy(record)!);
     },
-    ...createStreams(check),
+    ...createStreams(streams, { check, now }),
+    ...createUpkeep({ collections, streams, write, check }),
     async purge() {
       check({});
     },
@@ -80,26 +105,46 @@ export function createMemoryStore(): Store {
   };
 }
 
-/** `check` refuses names that cannot be used, and every call after the end. */
+interface MemoryStream {
+  /** How many entries were deleted. The first one in `values` is the next. */
+  deleted: number;
+  values: string[];
+  written: number;
+}
+
+/** `check` throws if a name cannot be used or if the store is closed. */
+type Check = (names: Readonly<Record<string, string>>) => void;
+
 function createStreams(
-  check: (names: Readonly<Record<string, string>>) => void,
-): Pick<Store, "append" | "read" | "deleteStream"> {
-  const streams = new Map<string, string[]>();
+  streams: Map<string, MemoryStream>,
+  { check, now }: { readonly check: Check; readonly now: () => number },
+): Pick<Store, "append" | "read" | "trimStream" | "deleteStream"> {
   return {
     async append(stream, values) {
       check({ stream });
       checkValues(values);
-      const entries = streams.get(stream) ?? [];
-      for (const value of values) entries.push(value);
-      if (entries.length > 0) streams.set(stream, entries);
-      return entries.length;
+      const found = streams.get(stream);
+      if (values.length === 0) return found === undefined ? 0 : lastOf(found);
+      const { deleted = 0, values: before = [] } = found ?? {};
+      for (const value of values) before.push(value);
+      const changed = { deleted, values: before, written: now() };
+      streams.set(stream, changed);
+      return lastOf(changed);
     },
     async read(stream, options = {}) {
       check({ stream });
       checkReadOptions(options);
-      const { after = 0, limit = Number.POSITIVE_INFINITY } = options;
-      const values = streams.get(stream)?.slice(after, after + limit) ?? [];
-      return values.map((value, index) => ({ sequence: after + index + 1, value }));
+      return entriesOf(streams.get(stream), options);
+    },
+    async trimStream(stream, through) {
+      check({ stream });
+      checkThrough(through);
+      const found = streams.get(stream);
+      if (found === undefined) return 0;
+      const gone = Math.min(Math.max(through - found.deleted, 0), found.values.length);
+      found.values = found.values.slice(gone);
+      found.deleted += gone;
+      return gone;
     },
     async deleteStream(stream) {
       check({ stream });
@@ -108,11 +153,79 @@ function createStreams(
   };
 }
 
-function copy(record: StoreRecord | undefined): StoreRecord | undefined {
-  return record === undefined ? undefined : { ...record };
+function lastOf({ deleted, values }: MemoryStream): number {
+  return deleted + values.length;
 }
 
-function setRecord(collections: Map<string, Collection>, name: string, record: StoreRecord): void {
+function entriesOf(stream: MemoryStream | undefined, { after = 0, limit }: ReadOptions): StreamEntry[] {
+  const { deleted = 0, values = [] } = stream ?? {};
+  const first = Math.max(after - deleted, 0);
+  const chosen = values.slice(first, limit === undefined ? undefined : first + limit);
+  return chosen.map((value, index) => ({ sequence: deleted + first + index + 1, value }));
+}
+
+interface MemoryParts {
+  readonly collections: Map<string, Collection>;
+  readonly streams: Map<string, MemoryStream>;
+  readonly write: (collection: string, key: string, value: string, written: number) => unknown;
+  readonly check: Check;
+}
+
+function createUpkeep({ collections, streams, write, check }: MemoryParts): Omit<MaintainedStore, keyof Store> {
+  const bytesOf = (values: readonly string[]): number => values.reduce((sum, value) => sum + encode(value).length, 0);
+  const recordsOf = (name: string): MemoryRecord[] => [...(collections.get(name)?.records.values() ?? [])];
+  return {
+    async listCollections() {
+      check({});
+      const names = [...collections.keys()].filter((name) => recordsOf(name).length > 0).sort(compareCodePoints);
+      return names.map((collection) => {
+        const records = recordsOf(collection);
+        const times = records.map(({ written }) => written).sort((left, right) => left - right);
+        const bytes = bytesOf(records.map(({ value }) => value));
+        return { collection, records: records.length, bytes, oldest: times[0]!, newest: times.at(-1)! };
+      });
+    },
+    async listFacts(collection, options = {}) {
+      check({ collection });
+      checkListOptions(options);
+      const found = collections.get(collection);
+      const records = found === undefined ? [] : listRecords(found, options);
+      return records.map(({ key, revision, value, written }) => ({ key, revision, bytes: bytesOf([value]), written }));
+    },
+    async listStreams({ prefix = "", after = "", limit } = {}) {
+      check({});
+      checkListOptions({ prefix, after, limit });
+      const isChosen = (name: string): boolean => name.startsWith(prefix) && compareCodePoints(name, after) > 0;
+      const names = [...streams.keys()].filter(isChosen).sort(compareCodePoints);
+      return names.slice(0, limit).map((stream) => {
+        const found = streams.get(stream)!;
+        const { values, written } = found;
+        return { stream, entries: values.length, bytes: bytesOf(values), last: lastOf(found), written };
+      });
+    },
+    async size() {
+      check({});
+      const records = [...collections.keys()].flatMap((name) => recordsOf(name).map(({ value }) => value));
+      return bytesOf(records) + bytesOf([...streams.values()].flatMap(({ values }) => values));
+    },
+    async copyRecords(collection, records) {
+      check({ collection });
+      for (const { key, value, written } of records) write(collection, key, value, written);
+    },
+    async copyStream({ stream, last, written, entries }) {
+      check({ stream });
+      const { values = [] } = streams.get(stream) ?? {};
+      for (const { value } of entries) values.push(value);
+      streams.set(stream, { deleted: last - values.length, values, written });
+    },
+  };
+}
+
+function copy(record: StoreRecord | undefined): StoreRecord | undefined {
+  return record && { key: record.key, value: record.value, revision: record.revision };
+}
+
+function setRecord(collections: Map<string, Collection>, name: string, record: MemoryRecord): void {
   const collection: Collection = collections.get(name) ?? { records: new Map() };
   collections.set(name, collection);
   if (!collection.records.has(record.key)) collection.sortedKeys = undefined;
@@ -124,21 +237,21 @@ function deleteRecord(collections: Map<string, Collection>, name: string, key: s
   if (collection?.records.delete(key)) collection.sortedKeys = undefined;
 }
 
-function listRecords(collection: Collection, { prefix = "", after = "", limit }: ListOptions): StoreRecord[] {
+function listRecords(collection: Collection, { prefix = "", after = "", limit }: ListOptions): MemoryRecord[] {
   collection.sortedKeys ??= [...collection.records.keys()].sort(compareCodePoints);
   const keys = collection.sortedKeys;
-  const records: StoreRecord[] = [];
-  const first = (key: string): boolean =>
-    compareCodePoints(key, after) > 0 && compareCodePoints(key, prefix) >= 0;
+  const records: MemoryRecord[] = [];
+  const first = (key: string): boolean => compareCodePoints(key, after) > 0 && compareCodePoints(key, prefix) >= 0;
   for (let index = firstIndex(keys, first); index < keys.length; index += 1) {
     const key = keys[index]!;
     if (records.length === limit || !key.startsWith(prefix)) break;
-    records.push({ ...collection.records.get(key)! });
+    records.push(collection.records.get(key)!);
   }
   return records;
 }
 
-/** Where `holds` begins to hold; from there on it holds for every key. A page costs what it has, not what comes before. */
+/** Returns the first index at which `holds` is true. It must be true for every later key too. Searches by halving, so
+ *  the cost of a page does not depend on the keys before it. */
 function firstIndex(keys: readonly string[], holds: (key: string) => boolean): number {
   let [low, high] = [0, keys.length];
   while (low < high) {
@@ -149,7 +262,8 @@ function firstIndex(keys: readonly string[], holds: (key: string) => boolean): n
   return low;
 }
 
-/** Code point order is the order of UTF-8 bytes, which databases sort by; `<` compares UTF-16 units and differs. */
+/** Compares by code points, which is the order of UTF-8 bytes that databases sort by. `<` compares UTF-16 units, which
+ *  is a different order. */
 function compareCodePoints(left: string, right: string): number {
   const length = Math.min(left.length, right.length);
   for (let index = 0; index < length; index += 1) {
@@ -159,7 +273,7 @@ function compareCodePoints(left: string, right: string): number {
   return left.length - right.length;
 }
 
-/** Halves of surrogate pairs stand for code points above every single unit, yet U+E000 to U+FFFF are higher units. */
+/** A surrogate is half of a code point above U+FFFF, so it must sort after U+E000 to U+FFFF, which are higher units. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

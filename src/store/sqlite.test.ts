@@ -14,10 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
-import { afterAll, describe, expect, test } from "vitest";
-import { applicationId, migrate, migrations } from "./migrations.ts";
-import { openSqliteStore } from "./sqlite.ts";
-import { describeStore, expectCallOrder } from "./store.contract.ts";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { openMaintainedSqlite, openSqliteStore } from "./sqlite.ts";
+import { applicationId, migrate, migrations } from "./sqlite-connection.ts";
+import { describeStore, describeUpkeep, expectCallOrder } from "./store.contract.ts";
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-sqlite-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -25,6 +25,7 @@ const newFolder = (): string => mkdtempSync(join(root, "case-"));
 const newPath = (): string => join(newFolder(), "state.db");
 
 describeStore("sqlite", () => openSqliteStore({ path: newPath() }));
+describeUpkeep("sqlite", (now) => openMaintainedSqlite({ path: newPath(), now }));
 
 describe("a store on disk", () => {
   test("keeps records, revisions and streams over a reopen", async () => {
@@ -43,7 +44,7 @@ describe("a store on disk", () => {
     await third.close();
   });
 
-  test("is private to its owner, and so is the folder made for it", async () => {
+  test("only its owner can read it and the folder created for it", async () => {
     const path = join(newFolder(), "made", "for it", "state.db");
     const store = await openSqliteStore({ path });
     await store.put("c", "k", "secret");
@@ -91,11 +92,29 @@ describe("a store on disk", () => {
     await first.close();
   });
 
-  test("eight that open a new file at once all succeed", async () => {
+  test("eight connections that open a new file at once all succeed", async () => {
     const path = newPath();
     const stores = await Promise.all(Array.from({ length: 8 }, () => openSqliteStore({ path })));
     await Promise.all(stores.map((store) => store.append("log", ["x"])));
     expect(await stores[0]!.append("log", [])).toBe(8);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test("that was locked in the middle of its opening can be written afterwards", async () => {
+    const path = newPath();
+    const older = new Database(path);
+    migrate(older, path);
+    // Locks the file right after the first call to the driver, as another process that creates the store can.
+    const exec = vi.spyOn(Database.prototype, "exec").mockImplementation(function (this: Database.Database, sql) {
+      exec.mockRestore();
+      this.exec(sql);
+      older.exec("BEGIN EXCLUSIVE");
+      setTimeout(() => older.exec("COMMIT"), 30);
+      return this;
+    });
+    const stores = [await openSqliteStore({ path, waitMs: 500 }), await openSqliteStore({ path, waitMs: 500 })];
+    for (const store of [...stores, ...stores]) await store.append("log", ["entry"]);
+    expect(await stores[0]!.append("log", [])).toBe(4);
     await Promise.all(stores.map((store) => store.close()));
   });
 
@@ -109,7 +128,7 @@ describe("a store on disk", () => {
     const busy = { code: "store_unavailable", file: path, hint: expect.stringContaining("Try again") };
     await expect(store.put("c", "k", "v")).rejects.toMatchObject(busy);
     clearInterval(ticking);
-    // As many as a busy machine allows; a wait inside of SQLite would let none through.
+    // A busy machine allows few of them, but a wait inside SQLite would allow none.
     expect(ticks).toBeGreaterThan(5);
     const late = store.put("c", "k", "late");
     other.exec("COMMIT");
@@ -121,7 +140,7 @@ describe("a store on disk", () => {
 });
 
 describe("calls that wait for another writer", () => {
-  test("take effect in their order all the same", async () => {
+  test("still take effect in order", async () => {
     const path = newPath();
     const store = await openSqliteStore({ path });
     const other = new Database(path);
@@ -132,7 +151,7 @@ describe("calls that wait for another writer", () => {
     other.close();
   });
 
-  test("still write after a close that was called behind them, and those behind the close do not", async () => {
+  test("still write if they came before a close, and not if they came after it", async () => {
     const path = newPath();
     const store = await openSqliteStore({ path });
     const other = new Database(path);
@@ -148,7 +167,7 @@ describe("calls that wait for another writer", () => {
     await again.close();
   });
 
-  test("fail together when it never ends, not one after the other", async () => {
+  test("fail together if it never ends, not one after the other", async () => {
     const path = newPath();
     const store = await openSqliteStore({ path, waitMs: 100 });
     const other = new Database(path);
@@ -156,7 +175,7 @@ describe("calls that wait for another writer", () => {
     const start = performance.now();
     const results = await Promise.allSettled(Array.from({ length: 200 }, () => store.put("c", "k", "v")));
     expect(results.map(({ status }) => status)).toEqual(results.map(() => "rejected"));
-    // One after the other would be 20 seconds.
+    // One after the other, they would take 20 seconds.
     expect(performance.now() - start).toBeLessThan(5_000);
     other.exec("COMMIT");
     await store.put("c", "k", "v");
@@ -165,7 +184,7 @@ describe("calls that wait for another writer", () => {
   });
 });
 
-describe("a file that is no store of ours is refused and stays as it is", () => {
+describe("refuses a file that is not our store and leaves it unchanged", () => {
   test.each([
     ["text", "store_corrupt", (path: string) => writeFileSync(path, "# Notes\n")],
     ["garbage bytes", "store_corrupt", (path: string) => writeFileSync(path, Buffer.alloc(9_000, 0x5a))],
@@ -229,7 +248,7 @@ describe("a file that is no store of ours is refused and stays as it is", () => 
     expect(readdirSync(join(damaged, ".."))).toEqual(["state.db"]);
   });
 
-  test("a store that lacks a column", async () => {
+  test("a store without one of its columns", async () => {
     const path = newPath();
     await (await openSqliteStore({ path })).close();
     const database = new Database(path);
@@ -254,7 +273,7 @@ describe("a file that is no store of ours is refused and stays as it is", () => 
     await store.close();
   });
 
-  test("a store with a damaged page opens and says so when the page is read", async () => {
+  test("a store with a damaged page opens, and reading the page reports the damage", async () => {
     const path = newPath();
     const store = await openSqliteStore({ path });
     for (let index = 0; index < 25; index += 1) await store.put("c", `k${index}`, "v".repeat(4_000));
@@ -268,7 +287,7 @@ describe("a file that is no store of ours is refused and stays as it is", () => 
   });
 });
 
-describe("a path that cannot be a store is refused", () => {
+describe("refuses a path that cannot be a store", () => {
   test("a folder, a path below a file, a link into a missing folder", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "file"), "x");
@@ -298,12 +317,12 @@ describe("a path that cannot be a store is refused", () => {
     expect(readdirSync(closedFolder)).toEqual([]);
   });
 
-  test.each(["", "a\0b", undefined])("%j is no path", async (path) => {
+  test.each(["", "a\0b", undefined])("refuses %j as a path", async (path) => {
     const opening = openSqliteStore({ path: path as string });
     await expect(opening).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test.each([-1, Number.NaN])("%d is no time to wait, and makes no file", async (waitMs) => {
+  test.each([-1, Number.NaN])("refuses to wait %d ms, and creates no file", async (waitMs) => {
     const path = newPath();
     await expect(openSqliteStore({ path, waitMs })).rejects.toMatchObject({ code: "invalid_argument" });
     expect(existsSync(path)).toBe(false);
@@ -311,28 +330,23 @@ describe("a path that cannot be a store is refused", () => {
 });
 
 describe("migrations", () => {
-  test("bring an older store to the newest version and keep what it has", async () => {
+  test("bring an older store to the newest version and keep its content", async () => {
     const path = newPath();
     const store = await openSqliteStore({ path });
     await store.put("c", "k", "v");
     await store.close();
     const database = new Database(path);
-    migrate(database, path, [
-      ...migrations,
-      "CREATE TABLE added (a); INSERT INTO added SELECT key FROM records",
-    ]);
+    migrate(database, path, [...migrations, "CREATE TABLE added (a); INSERT INTO added SELECT key FROM records"]);
     expect(database.prepare("SELECT count(*) AS n FROM added").get()).toMatchObject({ n: 1 });
     database.close();
     await expect(openSqliteStore({ path })).rejects.toMatchObject({ code: "store_newer" });
   });
 
-  test("leave a new file without content when a step fails", () => {
+  test("leave a new file empty if a step fails", () => {
     const path = newPath();
     const database = new Database(path);
     database.exec("BEGIN IMMEDIATE");
-    expect(() => migrate(database, path, [...migrations, "CREATE TABLE records (a)"])).toThrow(
-      "already exists",
-    );
+    expect(() => migrate(database, path, [...migrations, "CREATE TABLE records (a)"])).toThrow("already exists");
     database.exec("ROLLBACK");
     database.close();
     expect(existsSync(path) ? statSync(path).size : 0).toBe(0);
@@ -347,20 +361,18 @@ function writeHeaderAndGarbage(path: string): void {
   writeFileSync(path, Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(8_176, 0xee)]));
 }
 
-/** In the mode that stores use, with everything in the main file and no log beside it. */
+/** In the mode that stores use, with everything in the main file and without a log. */
 function writeDatabase(path: string, application: number, version = 1): void {
   const scratch = newPath();
   const database = new Database(scratch);
   database.pragma("journal_mode = WAL");
-  database.exec(
-    `PRAGMA application_id = ${application}; PRAGMA user_version = ${version}; CREATE TABLE x (a)`,
-  );
+  database.exec(`PRAGMA application_id = ${application}; PRAGMA user_version = ${version}; CREATE TABLE x (a)`);
   database.pragma("wal_checkpoint(TRUNCATE)");
   database.close();
   writeFileSync(path, readFileSync(scratch));
 }
 
-/** Root may read and write everything, so as root the check runs under another user id. */
+/** Root can read and write everything, so the check then runs under another user id. */
 async function asOrdinaryUser(check: () => Promise<void>, owned: readonly string[]): Promise<void> {
   if (process.getuid?.() !== 0) return check();
   const { chownSync } = await import("node:fs");

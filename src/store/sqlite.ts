@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type Libsql from "libsql";
-import { ContextError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { connect, type SqliteConnection } from "./sqlite-connection.ts";
 import {
   checkListOptions,
@@ -8,10 +8,14 @@ import {
   checkReadOptions,
   checkRevision,
   checkRevisionOption,
+  checkThrough,
   checkValues,
   checkWhole,
+  decode as decodeBytes,
+  encode,
   type ListOptions,
-  loneSurrogate,
+  type MaintainedStore,
+  prefixRange,
   type ReadOptions,
   type RevisionOptions,
   type Store,
@@ -19,18 +23,40 @@ import {
   type StreamEntry,
 } from "./store.ts";
 
+export { queryDatabase } from "./sqlite-connection.ts";
+
+/** Options of `openSqliteStore`. */
 export interface SqliteStoreOptions {
-  path: string;
-  /** How long a call waits for other processes before it fails; 10 seconds unless told. */
-  waitMs?: number | undefined;
+  /** The path of the database file. */
+  readonly path: string;
+  /** How many milliseconds a call waits for other processes before it rejects with `store_unavailable`.
+   *  @default 10_000 */
+  readonly waitMs?: number | undefined;
+  /** Returns the time of a write, in milliseconds since 1970. Retention goes by it.
+   *  @default Date.now */
+  readonly now?: (() => number) | undefined;
 }
 
-/** Opens the store in that file, and creates the file and its folder, private to their owner, where they are missing. */
-export async function openSqliteStore({ path, waitMs = 10_000 }: SqliteStoreOptions): Promise<Store> {
+/** Opens a store in a SQLite file, which several processes can use at once. Creates the file and its folder if they are
+ *  missing, readable for their owner only.
+ *
+ * @example
+ * ```ts
+ * import { openSqliteStore } from "plimsoll/store/sqlite";
+ *
+ * const store = await openSqliteStore({ path: "state.db" });
+ * await store.update("counters", "visits", (value) => String(Number(value ?? 0) + 1));
+ * await store.close();
+ * ```
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  return openMaintainedSqlite(options);
+}
+
+export async function openMaintainedSqlite(options: SqliteStoreOptions): Promise<MaintainedStore> {
+  const { path, waitMs = 10_000, now = Date.now } = options;
   if (typeof path !== "string" || path === "" || path.includes("\0")) {
-    throw new ContextError("invalid_argument", "path is not a file path", {
-      hint: "Pass a non-empty string.",
-    });
+    throw invalidArgument("path is not a file path", "Pass a non-empty string.");
   }
   checkWhole("waitMs", waitMs, 0);
   const connection = await connect(resolve(path), waitMs);
@@ -47,7 +73,7 @@ export async function openSqliteStore({ path, waitMs = 10_000 }: SqliteStoreOpti
       checkRevisionOption(options);
       return connection.write(() => {
         checkCurrent(statements, { collection, key, ...options });
-        return putRecord(statements, { collection, key, value });
+        return putRecord(statements, { collection, key, value, written: now() });
       });
     },
     async update(collection, key, change) {
@@ -57,7 +83,7 @@ export async function openSqliteStore({ path, waitMs = 10_000 }: SqliteStoreOpti
         const value = change(current?.value);
         checkValues([value]);
         if (current?.value === value) return current;
-        return { key, value, revision: putRecord(statements, { collection, key, value }) };
+        return { key, value, revision: putRecord(statements, { collection, key, value, written: now() }) };
       });
     },
     async delete(collection, key, options = {}) {
@@ -76,17 +102,26 @@ export async function openSqliteStore({ path, waitMs = 10_000 }: SqliteStoreOpti
     async append(stream, values) {
       checkNames({ stream });
       checkValues(values);
-      return connection.write(() => appendEntries(statements, stream, values));
+      return connection.write(() => appendEntries(statements, stream, { values, written: now() }));
     },
     async read(stream, options = {}) {
       checkNames({ stream });
       checkReadOptions(options);
       return connection.read(() => readEntries(statements, stream, options));
     },
+    async trimStream(stream, through) {
+      checkNames({ stream });
+      checkThrough(through);
+      return connection.write(() => statements.trimStream.run([encode(stream), through]).changes);
+    },
     async deleteStream(stream) {
       checkNames({ stream });
-      return connection.write(() => statements.deleteStream.run([encode(stream)]).changes > 0);
+      return connection.write(() => {
+        statements.deleteEntries.run([encode(stream)]);
+        return statements.deleteStream.run([encode(stream)]).changes > 0;
+      });
     },
+    ...createUpkeep(connection, statements),
     purge: () => connection.purge(),
     close: () => connection.close(),
   };
@@ -104,21 +139,40 @@ interface Row {
   value: ArrayBuffer;
   revision: number;
   sequence: number;
+  name: ArrayBuffer;
+  bytes: number;
+  count: number;
+  last: number;
+  written: number;
+  oldest: number;
 }
 
 const sql = {
   get: "SELECT value, revision FROM records WHERE collection = ? AND key = ?",
   revision: "SELECT revision FROM records WHERE collection = ? AND key = ?",
   nextRevision: "UPDATE revisions SET last = last + 1 RETURNING last AS revision",
-  put: `INSERT INTO records (collection, key, revision, value) VALUES (?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET revision = excluded.revision, value = excluded.value`,
+  put: `INSERT INTO records (collection, key, revision, value, written) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET revision = excluded.revision, value = excluded.value, written = excluded.written`,
   delete: "DELETE FROM records WHERE collection = ? AND key = ?",
   list: `SELECT key, value, revision FROM records
     WHERE collection = ? AND key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?`,
-  lastEntry: "SELECT sequence FROM entries WHERE stream = ? ORDER BY sequence DESC LIMIT 1",
+  lastEntry: "SELECT last FROM streams WHERE stream = ?",
+  moveStream: `INSERT INTO streams (stream, last, written) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET last = excluded.last, written = excluded.written`,
   append: "INSERT INTO entries (stream, sequence, value) VALUES (?, ?, ?)",
-  deleteStream: "DELETE FROM entries WHERE stream = ?",
+  trimStream: "DELETE FROM entries WHERE stream = ? AND sequence <= ?",
+  deleteEntries: "DELETE FROM entries WHERE stream = ?",
+  deleteStream: "DELETE FROM streams WHERE stream = ?",
   read: "SELECT sequence, value FROM entries WHERE stream = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+  listCollections: `SELECT collection AS name, count(*) AS count, sum(length(value)) AS bytes, min(written) AS oldest,
+    max(written) AS written FROM records GROUP BY collection ORDER BY collection`,
+  listFacts: `SELECT key, revision, length(value) AS bytes, written FROM records
+    WHERE collection = ? AND key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?`,
+  listStreams: `SELECT stream AS name, last, written,
+      (SELECT count(*) FROM entries WHERE stream = streams.stream) AS count,
+      (SELECT coalesce(sum(length(value)), 0) FROM entries WHERE stream = streams.stream) AS bytes
+    FROM streams WHERE stream > ? AND stream >= ? AND stream < ? ORDER BY stream LIMIT ?`,
+  size: "SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size",
 } as const;
 
 function prepareStatements({ prepare }: SqliteConnection): Statements {
@@ -131,38 +185,84 @@ function getRecord(statements: Statements, collection: string, key: string): Sto
   return row === undefined ? undefined : { key, value: decode(row.value), revision: row.revision };
 }
 
-function checkCurrent(
-  statements: Statements,
-  { collection, key, ...options }: Address & RevisionOptions,
-): void {
+function checkCurrent(statements: Statements, { collection, key, ...options }: Address & RevisionOptions): void {
   if (options.expectedRevision === undefined) return;
   const [row] = rows(statements.revision, [encode(collection), encode(key)]);
   checkRevision(row?.revision ?? 0, options.expectedRevision, `${collection}/${key}`);
 }
 
-function putRecord(statements: Statements, { collection, key, value }: Address & { value: string }): number {
+function putRecord(
+  statements: Statements,
+  { collection, key, value, written }: Address & { value: string; written: number },
+): number {
   const revision = rows(statements.nextRevision, [])[0]!.revision;
-  statements.put.run([encode(collection), encode(key), revision, encode(value)]);
+  statements.put.run([encode(collection), encode(key), revision, encode(value), written]);
   return revision;
 }
 
 function listRecords(statements: Statements, collection: string, options: ListOptions): StoreRecord[] {
-  const { prefix = "", after = "", limit = -1 } = options;
-  const first = encode(prefix);
-  // 0xff occurs in no UTF-8, so this is above every key that starts with the prefix and below all others.
-  const end = Buffer.concat([first, Buffer.of(0xff)]);
-  const found = rows(statements.list, [encode(collection), encode(after), first, end, limit]);
+  const found = rows(statements.list, [encode(collection), ...rangeOf(options)]);
   return found.map(({ key, value, revision }) => ({ key: decode(key), value: decode(value), revision }));
 }
 
-function appendEntries(statements: Statements, stream: string, values: readonly string[]): number {
+/** Returns the parameters of a range: after which name, from which one, before which one, and how many. */
+function rangeOf({ prefix = "", after = "", limit = -1 }: ListOptions): (Buffer | number)[] {
+  return [encode(after), ...prefixRange(prefix), limit];
+}
+
+function appendEntries(
+  statements: Statements,
+  stream: string,
+  { values, written }: { readonly values: readonly string[]; readonly written: number },
+): number {
   const name = encode(stream);
-  let sequence = rows(statements.lastEntry, [name])[0]?.sequence ?? 0;
+  let sequence = rows(statements.lastEntry, [name])[0]?.last ?? 0;
+  if (values.length === 0) return sequence;
   for (const value of values) {
     sequence += 1;
     statements.append.run([name, sequence, encode(value)]);
   }
+  statements.moveStream.run([name, sequence, written]);
   return sequence;
+}
+
+function createUpkeep(connection: SqliteConnection, statements: Statements): Omit<MaintainedStore, keyof Store> {
+  return {
+    listCollections: () =>
+      connection.read(() =>
+        rows(statements.listCollections, []).map(({ name, count, bytes, oldest, written }) => ({
+          ...{ collection: decode(name), records: count, bytes, oldest, newest: written },
+        })),
+      ),
+    async listFacts(collection, options = {}) {
+      checkNames({ collection });
+      checkListOptions(options);
+      const found = await connection.read(() => rows(statements.listFacts, [encode(collection), ...rangeOf(options)]));
+      return found.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
+    },
+    async listStreams(options = {}) {
+      checkListOptions(options);
+      const found = await connection.read(() => rows(statements.listStreams, rangeOf(options)));
+      return found.map(({ name, count, bytes, last, written }) => ({
+        ...{ stream: decode(name), entries: count, bytes, last, written },
+      }));
+    },
+    size: () => connection.read(() => rows(statements.size, [])[0]!.bytes),
+    async copyRecords(collection, records) {
+      checkNames({ collection });
+      await connection.write(() => {
+        for (const record of records) putRecord(statements, { collection, ...record });
+      });
+    },
+    async copyStream({ stream, last, written, entries }) {
+      checkNames({ stream });
+      const name = encode(stream);
+      await connection.write(() => {
+        for (const { sequence, value } of entries) statements.append.run([name, sequence, encode(value)]);
+        statements.moveStream.run([name, last, written]);
+      });
+    },
+  };
 }
 
 function readEntries(statements: Statements, stream: string, options: ReadOptions): StreamEntry[] {
@@ -171,21 +271,12 @@ function readEntries(statements: Statements, stream: string, options: ReadOption
   return found.map(({ sequence, value }) => ({ sequence, value: decode(value) }));
 }
 
-/**
- * Parameters go in as an array, because the driver takes a single buffer for named parameters and crashes. Never by
- * its `get`, which leaves a statement that failed unfit for the next call.
- */
+/** Parameters are passed as an array, because the driver treats a single buffer as named parameters and crashes. Rows
+ *  are read with `all`, because after an error in `get` the statement cannot be used again. */
 function rows(statement: Libsql.Statement, parameters: readonly (Buffer | number)[]): Row[] {
   return statement.all([...parameters]) as Row[];
 }
 
-/** UTF-8, or where a lone surrogate has none: 0xff, which begins no UTF-8, and then UTF-16. */
-function encode(text: string): Buffer {
-  if (!loneSurrogate.test(text)) return Buffer.from(text);
-  return Buffer.concat([Buffer.of(0xff), Buffer.from(text, "utf16le")]);
-}
-
 function decode(bytes: ArrayBuffer): string {
-  const buffer = Buffer.from(bytes);
-  return buffer[0] === 0xff ? buffer.toString("utf16le", 1) : buffer.toString();
+  return decodeBytes(Buffer.from(bytes));
 }

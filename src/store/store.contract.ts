@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Store } from "./store.ts";
+import type { MaintainedStore, Store } from "./store.ts";
 
-/** What every driver promises. `open` gives a new, empty store. */
+/** Tests what every store must do. `open` returns a new, empty store. */
 export function describeStore(name: string, open: () => Promise<Store>): void {
   describe(`${name} store`, () => {
     let store: Store;
@@ -22,7 +22,66 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
   });
 }
 
-/** Also for a driver to run while something keeps its calls waiting. */
+/** Tests what a store must tell for its upkeep. `open` returns a new, empty store with that clock. */
+export function describeUpkeep(name: string, open: (now: () => number) => Promise<MaintainedStore>): void {
+  describe(`upkeep of a ${name} store`, () => {
+    let time = 0;
+    let store: MaintainedStore;
+    beforeEach(async () => {
+      time = 1_000;
+      store = await open(() => time);
+    });
+    afterEach(() => store.close());
+
+    test("tells the number, bytes and times of records and streams", async () => {
+      await store.put("b", "k2", "é");
+      time = 2_000;
+      const revision = await store.put("b", "k1", "abc");
+      await store.update("b", "k2", (value) => value!);
+      await store.put("a", "k", "");
+      await store.append("s", ["x", "yz"]);
+      time = 3_000;
+      await store.append("s", ["!"]);
+      await store.trimStream("s", 1);
+      expect(await store.listCollections()).toEqual([
+        { collection: "a", records: 1, bytes: 0, oldest: 2_000, newest: 2_000 },
+        { collection: "b", records: 2, bytes: 5, oldest: 1_000, newest: 2_000 },
+      ]);
+      expect(await store.listFacts("b", { limit: 1 })).toEqual([{ key: "k1", revision, bytes: 3, written: 2_000 }]);
+      expect(await store.listFacts("b", { after: "k1" })).toMatchObject([{ key: "k2", written: 1_000 }]);
+      const stream = { stream: "s", entries: 2, bytes: 3, last: 3, written: 3_000 };
+      expect(await store.listStreams()).toEqual([stream]);
+      expect([await store.listStreams({ prefix: "t" }), await store.listStreams({ after: "s" })]).toEqual([[], []]);
+      expect(await store.size()).toBeGreaterThan(0);
+      await store.deleteStream("s");
+      expect(await store.listStreams()).toEqual([]);
+    });
+
+    test("copies keep their times and sequences", async () => {
+      await store.copyRecords("c", [
+        { key: "k", value: "a\ud800\0", written: 5 },
+        { key: "l", value: "", written: 6 },
+      ]);
+      expect(await store.listFacts("c")).toMatchObject([
+        { key: "k", written: 5 },
+        { key: "l", written: 6 },
+      ]);
+      expect((await store.get("c", "k"))?.value).toBe("a\ud800\0");
+      const facts = { stream: "s", last: 9, written: 7 };
+      await store.copyStream({ ...facts, entries: [{ sequence: 8, value: "h" }] });
+      await store.copyStream({ ...facts, entries: [{ sequence: 9, value: "\udc00" }] });
+      expect(await store.read("s")).toEqual([
+        { sequence: 8, value: "h" },
+        { sequence: 9, value: "\udc00" },
+      ]);
+      expect(await store.append("s", ["next"])).toBe(10);
+      await store.copyStream({ stream: "empty", last: 4, written: 7, entries: [] });
+      expect(await store.append("empty", ["next"])).toBe(5);
+    });
+  });
+}
+
+/** Exported so that a driver can also run it while its calls have to wait. */
 export async function expectCallOrder(store: Store): Promise<void> {
   const numbers = Array.from({ length: 20 }, (_, index) => String(index + 1));
   const calls = numbers.map((number) => [
@@ -44,7 +103,7 @@ function describeRecords(store: () => Store): void {
     expect(await store().get("checkpoints", "none")).toBeUndefined();
   });
 
-  test("a record comes back as it was put, with its revision", async () => {
+  test("get returns the record as it was put, with its revision", async () => {
     const revision = await store().put("checkpoints", "s1", "one");
     expect(await store().get("checkpoints", "s1")).toEqual({ key: "s1", value: "one", revision });
   });
@@ -64,14 +123,14 @@ function describeRecords(store: () => Store): void {
     expect((await store().get("a", "bc"))?.value).toBe("2");
   });
 
-  test("a deleted record is gone, and deleting it again says so", async () => {
+  test("a deleted record is gone, and deleting it again returns false", async () => {
     await store().put("c", "k", "v");
     expect(await store().delete("c", "k")).toBe(true);
     expect(await store().get("c", "k")).toBeUndefined();
     expect(await store().delete("c", "k")).toBe(false);
   });
 
-  test("changing what was returned changes nothing in the store", async () => {
+  test("changing a returned record does not change the store", async () => {
     await store().put("c", "k", "v");
     Object.assign((await store().get("c", "k"))!, { value: "changed" });
     Object.assign((await store().list("c"))[0]!, { value: "changed" });
@@ -81,7 +140,7 @@ function describeRecords(store: () => Store): void {
 }
 
 function describeRevisions(store: () => Store): void {
-  test("every write gives a higher revision, also after a delete", async () => {
+  test("every write returns a higher revision, also after a delete", async () => {
     const first = await store().put("c", "k", "1");
     const second = await store().put("c", "k", "2");
     await store().delete("c", "k");
@@ -98,7 +157,7 @@ function describeRevisions(store: () => Store): void {
     expect((await store().get("c", "k"))?.value).toBe("2");
   });
 
-  test("expected revision 0 creates, and refuses what exists", async () => {
+  test("expected revision 0 creates a record, and refuses to replace one", async () => {
     await store().put("c", "k", "1", { expectedRevision: 0 });
     await expect(store().put("c", "k", "2", { expectedRevision: 0 })).rejects.toMatchObject(conflict);
     expect((await store().get("c", "k"))?.value).toBe("1");
@@ -122,7 +181,7 @@ function describeRevisions(store: () => Store): void {
     expect(await store().delete("c", "k", { expectedRevision: 0 })).toBe(false);
   });
 
-  test("of twenty puts at once that expect the same revision one wins", async () => {
+  test("one of twenty parallel puts with the same expected revision wins", async () => {
     const expectedRevision = await store().put("c", "k", "0");
     const attempts = Array.from({ length: 20 }, (_, index) =>
       store().put("c", "k", String(index), { expectedRevision }),
@@ -175,7 +234,7 @@ function describeLists(store: () => Store): void {
     expect(await store().list("c")).toEqual([]);
   });
 
-  test("keys come in code point order, not in the order of UTF-16 units", async () => {
+  test("keys are listed in code point order, not in the order of UTF-16 units", async () => {
     const keys = ["\u{10ffff}", "😀", "\uffff", "\ue000", "\ud7ff", "é", "aa", "a\0", "a", "A", "!"];
     const sorted = ["!", "A", "a", "a\0", "aa", "é", "\ud7ff", "\ue000", "\uffff", "😀", "\u{10ffff}"];
     for (const key of keys) await store().put("c", key, key);
@@ -190,7 +249,7 @@ function describeLists(store: () => Store): void {
     expect(keysOf(await store().list("c", { prefix: "%" }))).toEqual([]);
   });
 
-  test("pages of any length give every record once, in order", async () => {
+  test("pages of any length list every record once, in order", async () => {
     const keys = Array.from({ length: 250 }, (_, index) => `k${String(index).padStart(3, "0")}`);
     for (const key of keys) await store().put("c", key, `value of ${key}`);
     for (const limit of [1, 7, 100, 250, 251]) {
@@ -199,7 +258,7 @@ function describeLists(store: () => Store): void {
     }
   });
 
-  test("a page goes on after a key that does not exist, and before the prefix", async () => {
+  test("a page can continue after a key that does not exist, or that is before the prefix", async () => {
     for (const key of ["a", "c", "pa", "pb"]) await store().put("c", key, "");
     expect(keysOf(await store().list("c", { after: "b" }))).toEqual(["c", "pa", "pb"]);
     expect(keysOf(await store().list("c", { prefix: "p", after: "b" }))).toEqual(["pa", "pb"]);
@@ -219,7 +278,7 @@ async function readInPages(store: Store, limit: number): Promise<{ key: string; 
 }
 
 function describeStreams(store: () => Store): void {
-  test("sequences start at 1 and have no gaps, each stream by itself", async () => {
+  test("the sequences of each stream start at 1 and have no gaps", async () => {
     expect(await store().append("log", ["a", "b"])).toBe(2);
     expect(await store().append("other", ["x"])).toBe(1);
     expect(await store().append("log", ["c"])).toBe(3);
@@ -230,14 +289,14 @@ function describeStreams(store: () => Store): void {
     ]);
   });
 
-  test("appending nothing tells the last sequence", async () => {
+  test("appending nothing returns the last sequence", async () => {
     expect(await store().append("log", [])).toBe(0);
     await store().append("log", ["a"]);
     expect(await store().append("log", [])).toBe(1);
     expect(await store().read("empty")).toEqual([]);
   });
 
-  test("a read goes on after a sequence, within its limit", async () => {
+  test("a read continues after a sequence, within its limit", async () => {
     await store().append("log", ["a", "b", "c", "d"]);
     expect(await store().read("log", { after: 1, limit: 2 })).toEqual([
       { sequence: 2, value: "b" },
@@ -247,7 +306,7 @@ function describeStreams(store: () => Store): void {
     expect(await store().read("log", { after: 99, limit: 1 })).toEqual([]);
   });
 
-  test("a stream can be deleted, and begins anew", async () => {
+  test("a deleted stream starts again at 1", async () => {
     expect(await store().deleteStream("log")).toBe(false);
     await store().append("log", ["a", "b"]);
     await store().append("other", ["x"]);
@@ -259,7 +318,25 @@ function describeStreams(store: () => Store): void {
     expect(await store().read("other")).toEqual([{ sequence: 1, value: "x" }]);
   });
 
-  test("a purge keeps all that was not deleted", async () => {
+  test("a trimmed stream keeps its later entries and goes on with the next sequence", async () => {
+    expect(await store().trimStream("log", 3)).toBe(0);
+    await store().append("log", ["a", "b", "c", "d"]);
+    expect(await store().trimStream("log", 2)).toBe(2);
+    expect(await store().read("log")).toEqual([
+      { sequence: 3, value: "c" },
+      { sequence: 4, value: "d" },
+    ]);
+    expect(await store().read("log", { after: 1, limit: 1 })).toEqual([{ sequence: 3, value: "c" }]);
+    expect(await store().trimStream("log", 1)).toBe(0);
+    expect(await store().trimStream("log", 99)).toBe(2);
+    expect([await store().read("log"), await store().append("log", [])]).toEqual([[], 4]);
+    expect(await store().append("log", ["e"])).toBe(5);
+    expect(await store().read("log")).toEqual([{ sequence: 5, value: "e" }]);
+    expect(await store().deleteStream("log")).toBe(true);
+    expect(await store().append("log", ["again"])).toBe(1);
+  });
+
+  test("a purge keeps everything that was not deleted", async () => {
     await store().put("c", "kept", "v");
     await store().put("c", "gone", "v");
     await store().append("log", ["a"]);
@@ -271,7 +348,7 @@ function describeStreams(store: () => Store): void {
     expect(await store().put("c", "gone", "w")).toBeGreaterThan(revision);
   });
 
-  test("batches appended at once stay together", async () => {
+  test("batches appended in parallel are not mixed", async () => {
     const batches = Array.from({ length: 20 }, (_, index) => [`${index}`, `${index}`, `${index}`]);
     const lasts = await Promise.all(batches.map((batch) => store().append("log", batch)));
     expect(lasts.sort((left, right) => left - right)).toEqual(batches.map((_, index) => 3 * index + 3));
@@ -279,7 +356,7 @@ function describeStreams(store: () => Store): void {
     for (let index = 0; index < 60; index += 3) expect(new Set(values.slice(index, index + 3)).size).toBe(1);
   });
 
-  test("a batch with a value that is no string adds nothing", async () => {
+  test("a batch with a value that is not a string adds nothing", async () => {
     await expect(store().append("log", ["a", 1 as unknown as string])).rejects.toMatchObject(invalid);
     expect(await store().read("log")).toEqual([]);
   });
@@ -297,7 +374,7 @@ function describeValues(store: () => Store): void {
     "a character that looks like a marker byte": "\u00ff\u0001",
     "CRLF and quotes": "\r\n'\"`\\",
   };
-  test.each(Object.entries(hazards))("%s comes back the same", async (_name, value) => {
+  test.each(Object.entries(hazards))("returns %s unchanged", async (_name, value) => {
     await store().put("c", "k", value);
     await store().append("log", [value, "next"]);
     expect((await store().get("c", "k"))?.value).toBe(value);
@@ -305,13 +382,13 @@ function describeValues(store: () => Store): void {
     expect((await store().read("log")).map((entry) => entry.value)).toEqual([value, "next"]);
   });
 
-  test("ten million characters come back the same", async () => {
+  test("returns ten million characters unchanged", async () => {
     const value = "ten chars😀".repeat(1_000_000).slice(1);
     await store().put("results", "big", value);
     expect((await store().get("results", "big"))?.value === value).toBe(true);
   });
 
-  test("names of any script, with NUL, slash and at full length, are names", async () => {
+  test("accepts names in any script, with NUL, with a slash and of full length", async () => {
     const names = ["ключ", "鍵/1", "a\0b", "../x", "'; DROP TABLE records; --", "__proto__", "é".repeat(512)];
     for (const name of names) {
       await store().put(name, name, name);
@@ -327,7 +404,7 @@ function describeValues(store: () => Store): void {
 function describeWrongUse(store: () => Store): void {
   const badNames: unknown[] = ["", "x".repeat(1_025), "é".repeat(513), "a\ud800", undefined, 7];
 
-  test.each(badNames)("a name like %j is refused", async (bad) => {
+  test.each(badNames)("refuses the name %j", async (bad) => {
     const name = bad as string;
     await expect(store().get(name, "k")).rejects.toMatchObject(invalid);
     await expect(store().put("c", name, "v")).rejects.toMatchObject(invalid);
@@ -336,28 +413,27 @@ function describeWrongUse(store: () => Store): void {
     await expect(store().list(name)).rejects.toMatchObject(invalid);
     await expect(store().append(name, ["v"])).rejects.toMatchObject(invalid);
     await expect(store().read(name)).rejects.toMatchObject(invalid);
+    await expect(store().trimStream(name, 1)).rejects.toMatchObject(invalid);
     await expect(store().deleteStream(name)).rejects.toMatchObject(invalid);
   });
 
-  test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])(
-    "%d is no number to pass",
-    async (bad) => {
-      const expectedRevision = bad;
-      await expect(store().put("c", "k", "v", { expectedRevision })).rejects.toMatchObject(invalid);
-      await expect(store().delete("c", "k", { expectedRevision })).rejects.toMatchObject(invalid);
-      await expect(store().list("c", { limit: bad })).rejects.toMatchObject(invalid);
-      await expect(store().read("log", { limit: bad })).rejects.toMatchObject(invalid);
-      await expect(store().read("log", { after: bad })).rejects.toMatchObject(invalid);
-    },
-  );
+  test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])("refuses the number %d", async (bad) => {
+    const expectedRevision = bad;
+    await expect(store().put("c", "k", "v", { expectedRevision })).rejects.toMatchObject(invalid);
+    await expect(store().delete("c", "k", { expectedRevision })).rejects.toMatchObject(invalid);
+    await expect(store().list("c", { limit: bad })).rejects.toMatchObject(invalid);
+    await expect(store().read("log", { limit: bad })).rejects.toMatchObject(invalid);
+    await expect(store().read("log", { after: bad })).rejects.toMatchObject(invalid);
+    await expect(store().trimStream("log", bad)).rejects.toMatchObject(invalid);
+  });
 
-  test("a limit of 0 and half a surrogate pair as a prefix are refused", async () => {
+  test("refuses a limit of 0 and half a surrogate pair as a prefix", async () => {
     await expect(store().list("c", { limit: 0 })).rejects.toMatchObject(invalid);
     await expect(store().list("c", { prefix: "\ud83d" })).rejects.toMatchObject(invalid);
     await expect(store().list("c", { after: "\ud83d" })).rejects.toMatchObject(invalid);
   });
 
-  test("values that are no strings are refused and write nothing", async () => {
+  test("refuses values that are not strings, and writes nothing", async () => {
     const bad = { text: 1 } as unknown as string;
     await expect(store().put("c", "k", bad)).rejects.toMatchObject(invalid);
     await expect(store().update("c", "k", () => bad)).rejects.toMatchObject(invalid);
@@ -365,7 +441,7 @@ function describeWrongUse(store: () => Store): void {
     expect(await store().get("c", "k")).toBeUndefined();
   });
 
-  test("after close every call is refused, and closing again is not", async () => {
+  test("rejects every call after close, except another close", async () => {
     await store().close();
     await store().close();
     const closed = { name: "ContextError", code: "store_unavailable", message: "the store is closed" };
@@ -376,6 +452,7 @@ function describeWrongUse(store: () => Store): void {
     await expect(store().list("c")).rejects.toMatchObject(closed);
     await expect(store().append("log", ["v"])).rejects.toMatchObject(closed);
     await expect(store().read("log")).rejects.toMatchObject(closed);
+    await expect(store().trimStream("log", 1)).rejects.toMatchObject(closed);
     await expect(store().deleteStream("log")).rejects.toMatchObject(closed);
     await expect(store().purge()).rejects.toMatchObject(closed);
   });

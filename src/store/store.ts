@@ -1,87 +1,168 @@
-import { ContextError } from "../errors.ts";
+import { ContextError, invalidArgument } from "../errors.ts";
 
-/**
- * Durable strings, shared by every process that opens the same store. What a promise acknowledged survives a crash.
- * Calls take effect in the order in which they were made, awaited or not.
- * Values are any JavaScript strings. Names (collections, keys, streams) are 1 to 1,024 bytes of well-formed Unicode.
- */
+/** A place for strings: records by key in collections, and entries in order in streams. Every process that opens the
+ *  same store shares them. A write survives a crash once its promise has resolved. Calls take effect in the order in
+ *  which they were made, awaited or not. A value can be any JavaScript string. The name of a collection, key or stream
+ *  has 1 to 1,024 bytes of well-formed Unicode. */
 export interface Store {
+  /** Returns the record, or `undefined` if there is none. */
   get(collection: string, key: string): Promise<StoreRecord | undefined>;
-  /** Writes and gives the new revision. With `expectedRevision`, only if the record still has it (0: does not exist). */
+  /** Writes the value and returns the new revision. */
   put(collection: string, key: string, value: string, options?: RevisionOptions): Promise<number>;
-  /**
-   * Reads, changes and writes as one step that no other writer can come between. `change` must be quick, must not call
-   * the store, and may run more than once. A value that it leaves as it was is not written again.
-   */
-  update(
-    collection: string,
-    key: string,
-    change: (value: string | undefined) => string,
-  ): Promise<StoreRecord>;
-  /** Tells whether there was something to delete. */
+  /** Reads, changes and writes the record as one step: no other writer comes in between. `change` must be quick, must
+   *  not call the store, and may run more than once. If it returns the value unchanged, nothing is written. */
+  update(collection: string, key: string, change: (value: string | undefined) => string): Promise<StoreRecord>;
+  /** Deletes the record and returns whether it existed. */
   delete(collection: string, key: string, options?: RevisionOptions): Promise<boolean>;
-  /** Records by code point order of their keys, the same in every driver. */
+  /** Returns records sorted by the code points of their keys, in the same order for every kind of store. */
   list(collection: string, options?: ListOptions): Promise<StoreRecord[]>;
-  /** Adds all values or none, without gaps, and gives the sequence of the stream's last entry (0: it has none). */
+  /** Adds all values or none, without gaps. Returns the sequence of the stream's last entry, or 0 if it is empty. */
   append(stream: string, values: readonly string[]): Promise<number>;
+  /** Returns entries of a stream, oldest first. */
   read(stream: string, options?: ReadOptions): Promise<StreamEntry[]>;
-  /** Deletes all entries of a stream, and tells whether there were any. The next one that is added has the sequence 1. */
+  /** Deletes the entries up to this sequence and returns how many there were. Later entries keep their sequences, and
+   *  the next entry has the same sequence as without the call. */
+  trimStream(stream: string, through: number): Promise<number>;
+  /** Deletes a stream with all its entries and returns whether it existed. The next entry has the sequence 1. */
   deleteStream(stream: string): Promise<boolean>;
-  /** Rewrites what is kept, so that no byte is left of what was deleted or replaced. Others wait meanwhile. */
+  /** Rewrites the store, so that no byte of deleted or replaced values is left. Other calls wait until it is done. */
   purge(): Promise<void>;
-  /** Further calls reject; closing again does nothing. */
+  /** Closes the store. Later calls reject, and a second close does nothing. */
   close(): Promise<void>;
 }
 
+/** A store with what its upkeep needs: what there is, since when, and copying it as it is. */
+export interface MaintainedStore extends Store {
+  /** Returns every collection, sorted by name. */
+  listCollections(): Promise<CollectionFacts[]>;
+  /** Returns the records of a collection without their values, sorted as `list` sorts them. */
+  listFacts(collection: string, options?: ListOptions): Promise<RecordFacts[]>;
+  /** Returns streams, sorted by the code points of their names. */
+  listStreams(options?: ListOptions): Promise<StreamFacts[]>;
+  /** Returns how many bytes the store takes on its disk, or in memory. */
+  size(): Promise<number>;
+  /** Writes records with the times of the store that they come from. */
+  copyRecords(collection: string, records: readonly CopiedRecord[]): Promise<void>;
+  /** Writes a stream, or more of it, with the sequences and the time of the store that it comes from. */
+  copyStream(stream: StreamCopy): Promise<void>;
+}
+
+/** The records of one collection together. Times are milliseconds since 1970. */
+export interface CollectionFacts {
+  readonly collection: string;
+  readonly records: number;
+  /** Of the values. */
+  readonly bytes: number;
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+export interface RecordFacts {
+  readonly key: string;
+  readonly revision: number;
+  readonly bytes: number;
+  /** When it was last written, in milliseconds since 1970. */
+  readonly written: number;
+}
+
+export interface StreamFacts {
+  readonly stream: string;
+  readonly entries: number;
+  readonly bytes: number;
+  /** The sequence of the last entry, also if it was deleted. */
+  readonly last: number;
+  readonly written: number;
+}
+
+export interface CopiedRecord {
+  readonly key: string;
+  readonly value: string;
+  readonly written: number;
+}
+
+export interface StreamCopy {
+  readonly stream: string;
+  readonly last: number;
+  readonly written: number;
+  readonly entries: readonly StreamEntry[];
+}
+
+/** One value of a collection. */
 export interface StoreRecord {
   readonly key: string;
   readonly value: string;
-  /** Grows with every write of the record, also over a delete: a revision never comes back. */
+  /** Grows with every write of the record, and keeps growing after a delete, so a revision is never used twice. */
   readonly revision: number;
 }
 
+/** One value of a stream. */
 export interface StreamEntry {
-  /** 1 for the stream's first entry. */
+  /** The entry's place in the stream, counted from 1. */
   readonly sequence: number;
   readonly value: string;
 }
 
+/** Options of a write that must not overwrite somebody else's change. */
 export interface RevisionOptions {
-  expectedRevision?: number | undefined;
+  /** Writes only if the record still has this revision, and rejects with `store_conflict` otherwise. 0 means that the
+   *  record must not exist. Without this option the write always happens. */
+  readonly expectedRevision?: number | undefined;
 }
 
+/** Which records of a collection to list. */
 export interface ListOptions {
-  prefix?: string | undefined;
-  /** The last key of the page before this one. */
-  after?: string | undefined;
-  limit?: number | undefined;
+  /** Lists only keys that start with this text. */
+  readonly prefix?: string | undefined;
+  /** Lists only keys after this one. Pass the last key of the previous page. */
+  readonly after?: string | undefined;
+  /** Lists at most this many records. Without a limit, all of them. */
+  readonly limit?: number | undefined;
 }
 
+/** Which entries of a stream to read. */
 export interface ReadOptions {
-  /** The last sequence that the caller has. */
-  after?: number | undefined;
-  limit?: number | undefined;
+  /** Reads only entries after this sequence. Pass the last sequence that you already have.
+   *  @default 0 */
+  readonly after?: number | undefined;
+  /** Reads at most this many entries. Without a limit, all of them. */
+  readonly limit?: number | undefined;
 }
 
-/** Fits a PostgreSQL index row (2,704 bytes) twice over. */
+/** Fits twice into a PostgreSQL index row (2,704 bytes), beside a namespace. */
 const maxNameBytes = 1_024;
-export const loneSurrogate: RegExp = /\p{Surrogate}/u;
+const loneSurrogate = /\p{Surrogate}/u;
+
+/** Encodes text as UTF-8. UTF-8 cannot express a lone surrogate, so such a text becomes 0xff, which never starts UTF-8,
+ *  followed by UTF-16. */
+export function encode(text: string): Buffer {
+  if (!loneSurrogate.test(text)) return Buffer.from(text);
+  return Buffer.concat([Buffer.of(0xff), Buffer.from(text, "utf16le")]);
+}
+
+export function decode(buffer: Buffer): string {
+  return buffer[0] === 0xff ? buffer.toString("utf16le", 1) : buffer.toString();
+}
+
+/** Returns the bytes that keys with a prefix start at, and the bytes after all of them: UTF-8 never contains 0xff. */
+export function prefixRange(prefix: string): readonly [first: Buffer, end: Buffer] {
+  const first = encode(prefix);
+  return [first, Buffer.concat([first, Buffer.of(0xff)])];
+}
 
 export function checkNames(names: Readonly<Record<string, string>>): void {
   for (const [kind, name] of Object.entries(names)) {
     checkText(kind, name);
     const bytes = Buffer.byteLength(name);
     if (bytes === 0 || bytes > maxNameBytes) {
-      throw invalid(`${kind} has ${bytes} bytes`, `Use 1 to ${maxNameBytes} bytes.`);
+      throw invalidArgument(`${kind} has ${bytes} bytes`, `Use 1 to ${maxNameBytes} bytes.`);
     }
   }
 }
 
 export function checkValues(values: readonly string[]): void {
-  if (!Array.isArray(values))
-    throw invalid(`values is of type ${typeof values}`, "Pass an array of strings.");
+  if (!Array.isArray(values)) throw invalidArgument(`values is of type ${typeof values}`, "Pass an array of strings.");
   for (const value of values) {
-    if (typeof value !== "string") throw invalid(`a value is of type ${typeof value}`, "Store strings only.");
+    if (typeof value !== "string") throw invalidArgument(`a value is of type ${typeof value}`, "Store strings only.");
   }
 }
 
@@ -95,12 +176,17 @@ export function checkListOptions({ prefix, after, limit }: ListOptions): void {
   checkWhole("limit", limit, 1);
 }
 
+export function checkThrough(through: number): void {
+  if (through === undefined) throw invalidArgument("through is missing", "Pass the sequence of an entry.");
+  checkWhole("through", through, 0);
+}
+
 export function checkReadOptions({ after, limit }: ReadOptions): void {
   checkWhole("after", after, 0);
   checkWhole("limit", limit, 1);
 }
 
-/** Rejects a write that was meant for another revision. A record that does not exist has revision 0. */
+/** Throws if the record does not have the expected revision. A record that does not exist has revision 0. */
 export function checkRevision(current: number, expected: number | undefined, name: string): void {
   if (expected === undefined || expected === current) return;
   throw new ContextError("store_conflict", `${name} is at revision ${current}, not ${expected}`, {
@@ -108,22 +194,26 @@ export function checkRevision(current: number, expected: number | undefined, nam
   });
 }
 
+/** Returns a place for messages: an address without its password. */
+export function shownAddress(address: string): string {
+  return address
+    .replace(/^(\w+:\/\/[^:/?#@]*):[^?#]*@/, "$1@")
+    .replace(/([?&])(?:password|sslpassword)=[^&#]*&?/g, "$1")
+    .replace(/[?&]$/, "");
+}
+
 export function closedError(): ContextError {
   return new ContextError("store_unavailable", "the store is closed", { hint: "Open it again." });
 }
 
 function checkText(kind: string, text: string): void {
-  if (typeof text !== "string") throw invalid(`${kind} is of type ${typeof text}`, "Pass a string.");
+  if (typeof text !== "string") throw invalidArgument(`${kind} is of type ${typeof text}`, "Pass a string.");
   if (loneSurrogate.test(text)) {
-    throw invalid(`${kind} ${JSON.stringify(text)} has half a surrogate pair`, "Pass well-formed Unicode.");
+    throw invalidArgument(`${kind} ${JSON.stringify(text)} has half a surrogate pair`, "Pass well-formed Unicode.");
   }
 }
 
 export function checkWhole(kind: string, value: number | undefined, least: number): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return;
-  throw invalid(`${kind} is ${value}`, `Use a whole number from ${least}.`);
-}
-
-function invalid(message: string, hint: string): ContextError {
-  return new ContextError("invalid_argument", message, { hint });
+  throw invalidArgument(`${kind} is ${value}`, `Use a whole number from ${least}.`);
 }
