@@ -1,9 +1,35 @@
-export { generateRequest } from "./generate/generate-request.ts";
-export { generateSession, type SessionOptions } from "./generate/generate-session.ts";
-export { type SentKind, sentKinds } from "./message-blocks.ts";
-export { type Reducer, type ReplayPolicy, replayPolicies, type Sent } from "./policy-reducer.ts";
-export { type PreparedSession, prepareSession } from "./prepare-session.ts";
-export { replayReducer, replaySession, type SessionReplay } from "./replay-session.ts";
-export { addTotals, type CallReplay, type ReplayTotals } from "./replay-totals.ts";
-export { kindOfLines, readSession } from "./sessions/read-session.ts";
-export type { RecordedSession } from "./sessions/recorded-session.ts";
+export {
+  type PreparedSession,
+  prepareSession,
+  prepareStretches,
+  type SentKind,
+  sentKinds,
+} from "./prepare-session.ts";
+export { type ReferenceTotals, referenceKinds, type Tally } from "./references.ts";
+export type { Removal } from "./removals.ts";
+export {
+  addTotals,
+  type CallReplay,
+  createSentRequest,
+  type IntakeMode,
+  intakeModes,
+  type Reducer,
+  type ReplayPolicy,
+  type ReplayTotals,
+  replayPolicies,
+  replayReducer,
+  replaySession,
+  type Sent,
+  type SessionReplay,
+} from "./replay-session.ts";
+
+export { kindOfLines, readRecording, usageOfLine } from "./sessions/index.ts";
+export {
+  exportedSessions,
+  isOpencodeExport,
+  opencodeQueries,
+  readOpencodeSession,
+  usageOfMessage,
+} from "./sessions/opencode-session.ts";
+export { createCopyFinder, type RecordedSession } from "./sessions/recorded-session.ts";
+export { claudeCodeUsage, createUsageSum, type UsageRecord, type UsageTotals } from "./sessions/recorded-usage.ts";

@@ -8,7 +8,7 @@ const counter = await createCounter("bytes/4");
 const prepared = (messages: readonly object[], more: Partial<RecordedSession> = {}) =>
   prepareSession({ file: "a.jsonl", source: "messages", messages, notes: [], ...more }, { counter });
 
-test("each assistant turn is a call whose request are the messages before it", () => {
+test("each assistant turn is a call, and its request is the messages before it", () => {
   const { calls, messages } = prepared([
     { role: "user", content: "one" },
     { role: "assistant", content: "two" },
@@ -19,7 +19,7 @@ test("each assistant turn is a call whose request are the messages before it", (
   expect(messages).toHaveLength(4);
 });
 
-test("the items of one turn are one call, also where each is a message of its own", () => {
+test("the items of one turn are one call, even if each is its own message", () => {
   const { calls } = prepared(
     [
       { role: "user", content: "go" },
@@ -49,7 +49,7 @@ test("a recording without an assistant, or without anything, has no calls", () =
   expect(prepared([])).toMatchObject({ calls: [], messages: [], title: "" });
 });
 
-test("the title is the beginning of the first words of the person, on one line", () => {
+test("the title is the beginning of the first user text, on one line", () => {
   const title = (content: unknown) => prepared([{ role: "user", content }]).title;
   expect(title("  Fix\n\tthe   bug ")).toBe("Fix the bug");
   expect(title("<script>alert(1)</script>")).toBe("<script>alert(1)</script>");
@@ -59,4 +59,24 @@ test("the title is the beginning of the first words of the person, on one line",
 
 test("a malformed message is named by its path", () => {
   expect(() => prepared([{ role: "user", content: "hi" }, { role: "nobody" }])).toThrow("messages[1]");
+});
+
+test("thinking that the provider would refuse is left out and counted", () => {
+  const thinking = (signature?: string) => ({ type: "thinking", thinking: "hm", ...(signature && { signature }) });
+  const said = { type: "text", text: "yes" };
+  const { messages, mendedThinking } = prepared([
+    { role: "user", content: "one" },
+    { role: "assistant", content: [thinking(), said] },
+    { role: "user", content: "two" },
+    { role: "assistant", content: [thinking("s"), said, thinking("s")] },
+    { role: "user", content: "three" },
+    { role: "assistant", content: [thinking()] },
+    { role: "user", content: "four" },
+  ]);
+  const contents = messages.flatMap((message) => {
+    const { role, content } = message as { role: string; content: object[] };
+    return role === "assistant" ? [content] : [];
+  });
+  expect(contents).toEqual([[said], [thinking("s"), said], [{ type: "text", text: "(empty)" }]]);
+  expect(mendedThinking).toBe(3);
 });

@@ -1,16 +1,22 @@
-/** A recorded session made ready: mended where no provider would take it, counted once, cut into calls. Every policy and window
- *  replays the same one. */
+/** Prepares a recorded session: repaired so that a provider would accept it, counted once, split into calls. Every
+ *  policy and window replays the same prepared session. */
+
+import type { BillableBlock } from "../billing/index.ts";
 import {
+  type CountedPart,
   countSystem,
   countTools,
   createMessageLens,
   type FormatName,
+  formatOfRequest,
+  hashMessage,
   type MessageLens,
   normaliseMessages,
   type Role,
 } from "../messages/index.ts";
+import type { Fields } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import { createBlockReader, type MessageBlocks } from "./message-blocks.ts";
+import { findReferences, type SessionReferences } from "./references.ts";
 import type { RecordedSession } from "./sessions/recorded-session.ts";
 
 export interface PreparedSession {
@@ -19,49 +25,100 @@ export interface PreparedSession {
   readonly title: string;
   readonly format: FormatName;
   readonly messages: readonly object[];
-  /** Each assistant turn is a call; the number of messages in its request. */
+  /** For each call, the number of messages in its request. Each assistant turn is a call. */
   readonly calls: readonly number[];
   readonly system?: unknown;
   readonly tools?: readonly object[] | undefined;
-  /** Of the session's own system text and tools; 0 where it has none. */
+  /** The tokens of the session's own system text and tools. */
   readonly prefixTokens: number;
-  /** Tokens of a request that are in no message. */
+  /** The tokens of a request that are not in a message. */
   readonly frameTokens: number;
   readonly counter: Counter;
   readonly model?: string | undefined;
+  /** The number of thinking blocks that the provider would refuse. They were left out. */
+  readonly mendedThinking: number;
   blocksOf(message: object): MessageBlocks;
+  /** Returns what its turns refer to. Found on the first call. */
+  references(): SessionReferences;
 }
 
 export interface PrepareOptions {
   readonly counter: Counter;
-  /** The model that is meant: what images cost, how its thinking is bound, its prices. */
+  /** The model to assume for image prices, thinking rules and token prices. */
   readonly model?: string | undefined;
 }
 
-/** Throws `invalid_message` with the path of a message that is malformed. */
-export function prepareSession(
-  session: RecordedSession,
-  { counter, model }: PrepareOptions,
-): PreparedSession {
-  const { file, system, tools } = session;
-  const messages = normaliseMessages(session.messages, { format: session.format });
-  // What is encrypted in a recording can be counted by its readable text alone: its size says nothing about tokens.
+/** Prepares each stretch of a session that has calls. */
+export function prepareStretches(session: RecordedSession, options: PrepareOptions): readonly PreparedSession[] {
+  const { earlier = [], ...last } = session;
+  const stretches = [...earlier, last].map((stretch) => {
+    const { system = session.system, tools = session.tools } = stretch;
+    return prepareSession({ ...last, answersFrom: undefined, ...stretch, system, tools }, options);
+  });
+  return stretches.filter(({ calls }, index) => calls.length > 0 || stretches.length === index + 1);
+}
+
+/** Prepares the last stretch of a session. Throws `invalid_message` with the path of a malformed message. */
+export function prepareSession(session: RecordedSession, { counter, model }: PrepareOptions): PreparedSession {
+  const { file, system, tools, answersFrom = 0 } = session;
+  const { messages: mended, count: mendedThinking } = mendThinking(session);
+  const messages = normaliseMessages(mended, { format: session.format });
+  // The beginning of a history is repaired the same way, however it continues.
+  const from = answersFrom > 0 ? normaliseMessages(mended.slice(0, answersFrom), session).length : 0;
+  // Encrypted content in a recording can only be counted by its readable text: its size says nothing about tokens.
   const lens = createMessageLens(messages, { counter, model, format: session.format, sealed: "readable" });
   const blocksOf = createBlockReader(messages, lens);
+  const calls = callsOf(messages.map((message) => blocksOf(message).role)).filter((length) => length >= from);
+  let references: SessionReferences | undefined;
   return {
     file,
     title: titleOf(messages, lens),
     format: lens.format,
     messages,
-    calls: callsOf(messages.map((message) => blocksOf(message).role)),
+    calls,
     system,
     tools,
     prefixTokens: countPrefix(session, { counter, model, format: lens.format }),
     frameTokens: lens.requestTokens,
     counter,
     model,
+    mendedThinking,
     blocksOf,
+    references() {
+      references ??= findReferences({ messages, calls, read: blocksOf });
+      return references;
+    },
   };
+}
+
+/** Leaves out thinking that Anthropic would refuse: without a signature, or at the end of a message. Some recordings
+ *  have it, because programs drop it before they send a request. */
+function mendThinking({ messages, format }: RecordedSession): { messages: readonly object[]; count: number } {
+  if ((format ?? formatOfRequest(messages)) !== "anthropic") return { messages, count: 0 };
+  let count = 0;
+  const isAssistant = (index: number): boolean => (messages[index] as Fields | undefined)?.role === "assistant";
+  const mended = messages.map((message, index) => {
+    const { content } = message as Fields;
+    if (!isAssistant(index) || !Array.isArray(content)) return message;
+    const signed = content.filter((block) => !isThinking(block) || isSigned(block));
+    // Neighbours of one role are merged.
+    while (!isAssistant(index + 1) && isThinking(signed.at(-1))) signed.pop();
+    if (signed.length === content.length) return message;
+    count += content.length - signed.length;
+    // A turn without content becomes "(empty)" when it is normalised.
+    return { ...message, content: signed };
+  });
+  return { messages: count > 0 ? mended : messages, count };
+}
+
+function isThinking(block: unknown): boolean {
+  const { type } = Object(block) as Fields;
+  return type === "thinking" || type === "redacted_thinking";
+}
+
+function isSigned(block: unknown): boolean {
+  const { type, signature } = Object(block) as Fields;
+  return type === "redacted_thinking" || (typeof signature === "string" && signature !== "");
 }
 
 function callsOf(roles: readonly Role[]): number[] {
@@ -93,7 +150,87 @@ function countPrefix(
   { system, tools = [] }: RecordedSession,
   { counter, model, format }: PrepareOptions & { format: FormatName },
 ): number {
-  return (
-    countSystem(system, counter) + (tools.length === 0 ? 0 : countTools(tools, counter, { format, model }))
-  );
+  return countSystem(system, counter) + (tools.length === 0 ? 0 : countTools(tools, counter, { format, model }));
+}
+
+/** A message as the cache sees it: one block per part, with a key for its content, and the tokens by kind. */
+export interface MessageBlocks {
+  readonly role: Role;
+  readonly blocks: readonly BillableBlock[];
+  readonly tokens: KindTokens;
+  readonly parts: readonly CountedPart[];
+}
+
+/** The kinds of tokens in a request. A system message counts as the user's; `prefix` is what is not in a message. */
+export const sentKinds = ["prefix", "user", "assistant", "thinking", "calls", "results", "placeholders"] as const;
+export type SentKind = (typeof sentKinds)[number];
+export type KindTokens = Readonly<Record<SentKind, number>>;
+
+/** Returns a function that reads messages into blocks, each object once. A part that is not in `recorded` was
+ *  rewritten. */
+export function createBlockReader(recorded: readonly object[], lens: MessageLens): (message: object) => MessageBlocks {
+  const known = new WeakMap<object, MessageBlocks>();
+  const recordedKeys = new Set<string>();
+  for (const [index, message] of recorded.entries()) {
+    const blocks = blocksOf(message, { lens, index });
+    for (const { key } of blocks.blocks) recordedKeys.add(String(key));
+    known.set(message, blocks);
+  }
+  return (message) => {
+    const found = known.get(message);
+    if (found !== undefined) return found;
+    // Not index 0: for the counter's cache that starts a conversation.
+    const blocks = blocksOf(message, { lens, index: 1, recordedKeys });
+    known.set(message, blocks);
+    return blocks;
+  };
+}
+
+interface BlockContext {
+  readonly lens: MessageLens;
+  readonly index: number;
+  readonly recordedKeys?: ReadonlySet<string>;
+}
+
+function blocksOf(message: object, { lens, index, recordedKeys }: BlockContext): MessageBlocks {
+  const { role, parts, tokens } = lens.read(message, index);
+  const blocks: BillableBlock[] = [];
+  const byKind = noTokens();
+  // The frame and separators are billed with the first part.
+  let frame = parts.reduce((rest, part) => rest - part.tokens, tokens);
+  for (const part of parts) {
+    const block = { key: keyOf(part, role), tokens: part.tokens + frame, kind: part.kind };
+    const isRewritten = recordedKeys !== undefined && !recordedKeys.has(block.key);
+    byKind[isRewritten && isPlaceholder(part, role) ? "placeholders" : kindOf(part, role)] += block.tokens;
+    blocks.push(block);
+    frame = 0;
+  }
+  if (frame > 0) {
+    blocks.push({ key: `${role} without parts`, tokens: frame, kind: "other" });
+    byKind[role === "assistant" ? "assistant" : "user"] += frame;
+  }
+  return { role, blocks, tokens: byKind, parts };
+}
+
+export function noTokens(): Record<SentKind, number> {
+  return { prefix: 0, user: 0, assistant: 0, thinking: 0, calls: 0, results: 0, placeholders: 0 };
+}
+
+/** A plain text has the key of the text block that merging makes of it. */
+function keyOf({ value }: CountedPart, role: Role): string {
+  return hashMessage({ role, part: typeof value === "string" ? { type: "text", text: value } : value });
+}
+
+/** Shortened content keeps more tokens than this, and a placeholder has fewer. */
+const mostPlaceholderTokens = 200;
+
+function isPlaceholder({ kind, tokens }: CountedPart, role: Role): boolean {
+  return tokens < mostPlaceholderTokens && (role === "assistant" || kind === "tool_result");
+}
+
+function kindOf({ kind }: CountedPart, role: Role): SentKind {
+  if (kind === "tool_result") return "results";
+  if (kind === "tool_call") return "calls";
+  if (kind === "thinking") return "thinking";
+  return role === "assistant" ? "assistant" : "user";
 }

@@ -1,16 +1,15 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { generateRequest } from "../../test/generate/generate-request.ts";
+import { generateSession } from "../../test/generate/generate-session.ts";
 import { ContextError } from "../errors.ts";
-import { formatNames } from "../messages/index.ts";
+import { formatNames, validateRequest } from "../messages/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
-import { generateRequest } from "./generate/generate-request.ts";
-import { generateSession } from "./generate/generate-session.ts";
-import { sentKinds } from "./message-blocks.ts";
-import { replayPolicies } from "./policy-reducer.ts";
-import { type PreparedSession, prepareSession } from "./prepare-session.ts";
-import { replayReducer, replaySession } from "./replay-session.ts";
+import { type PreparedSession, prepareSession, prepareStretches, sentKinds } from "./prepare-session.ts";
+import { createInvalidFinder, replayPolicies, replayReducer, replaySession } from "./replay-session.ts";
 import type { RecordedSession } from "./sessions/recorded-session.ts";
 
-/** A token a character, so that sums can be done by hand. */
+/** Counts one token per character, so that sums are easy to check. */
 const characters: Counter = { name: "characters", count: (text) => text.length };
 const estimate = await createCounter("estimate:o200k");
 
@@ -37,7 +36,7 @@ describe("billing", () => {
     const messages = [text("user", 96), text("assistant", 46), text("user", 196), text("assistant", 1)];
     const session = prepareSession(recorded(messages), { counter: characters });
     const { calls, totals } = await replaySession(session, { ...wide, policy: "none" });
-    // Frames: 3 tokens a request, 4 a message.
+    // Frames: 3 tokens per request, 4 per message.
     const first = 5_000 + 3 + 100;
     const second = first + 50 + 200;
     expect(calls.map(({ bill }) => [bill.read, bill.write5m, bill.total])).toEqual([
@@ -48,7 +47,7 @@ describe("billing", () => {
     expect(totals).toMatchObject({ calls: 2, breaks: 0, overWindow: 0, invalid: 0, visibleShare: 1 });
   });
 
-  test("a lost cache is written again, and is no break", async () => {
+  test("a lost cache is written again, and is not a break", async () => {
     const messages = [text("user", 96), text("assistant", 46), text("user", 196), text("assistant", 1)];
     const session = prepareSession(recorded(messages), { counter: characters });
     const { calls, totals } = await replaySession(session, {
@@ -71,7 +70,7 @@ describe("billing", () => {
     expect((await total(rich)) - (await total(plain))).toBe(rich.prefixTokens);
   });
 
-  test("the model's provider and one's own prices are what is billed", async () => {
+  test("the model's provider and the user's prices determine the bill", async () => {
     const session = prepareSession(recorded([text("user", 6_000), text("assistant", 1)]), {
       counter: characters,
       model: "gpt-5",
@@ -106,7 +105,7 @@ describe("what is sent", () => {
     expect(calls.length).toBe(80);
   });
 
-  test("placeholders stand for content only after an epoch, and what people wrote stays", async () => {
+  test("placeholders appear only after an epoch, and what people wrote stays", async () => {
     const session = generated(3, 120);
     const options = { window: 32_000, reserve: 2_000, prefixTokens: 2_000 };
     const none = await replaySession(session, { ...options, policy: "none" });
@@ -120,7 +119,7 @@ describe("what is sent", () => {
     }
   });
 
-  test("kept is what can still be read: all of it until the first epoch, less from then on", async () => {
+  test("everything can be read until the first epoch, and less from then on", async () => {
     const { calls, totals } = await replaySession(generated(3, 120), {
       ...{ window: 32_000, reserve: 2_000, prefixTokens: 2_000 },
       policy: "economic",
@@ -132,7 +131,7 @@ describe("what is sent", () => {
     expect(totals.visibleShare).toBeCloseTo(mean, 12);
   });
 
-  test("a rewritten history is a cache break, and the marker at the boundary makes it a small one", async () => {
+  test("a rewritten history is a cache break, and the marker at the boundary limits its cost", async () => {
     const { calls, totals } = await replaySession(generated(5, 150), {
       ...{ window: 40_000, reserve: 2_000, prefixTokens: 4_000 },
       policy: "economic",
@@ -140,7 +139,7 @@ describe("what is sent", () => {
     const epochs = calls.filter(({ isEpoch }) => isEpoch);
     expect(epochs.length).toBeGreaterThan(2);
     expect(totals.breaks).toBe(epochs.length);
-    // The prefix alone is read where the RFC rewrites; here the trimmed beginning is, too.
+    // The RFC rewrites everything after the prefix. Here the trimmed beginning is read too.
     expect(epochs.filter(({ bill }) => bill.read > 4_100).length).toBeGreaterThan(epochs.length / 2);
     const rfc = await replaySession(generated(5, 150), {
       ...{ window: 40_000, reserve: 2_000, prefixTokens: 4_000 },
@@ -152,12 +151,10 @@ describe("what is sent", () => {
     expect(readOnlyPrefix.length).toBeGreaterThan(0.9 * rewritten.length);
   });
 
-  test("economic stays within the window where sending everything does not", async () => {
+  test("economic stays within the window, unlike sending everything", async () => {
     const options = { window: 30_000, reserve: 2_000, prefixTokens: 2_000 };
     const [none, economic] = await Promise.all(
-      (["none", "economic"] as const).map((policy) =>
-        replaySession(generated(11, 150), { ...options, policy }),
-      ),
+      (["none", "economic"] as const).map((policy) => replaySession(generated(11, 150), { ...options, policy })),
     );
     expect(none?.totals.overWindow).toBeGreaterThan(50);
     expect(economic?.totals).toMatchObject({ overWindow: 0, invalid: 0 });
@@ -166,7 +163,7 @@ describe("what is sent", () => {
 });
 
 describe("any reducer", () => {
-  test("only the reducer is timed, also one that answers later", async () => {
+  test("only the reducer is timed, even if it is asynchronous", async () => {
     let clock = 0;
     const session = generated(1, 10);
     const { totals } = await replayReducer(
@@ -199,7 +196,7 @@ describe("any reducer", () => {
     expect(order).toEqual(["call", "pause", "call", "pause", "call", "pause"]);
   });
 
-  test("a request that no provider takes is counted, on every call that sends it", async () => {
+  test("an invalid request is counted on every call that sends it", async () => {
     const messages = [text("user", 5), ...exchange("a", 40), ...exchange("b", 40), text("assistant", 5)];
     const session = prepareSession(recorded(messages), { counter: characters });
     const withoutResult = session.messages.map((message, index) => (index === 2 ? text("user", 3) : message));
@@ -219,7 +216,7 @@ describe("any reducer", () => {
     expect(totals.invalid).toBe(2);
   });
 
-  test("more markers than the provider takes are an error, not a wrong bill", async () => {
+  test("more markers than the provider accepts are an error", async () => {
     const session = generated(1, 10);
     const replay = replayReducer(
       session,
@@ -235,15 +232,105 @@ describe("any reducer", () => {
   });
 });
 
-test.each(formatNames)(
-  "a session in the format %s is replayed, and trimmed where it must be",
-  async (format) => {
-    const { messages } = generateRequest(format, { seed: 2, turns: 60 });
-    const session = prepareSession(recorded(messages, { format }), { counter: estimate });
-    const options = { window: 24_000, reserve: 2_000, prefixTokens: 1_000 };
-    const { totals } = await replaySession(session, { ...options, policy: "economic" });
-    expect(session.calls.length).toBeGreaterThan(40);
-    expect(totals).toMatchObject({ calls: session.calls.length, overWindow: 0, invalid: 0 });
-    expect(totals.visibleShare).toBeLessThan(1);
-  },
-);
+test.each(formatNames)("a session in the format %s is replayed, and trimmed if needed", async (format) => {
+  const { messages } = generateRequest(format, { seed: 2, turns: 60 });
+  const session = prepareSession(recorded(messages, { format }), { counter: estimate });
+  const options = { window: 24_000, reserve: 2_000, prefixTokens: 1_000 };
+  const { totals } = await replaySession(session, { ...options, policy: "economic" });
+  expect(session.calls.length).toBeGreaterThan(40);
+  expect(totals).toMatchObject({ calls: session.calls.length, overWindow: 0, invalid: 0 });
+  expect(totals.visibleShare).toBeLessThan(1);
+});
+
+const runs = process.env.PLIMSOLL_DEEP === "1" ? 400 : 15;
+
+/** A history that a careless reducer sends: messages are missing, and sometimes all are rewritten. */
+function carelessRequests(seed: number, cuts: readonly number[], gaps: readonly number[]): object[][] {
+  const { messages } = generateSession({ seed, turns: 30 });
+  const requests: object[][] = [];
+  let sent: object[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "assistant") {
+      if (cuts.includes(requests.length)) sent = sent.slice(0, 1).concat(sent.slice(2));
+      requests.push([...sent]);
+    }
+    if (!gaps.includes(index)) sent.push(message);
+  }
+  return requests;
+}
+
+function unchangedIn(requests: readonly object[][], index: number): number {
+  const [before, now] = [requests[index - 1] ?? [], requests[index] ?? []];
+  const differs = now.findIndex((message, at) => message !== before[at]);
+  return differs < 0 ? now.length : differs;
+}
+
+test("each call is reported as invalid exactly if its whole request is", () => {
+  const numbers = fc.uniqueArray(fc.nat(60), { maxLength: 3 });
+  fc.assert(
+    fc.property(fc.nat(1_000), numbers, numbers, (seed, cuts, gaps) => {
+      const requests = carelessRequests(seed, cuts, gaps);
+      const finder = createInvalidFinder("anthropic");
+      for (const [index, request] of requests.entries()) finder.add(request, unchangedIn(requests, index));
+      const rulesOf = (request: object[]) => validateRequest(request, { format: "anthropic" }).map(({ rule }) => rule);
+      for (const [index, rule] of finder.finish().entries()) {
+        const rules = rulesOf(requests[index] as object[]);
+        if (rule === undefined) expect(rules).toEqual([]);
+        else expect(rules).toContain(rule);
+      }
+    }),
+    { numRuns: runs },
+  );
+});
+
+test("a session without calls has no problems", () => {
+  expect(createInvalidFinder("anthropic").finish()).toEqual([]);
+});
+
+describe("stretches", () => {
+  const before = [text("user", 96), text("assistant", 46), text("user", 196), text("assistant", 50)];
+  const summary = [text("user", 30), text("assistant", 10)];
+  const stretches = (session: Partial<RecordedSession>) =>
+    prepareStretches(recorded([], session), { counter: characters }) as [PreparedSession, ...PreparedSession[]];
+
+  test("are replayed one after the other: after a compaction none sends what was sent", async () => {
+    const parts = stretches({ messages: summary, earlier: [{ messages: before }] });
+    const { calls, totals } = await replaySession(parts, { ...wide, policy: "none" });
+    expect(totals).toMatchObject({ calls: 3, breaks: 0 });
+    // The prefix is still in the cache.
+    expect(calls.map(({ bill }) => [bill.read, bill.total])).toEqual([
+      [0, 5_103],
+      [5_103, 5_353],
+      [5_003, 5_037],
+    ]);
+  });
+
+  test("count only their own answers, and read the history that they share from the cache", async () => {
+    const messages = [...before.slice(0, 2), text("user", 296), text("assistant", 20)];
+    const parts = stretches({ messages, answersFrom: 3, earlier: [{ messages: before }] });
+    const { calls } = await replaySession(parts, { ...wide, policy: "none" });
+    expect(calls.map(({ bill }) => [bill.read, bill.total])).toEqual([
+      [0, 5_103],
+      [5_103, 5_353],
+      [5_103, 5_453],
+    ]);
+  });
+
+  test("without calls are left out", () => {
+    expect(stretches({ messages: before, earlier: [{ messages: [text("user", 5)] }] })).toHaveLength(1);
+  });
+
+  test("have their own tools, or those of the session", () => {
+    const tools = [{ name: "read", description: "Reads a file", input_schema: { type: "object" } }];
+    const parts = stretches({ messages: summary, tools, earlier: [{ messages: before, tools: [] }] });
+    expect(parts.map(({ prefixTokens }) => prefixTokens > 0)).toEqual([false, true]);
+  });
+});
+
+test("an invalid request names the rule that it breaks", async () => {
+  const session = prepareSession(recorded([text("user", 5), text("assistant", 5)]), { counter: characters });
+  const orphan = { role: "user", content: [{ type: "tool_result", tool_use_id: "x", content: "lost" }] };
+  const sent = { messages: [orphan], isEpoch: false, keptShare: 1, breakpoints: [] };
+  const { totals } = await replayReducer(session, () => sent, { ...wide });
+  expect(totals).toMatchObject({ invalid: 1, invalidRules: { "orphan-result": 1 } });
+});

@@ -1,10 +1,26 @@
-/** One recorded session through one policy at one window: what every call sends, and what that is billed. */
-import { createCacheSimulator, type Prices, providerOfModel } from "../billing/index.ts";
-import { createInvalidFinder } from "./find-invalid.ts";
-import { createPolicyReducer, type PolicyReducerOptions, type Reducer, type Sent } from "./policy-reducer.ts";
-import type { PreparedSession } from "./prepare-session.ts";
-import { type CallReplay, type ReplayTotals, totalsOf } from "./replay-totals.ts";
-import { createSentRequest } from "./sent-request.ts";
+/** Replays one recorded session with one policy at one window: what every call sends and what it costs. */
+import {
+  type Bill,
+  type BillableBlock,
+  type CacheSimulator,
+  createCacheSimulator,
+  type Prices,
+  providerOfModel,
+  type Ttl,
+} from "../billing/index.ts";
+import { createTrimmer, type PolicyName, policyNames, type Trimmer } from "../history/index.ts";
+import { createIntake, createMessageIntake } from "../intake/index.ts";
+import { createMessageLens, type FormatName, validateRequest } from "../messages/index.ts";
+import {
+  type KindTokens,
+  type MessageBlocks,
+  noTokens,
+  type PreparedSession,
+  type SentKind,
+  sentKinds,
+} from "./prepare-session.ts";
+import { addReferences, createReferenceMeter, type ReferenceTotals } from "./references.ts";
+import { createRemovalFinder, type Removal } from "./removals.ts";
 
 export interface SessionReplay {
   readonly calls: readonly CallReplay[];
@@ -13,20 +29,79 @@ export interface SessionReplay {
 
 export interface ReplayOptions extends Pick<PolicyReducerOptions, "window" | "reserve" | "prefixTokens"> {
   readonly prices?: Prices | undefined;
-  /** Whether the provider's cache was lost before a call, by its index. Absent: never. */
+  /** The provider's cache as earlier stretches of the session left it. By default it is empty. */
+  readonly cache?: CacheSimulator | undefined;
+  /** Whether the provider's cache was lost before a call, by the call's index. By default never. */
   readonly isCold?: ((call: number) => boolean) | undefined;
-  /** A clock in ms. Without it turns take no time. */
+  /** When a call was sent, in milliseconds, by the call's index. By default no time passes, so that nothing expires. */
+  readonly startOf?: ((call: number) => number | undefined) | undefined;
+  /** The lifetime that every marker asks for.
+   * @default "5m" */
+  readonly ttl?: Ttl | undefined;
+  /** Whether to find what each epoch removed. */
+  readonly findsRemovals?: boolean | undefined;
+  /** A clock in milliseconds. Without it, turns take no time. */
   readonly now?: (() => number) | undefined;
-  /** Called after each call with the number of calls so far, and waited for: a long session need not keep its process from all else. */
+  /** Called after each call with the number of calls so far, and awaited. It lets a long replay yield to other work. */
   readonly pause?: ((done: number) => Promise<void> | undefined) | undefined;
 }
 
-/** Replays a session with one of our policies. */
+/** Replays the stretches of a session, or a session that has only one, with one of our policies. All stretches share
+ *  one trimmer and one cache. Where a recording starts a new stretch, the client changed the history: that is not
+ *  counted as a break. */
 export async function replaySession(
-  session: PreparedSession,
+  session: PreparedSession | readonly [PreparedSession, ...PreparedSession[]],
   options: ReplayOptions & PolicyReducerOptions,
 ): Promise<SessionReplay> {
-  return replayReducer(session, await createPolicyReducer(session, options), options);
+  const stretches = "messages" in session ? ([session] as const) : session;
+  const { trimming, intake } = splitPolicy(options.policy);
+  const trimmer = trimming === "none" ? undefined : await createPolicyTrimmer(stretches[0], trimming, options);
+  const cache = options.cache ?? createSimulator(stretches[0], options.prices);
+  const replays: SessionReplay[] = [];
+  let done = 0;
+  for (const stretch of stretches) {
+    const before = done;
+    const pause = (count: number) => options.pause?.(before + count);
+    const reduce = await withIntake(createPolicyReducer(stretch, trimmer, trimming), stretch, intake);
+    const isCold = (call: number) => options.isCold?.(before + call) ?? false;
+    const startOf = (call: number) => options.startOf?.(before + call);
+    const replay = await replayReducer(stretch, reduce, { ...options, cache, pause, isCold, startOf });
+    replays.push(before === 0 ? replay : withoutFirstBreak(replay));
+    done += stretch.calls.length;
+  }
+  const [first] = replays;
+  if (replays.length === 1 && first !== undefined) return first;
+  return { calls: replays.flatMap(({ calls }) => calls), totals: addTotals(replays.map(({ totals }) => totals)) };
+}
+
+/** Runs the tool results of a stretch through an intake before the policy sees them. A stretch starts with an empty
+ *  context, because the client has changed the history. */
+async function withIntake(
+  reduce: Reducer,
+  { messages, format, counter }: PreparedSession,
+  mode?: IntakeMode,
+): Promise<Reducer> {
+  if (mode === undefined) return reduce;
+  const limits = mode === "delta" ? { maxResultTokens: Number.MAX_SAFE_INTEGER } : {};
+  const lens = createMessageLens(messages, { counter, format, sealed: "readable" });
+  const intake = createMessageIntake(
+    lens,
+    await createIntake({ counter, sessionId: "replay", deltas: mode !== "page", ...limits }),
+  );
+  return async (history, call) => {
+    let sent = await reduce(await intake.admit(history), call);
+    // A restored text makes the history larger, so the policy decides again.
+    for (let attempt = 0; attempt < 3 && sent.isEpoch && (await intake.restore(sent.messages)); attempt++) {
+      sent = await reduce(await intake.admit(history), call);
+    }
+    return sent;
+  };
+}
+
+function withoutFirstBreak({ calls: [first, ...rest], totals }: SessionReplay): SessionReplay {
+  if (first === undefined || !first.bill.isBreak) return { calls: first === undefined ? [] : [first, ...rest], totals };
+  const changed = { ...first, bill: { ...first.bill, isBreak: false } };
+  return { calls: [changed, ...rest], totals: { ...totals, breaks: totals.breaks - 1 } };
 }
 
 /** Replays a session with any reducer. Only the reducer is timed. */
@@ -45,42 +120,343 @@ export async function replayReducer(
     const reduced = reduce(messages, call);
     const sent = reduced instanceof Promise ? await reduced : reduced;
     elapsedMs += now() - started;
-    meter.add(sent, call.isCold);
+    meter.add(sent, { given: messages, isCold: call.isCold });
     const paused = options.pause?.(index + 1);
     if (paused !== undefined) await paused;
   }
-  const calls = meter.finish();
-  return { calls, totals: totalsOf(calls, elapsedMs) };
+  const { calls, references } = meter.finish();
+  return { calls, totals: { ...totalsOf(calls, elapsedMs), references } };
 }
 
 interface Meter {
-  add(sent: Sent, isCold: boolean): void;
-  finish(): readonly CallReplay[];
+  add(sent: Sent, call: { readonly given: readonly object[]; readonly isCold: boolean }): void;
+  finish(): { readonly calls: readonly CallReplay[]; readonly references: ReferenceTotals };
 }
 
-function createMeter(session: PreparedSession, { window, reserve, ...options }: ReplayOptions): Meter {
+function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ...options }: ReplayOptions): Meter {
   const prefixTokens = options.prefixTokens + session.prefixTokens + session.frameTokens;
   const request = createSentRequest({ prefixTokens, blocksOf: session.blocksOf });
-  const simulator = createSimulator(session, options.prices);
+  const simulator = options.cache ?? createSimulator(session, options.prices);
   const invalid = createInvalidFinder(session.format);
-  const calls: Omit<CallReplay, "isInvalid">[] = [];
+  const references = createReferenceMeter(session.references());
+  const removals = options.findsRemovals === true ? createRemovalFinder(session.blocksOf) : undefined;
+  const calls: Omit<CallReplay, "isInvalid" | "invalidRule">[] = [];
   return {
-    add({ messages, breakpoints, isEpoch, keptShare }, isCold) {
-      invalid.add(messages, request.update(messages));
+    add({ messages, breakpoints, isEpoch, keptShare }, { given, isCold }) {
+      const unchanged = request.update(messages);
+      invalid.add(messages, unchanged);
+      references.add(messages, unchanged);
       const { blocks, tokens } = request;
       const places = [0, ...breakpoints.map(request.lastBlockOf), blocks.length - 1];
-      const markers = places.map((after) => ({ after, ttl: "5m" as const }));
-      const bill = simulator.bill({ blocks, breakpoints: markers, isCold });
-      calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve });
+      const markers = places.map((after) => ({ after, ttl }));
+      const startMs = options.startOf?.(calls.length);
+      const bill = simulator.bill({ blocks, breakpoints: markers, isCold, startMs });
+      const removed = removals?.add({ given, sent: messages, isEpoch });
+      calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve, removed });
     },
     finish() {
       const found = invalid.finish();
-      return calls.map((call, index) => ({ ...call, isInvalid: found[index] === true }));
+      const measured = calls.map((call, index) => ({
+        ...call,
+        isInvalid: found[index] !== undefined,
+        invalidRule: found[index],
+      }));
+      return { calls: measured, references: references.totals };
     },
   };
 }
 
-function createSimulator({ model }: PreparedSession, prices: Prices | undefined) {
+function createSimulator({ model }: PreparedSession, prices: Prices | undefined): CacheSimulator {
   const provider = (model === undefined ? undefined : providerOfModel(model)) ?? "anthropic";
   return createCacheSimulator({ provider, model, prices });
+}
+
+/** What a call sends. It is kept between calls, so that only changed messages are read. */
+interface SentRequest {
+  readonly blocks: readonly BillableBlock[];
+  readonly tokens: KindTokens;
+  /** Takes the messages of the next call. Returns how many at the start are the same objects as before. */
+  update(messages: readonly object[]): number;
+  /** Returns the index of the last block of a message. */
+  lastBlockOf(message: number): number;
+}
+
+interface SentRequestOptions {
+  readonly prefixTokens: number;
+  readonly blocksOf: (message: object) => MessageBlocks;
+}
+
+export function createSentRequest({ prefixTokens, blocksOf }: SentRequestOptions): SentRequest {
+  // A stretch with other tools or another system text has another prefix.
+  const blocks: BillableBlock[] = [{ key: `prefix of ${prefixTokens}`, tokens: prefixTokens, kind: "prefix" }];
+  const sent: object[] = [];
+  /** For each message, the number of blocks up to its end. */
+  const ends: number[] = [];
+  const tokens = { ...noTokens(), prefix: prefixTokens };
+  return {
+    blocks,
+    tokens,
+    update(messages) {
+      const most = Math.min(sent.length, messages.length);
+      let same = 0;
+      while (same < most && sent[same] === messages[same]) same++;
+      for (const message of sent.splice(same)) add(tokens, blocksOf(message).tokens, -1);
+      ends.length = same;
+      blocks.length = ends.at(-1) ?? 1;
+      for (let index = same; index < messages.length; index++) {
+        const message = messages[index] as object;
+        const read = blocksOf(message);
+        for (const block of read.blocks) blocks.push(block);
+        add(tokens, read.tokens, 1);
+        sent.push(message);
+        ends.push(blocks.length);
+      }
+      return same;
+    },
+    lastBlockOf: (message) => (ends[message] as number) - 1,
+  };
+}
+
+function add(sum: Record<SentKind, number>, tokens: KindTokens, factor: 1 | -1): void {
+  for (const kind of sentKinds) sum[kind] += factor * tokens[kind];
+}
+
+/** Decides what to send instead of a history. Called once per call, in order, with the same message objects. */
+export type Reducer = (messages: readonly object[], call: { readonly isCold: boolean }) => Sent | Promise<Sent>;
+
+export interface Sent {
+  /** Messages that are the same objects as on the previous call are not read again. */
+  readonly messages: readonly object[];
+  /** Whether this call changed what was sent before. */
+  readonly isEpoch: boolean;
+  /** The share of all tokens so far that can still be read. */
+  readonly keptShare: number;
+  /** Indexes of sent messages after which to put a cache marker, in addition to those after the prefix and at the
+   *  end. */
+  readonly breakpoints: readonly number[];
+}
+
+/** The policies that `replay` compares. `none` sends everything. */
+export const replayPolicies: readonly Trimming[] = ["none", ...policyNames];
+/** With a mode of the intake, results are also shortened before they are first sent, as in `economic+delta`. */
+export type ReplayPolicy = Trimming | `${Trimming}+${IntakeMode}`;
+type Trimming = PolicyName | "none";
+
+export const intakeModes = ["delta", "page", "all"] as const;
+export type IntakeMode = (typeof intakeModes)[number];
+
+function splitPolicy(policy: ReplayPolicy): { readonly trimming: Trimming; readonly intake?: IntakeMode } {
+  const [trimming, intake] = policy.split("+") as [Trimming, IntakeMode?];
+  return { trimming, ...(intake !== undefined && { intake }) };
+}
+
+interface PolicyReducerOptions {
+  readonly policy: ReplayPolicy;
+  /** The model's limit, in tokens. */
+  readonly window: number;
+  /** Tokens kept free for the answer. */
+  readonly reserve: number;
+  /** Tokens of tools and system text that are neither in a message nor in the session. */
+  readonly prefixTokens: number;
+  readonly keep?: number | undefined;
+  readonly threshold?: number | undefined;
+}
+
+async function createPolicyTrimmer(
+  { format, counter, model }: PreparedSession,
+  policy: PolicyName,
+  { window, reserve, prefixTokens, keep, ...options }: PolicyReducerOptions,
+): Promise<Trimmer> {
+  const threshold = isRfc(policy) ? options.threshold : undefined;
+  return createTrimmer({
+    ...{ contextWindow: window, policy, reserve, prefixTokens, keep, threshold },
+    ...{ format, counter, model, sealed: "readable" },
+  });
+}
+
+/** Creates a reducer that sends what the trimmer returns, or everything if there is none. */
+function createPolicyReducer(
+  { system, tools, frameTokens }: PreparedSession,
+  trimmer: Trimmer | undefined,
+  policy: Trimming,
+): Reducer {
+  if (trimmer === undefined) {
+    return (messages) => ({ messages, isEpoch: false, keptShare: 1, breakpoints: [] });
+  }
+  return (messages, call) => {
+    const { stats, isEpoch, ...reduction } = trimmer.reduce({ messages, system, tools }, call);
+    const [before, kept] = [stats.before - frameTokens, stats.kept - frameTokens];
+    return {
+      messages: reduction.messages,
+      isEpoch,
+      keptShare: before > 0 ? kept / before : 1,
+      // The RFC does not set its own markers.
+      breakpoints: isRfc(policy) ? [] : reduction.breakpoints,
+    };
+  };
+}
+
+function isRfc(policy: Trimming): boolean {
+  return policy === "rfc" || policy === "rfc-headroom";
+}
+
+/** Finds the requests of a session that a provider would refuse. */
+interface InvalidFinder {
+  /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
+  add(messages: readonly object[], unchanged: number): void;
+  /** Returns for each call the first rule that its request breaks, or undefined if it is valid. */
+  finish(): readonly (string | undefined)[];
+}
+
+/** While requests only grow, a problem that has appeared stays. So only the longest request is checked, and if it is
+ *  invalid, a binary search finds the first invalid one. A valid session costs one check each time its history is
+ *  rewritten. */
+export function createInvalidFinder(format: FormatName): InvalidFinder {
+  const found: (string | undefined)[] = [];
+  // While requests only grow, the longest contains all others.
+  let longest: readonly object[] = [];
+  let lengths: number[] = [];
+  const close = (): void => {
+    const { first, rule } = firstInvalid(longest, { lengths, format });
+    for (const [index, length] of lengths.entries()) {
+      // An empty request is invalid, but this problem goes away.
+      if (length === 0) found.push("no-messages");
+      else found.push(index >= first ? rule : undefined);
+    }
+    lengths = [];
+  };
+  return {
+    add(messages, unchanged) {
+      if (unchanged < longest.length) close();
+      longest = messages;
+      lengths.push(messages.length);
+    },
+    finish() {
+      close();
+      return found;
+    },
+  };
+}
+
+interface Growth {
+  readonly lengths: readonly number[];
+  readonly format: FormatName;
+}
+
+/** Returns the index of the first invalid request and the rule that it breaks. The index is their number if all are
+ *  valid. */
+function firstInvalid(longest: readonly object[], { lengths, format }: Growth): { first: number; rule?: string } {
+  const brokenRule = (index: number): string | undefined => {
+    const problems = validateRequest(longest.slice(0, lengths[index]), { format });
+    return problems.find(({ severity }) => severity === "error")?.rule;
+  };
+  const last = lengths.length - 1;
+  let rule = last < 0 ? undefined : brokenRule(last);
+  if (rule === undefined) return { first: lengths.length };
+  let valid = lengths.lastIndexOf(0);
+  let invalid = last;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    const broken = brokenRule(middle);
+    if (broken === undefined) valid = middle;
+    else [invalid, rule] = [middle, broken];
+  }
+  return { first: invalid, rule };
+}
+
+/** The totals of one or more sessions under one policy at one window. */
+export interface ReplayTotals {
+  readonly calls: number;
+  /** The cost of all input, expressed as full-price tokens. */
+  readonly cost: number;
+  /** The same in dollars. */
+  readonly usd: number;
+  /** Calls that read less from the cache than the previous call left there. */
+  readonly breaks: number;
+  /** Calls that were too large. */
+  readonly overWindow: number;
+  /** Calls whose request the provider would refuse. */
+  readonly invalid: number;
+  /** How many of these calls break each rule first. */
+  readonly invalidRules: Readonly<Record<string, number>>;
+  /** The mean over all calls of the share that can still be read. */
+  readonly visibleShare: number;
+  readonly msPerTurn: number;
+  /** What the turns referred to, and how much of it the requests contained. */
+  readonly references: ReferenceTotals;
+}
+
+export interface CallReplay {
+  /** The tokens as sent. */
+  readonly tokens: KindTokens;
+  /** Whether this call changed what was sent before. */
+  readonly isEpoch: boolean;
+  readonly bill: Bill;
+  /** The share of all tokens so far that can still be read. */
+  readonly keptShare: number;
+  /** Whether the call has more tokens than the window leaves beside the reserve. */
+  readonly isOver: boolean;
+  /** Whether the provider would refuse the request. */
+  readonly isInvalid: boolean;
+  /** The first rule that the request breaks. */
+  readonly invalidRule?: string | undefined;
+  /** What the call removed, if it is an epoch and removals are looked for. */
+  readonly removed?: Removal | undefined;
+}
+
+function totalsOf(calls: readonly CallReplay[], elapsedMs: number): Omit<ReplayTotals, "references"> {
+  const count = (holds: (call: CallReplay) => boolean): number => calls.filter(holds).length;
+  const sum = (value: (call: CallReplay) => number): number => calls.reduce((total, call) => total + value(call), 0);
+  return {
+    calls: calls.length,
+    cost: sum(({ bill }) => bill.cost),
+    usd: sum(({ bill }) => bill.usd),
+    breaks: count(({ bill }) => bill.isBreak),
+    overWindow: count(({ isOver }) => isOver),
+    invalid: count(({ isInvalid }) => isInvalid),
+    invalidRules: addCounts(calls.flatMap(({ invalidRule }) => (invalidRule === undefined ? [] : [[invalidRule, 1]]))),
+    visibleShare: meanOf(
+      sum(({ keptShare }) => keptShare),
+      calls.length,
+      1,
+    ),
+    msPerTurn: meanOf(elapsedMs, calls.length, 0),
+  };
+}
+
+/** Adds up several sessions. Means are over all their calls. */
+export function addTotals(all: readonly ReplayTotals[]): ReplayTotals {
+  const sum = (value: (totals: ReplayTotals) => number): number => all.reduce((total, each) => total + value(each), 0);
+  const calls = sum((each) => each.calls);
+  return {
+    calls,
+    cost: sum(({ cost }) => cost),
+    usd: sum(({ usd }) => usd),
+    breaks: sum(({ breaks }) => breaks),
+    overWindow: sum(({ overWindow }) => overWindow),
+    invalid: sum(({ invalid }) => invalid),
+    invalidRules: addCounts(all.flatMap(({ invalidRules }) => Object.entries(invalidRules))),
+    visibleShare: meanOf(
+      sum((each) => each.visibleShare * each.calls),
+      calls,
+      1,
+    ),
+    msPerTurn: meanOf(
+      sum((each) => each.msPerTurn * each.calls),
+      calls,
+      0,
+    ),
+    references: addReferences(all.map(({ references }) => references)),
+  };
+}
+
+function addCounts(counts: readonly (readonly [name: string, count: number])[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count);
+  return Object.fromEntries(sums);
+}
+
+/** Returns `otherwise` if there were no calls. */
+function meanOf(sum: number, count: number, otherwise: number): number {
+  return count === 0 ? otherwise : sum / count;
 }

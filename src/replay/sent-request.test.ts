@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createMessageLens } from "../messages/index.ts";
-import { createBlockReader, sentKinds } from "./message-blocks.ts";
-import { createSentRequest } from "./sent-request.ts";
+import { createBlockReader, sentKinds } from "./prepare-session.ts";
+import { createSentRequest } from "./replay-session.ts";
 
 const counter = { name: "characters", count: (text: string) => text.length };
 
@@ -16,7 +16,7 @@ const recorded = [
 const lens = createMessageLens(recorded, { counter, sealed: "readable" });
 const blocksOf = createBlockReader(recorded, lens);
 
-test("tokens are told by kind, and each message counts with its frame", () => {
+test("tokens are counted by kind, and each message with its frame", () => {
   const request = createSentRequest({ prefixTokens: 100, blocksOf });
   request.update(recorded);
   const total = recorded.reduce((sum, message, index) => sum + lens.read(message, index).tokens, 100);
@@ -35,7 +35,7 @@ test("tokens are told by kind, and each message counts with its frame", () => {
   ]);
 });
 
-test("a rewritten part is a placeholder, its neighbours keep kind and key", () => {
+test("a rewritten part is a placeholder, and its neighbours keep kind and key", () => {
   const request = createSentRequest({ prefixTokens: 0, blocksOf });
   request.update(recorded);
   const before = [...request.blocks];
@@ -50,7 +50,7 @@ test("a rewritten part is a placeholder, its neighbours keep kind and key", () =
   expect(request.blocks[5]?.key).toBe(before[5]?.key);
 });
 
-test("content that was only shortened is still what it was", () => {
+test("shortened content keeps its kind", () => {
   const request = createSentRequest({ prefixTokens: 0, blocksOf });
   const shortened = { role: "user", content: [{ ...result, content: `${"y".repeat(250)}[trimmed]` }] };
   request.update([shortened]);
@@ -58,7 +58,7 @@ test("content that was only shortened is still what it was", () => {
   expect(request.tokens.results).toBeGreaterThan(250);
 });
 
-test("what people write is never a placeholder, however it was put together", () => {
+test("user text is never a placeholder, even if it was merged", () => {
   const request = createSentRequest({ prefixTokens: 0, blocksOf });
   request.update([
     {
@@ -72,7 +72,7 @@ test("what people write is never a placeholder, however it was put together", ()
   expect(request.tokens).toMatchObject({ placeholders: 0, user: 4 + "Read a.ts".length + "now".length });
 });
 
-test("after any change the request is the same as one made anew", () => {
+test("after any change the request equals a new one", () => {
   const request = createSentRequest({ prefixTokens: 10, blocksOf });
   const stub = { role: "assistant", content: "[trimmed]" };
   const requests = [recorded.slice(0, 1), recorded, recorded.with(1, stub), [stub], [], recorded.slice(0, 3)];

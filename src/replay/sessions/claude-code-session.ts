@@ -1,60 +1,78 @@
-/** Sessions of Claude Code (`~/.claude/projects/…/*.jsonl`, versions 1 and 2): a line for each block of an answer and for each
- *  result, in the order of writing, among lines of the program's own that no request ever held. */
+/** Reads sessions of Claude Code (`~/.claude/projects/…/*.jsonl`, versions 1 and 2). The file has one line for each
+ *  block of an answer and for each result, in the order of writing, between lines that are for the program only.
+ *  Versions from 2.1.3 on also record each request: `claude-code-requests.ts`. */
+
 import { ContextError } from "../../errors.ts";
-import { joinRequestLines, type RequestLine } from "./join-request-lines.ts";
-import type { JsonLine } from "./json-lines.ts";
+import type { Fields } from "../../text/index.ts";
+import { createRequestIndex, type RecordedRequest, type RequestIndex } from "./claude-code-requests.ts";
 import {
   createSessionDraft,
+  type JsonLine,
   type LeftOut,
   lineOfType,
   type RecordedSession,
   type SessionDraft,
+  type SessionReader,
   timeOf,
 } from "./recorded-session.ts";
+import { answeringModel, claudeCodeUsage } from "./recorded-usage.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
+export const claudeCodeReader: SessionReader = {
+  kind: "claude-code",
+  isLine: isClaudeCodeLine,
+  read: readClaudeCodeSession,
+  usageOf: claudeCodeUsage,
+};
 
-/** The messages of the main conversation in file order. What a compaction summed up stays before its summary, and so does
- *  what a person rewound: the file holds more than any one request did. */
-export function readClaudeCodeSession(lines: readonly JsonLine[], file: string): RecordedSession {
+/** Returns the requests as they were recorded. If the file does not have them, rebuilds them from its lines: a
+ *  compaction starts a new stretch, and so does a rewind. */
+function readClaudeCodeSession(lines: readonly JsonLine[], file: string): RecordedSession {
   const draft = createSessionDraft();
+  const requests = createRequestIndex(lines);
   const requestLines = readLines(lines, file, draft);
-  for (const { role, content, time } of joinRequestLines(requestLines, draft))
-    draft.add({ role, content }, time);
+  for (const branch of branchesOf(requestLines, draft)) addBranch(branch, requests, draft);
   const model = requestLines.find((line) => line.model !== undefined)?.model;
+  for (const { value } of lines) draft.report(claudeCodeUsage(value));
   return draft.finish({ file, source: "claude-code", format: "anthropic", ...(model && { model }) });
 }
 
-export function isClaudeCodeLine(value: unknown): boolean {
+function isClaudeCodeLine(value: unknown): boolean {
   const { type, message, uuid, sessionId, leafUuid, messageId } = Object(value) as Fields;
   if (typeof type !== "string") return false;
   const isMessage = typeof message === "object" && (type === "user" || type === "assistant");
   return isMessage || [uuid, sessionId, leafUuid, messageId].some((id) => typeof id === "string");
 }
 
+/** Lines that the program writes for itself. None of them was sent as it is. */
+const ownTypes: ReadonlySet<unknown> = new Set([
+  ...["api-request", "api-request-blob", "api-request-shape", "attachment", "system", "progress", "summary"],
+  ...["queue-operation", "atis-latch", "last-prompt", "tools-used", "cost-state", "mode", "file-history-snapshot"],
+  ...["file-history-delta", "attribution-snapshot", "custom-title", "ai-title", "tag", "agent-name", "agent-color"],
+  ...["agent-setting", "permission-mode", "pr-link", "worktree-state", "content-replacement", "fork-context-ref"],
+]);
+
 function readLines(lines: readonly JsonLine[], file: string, draft: SessionDraft): RequestLine[] {
   const seen = new Set<unknown>();
   const isOwn = isSubAgentFile(lines);
   const found: RequestLine[] = [];
-  let compactions = 0;
   for (const { value, line } of lines) {
     const fields = Object(value) as Fields;
-    const what =
-      whatToLeaveOut(fields, isOwn) ?? (seen.has(fields.uuid) ? (["repeated line"] as const) : undefined);
-    if (what !== undefined) {
-      draft.leaveOut(...what);
+    const { uuid, type } = fields;
+    if (seen.has(uuid)) {
+      draft.leaveOut("repeated line");
       continue;
     }
-    if (fields.uuid !== undefined) seen.add(fields.uuid);
-    if (fields.isCompactSummary === true) compactions++;
-    found.push(readLine(fields, { file, line }));
+    if (uuid !== undefined) seen.add(uuid);
+    const what = whatToLeaveOut(fields, isOwn);
+    if (what === undefined) found.push(readLine(fields, { file, line }));
+    // A line that is left out may be the parent of others.
+    else found.push({ ...placeOf(fields), role: "none" });
+    if (what !== undefined && !ownTypes.has(type)) draft.leaveOut(...what);
   }
-  if (compactions > 0)
-    draft.note(`compactions: ${compactions}; what each one summed up stays before its summary`);
   return found;
 }
 
-/** A sub-agent's own file has nothing but side lines: there they are the conversation. */
+/** A sub-agent's own file has only side lines. They are its conversation. */
 function isSubAgentFile(lines: readonly JsonLine[]): boolean {
   return lines.every(({ value }) => {
     const { type, isSidechain } = Object(value) as Fields;
@@ -64,28 +82,272 @@ function isSubAgentFile(lines: readonly JsonLine[]): boolean {
 
 function whatToLeaveOut(fields: Fields, isOwnFile: boolean): LeftOut | undefined {
   const { type } = fields;
-  if (type !== "user" && type !== "assistant") return lineOfType(type);
+  const isRendered = type === "attachment" && Array.isArray(fields.rendered);
+  if (type !== "user" && type !== "assistant" && !isRendered) return lineOfType(type);
   if (fields.isSidechain === true && !isOwnFile) return ["line", "of sub-agents"];
-  // Written in the model's place; the program takes them out before it asks again.
+  // Written instead of an answer. The program removes them before the next request.
   return fields.isApiErrorMessage === true ? ["API error"] : undefined;
 }
 
 function readLine(fields: Fields, place: { file: string; line: number }): RequestLine {
   const { id, content, model } = Object(fields.message) as Fields;
+  const shared = {
+    ...placeOf(fields),
+    messageId: typeof id === "string" ? id : undefined,
+    model: answeringModel(model),
+  };
+  if (fields.type === "attachment") {
+    return { ...shared, role: "user", content: renderedText(fields), isAttachment: true };
+  }
   if (typeof content !== "string" && !isBlockList(content)) {
     const problem = "message.content must be a string or a list of blocks";
     throw new ContextError("invalid_message", problem, place);
   }
+  return { ...shared, role: fields.type as "user" | "assistant", content, isAttachment: false };
+}
+
+function placeOf(fields: Fields): LinePosition {
+  const { uuid, parentUuid, requestRef, subtype, isCompactSummary, compactMetadata } = fields;
+  const { preservedMessages } = Object(compactMetadata) as Fields;
+  const { uuids } = Object(preservedMessages) as Fields;
   return {
-    role: fields.type as RequestLine["role"],
-    content,
-    messageId: typeof id === "string" ? id : undefined,
-    // Answers that the program made up are of no model.
-    model: typeof model === "string" && model !== "<synthetic>" ? model : undefined,
+    uuid: typeof uuid === "string" ? uuid : undefined,
+    parentUuid: typeof parentUuid === "string" ? parentUuid : undefined,
+    requestRef: typeof requestRef === "string" ? requestRef : undefined,
+    compaction: subtype === "compact_boundary" ? "boundary" : isCompactSummary === true ? "summary" : undefined,
+    preserved: new Set(Array.isArray(uuids) ? uuids : []),
     time: timeOf(fields.timestamp),
   };
 }
 
+/** What the program added to the request for an attachment, such as a reminder. */
+function renderedText({ rendered }: Fields): readonly Block[] {
+  const texts = (rendered as readonly unknown[]).map((each) => (Object(each) as Fields).content);
+  return texts.flatMap((content) => {
+    if (typeof content === "string") return { type: "text", text: content };
+    return isBlockList(content) ? content : [];
+  });
+}
+
 function isBlockList(content: unknown): content is readonly Fields[] {
   return Array.isArray(content) && content.every((block) => typeof block === "object" && block !== null);
+}
+
+type Block = Readonly<Record<string, unknown>>;
+
+interface LinePosition {
+  readonly uuid: string | undefined;
+  readonly parentUuid: string | undefined;
+  /** The recorded request that an answer belongs to. */
+  readonly requestRef: string | undefined;
+  readonly compaction: "boundary" | "summary" | undefined;
+  /** The lines that a compaction kept. */
+  readonly preserved: ReadonlySet<unknown>;
+  readonly time: number | undefined;
+}
+
+/** One line of the conversation. A line of role `none` only connects others. */
+type RequestLine = LinePosition & {
+  /** Kept by a compaction, from before it. */
+  readonly isPreserved?: boolean;
+  readonly messageId?: string | undefined;
+  readonly model?: string | undefined;
+} & (
+    | {
+        readonly role: "user" | "assistant";
+        readonly content: string | readonly Block[];
+        /** Added by the program, such as a reminder. */
+        readonly isAttachment: boolean;
+      }
+    | { readonly role: "none" }
+  );
+type ContentLine = Extract<RequestLine, { readonly content: unknown }>;
+
+/** The lines of one branch of the conversation, from its start. The first `kept` are in an earlier branch too. */
+interface Branch {
+  readonly lines: RequestLine[];
+  kept: number;
+}
+
+/** Follows the lines from parent to child. A compaction and a rewind start a new branch. */
+function branchesOf(lines: readonly RequestLine[], draft: SessionDraft): readonly Branch[] {
+  const branches: Branch[] = [{ lines: [], kept: 0 }];
+  const homes = new Map<string | undefined, Branch>();
+  let preserved: readonly RequestLine[] = [];
+  for (const line of lines) {
+    const current = branches.at(-1) as Branch;
+    if (startsCompaction(line, current)) {
+      preserved = current.lines.filter(({ uuid }) => line.preserved.has(uuid));
+      branches.push({ lines: [line], kept: 0 });
+      draft.count("compaction");
+    } else {
+      const isHere = current.lines.findLastIndex(({ uuid }) => uuid === line.parentUuid) >= 0;
+      // A person may return to a branch that was left.
+      const home = isHere ? current : (homes.get(line.parentUuid) ?? current);
+      const kept = keptLines(line, home.lines);
+      if (home !== current || kept < current.lines.length) {
+        branches.push({ lines: home.lines.slice(0, kept), kept });
+        draft.count("rewind");
+      }
+      branches.at(-1)?.lines.push(line);
+    }
+    if (line.uuid !== undefined) homes.set(line.uuid, branches.at(-1) as Branch);
+    if (line.compaction !== "summary") continue;
+    // What a compaction keeps follows its summary.
+    const compacted = branches.at(-1) as Branch;
+    compacted.lines.push(...preserved.map((each) => ({ ...each, isPreserved: true })));
+    compacted.kept = compacted.lines.length;
+    preserved = [];
+  }
+  return branches;
+}
+
+/** Older versions write a summary without a boundary. */
+function startsCompaction({ compaction }: RequestLine, { lines }: Branch): boolean {
+  if (compaction === "boundary") return true;
+  return compaction === "summary" && lines.at(-1)?.compaction !== "boundary";
+}
+
+/** Returns how many lines of the branch a line continues. It continues all of them if it leaves out only lines of the
+ *  same answer and their results: those have one parent and are written side by side. */
+function keptLines(line: RequestLine, lines: readonly RequestLine[]): number {
+  const parent = line.parentUuid === undefined ? -1 : lines.findLastIndex(({ uuid }) => uuid === line.parentUuid);
+  if (parent < 0) return lines.length;
+  const ids = new Set([line.messageId, lines[parent]?.messageId]);
+  const isOther = (each: RequestLine): boolean => {
+    if (each.isPreserved) return false;
+    if (each.role === "assistant") return !ids.has(each.messageId) || each.messageId === undefined;
+    return each.role === "user" && !each.isAttachment && !isResults(each);
+  };
+  return lines.slice(parent + 1).some(isOther) ? parent + 1 : lines.length;
+}
+
+/** Adds a branch to the draft: as its requests were recorded, and where they were not, as its lines are. */
+function addBranch({ lines, kept }: Branch, requests: RequestIndex, draft: SessionDraft): void {
+  const isKnown = (line: RequestLine): boolean => requests.get(line.requestRef) !== undefined;
+  const first = lines.findIndex((line, index) => index >= kept && isKnown(line));
+  const unknown = first < 0 ? lines : lines.slice(0, first);
+  if (unknown.slice(kept).some(({ role }) => role === "assistant") || first < 0) addLines(unknown, kept, draft);
+  if (first >= 0) addAnswers(lines.slice(first), requests, draft);
+}
+
+function addLines(lines: readonly RequestLine[], kept: number, draft: SessionDraft): void {
+  draft.branch(0);
+  const before = joinRequestLines(lines.slice(0, kept).filter(hasContent), { leaveOut() {} }).length;
+  for (const [index, message] of joinRequestLines(lines.filter(hasContent), draft).entries()) {
+    if (index === before) draft.skipAnswers();
+    addMessage(message, draft);
+  }
+}
+
+function addMessage({ role, content, time, messageId }: JoinedMessage, draft: SessionDraft): void {
+  draft.add({ role, content }, { time, answerId: role === "assistant" ? messageId : undefined });
+}
+
+/** Adds the recorded request before each answer. */
+function addAnswers(lines: readonly RequestLine[], requests: RequestIndex, draft: SessionDraft): void {
+  const requestOf = new Map<string | undefined, RecordedRequest>();
+  for (const { messageId, requestRef } of lines) {
+    const request = requests.get(requestRef);
+    if (request !== undefined) requestOf.set(messageId, request);
+  }
+  let unknown: JoinedMessage[] = [];
+  for (const message of joinRequestLines(lines.filter(hasContent), draft)) {
+    const { role, content, time, messageId } = message;
+    const request = role === "assistant" ? requestOf.get(messageId) : undefined;
+    if (request !== undefined) {
+      draft.request(request.messages, request);
+      draft.add(requests.known({ role, content }), { time, answerId: messageId });
+      unknown = [];
+    } else if (role === "assistant") {
+      for (const each of [...unknown, message]) addMessage(each, draft);
+      unknown = [];
+    } else unknown.push(message);
+  }
+}
+
+function hasContent(line: RequestLine): line is ContentLine {
+  return line.role !== "none";
+}
+
+interface JoinedMessage {
+  readonly role: "user" | "assistant";
+  content: string | readonly Block[];
+  readonly messageId?: string | undefined;
+  /** The time of an answer's first line, or of the last result. The next request starts then. */
+  time: number | undefined;
+}
+
+type LeftOutCounter = Pick<SessionDraft, "leaveOut">;
+
+/** Joins lines to messages: the blocks of one answer, and the results that answer one turn. */
+function joinRequestLines(lines: readonly ContentLine[], counter: LeftOutCounter): readonly JoinedMessage[] {
+  const messages: JoinedMessage[] = [];
+  const answered = new Map<unknown, string | undefined>();
+  for (const line of lines) {
+    const fresh = withoutRepeatedResults(line, answered, counter);
+    if (fresh === undefined) continue;
+    const target = fresh.role === "assistant" ? sameAnswer(messages, fresh) : openResults(messages, fresh);
+    if (target === undefined) messages.push({ ...fresh });
+    else join(target, fresh, counter);
+  }
+  return messages;
+}
+
+/** An equal result is a copy that the program kept. A different one is kept as it was recorded. */
+function withoutRepeatedResults(
+  line: ContentLine,
+  answered: Map<unknown, string | undefined>,
+  counter: LeftOutCounter,
+): ContentLine | undefined {
+  if (!isResults(line)) return line;
+  const content = (line.content as readonly Block[]).filter((block) => {
+    const text = JSON.stringify(block.content);
+    const isCopy = answered.get(block.tool_use_id) === text;
+    answered.set(block.tool_use_id, text);
+    if (isCopy) counter.leaveOut("repeated result");
+    return !isCopy;
+  });
+  if (content.length === line.content.length) return line;
+  return content.length === 0 ? undefined : { ...line, content };
+}
+
+/** A tool may answer while the rest of the turn is still being written, so results can be between the lines of one
+ *  answer. */
+function sameAnswer(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
+  const last = messages.findLast((message) => !isResults(message));
+  const isSame = last?.role === "assistant" && line.messageId !== undefined && last.messageId === line.messageId;
+  return isSame ? last : undefined;
+}
+
+/** Results that answer one turn are one message, and so are an attachment and what it follows. */
+function openResults(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
+  const last = messages.at(-1);
+  if (last === undefined || last.role !== "user") return undefined;
+  return line.isAttachment || (isResults(last) && isResults(line)) ? last : undefined;
+}
+
+function join(target: JoinedMessage, line: ContentLine, counter: LeftOutCounter): void {
+  const blocks = blocksOf(target.content);
+  const ids = new Set<unknown>(blocks.filter(isCall).map((block) => block.id));
+  const added = blocksOf(line.content).filter((block) => {
+    const isCopy = isCall(block) && ids.has(block.id);
+    if (isCopy) counter.leaveOut("repeated call");
+    return !isCopy;
+  });
+  target.content = [...blocks, ...added];
+  if (target.role === "user") target.time = line.time ?? target.time;
+}
+
+function isCall(block: Block): boolean {
+  return block.type === "tool_use";
+}
+
+function blocksOf(content: string | readonly Block[]): readonly Block[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+function isResults({ role, content }: Pick<ContentLine, "role" | "content">): boolean {
+  if (role !== "user" || typeof content === "string") return false;
+  return content.length > 0 && content.every((block) => block.type === "tool_result");
 }

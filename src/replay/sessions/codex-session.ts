@@ -1,34 +1,44 @@
-/** Sessions of Codex (`~/.codex/sessions/…/rollout-*.jsonl`): items of OpenAI's responses format, since September 2025 each in an
- *  envelope `{ timestamp, type, payload }`, before that bare after a head line. */
+/** Reads sessions of Codex (`~/.codex/sessions/…/rollout-*.jsonl`): items of OpenAI's responses format. Since September
+ *  2025 each is in an envelope `{ timestamp, type, payload }`; before that, bare items followed a head line. */
+
 import { ContextError } from "../../errors.ts";
-import type { JsonLine } from "./json-lines.ts";
+import type { Fields } from "../../text/index.ts";
 import {
   createSessionDraft,
+  type JsonLine,
   lineOfType,
   type RecordedSession,
   type SessionDraft,
+  type SessionReader,
   timeOf,
 } from "./recorded-session.ts";
+import { type UsageRecord, usageTogether } from "./recorded-usage.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
+export const codexReader: SessionReader = {
+  kind: "codex",
+  isLine: isCodexLine,
+  mayStartLater: true,
+  read: readCodexSession,
+  usageOf,
+};
 
 interface CodexReading {
   readonly draft: SessionDraft;
-  /** Keys of all items so far: a compaction hands many of them on unchanged. */
-  readonly keys: Set<string>;
+  /** The index of each user message that started a turn in the current stretch. */
+  turns: number[];
+  /** Whether the last item is part of an answer. */
+  isAnswering: boolean;
   model: string | undefined;
   system: string | undefined;
-  compactions: number;
+  tools: readonly object[] | undefined;
 }
 
-/** The items in file order. What a compaction summed up or a rollback took back stays: the file holds more than any one request did. */
-export function readCodexSession(lines: readonly JsonLine[], file: string): RecordedSession {
+/** Returns the items in file order. A compaction starts a new stretch with the history that it made, and a rollback
+ *  one with what it kept. */
+function readCodexSession(lines: readonly JsonLine[], file: string): RecordedSession {
   const reading: CodexReading = {
     draft: createSessionDraft(),
-    keys: new Set(),
-    model: undefined,
-    system: undefined,
-    compactions: 0,
+    ...{ turns: [], isAnswering: false, model: undefined, system: undefined, tools: undefined },
   };
   for (const { value, line } of lines) {
     if (typeof value !== "object" || value === null) {
@@ -36,15 +46,13 @@ export function readCodexSession(lines: readonly JsonLine[], file: string): Reco
     }
     readLine(value as Fields, reading, { file, line });
   }
-  const { draft, model, system, compactions } = reading;
-  if (compactions > 0)
-    draft.note(`compactions: ${compactions}; what each one summed up stays before its summary`);
-  const facts = { ...(system && { system }), ...(model && { model }) };
+  const { draft, model, system, tools } = reading;
+  const facts = { ...(system && { system }), ...(tools && { tools }), ...(model && { model }) };
   return draft.finish({ file, source: "codex", format: "responses", ...facts });
 }
 
-/** Bare items alone are no sign of Codex: any program may write those. */
-export function isCodexLine(value: unknown): boolean {
+/** Bare items alone do not identify Codex, because any program may write those. */
+function isCodexLine(value: unknown): boolean {
   const fields = Object(value) as Fields;
   return (typeof fields.payload === "object" && envelopes.has(fields.type)) || isBareHead(fields);
 }
@@ -62,7 +70,7 @@ function isBareHead({ type, role, id, timestamp, record_type: record }: Fields):
   return type === undefined && role === undefined && typeof id === "string" && typeof timestamp === "string";
 }
 
-/** A message of the responses format has a type of its own, which no other format's message has. */
+/** A message of the responses format has a `type`, which no other format's message has. */
 function isBareItem({ type, role, call_id: callId, summary }: Fields): boolean {
   if (type === "message") return typeof role === "string";
   return typeof callId === "string" || (type === "reasoning" && Array.isArray(summary));
@@ -75,9 +83,53 @@ function readLine(fields: Fields, reading: CodexReading, place: { file: string; 
   if (isBareItem(fields)) addItem(fields, reading, time);
   else if (fields.type === "response_item") addItem(checkItem(payload, place), reading, time);
   else if (fields.type === "compacted") addCompaction(payload, reading, time);
-  else if (fields.type === "session_meta") reading.system ??= textOf(payload.base_instructions);
+  else if (fields.type === "session_meta") readMeta(payload, reading);
   else if (fields.type === "turn_context") reading.model ??= stringOf(payload.model);
-  else reading.draft.leaveOut(...lineOfType(fields.type));
+  else if (fields.type === "event_msg") readEvent(payload, reading);
+  else if (!ownTypes.has(fields.type)) reading.draft.leaveOut(...lineOfType(fields.type));
+  reading.draft.report(usageOf(fields));
+}
+
+/** Lines that the program writes for itself. */
+const ownTypes: ReadonlySet<unknown> = new Set(["token_usage_record", "world_state"]);
+
+function usageOf(value: unknown): UsageRecord | undefined {
+  const { type, payload, timestamp } = Object(value) as Fields;
+  const { response_id: id, usage } = Object(payload) as Fields;
+  if (type !== "token_usage_record" || typeof id !== "string") return undefined;
+  const tokens = Object(usage) as Fields;
+  return {
+    id,
+    time: timeOf(timestamp),
+    usage: usageTogether({
+      ...{ input: tokens.input_tokens, read: tokens.cached_input_tokens },
+      ...{ write: tokens.cache_write_input_tokens, output: tokens.output_tokens },
+    }),
+  };
+}
+
+/** A fork names the session that it continues. That session's file has the rest of the history. */
+function readMeta(payload: Fields, reading: CodexReading): void {
+  const { base_instructions: instructions, dynamic_tools: tools, forked_from_id: origin, history_mode: mode } = payload;
+  reading.system ??= textOf(instructions);
+  if (Array.isArray(tools) && tools.length > 0) reading.tools ??= tools.map(toolOf);
+  if (typeof origin !== "string" || mode !== "paginated") return;
+  reading.draft.note(`this is a fork of ${origin}; the messages before the fork are in that session's file`);
+}
+
+function toolOf(tool: unknown): object {
+  const { name, description, inputSchema, input_schema: schema } = Object(tool) as Fields;
+  return { type: "function", name, description, parameters: inputSchema ?? schema };
+}
+
+/** The program's own events repeat what items say, except that a rollback removes the last turns. */
+function readEvent(payload: Fields, reading: CodexReading): void {
+  const { type, num_turns: turns } = payload;
+  if (type !== "thread_rolled_back" || typeof turns !== "number" || turns < 1) return;
+  const first = reading.turns.at(-turns) ?? 0;
+  reading.draft.count("rewind");
+  reading.draft.branch(first);
+  reading.turns = reading.turns.slice(0, -turns);
 }
 
 function checkItem(item: Fields, place: { file: string; line: number }): Fields {
@@ -86,30 +138,38 @@ function checkItem(item: Fields, place: { file: string; line: number }): Fields 
 }
 
 function addItem(item: Fields, reading: CodexReading, time: number | undefined): void {
-  // The program's own backup of the working tree; no request ever held it.
-  if (item.type === "ghost_snapshot") {
+  const { type, role, id } = item;
+  // The program's own backup of the working tree. It is never sent.
+  if (type === "ghost_snapshot") {
     reading.draft.leaveOut("ghost_snapshot item");
     return;
   }
-  reading.keys.add(keyOf(item));
-  reading.draft.add(item, time);
+  if (role === "user" && !isContext(item)) reading.turns.push(reading.draft.length);
+  const isAnswer = role === "assistant" || type === "reasoning" || String(type).endsWith("_call");
+  // The first item of an answer names it.
+  const answerId = isAnswer && !reading.isAnswering && typeof id === "string" ? id : undefined;
+  reading.isAnswering = isAnswer;
+  reading.draft.add(item, { time, answerId });
 }
 
-/** The history that a compaction leaves behind holds old items and the summary: what is new in it follows. */
+/** The program adds context as user messages. */
+function isContext({ content }: Fields): boolean {
+  const [first] = Array.isArray(content) ? content : [];
+  return /^(<[a-z_]+>|# AGENTS\.md)/.test(textOf(first) ?? "");
+}
+
+/** Starts a stretch with the history that the compaction made. Older versions record only its summary. */
 function addCompaction(payload: Fields, reading: CodexReading, time: number | undefined): void {
-  reading.compactions++;
   const { message, replacement_history: replacement } = payload;
   const items = Array.isArray(replacement) ? replacement.map((item) => Object(item) as Fields) : [];
-  const fresh = items.filter((item) => !reading.keys.has(keyOf(item)));
-  for (const item of fresh) addItem(item, reading, time);
-  if (fresh.length > 0 || typeof message !== "string" || message === "") return;
-  addItem({ type: "message", role: "user", content: [{ type: "input_text", text: message }] }, reading, time);
-}
-
-/** Ids and the program's own marks differ between the two writings of an item. */
-function keyOf(item: Fields): string {
-  const { type, role, content, call_id: callId, output, action, summary, encrypted_content: sealed } = item;
-  return JSON.stringify([type, role, content, callId, output, action, summary, sealed]);
+  reading.draft.count("compaction");
+  reading.draft.branch(0);
+  reading.turns = [];
+  for (const item of items) addItem(item, reading, time);
+  if (items.length === 0 && typeof message === "string" && message !== "") {
+    addItem({ type: "message", role: "user", content: [{ type: "input_text", text: message }] }, reading, time);
+  }
+  reading.draft.skipAnswers();
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,0 +1,19 @@
+export { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
+export { type OpencodeExport, readOpencodeFacts } from "./other-facts.ts";
+export { type BilledSession, billSessions } from "./price-calls.ts";
+export type { SessionFacts } from "./session-facts.ts";
+export { createSessionScan, type ScanState } from "./session-scan.ts";
+export {
+  agentNames,
+  type BillRow,
+  type BillTotals,
+  billedCalls,
+  type Grouping,
+  groupings,
+  type PlacedCall,
+  periodOf,
+  sumCalls,
+  totalOf,
+} from "./sum-calls.ts";
+export { type WeighedResult, weighResults } from "./weigh-results.ts";
+export { computeWhatIf, type VariantResult, variants } from "./what-if.ts";

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { generateBilledSession } from "../../test/generate/billed-sessions.ts";
+import { readRecording } from "../replay/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import { billSessions, computeWhatIf, createSessionScan, type SessionFacts, variants } from "./index.ts";
+
+async function whatIf(text: string) {
+  const scan = createSessionScan();
+  for (const line of text.split("\n")) scan.line(line);
+  const [billed] = billSessions([scan.finish().facts as SessionFacts]);
+  if (billed === undefined) throw new Error("no session");
+  const counter = await createCounter("estimate:claude-5");
+  return computeWhatIf(readRecording(text, { file: "a.jsonl" }), billed, { counter, prices: {} });
+}
+
+test.each([
+  ["claude-code", 71],
+  ["claude-code", 72],
+  ["codex", 73],
+] as const)("the simulated bill of a session of %s is within 5 % of the recorded one (%i)", async (agent, seed) => {
+  const causes = ["expired", "model", "compaction", "rewound", "unexplained"] as const;
+  const result = await whatIf(generateBilledSession({ seed, agent, calls: 30, causes }).text);
+  if (typeof result === "string") throw new Error(result);
+  expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
+  expect(result.variants.map(({ name }) => name)).toEqual(variants.map(({ name }) => name));
+  expect(result.variants[0]?.usd).toBe(result.usd);
+});
+
+test("a longer lifetime pays if the cache often expires, and costs more if it never does", async () => {
+  // Other seeds already write for an hour.
+  const options = { seed: 6, agent: "claude-code", calls: 40 } as const;
+  expect(generateBilledSession(options).totals.write1h).toBe(0);
+  const often = await whatIf(generateBilledSession({ ...options, causes: ["expired"] }).text);
+  const never = await whatIf(generateBilledSession({ ...options, causes: ["compaction"] }).text);
+  if (typeof often === "string" || typeof never === "string") throw new Error(`${often} ${never}`);
+  const ratio = ({ usd, variants: rows }: typeof often) => (rows[1]?.usd ?? 0) / usd;
+  expect(ratio(never)).toBeGreaterThan(1);
+  expect(ratio(often)).toBeLessThan(ratio(never));
+});
+
+test("a session is left out if its messages do not explain its usage", async () => {
+  const { text } = generateBilledSession({ seed: 9, agent: "claude-code", calls: 30, causes: [] });
+  // The provider billed every other call as if nothing had been cached.
+  let call = 0;
+  const wrong = text.replaceAll(
+    /"cache_read_input_tokens":(\d+),"cache_creation_input_tokens":(\d+)/g,
+    (found, read, written) =>
+      Math.floor(call++ / 2) % 2 === 0
+        ? found
+        : `"cache_read_input_tokens":${Number(read) + Number(written)},"cache_creation_input_tokens":0`,
+  );
+  expect(await whatIf(wrong)).toMatch(/^simulated as \d+ % of what was recorded$/);
+});

@@ -1,0 +1,13 @@
+export { createMessageIntake, type MessageIntake, type SavedAdmissions, withHeldIn } from "./admit-messages.ts";
+export {
+  type AdmittedResult,
+  createIntake,
+  type HeldLines,
+  heldCollection,
+  type IncomingResult,
+  type Intake,
+  type IntakeOptions,
+  readOriginal,
+} from "./intake.ts";
+export { pruneIntake } from "./prune-intake.ts";
+export { recallLines } from "./recall-lines.ts";

@@ -1,0 +1,216 @@
+import { expect, test } from "vitest";
+import { createMemoryStore, type Store } from "../store/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import { createIntake, type IntakeOptions } from "./intake.ts";
+
+const counter = await createCounter("estimate:claude-5");
+const open = (options: Partial<IntakeOptions> = {}) => createIntake({ counter, sessionId: "s", ...options });
+
+/** A file of `count` lines, numbered as `cat -n` does from `from` on. */
+function numbered(lines: readonly string[], from = 1): string {
+  return lines.map((line, index) => `${String(from + index).padStart(6)}\t${line}`).join("\n");
+}
+
+const source = Array.from({ length: 120 }, (_, index) => `export const value${index} = compute(${index * 7}, "name");`);
+
+test("a result that was already sent becomes one line that names the call", async () => {
+  const intake = await open();
+  const read = { tool: "Read", input: { file_path: "src/a.ts" }, text: source.join("\n") };
+  expect((await intake.admit(read)).edit).toBe("none");
+  const again = await intake.admit(read);
+  expect(again).toMatchObject({ edit: "duplicate" });
+  expect(again.text).toBe(
+    `[Same text as the result of Read src/a.ts above (120 lines, 1,759 tokens). To print it again: plimsoll recall ${again.id}]`,
+  );
+  expect(await intake.recall(again.id ?? "")).toBe(read.text);
+});
+
+test("an agent that repeats a call after an edited result gets the original", async () => {
+  const intake = await open();
+  const read = { tool: "Read", input: { file_path: "src/a.ts" }, text: source.join("\n") };
+  const edits = [];
+  for (let call = 0; call < 4; call++) edits.push((await intake.admit(read)).edit);
+  expect(edits).toEqual(["none", "duplicate", "none", "duplicate"]);
+});
+
+test("a file that is read again shows what changed, with ranges for the rest", async () => {
+  const intake = await open();
+  const input = { file_path: "src/a.ts" };
+  await intake.admit({ tool: "Read", input, text: numbered(source) });
+  const changed = [
+    ...source.slice(0, 40),
+    "// a new line",
+    ...source.slice(40, 99),
+    "// another",
+    ...source.slice(100),
+  ];
+  const { text, edit, id } = await intake.admit({ tool: "Read", input, text: numbered(changed) });
+  expect(edit).toBe("delta");
+  expect(text.split("\n")).toEqual([
+    `[Only new lines are shown. Lines that are named in brackets are as in the result of Read src/a.ts above. Whole text: plimsoll recall ${id}]`,
+    "[lines 1-40]",
+    "    41\t// a new line",
+    "[lines 42-100, there 41-99]",
+    "   101\t// another",
+    "[lines 102-121, there 101-120]",
+  ]);
+});
+
+test("what the agent wrote into a file counts as held", async () => {
+  const intake = await open();
+  const input = { file_path: "src/a.ts", content: source.join("\n") };
+  await intake.admit({ tool: "Write", input, text: "File created." });
+  const { text, edit } = await intake.admit({ tool: "Read", input: { file_path: "src/a.ts" }, text: numbered(source) });
+  expect(edit).toBe("delta");
+  expect(text.split("\n")[0]).toContain("are as you wrote them in Write src/a.ts.");
+  expect(text.split("\n").slice(1)).toEqual(["[lines 1-120]"]);
+});
+
+test("a second test run repeats what still fails", async () => {
+  const intake = await open();
+  const passes = Array.from({ length: 150 }, (_, index) => ` ✓ src/unit-${index}.test.ts (12 tests) 40ms`);
+  const fails = [
+    " FAIL  src/b.test.ts > adds",
+    "AssertionError: expected 3 to be 4",
+    "",
+    " Tests  1 failed | 150 passed",
+  ];
+  const run = { tool: "Bash", input: { command: "npm test" }, text: [...passes, ...fails].join("\n") };
+  await intake.admit(run);
+  await intake.admit({ tool: "Edit", input: { file_path: "src/b.ts" }, text: "done" });
+  const { text, edit } = await intake.admit({ ...run, text: `${run.text}\n Duration  3.1s` });
+  expect(edit).toBe("delta");
+  for (const line of fails) expect(text.split("\n")).toContain(line);
+});
+
+test("lines that were not sent are not taken for held", async () => {
+  const intake = await open({ maxResultTokens: 1_500, pageTokens: 600 });
+  const log = Array.from({ length: 600 }, (_, index) => `${"abcdefghij"[index % 10]} entry of the log ${index}`);
+  const first = await intake.admit({ tool: "Bash", input: { command: "cat log" }, text: log.join("\n") });
+  expect(first.edit).toBe("page");
+  const middle = log.slice(280, 330).join("\n");
+  expect((await intake.admit({ tool: "Bash", input: { command: "sed" }, text: middle })).text).toBe(middle);
+});
+
+test("after a compaction nothing is held", async () => {
+  const intake = await open();
+  const read = { tool: "Read", input: {}, text: source.join("\n") };
+  await intake.admit(read);
+  await intake.forget();
+  expect((await intake.admit(read)).edit).toBe("none");
+});
+
+test("only the newest tokens count as held", async () => {
+  const intake = await open({ deltaWindow: 2_500 });
+  const read = { tool: "Read", input: { file_path: "a" }, text: source.join("\n") };
+  await intake.admit(read);
+  const other = Array.from({ length: 120 }, (_, index) => `unrelated ${index} ${"word ".repeat(8)}`).join("\n");
+  await intake.admit({ tool: "Read", input: { file_path: "b" }, text: other });
+  expect((await intake.admit(read)).edit).toBe("none");
+});
+
+test("sub-agents have contexts of their own", async () => {
+  const store = createMemoryStore();
+  const read = { tool: "Read", input: {}, text: source.join("\n") };
+  await (await open({ store })).admit(read);
+  expect((await (await open({ store, agentId: "sub" })).admit(read)).edit).toBe("none");
+  expect((await (await open({ store })).admit(read)).edit).toBe("duplicate");
+});
+
+test("recalled text is never edited", async () => {
+  const intake = await open();
+  const text = source.join("\n");
+  await intake.admit({ tool: "Read", input: {}, text });
+  expect((await intake.admit({ tool: "Bash", input: { command: "plimsoll recall abc" }, text })).edit).toBe("none");
+  expect((await intake.admit({ tool: "mcp__plimsoll__recall", input: { id: "abc" }, text })).edit).toBe("none");
+});
+
+test("a store that fails or hangs gives the original back", async () => {
+  const text = source.join("\n");
+  const failing: Store = { ...createMemoryStore(), update: () => Promise.reject(new Error("locked")) };
+  expect(await (await open({ store: failing })).admit({ tool: "Read", text })).toMatchObject({ text, edit: "none" });
+  const hanging: Store = { ...createMemoryStore(), update: () => new Promise(() => undefined) };
+  const patience = async () => undefined;
+  expect(await (await open({ store: hanging, patience })).admit({ tool: "Read", text })).toMatchObject({
+    text,
+    edit: "none",
+  });
+  const memory = createMemoryStore();
+  const noOriginals: Store = { ...memory, put: () => Promise.reject(new Error("full")) };
+  const intake = await open({ store: noOriginals });
+  await intake.admit({ tool: "Read", text });
+  expect(await intake.admit({ tool: "Read", text })).toMatchObject({ text, edit: "none" });
+});
+
+test("a long list is cut between its elements", async () => {
+  const intake = await open({ maxResultTokens: 2_000, pageTokens: 1_000 });
+  const list = Array.from({ length: 400 }, (_, id) => ({ id, name: `item ${id}`, tags: ["one", "two"] }));
+  const { text, edit, tokens } = await intake.admit({ tool: "list", text: JSON.stringify(list, null, 2) });
+  expect(edit).toBe("page");
+  expect(tokens).toBeLessThanOrEqual(1_000);
+  const missing = Number(/\[… (\d+) elements left out\]/.exec(text)?.[1]);
+  const shown = [...text.matchAll(/"id": (\d+),\s+"name": "item \1",\s+"tags": \[\s+"one",\s+"two"\s+\]/g)].length;
+  expect(shown + missing).toBe(400);
+});
+
+test("repeated lines of a log are folded", async () => {
+  const intake = await open({ maxResultTokens: 2_000, pageTokens: 1_000 });
+  const lines = Array.from({ length: 500 }, (_, index) => `12:00:${index} GET /health 200 ${index}ms`);
+  lines.splice(250, 0, "Error: the database is gone");
+  const { text } = await intake.admit({ tool: "Bash", input: { command: "cat log" }, text: lines.join("\n") });
+  expect(text.split("\n").slice(0, 3)).toEqual([lines[0], "… 249 similar lines", "Error: the database is gone"]);
+});
+
+test("wrong options are refused", async () => {
+  await expect(open({ pageTokens: 0 })).rejects.toThrow("pageTokens is 0");
+  await expect(open({ deltaWidow: 3 } as never)).rejects.toThrow("deltaWidow");
+  await expect(open({ sessionId: "" })).rejects.toThrow("sessionId is empty");
+  await expect(open({ counter: 4 as never })).rejects.toThrow("counter");
+});
+
+test("one piece: lines that follow each other are shown, and a note names the others", async () => {
+  const intake = await open();
+  const input = { file_path: "src/a.ts" };
+  await intake.admit({ tool: "Read", input, text: numbered(source), callId: "call-1", isOnePiece: true });
+  const changed = [...source.slice(0, 40), "// new 1", source[40], "// new 2", ...source.slice(41)] as string[];
+  const { edit, id, piece, bases, text } = await intake.admit({
+    ...{ tool: "Read", input, text: numbered(changed) },
+    ...{ callId: "call-2", isOnePiece: true },
+  });
+  expect({ edit, bases }).toEqual({ edit: "delta", bases: ["call-1"] });
+  expect(piece).toEqual({
+    ...{ start: 40, end: 43 },
+    note: `[Only new lines are shown. Lines that are named in brackets are as in the result of Read src/a.ts above. Whole text: plimsoll recall ${id}] [lines 1-40] [lines 44-122, there 42-120]`,
+  });
+  const lines = text.split("\n");
+  expect(lines.slice(2, 5)).toEqual(numbered(changed).split("\n").slice(40, 43));
+});
+
+test("one piece: a file of which every line was sent has an empty piece", async () => {
+  const intake = await open();
+  const input = { file_path: "src/a.ts" };
+  await intake.admit({ tool: "Read", input, text: numbered(source), isOnePiece: true });
+  const part = numbered(source.slice(20, 100), 21);
+  const { edit, piece } = await intake.admit({ tool: "Read", input, text: part, isOnePiece: true });
+  expect({ edit, piece }).toMatchObject({ edit: "delta", piece: { start: 80, end: 80 } });
+});
+
+test("one piece: a long file is shown from its beginning", async () => {
+  const intake = await open({ maxResultTokens: 1_000, pageTokens: 600 });
+  const text = numbered(source);
+  const { edit, piece, tokens } = await intake.admit({ tool: "Read", text, isOnePiece: true });
+  expect(edit).toBe("page");
+  expect(tokens).toBeLessThanOrEqual(600);
+  expect(piece?.start).toBe(0);
+  expect(piece?.end).toBeGreaterThan(20);
+  expect(piece?.note).toContain(`[… ${120 - (piece?.end ?? 0)} lines left out]`);
+});
+
+test("after a call is gone, forgetting it by its id sends its lines again", async () => {
+  const intake = await open();
+  const read = { tool: "Read", input: { file_path: "src/a.ts" }, text: numbered(source) };
+  await intake.admit({ ...read, callId: "gone" });
+  await intake.forget(({ callId }) => callId !== "gone");
+  expect((await intake.admit({ ...read, callId: "next" })).edit).toBe("none");
+  expect((await intake.admit(read)).bases).toEqual(["next"]);
+});

@@ -1,0 +1,459 @@
+/** Takes in tool results before a model first sees them. A result that repeats what the context holds becomes a note or
+ *  what is new; a very long one becomes a page. The store has the original before the shorter text is returned. Every
+ *  failure returns the original. */
+import { createHash } from "node:crypto";
+import { invalidArgument } from "../errors.ts";
+import { subjectOf, textsIn } from "../messages/index.ts";
+import { createMemoryStore, type Store } from "../store/index.ts";
+import { countNoun, formatNumber, isText, objectOf, readJson, refuseUnknownOptions } from "../text/index.ts";
+import { type Counter, createCounter } from "../tokens/index.ts";
+import {
+  aroundOnePiece,
+  findHeld,
+  type HeldRange,
+  type HeldRun,
+  type HeldText,
+  pieceOf,
+  renderDelta,
+  runsSent,
+} from "./delta.ts";
+import { pageOf } from "./page.ts";
+import { plainLine, type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
+
+/** What `createIntake` needs to know. */
+export interface IntakeOptions {
+  /** Counts tokens.
+   *  @default the estimate for Claude models */
+  readonly counter?: Counter | undefined;
+  /** Keeps originals and what the context holds. By default they live as long as the intake. */
+  readonly store?: Pick<Store, "get" | "put" | "update"> | undefined;
+  /** Names the conversation. Intakes with the same name and store share what the context holds. */
+  readonly sessionId: string;
+  /** A sub-agent has a context of its own.
+   *  @default "main" */
+  readonly agentId?: string | undefined;
+  /** Results above this many tokens become a page.
+   *  @default 16000 */
+  readonly maxResultTokens?: number | undefined;
+  /** The tokens of such a page.
+   *  @default 10000 */
+  readonly pageTokens?: number | undefined;
+  /** Whether repeated text is left out.
+   *  @default true */
+  readonly deltas?: boolean | undefined;
+  /** How many of the newest tokens count as held by the context. Clients remove older results themselves.
+   *  @default 40000 */
+  readonly deltaWindow?: number | undefined;
+  /** Says how to get an original. It is part of the shortened text.
+   *  @default (id) => `plimsoll recall ${id}` */
+  readonly recallHint?: ((id: string) => string) | undefined;
+  /** Resolves when a store is too slow; then the original is returned. By default `admit` waits for the store. */
+  readonly patience?: (() => Promise<void>) | undefined;
+}
+
+/** A result as the tool returned it. */
+export interface IncomingResult {
+  readonly tool: string;
+  /** The input of the call. What it writes into files counts as held by the context. */
+  readonly input?: unknown;
+  readonly text: string;
+  /** The id of the call. Later results that refer to this one name it in `bases`. */
+  readonly callId?: string | undefined;
+  /** Whether the client can show only lines that follow each other, because it numbers them itself. */
+  readonly isOnePiece?: boolean | undefined;
+}
+
+/** A result as the model should see it. */
+export interface AdmittedResult {
+  readonly text: string;
+  readonly tokens: number;
+  /** What was done: `duplicate` and `delta` leave out what the context holds, `page` leaves out a part. */
+  readonly edit: "none" | "duplicate" | "delta" | "page";
+  /** The id of the original, if the text was edited. */
+  readonly id?: string | undefined;
+  /** Of a duplicate: which admitted result has the same text, counted from 1. */
+  readonly same?: number | undefined;
+  /** Of a delta: the lines that are not sent again. */
+  readonly held?: readonly HeldLines[] | undefined;
+  /** The ids of the calls that have what is not sent again. */
+  readonly bases?: readonly string[] | undefined;
+  /** With `isOnePiece`: the lines to show. */
+  readonly piece?:
+    | {
+        /** The index of the first line. */
+        readonly start: number;
+        /** The index after the last line. */
+        readonly end: number;
+        /** Says what is not shown and how to get it. It stands beside the lines. */
+        readonly note: string;
+      }
+    | undefined;
+}
+
+/** Lines of a result that the context already has. */
+export interface HeldLines {
+  /** The index of the first line in the result. */
+  readonly start: number;
+  /** The index after the last line. */
+  readonly end: number;
+  /** Which admitted result has them, counted from 1. */
+  readonly sequence: number;
+  /** Whether the input of its call has them, not the result itself. */
+  readonly isWritten: boolean;
+  /** The number of the first line there. */
+  readonly from: number;
+}
+
+/** Takes in the tool results of one conversation. */
+export interface Intake {
+  /** Returns what to send instead of the result, and records it as held. Never rejects. */
+  admit(result: IncomingResult): Promise<AdmittedResult>;
+  /** Forgets what the context holds, because the client has compacted or forked the conversation. After a trim, pass
+   *  `isKept`: it says which texts are still there. */
+  forget(
+    isKept?: (text: Pick<HeldLines, "sequence" | "isWritten"> & { readonly callId?: string | undefined }) => boolean,
+  ): Promise<void>;
+  /** Returns an original of this session by its id. */
+  recall(id: string): Promise<string | undefined>;
+}
+
+/** The collections of the store. */
+export const originalsCollection = "intake-originals";
+export const heldCollection = "intake-context";
+
+/** The text of a result that was edited, as the tool returned it. */
+interface StoredOriginal {
+  readonly sessionId: string;
+  readonly agentId: string;
+  /** The call: the tool and what it was about. */
+  readonly call: string;
+  readonly text: string;
+}
+
+/** Returns the original with this id, of any session. */
+export async function readOriginal(store: Pick<Store, "get">, id: string): Promise<StoredOriginal | undefined> {
+  const record = await store.get(originalsCollection, id);
+  return readJson(record?.value, objectOf({ sessionId: isText, agentId: isText, call: isText, text: isText }));
+}
+
+/**
+ * Creates an intake for one conversation. It takes tool results before they are first sent, so it never breaks a prompt
+ * cache.
+ *
+ * @example
+ * ```ts
+ * import { createIntake } from "plimsoll/intake";
+ *
+ * const intake = await createIntake({ sessionId: "chat-1" });
+ * const { text, edit } = await intake.admit({ tool: "read_file", input: { path: "a.ts" }, text: "…" });
+ * console.log(edit, text);
+ * ```
+ */
+export async function createIntake(options: IntakeOptions): Promise<Intake> {
+  const settings = await readOptions(options);
+  const { store, sessionId, agentId, patience } = settings;
+  const key = JSON.stringify([sessionId, agentId]);
+  const read = createContextReader();
+  return {
+    async admit(result) {
+      const tokens = settings.counter.count(result.text);
+      const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
+      const edited = async (): Promise<AdmittedResult> => {
+        let admitted = original;
+        await store.update(heldCollection, key, (value) => {
+          const next = admitInto(read(value), { ...result, tokens }, settings);
+          admitted = next.admitted;
+          return JSON.stringify(next.context);
+        });
+        if (admitted.id === undefined) return admitted;
+        const stored: StoredOriginal = { sessionId, agentId, call: labelOf(result), text: result.text };
+        await store.put(originalsCollection, admitted.id, JSON.stringify(stored));
+        return admitted;
+      };
+      const late = patience?.().then(() => original);
+      return Promise.race([edited().catch(() => original), ...(late === undefined ? [] : [late])]);
+    },
+    async forget(isKept = () => false) {
+      await store.update(heldCollection, key, (value) => {
+        const context = read(value);
+        const held = context.held.filter(({ sequence, isWritten = false, callId }) =>
+          isKept({ sequence, isWritten, callId }),
+        );
+        return JSON.stringify({ ...context, held, last: "" });
+      });
+    },
+    async recall(id) {
+      const original = await readOriginal(store, id);
+      return original?.sessionId === sessionId ? original.text : undefined;
+    },
+  };
+}
+
+/** `rangeHint` says how to ask for a part of an original. */
+type Settings = Required<Omit<IntakeOptions, "patience">> &
+  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string };
+
+async function readOptions(options: IntakeOptions): Promise<Settings> {
+  refuseUnknownOptions(options, optionNames);
+  const { maxResultTokens = 16_000, pageTokens = Math.min(10_000, maxResultTokens), deltaWindow = 40_000 } = options;
+  for (const [name, value] of Object.entries({ maxResultTokens, pageTokens, deltaWindow })) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw invalidArgument(`${name} is ${value}`, "Use a whole number from 1.");
+  }
+  if (options.counter !== undefined && typeof options.counter.count !== "function") {
+    throw invalidArgument("counter is not a counter", "Pass one of createCounter.");
+  }
+  if (typeof options.sessionId !== "string" || options.sessionId === "") {
+    throw invalidArgument("sessionId is empty", "Pass a name of the session.");
+  }
+  return {
+    counter: options.counter ?? (await createCounter("auto")),
+    store: options.store ?? createMemoryStore(),
+    sessionId: options.sessionId,
+    agentId: options.agentId ?? "main",
+    maxResultTokens,
+    pageTokens: Math.min(pageTokens, maxResultTokens),
+    deltas: options.deltas ?? true,
+    deltaWindow,
+    recallHint: options.recallHint ?? ((id) => `plimsoll recall ${id}`),
+    rangeHint: options.recallHint === undefined ? " --lines A-B or --grep WORD" : "",
+    patience: options.patience,
+  };
+}
+
+const optionNames: readonly (keyof IntakeOptions)[] = [
+  "counter",
+  "store",
+  "sessionId",
+  "agentId",
+  "maxResultTokens",
+  "pageTokens",
+  "deltas",
+  "deltaWindow",
+  "recallHint",
+  "patience",
+];
+
+/** What the context holds, oldest first. */
+interface HeldContext {
+  /** The number of results so far. */
+  readonly sequence: number;
+  readonly held: readonly HeldResult[];
+  /** The call whose result was edited last, if nothing came after it. */
+  readonly last: string;
+}
+
+interface HeldResult extends HeldText {
+  /** The hash of a whole text that was sent unchanged. */
+  readonly whole?: string | undefined;
+}
+
+/** Parses a context only if it is not the one that this process wrote last. */
+function createContextReader(): (value: string | undefined) => HeldContext {
+  let known: { readonly value: string; readonly context: HeldContext } | undefined;
+  return (value) => {
+    if (value === undefined) return { sequence: 0, held: [], last: "" };
+    if (known?.value !== value) known = { value, context: JSON.parse(value) as HeldContext };
+    return known.context;
+  };
+}
+
+type Counted = IncomingResult & { readonly tokens: number };
+
+interface Admission {
+  readonly context: HeldContext;
+  readonly admitted: AdmittedResult;
+}
+
+function admitInto(context: HeldContext, result: Counted, settings: Settings): Admission {
+  const call = hashOf(JSON.stringify([result.tool, result.input ?? null, result.text]));
+  const sequence = context.sequence + 1;
+  const id = idOf([settings.sessionId, settings.agentId, String(sequence), result.text]);
+  const held = withinWindow(context.held, settings.deltaWindow);
+  const isInsisted = context.last === call;
+  const edit = isInsisted || isRecall(result) ? undefined : editOf(result, { held, id, settings });
+  const lines = edit?.runs ?? runsSent(readResultLines(result.text), []);
+  const label = labelOf(result);
+  const tokens = edit?.admitted.tokens ?? result.tokens;
+  const sent: HeldResult = {
+    sequence,
+    label,
+    tokens,
+    runs: lines,
+    ...(result.callId !== undefined && { callId: result.callId }),
+    ...(edit === undefined && { whole: hashOf(result.text) }),
+  };
+  return {
+    admitted: edit?.admitted ?? { text: result.text, tokens, edit: "none" },
+    context: {
+      sequence,
+      held: withinWindow([...held, ...writtenIn(result, sequence), sent], settings.deltaWindow),
+      last: edit === undefined ? "" : call,
+    },
+  };
+}
+
+/** Drops the oldest texts above the window. */
+function withinWindow(held: readonly HeldResult[], window: number): HeldResult[] {
+  let left = window;
+  const first = held.findLastIndex(({ tokens }) => {
+    left -= tokens;
+    return left < 0;
+  });
+  return held.slice(first + 1);
+}
+
+/** The texts that the agent wrote in the call itself: they are in the context too. */
+function writtenIn(result: IncomingResult, sequence: number): HeldResult[] {
+  const texts = textsIn(result.input).filter((text) => text.length >= leastWritten);
+  if (texts.length === 0) return [];
+  const runs = texts.flatMap((text) => runsSent(writtenLines(text), []));
+  const { callId } = result;
+  const label = labelOf(result);
+  return [{ sequence, label, isWritten: true, tokens: 0, runs, ...(callId !== undefined && { callId }) }];
+}
+
+const leastWritten = 80;
+
+/** A patch has the lines of the file after a sign. Lines that it removes, and its headings, are not in the file. */
+function writtenLines(text: string): ResultLine[] {
+  const lines = text.split("\n").map(plainLine);
+  if (!/^(?:\*\*\* Begin Patch|@@ )/m.test(text)) return lines;
+  return lines.filter((line) => /^[+ ]/.test(line.body)).map((line) => ({ ...line, body: line.body.slice(1) }));
+}
+
+/** An agent that asks for the whole text gets it. */
+function isRecall({ tool, input }: IncomingResult): boolean {
+  return /(?:^|_)recall$/.test(tool) || textsIn(input).some((text) => /\bplimsoll\s+recall\b/.test(text));
+}
+
+interface Edit {
+  readonly admitted: AdmittedResult;
+  readonly runs: readonly HeldRun[];
+}
+
+interface EditOptions {
+  readonly held: readonly HeldResult[];
+  readonly id: string;
+  readonly settings: Settings;
+}
+
+function editOf(result: Counted, options: EditOptions): Edit | undefined {
+  if (result.tokens < leastTokens) return undefined;
+  const { deltas, maxResultTokens } = options.settings;
+  const edits = deltas ? [duplicateOf(result, options) ?? deltaOf(result, options)] : [];
+  // What is new can still be too long for one result.
+  const [shorter] = edits.filter((edit) => edit !== undefined && isWorthwhile(result, edit));
+  if ((shorter?.admitted.tokens ?? result.tokens) <= maxResultTokens) return shorter;
+  const page = pagedResult(result, options);
+  return page !== undefined && isWorthwhile(result, page) ? page : shorter;
+}
+
+const leastTokens = 200;
+/** An edit that saves less is not worth a reader's attention. */
+const leastSaved = 100;
+const leastSavedShare = 0.2;
+
+function isWorthwhile({ text, tokens }: Counted, { admitted }: Edit): boolean {
+  const saved = tokens - admitted.tokens;
+  return admitted.text.length < text.length && saved >= leastSaved && saved >= tokens * leastSavedShare;
+}
+
+function duplicateOf({ text, tokens }: Counted, { held, id, settings }: EditOptions): Edit | undefined {
+  const hash = hashOf(text);
+  const same = held.findLast(({ whole }) => whole === hash);
+  if (same === undefined) return undefined;
+  const size = `${countNoun(text.split("\n").length, "line")}, ${formatNumber(tokens)} tokens`;
+  const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
+  return {
+    runs: [],
+    admitted: {
+      ...{ text: note, tokens: settings.counter.count(note), edit: "duplicate", id, same: same.sequence },
+      bases: callsOf([same]),
+    },
+  };
+}
+
+function deltaOf(result: Counted, { held, id, settings }: EditOptions): Edit | undefined {
+  if (held.length === 0) return undefined;
+  const lines = readResultLines(result.text);
+  const weights = isOutput(result) ? weighLines(lines) : [];
+  const found = findHeld(lines, held, (index) => weights[index] === 3);
+  const ranges = result.isOnePiece === true ? aroundOnePiece(found, lines.length) : found;
+  if (ranges.length === 0) return undefined;
+  const text = renderDelta(lines, ranges, settings.recallHint(id));
+  return {
+    runs: runsSent(lines, ranges),
+    admitted: {
+      ...{ text, tokens: settings.counter.count(text), edit: "delta", id, held: ranges.map(heldLines) },
+      bases: callsOf(ranges.map(({ base }) => base)),
+      ...(result.isOnePiece === true && { piece: pieceOf(lines, ranges, text) }),
+    },
+  };
+}
+
+function callsOf(texts: readonly HeldText[]): string[] {
+  return [...new Set(texts.flatMap(({ callId }) => callId ?? []))];
+}
+
+function heldLines({ start, end, base, baseFrom }: HeldRange): HeldLines {
+  return { start, end, sequence: base.sequence, isWritten: base.isWritten === true, from: baseFrom };
+}
+
+/** Whether a program printed the text. The text of a file may have words of failures that mean nothing. */
+function isOutput({ tool, input }: IncomingResult): boolean {
+  const fields = Object(input) as Readonly<Record<string, unknown>>;
+  return fields.command !== undefined || fields.cmd !== undefined || /bash|shell|exec|command|terminal/i.test(tool);
+}
+
+function pagedResult(result: Counted, { id, settings }: EditOptions): Edit | undefined {
+  const { counter, pageTokens, recallHint } = settings;
+  const size = `${countNoun(result.text.split("\n").length, "line")}, ${formatNumber(result.tokens)} tokens`;
+  const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
+  if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
+  const page = pageOf(result.text, { counter, maxTokens: pageTokens, about, isOutput: isOutput(result) });
+  if (page === undefined) return undefined;
+  const { text, tokens, runs } = page;
+  return { runs: runs.flatMap((run) => runsSent(run, [])), admitted: { text, tokens, edit: "page", id } };
+}
+
+/** A page that is one piece: the lines from the first one on. */
+function beginningOf(
+  { text }: Counted,
+  { about, id, settings }: Pick<EditOptions, "id" | "settings"> & { readonly about: string },
+): Edit | undefined {
+  const { counter, pageTokens } = settings;
+  const lines = readResultLines(text);
+  let left = pageTokens - counter.count(about) - leastEnd;
+  const end = lines.findIndex((line) => {
+    left -= counter.count(`${line.text}\n`);
+    return left < 0;
+  });
+  if (end < 1) return undefined;
+  const missing = `[… ${countNoun(lines.length - end, "line")} left out]`;
+  const shown = [...lines.slice(0, end).map((line) => line.text), missing, about].join("\n");
+  const piece = { start: 0, end, note: `${missing} ${about}` };
+  return {
+    runs: runsSent(lines.slice(0, end), []),
+    admitted: { text: shown, tokens: counter.count(shown), edit: "page", id, piece },
+  };
+}
+
+/** The tokens of the note about missing lines, and of what lines take together and not alone. */
+const leastEnd = 40;
+
+/** Names a call in a note: the tool and what it was about. */
+function labelOf({ tool, input }: IncomingResult): string {
+  return [tool, subjectOf(input)].filter((word) => word !== undefined && word !== "").join(" ");
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 22);
+}
+
+const base32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+function idOf(parts: readonly string[]): string {
+  const digest = createHash("sha256").update(JSON.stringify(parts)).digest();
+  return Array.from(digest.subarray(0, 10), (byte) => base32[byte & 31]).join("");
+}

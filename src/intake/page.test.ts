@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { createCounter } from "../tokens/index.ts";
+import { pageOf } from "./page.ts";
+
+const counter = await createCounter("estimate:claude-5");
+
+/** What a runner prints for one test that passes, for one that fails, and at the end, in the shape of the real one. */
+interface Runner {
+  passed(n: number): string;
+  failed(n: number): readonly string[];
+  readonly end: readonly string[];
+  /** What must be on the page for each failure. */
+  kept(n: number): readonly string[];
+  readonly endKept: readonly string[];
+}
+
+const esc = "\u001b";
+
+const runners: Readonly<Record<string, Runner>> = {
+  vitest: {
+    passed: (n) => ` ${esc}[32m✓${esc}[39m src/a.test.ts ${esc}[2m>${esc}[22m handles error ${n} 1ms`,
+    failed: (n) => [
+      `${esc}[31m FAIL ${esc}[39m src/a.test.ts > case ${n}`,
+      `${esc}[1mAssertionError${esc}[22m: expected ${n} to be ${n + 1}`,
+      ` ❯ src/a.test.ts:${n}:5`,
+      "",
+    ],
+    end: [" Test Files  1 failed | 12 passed (13)", "      Tests  4 failed | 396 passed (400)"],
+    kept: (n) => [` FAIL  src/a.test.ts > case ${n}`, `AssertionError: expected ${n} to be ${n + 1}`],
+    endKept: ["      Tests  4 failed | 396 passed (400)"],
+  },
+  jest: {
+    passed: (n) => `    ✓ throws an error in case ${n} (2 ms)`,
+    failed: (n) => [`  ● suite › case ${n}`, "", `    Expected: ${n + 1}`, `    Received: ${n}`, ""],
+    end: ["Test Suites: 1 failed, 1 total", "Tests:       4 failed, 396 passed, 400 total"],
+    kept: (n) => [`  ● suite › case ${n}`, `    Received: ${n}`],
+    endKept: ["Tests:       4 failed, 396 passed, 400 total"],
+  },
+  pytest: {
+    passed: (n) => `tests/test_error.py::test_failure_${n} PASSED                   [ 10%]`,
+    failed: (n) => [`_______ test_case_${n} _______`, `>       assert f(${n}) == 0`, `E       assert ${n} == 0`, ""],
+    end: ["FAILED tests/test_a.py::test_case_0 - assert 0 == 1", "==== 4 failed, 396 passed in 0.31s ===="],
+    kept: (n) => [`_______ test_case_${n} _______`, `E       assert ${n} == 0`],
+    endKept: ["==== 4 failed, 396 passed in 0.31s ===="],
+  },
+  cargo: {
+    passed: (n) => `test tests::error_${n} ... ok`,
+    failed: (n) => [
+      `---- tests::case_${n} stdout ----`,
+      `thread 'tests::case_${n}' panicked at src/lib.rs:${n}:9:`,
+      "",
+    ],
+    end: ["test result: FAILED. 396 passed; 4 failed; 0 ignored", "error: test failed, to rerun pass `--lib`"],
+    kept: (n) => [`---- tests::case_${n} stdout ----`, `thread 'tests::case_${n}' panicked at src/lib.rs:${n}:9:`],
+    endKept: ["test result: FAILED. 396 passed; 4 failed; 0 ignored"],
+  },
+  "go test": {
+    passed: (n) => `--- PASS: TestError${n} (0.00s)`,
+    failed: (n) => [`--- FAIL: TestCase${n} (0.01s)`, `    a_test.go:${n}: got ${n}, want 0`],
+    end: ["FAIL", "FAIL\texample.com/demo\t0.213s"],
+    kept: (n) => [`--- FAIL: TestCase${n} (0.01s)`, `    a_test.go:${n}: got ${n}, want 0`],
+    endKept: ["FAIL\texample.com/demo\t0.213s"],
+  },
+  tsc: {
+    passed: (n) => `TSFILE: /project/dist/errors-${n}.js`,
+    failed: (n) => [`src/a.ts(${n},7): error TS2322: Type 'number' is not assignable to type 'string'.`],
+    end: ["Found 4 errors in the same file, starting at: src/a.ts:1"],
+    kept: (n) => [`src/a.ts(${n},7): error TS2322: Type 'number' is not assignable to type 'string'.`],
+    endKept: ["Found 4 errors in the same file, starting at: src/a.ts:1"],
+  },
+  eslint: {
+    passed: (n) => `  ${n}:1  warning  Unexpected console statement  no-console`,
+    failed: (n) => ["", `/project/src/file-${n}.ts`, `  ${n}:10  error  'x' is not defined  no-undef`, ""],
+    end: ["✖ 404 problems (4 errors, 400 warnings)"],
+    kept: (n) => [`/project/src/file-${n}.ts`, `  ${n}:10  error  'x' is not defined  no-undef`],
+    endKept: ["✖ 404 problems (4 errors, 400 warnings)"],
+  },
+};
+
+test.each(Object.entries(runners))("a page of %s keeps every failure and the sum", (_name, runner) => {
+  const failures = [3, 120, 250, 390];
+  const lines = Array.from({ length: 400 }, (_, n) => (failures.includes(n) ? runner.failed(n) : [runner.passed(n)]));
+  const text = [...lines.flat(), ...runner.end].join("\n");
+  expect(counter.count(text)).toBeGreaterThan(3_000);
+  const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", isOutput: true });
+  expect(page?.tokens).toBeLessThanOrEqual(2_000);
+  const shown = page?.text.split("\n");
+  for (const each of [...failures.flatMap(runner.kept), ...runner.endKept]) expect(shown).toContain(each);
+});
+
+test("the text of a file is cut between lines, with its beginning and its end", () => {
+  const lines = Array.from({ length: 900 }, (_, n) => `const value${n} = new Error("failed ${n}");`);
+  const page = pageOf(lines.join("\n"), { counter, maxTokens: 1_500, about: "[about]", isOutput: false });
+  const shown = page?.text.split("\n") ?? [];
+  const [note = ""] = shown.filter((line) => line.startsWith("[…"));
+  const missing = Number(/\[… (\d+) lines left out\]/.exec(note)?.[1]);
+  expect(shown.length - 2 + missing).toBe(900);
+  const [head, tail] = [shown.indexOf(note), shown.length - 2 - shown.indexOf(note)];
+  expect(shown.slice(0, head)).toEqual(lines.slice(0, head));
+  expect(shown.slice(head + 1, -1)).toEqual(lines.slice(-tail));
+  expect(head / (head + tail)).toBeCloseTo(0.7, 1);
+});
+
+test("a page that not even its notes fit is not made", () => {
+  const text = Array.from({ length: 300 }, (_, n) => `line ${n}`).join("\n");
+  expect(pageOf(text, { counter, maxTokens: 3, about: "[about]", isOutput: false })).toBeUndefined();
+});

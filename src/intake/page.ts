@@ -1,0 +1,181 @@
+/** Cuts a long result to a page: whole lines, or whole elements of a JSON list. Failures and sums come first, then the
+ *  beginning and the end. Notes count exactly what is missing. */
+import { elementsOf, formatNumber } from "../text/index.ts";
+import type { Counter } from "../tokens/index.ts";
+import { type ResultLine, readResultLines, type Weight, weighLines, withoutColours } from "./result-lines.ts";
+
+export interface ResultPage {
+  readonly text: string;
+  readonly tokens: number;
+  /** The lines of the result that the page shows, with a gap between two runs that do not follow each other. */
+  readonly runs: readonly (readonly ResultLine[])[];
+}
+
+export interface ResultPageOptions {
+  readonly counter: Counter;
+  readonly maxTokens: number;
+  /** The last line of the page: how to get the rest. */
+  readonly about: string;
+  /** Whether a program printed the text. Then failures are kept, and similar lines are folded. */
+  readonly isOutput: boolean;
+}
+
+/** Returns a page of at most `maxTokens`, or undefined if not even its notes fit. */
+export function pageOf(text: string, options: ResultPageOptions): ResultPage | undefined {
+  const units = unitsOf(text, options.isOutput);
+  // Tokens and characters are nearly proportional in one text, so few attempts are needed.
+  let most = Math.floor((text.length * options.maxTokens) / Math.max(1, options.counter.count(text)));
+  for (let attempt = 0; attempt < 8 && most > 0; attempt++) {
+    const page = render(chooseUnits(units, most), units, options);
+    if (page.tokens <= options.maxTokens) return page;
+    most = Math.floor(most * Math.min(0.95, options.maxTokens / page.tokens));
+  }
+  return undefined;
+}
+
+/** What is kept or left out as a whole. */
+interface Unit {
+  readonly text: string;
+  readonly weight: Weight;
+  /** The lines of the result; more than one if similar lines are folded into one. */
+  readonly lines: readonly ResultLine[];
+  readonly noun: "line" | "element";
+}
+
+function unitsOf(text: string, isOutput: boolean): Unit[] {
+  const elements = listElements(text);
+  if (elements !== undefined) return elements;
+  const lines = readResultLines(isOutput ? withoutColours(text) : text);
+  const weights = isOutput ? weighLines(lines) : lines.map((): Weight => 0);
+  const units: Unit[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const end = isOutput ? endOfSimilar(lines, weights, at) : at + 1;
+    const group = lines.slice(at, end);
+    if (group.length < leastSimilar)
+      for (const [index, line] of group.entries()) units.push(unitOf(line, weights[at + index]));
+    else {
+      units.push(unitOf(lines[at] as ResultLine, weights[at]));
+      const folded = lines.slice(at + 1, end);
+      units.push({
+        text: `… ${formatNumber(folded.length)} similar lines`,
+        weight: weights[at] ?? 0,
+        lines: folded,
+        noun: "line",
+      });
+    }
+    at = end;
+  }
+  return units;
+}
+
+function unitOf(line: ResultLine, weight: Weight = 0): Unit {
+  return { text: line.text, weight, lines: [line], noun: "line" };
+}
+
+/** The elements of a JSON list, or undefined if the text is something else. */
+function listElements(text: string): Unit[] | undefined {
+  if (!/^\s*\[/.test(text)) return undefined;
+  try {
+    if (!Array.isArray(JSON.parse(text))) return undefined;
+  } catch {
+    return undefined;
+  }
+  return elementsOf(text, 0).map(({ start, end }) => {
+    const element = text.slice(start, end);
+    return { text: element, weight: 0, lines: readResultLines(element), noun: "element" };
+  });
+}
+
+const leastSimilar = 4;
+
+/** Lines are similar if they differ in digits only, as the lines of a log do. A failure is like no other line. */
+function endOfSimilar(lines: readonly ResultLine[], weights: readonly Weight[], start: number): number {
+  const pattern = patternOf(lines[start] as ResultLine);
+  let end = start + 1;
+  if (pattern === "" || (weights[start] ?? 0) >= 2) return end;
+  while (end < lines.length && (weights[end] ?? 0) < 2 && patternOf(lines[end] as ResultLine) === pattern) end++;
+  return end;
+}
+
+function patternOf({ body }: ResultLine): string {
+  return body.length > 1_000 ? body : body.replace(/[\da-f]*\d[\da-f]*/gi, "0").trim();
+}
+
+/** Chooses units of at most `most` characters: the heaviest first, and of one weight the beginning and the end. */
+function chooseUnits(units: readonly Unit[], most: number): Set<number> {
+  const chosen = new Set<number>();
+  let left = most;
+  for (const weight of [3, 2, 1, 0] as const) {
+    const indexes = units.flatMap((unit, index) => (unit.weight === weight ? index : []));
+    left -= takeEnds(indexes, units, { most: left, chosen });
+    if (left <= 0) break;
+  }
+  return chosen;
+}
+
+/** The share of a page that the beginning gets. */
+const beginning = 0.7;
+
+function takeEnds(
+  indexes: readonly number[],
+  units: readonly Unit[],
+  { most, chosen }: { readonly most: number; readonly chosen: Set<number> },
+): number {
+  const size = (index: number): number => (units[index] as Unit).text.length + 1;
+  const total = indexes.reduce((sum, index) => sum + size(index), 0);
+  if (total <= most) {
+    for (const index of indexes) chosen.add(index);
+    return total;
+  }
+  let used = 0;
+  const take = (order: readonly number[], limit: number): void => {
+    for (const index of order) {
+      if (used + size(index) > limit) return;
+      used += size(index);
+      chosen.add(index);
+    }
+  };
+  take(indexes, most * beginning);
+  take(
+    indexes.toReversed().filter((index) => !chosen.has(index)),
+    most,
+  );
+  return most;
+}
+
+function render(
+  chosen: ReadonlySet<number>,
+  units: readonly Unit[],
+  { counter, about }: ResultPageOptions,
+): ResultPage {
+  const written: string[] = [];
+  const runs: ResultLine[][] = [];
+  for (let at = 0; at < units.length; ) {
+    const isShown = chosen.has(at);
+    let end = at + 1;
+    while (end < units.length && chosen.has(end) === isShown) end++;
+    const group = units.slice(at, end);
+    if (isShown) written.push(...group.map(({ text }) => text));
+    else written.push(noteOnMissing(group));
+    if (isShown) runs.push(...shownRuns(group));
+    at = end;
+  }
+  const text = [...written, about].join("\n");
+  return { text, tokens: counter.count(text), runs };
+}
+
+function noteOnMissing(units: readonly Unit[]): string {
+  const noun = units[0]?.noun ?? "line";
+  const count = noun === "element" ? units.length : units.reduce((sum, { lines }) => sum + lines.length, 0);
+  return `[… ${formatNumber(count)} ${noun}${count === 1 ? "" : "s"} left out]`;
+}
+
+/** Folded lines are not shown, so they end a run. */
+function shownRuns(units: readonly Unit[]): ResultLine[][] {
+  const runs: ResultLine[][] = [[]];
+  for (const { lines, text, noun } of units) {
+    if (noun === "element" || lines[0]?.text === text) runs.at(-1)?.push(...lines);
+    else runs.push([]);
+  }
+  return runs.filter(({ length }) => length > 0);
+}

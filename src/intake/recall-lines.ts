@@ -1,0 +1,67 @@
+/** Chooses lines of a recalled text: a range, those that match, and as many as fit a number of tokens. */
+import { ContextError } from "../errors.ts";
+import { formatNumber, printable } from "../text/index.ts";
+import type { Counter } from "../tokens/index.ts";
+
+export interface RecallChoice {
+  /** `A-B`, `A-` or `A`, counted from 1. */
+  readonly lines?: string | undefined;
+  /** A regular expression. */
+  readonly grep?: string | undefined;
+  readonly maxTokens?: number | undefined;
+  readonly counter: Counter;
+}
+
+export interface RecalledLines {
+  /** How many lines the whole text has. */
+  readonly count: number;
+  readonly shown: readonly RecalledLine[];
+  /** The lines that were chosen and did not fit. */
+  readonly rest: readonly RecalledLine[];
+  /** The shown lines; with numbers if `grep` chose them. */
+  readonly text: string;
+}
+
+interface RecalledLine {
+  readonly number: number;
+  readonly text: string;
+}
+
+export function recallLines(text: string, { lines, grep, maxTokens, counter }: RecallChoice): RecalledLines {
+  const all = text.split("\n").map((line, index) => ({ number: index + 1, text: line }));
+  const ranged = lines === undefined ? all : chooseRange(all, lines);
+  const pattern = grep === undefined ? undefined : patternOf(grep);
+  const found = pattern === undefined ? ranged : ranged.filter((line) => pattern.test(line.text));
+  const end = maxTokens === undefined ? found.length : endWithin(found, maxTokens, counter);
+  const shown = found.slice(0, end);
+  const rendered = shown.map((line) => (pattern === undefined ? line.text : `${line.number}: ${line.text}`));
+  return { count: all.length, shown, rest: found.slice(end), text: rendered.join("\n") };
+}
+
+function chooseRange(lines: readonly RecalledLine[], range: string): readonly RecalledLine[] {
+  const [, from, dash, to] = /^(\d+)(-?)(\d*)$/.exec(range) ?? [];
+  if (from === undefined) {
+    throw new ContextError("usage", `lines is "${printable(range)}"`, { hint: "Use A-B, A- or A, as in 120-180." });
+  }
+  const last = dash === "" ? Number(from) : to === "" ? lines.length : Number(to);
+  const chosen = lines.slice(Math.max(0, Number(from) - 1), last);
+  if (chosen.length > 0) return chosen;
+  throw new ContextError("usage", `the result has lines 1 to ${formatNumber(lines.length)}, not ${printable(range)}`);
+}
+
+function patternOf(source: string): RegExp {
+  try {
+    return new RegExp(source, "u");
+  } catch (cause) {
+    throw new ContextError("usage", `grep is not a regular expression: ${printable(source)}`, { cause });
+  }
+}
+
+function endWithin(lines: readonly RecalledLine[], maxTokens: number, counter: Counter): number {
+  let left = maxTokens;
+  const end = lines.findIndex(({ text }) => {
+    left -= counter.count(`${text}\n`);
+    return left < 0;
+  });
+  return end < 0 ? lines.length : end;
+}

@@ -1,0 +1,125 @@
+/** The lines of a tool result: what each one says without the number that a tool wrote before it, and which lines must
+ *  not be left out. */
+import { createHash } from "node:crypto";
+
+/** One line of a result. */
+export interface ResultLine {
+  /** The whole line, without its line feed. */
+  readonly text: string;
+  /** The line without the number that the tool wrote before it. */
+  readonly body: string;
+  /** The number that a reader sees: the one that the tool wrote, else the place in the result, counted from 1. */
+  readonly number: number;
+  readonly isNumbered: boolean;
+  /** The first character of a line in a diff, else "". */
+  readonly sign: string;
+}
+
+/** As `cat -n`, Claude Code, opencode, gemini-cli and our own `read_file` write them. */
+const numbered = /^ {0,7}(\d{1,7})(?:\t|→|\| ?|: ?)/;
+
+/** Splits a result into lines. A number counts only if a neighbouring line has the next or the previous one. */
+export function readResultLines(text: string): ResultLine[] {
+  const lines = text.split("\n");
+  if (diffHunk.test(text)) return lines.map((line, index) => ({ ...plainLine(line, index), ...signed(line) }));
+  const found = lines.map((line) => numbered.exec(line));
+  const numbers = found.map((match) => (match === null ? Number.NaN : Number(match[1])));
+  return lines.map((line, index) => {
+    const number = numbers[index] as number;
+    const isNumbered = numbers[index - 1] === number - 1 || numbers[index + 1] === number + 1;
+    if (!isNumbered) return plainLine(line, index);
+    return { text: line, body: line.slice(found[index]?.[0].length), number, isNumbered, sign: "" };
+  });
+}
+
+export function plainLine(line: string, index: number): ResultLine {
+  return { text: line, body: line, number: index + 1, isNumbered: false, sign: "" };
+}
+
+const diffHunk = /^@@ -\d/m;
+
+/** The lines of a file stand in a diff after a sign. */
+function signed(line: string): Partial<ResultLine> {
+  return /^[-+ ]/.test(line) ? { body: line.slice(1), sign: line.slice(0, 1) } : {};
+}
+
+/** The length of a line's hash in characters. 60 bits: two different lines of a conversation never have the same. */
+export const hashLength = 10;
+
+export function hashLine(line: string): string {
+  return createHash("sha256").update(line).digest("base64url").slice(0, hashLength);
+}
+
+/** How much a line matters in the output of a program, from 0 (as good as any other) to 3 (a failure or a summary). */
+export type Weight = 0 | 1 | 2 | 3;
+
+/** Lines that say that something went well. Their words ("handles an error") prove nothing. */
+const passing =
+  /^\s*(?:✓|✔|√|ok \d+\b|PASS\b|--- PASS|=== (?:RUN|PAUSE|CONT)\b|#? ?pass \d)|\.\.\. ok$|\bPASSED\b|^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)/;
+
+/** What the runners of tests, compilers and linters write about a failure, and their sums (vitest 4, jest 30, pytest 9,
+ *  cargo 1.9x, go 1.2x, tsc 6, eslint 10; 2026-11). */
+const failing: readonly RegExp[] = [
+  // Sums.
+  /^\s*(?:Test Files|Tests|Test Suites|Snapshots|Errors|Duration|Time|Type Errors):? {1,8}.*\d/,
+  /^=+ .*\b(?:passed|failed|errors?|skipped|no tests ran)\b.* =+$/,
+  /^(?:\d+ (?:passed|failed)|test result: |Found \d+ errors?|✖ \d+ problems?|Ran \d+ tests?|FAILED \(|# (?:fail|tests) \d)/,
+  /^(?:exit code|exited with|Command (?:failed|exited)|Process exited)/i,
+  // Names of what failed.
+  /^\s*(?:FAIL|FAILED|ERROR|✕|×|✗|✘|●|not ok)(?:\s|:|$)/,
+  /^\s*--- FAIL|\.\.\. (?:FAILED|ERROR|FAIL)$|\bFAILED\b/,
+  /^(?:failures:|---- \S+ stdout ----|_{3,} .+ _{3,})/,
+  // What was wrong.
+  /^\s*(?:\w*(?:Error|Exception|Failure)|panic|fatal|error)(?:\[\w+\])?(?:: |$)/,
+  /\b(?:error TS\d+|panicked at|Traceback \(most recent call last\)|Segmentation fault|undefined reference)\b/,
+  /^E {3,}\S/,
+  /^\s+\d+:\d+\s+error\s/,
+  /^\S+:\d+(?::\d+)?: (?:\w*Error|error|fatal error|FAILED|assertion)/,
+  /^\s*(?:Expected|Received|expected|received|left|right|got|want|actual)\b.{0,12}[:=]/,
+];
+
+const troubled = /\b(?:error|errors|fail|fails|failed|failure|exception|panic|fatal|denied|cannot|refused)\b/i;
+const warning = /\bwarn(?:ing)?s?\b/i;
+/** A file's name on a line of its own, as eslint writes it before the problems of the file. */
+const fileName = /^(?:\/|\w:\\|\.?\.?\/?[\w@.-]+\/)[^\s:]*\.\w{1,5}$/;
+
+/** Weighs the lines of a program's output. What follows a failure matters more than what passed. */
+export function weighLines(lines: readonly ResultLine[]): Weight[] {
+  const weights = lines.map((line): Weight => {
+    const body = withoutColours(line.body);
+    // Longer lines are data, and trying each pattern on them takes long.
+    if (body.length > longestLine || passing.test(body)) return 0;
+    if (failing.some((pattern) => pattern.test(body))) return 3;
+    if (troubled.test(body)) return 2;
+    return warning.test(body) ? 1 : 0;
+  });
+  for (const [index, weight] of [...weights].entries()) {
+    if (weight !== 3) continue;
+    for (const after of detailsAfter(lines, index)) raise(weights, after, 2);
+    for (let before = index - 1; before >= index - 3; before--) raise(weights, before, 1);
+    const heading = lines.slice(Math.max(0, index - 40), index).findLastIndex(({ body }) => fileName.test(body));
+    if (heading >= 0) raise(weights, Math.max(0, index - 40) + heading, 3);
+  }
+  return weights;
+}
+
+/** The lines after a failure that belong to it, up to a blank one or one that says that something passed. */
+function detailsAfter(lines: readonly ResultLine[], failure: number): number[] {
+  const after = lines.slice(failure + 1, failure + 1 + detailLines);
+  const end = after.findIndex(({ body }) => body.trim() === "" || passing.test(withoutColours(body)));
+  return (end < 0 ? after : after.slice(0, end)).map((_, index) => failure + 1 + index);
+}
+
+const detailLines = 12;
+
+/** Removes the codes with which programs colour their output. */
+export function withoutColours(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these codes start with a control character
+  return text.replace(/\u001b\[[\d;]*m/g, "");
+}
+
+const longestLine = 400;
+function raise(weights: Weight[], index: number, least: Weight): void {
+  const weight = weights[index];
+  if (weight !== undefined && weight < least) weights[index] = least;
+}

@@ -1,0 +1,387 @@
+/** Measures whether a model could still read what it went on to use. A reference is something from earlier in the
+ *  session that a turn uses: a line that it quotes, a name that it uses again, or the text that an edit replaces. */
+import { type CountedPart, filesOf, type Role, textsOf } from "../messages/index.ts";
+import { visitNames } from "../text/index.ts";
+
+/** How many references there were, and how many of them the request contained. */
+export interface Tally {
+  found: number;
+  total: number;
+}
+
+/** `far` counts only references that were last seen at least 10 assistant turns earlier. */
+export interface ReferenceTally extends Tally {
+  readonly far: Tally;
+}
+
+/** `quotes` are whole lines of earlier results. `names` are identifiers and paths that only one to three results
+ *  contain. `edits` are texts to be replaced, all of whose lines must be there. */
+export const referenceKinds = ["quotes", "names", "edits"] as const;
+type ReferenceKind = (typeof referenceKinds)[number];
+
+export interface ReferenceTotals extends Readonly<Record<ReferenceKind, ReferenceTally>> {
+  /** Results that a model would have had to fetch again for the lines that it quoted. */
+  refetches: number;
+  /** Counts calls after the first edit; found are those whose request names every file that was edited so far. */
+  readonly filesNamed: Tally;
+}
+
+/** Measures one session under one policy. */
+export interface ReferenceMeter {
+  /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
+  add(messages: readonly object[], unchanged: number): void;
+  readonly totals: ReferenceTotals;
+}
+
+/** A result that was fetched again is there for this many calls. */
+const fetchedCalls = 10;
+
+export function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceMeter {
+  const totals = noReferences();
+  /** How many sent messages contain a unit. */
+  const present = new Map<string, number>();
+  const isThere = (unit: string): boolean => (present.get(unit) ?? 0) > 0;
+  /** The files that were edited so far, and those of them that the request does not name. */
+  const files = new Set<string>();
+  const unnamed = new Set<string>();
+  const fetchedAt = new Map<number, number>();
+  let sent: readonly object[] = [];
+  let call = 0;
+  const count = (messages: readonly object[], by: 1 | -1): void => {
+    for (const message of messages) {
+      for (const unit of unitsIn(message)) {
+        present.set(unit, (present.get(unit) ?? 0) + by);
+        if (files.has(unit)) noteFile(unit);
+      }
+    }
+  };
+  const noteFile = (file: string): void => {
+    files.add(file);
+    if (isThere(file)) unnamed.delete(file);
+    else unnamed.add(file);
+  };
+  const fetchMissing = (sources: readonly number[]): void => {
+    if (sources.some((source) => call - (fetchedAt.get(source) ?? Number.NEGATIVE_INFINITY) < fetchedCalls)) return;
+    fetchedAt.set(sources.at(-1) as number, call);
+    totals.refetches++;
+  };
+  const look = (kind: ReferenceKind, { units, isFar, sources }: Reference): void => {
+    const isFound = units.every(isThere);
+    tick(totals[kind], isFound);
+    if (isFar) tick(totals[kind].far, isFound);
+    if (kind === "quotes" && !isFound) fetchMissing(sources);
+  };
+  return {
+    totals,
+    add(messages, unchanged) {
+      count(sent.slice(unchanged), -1);
+      count(messages.slice(unchanged), 1);
+      sent = messages;
+      const { newFiles, ...references } = calls[call] as CallReferences;
+      for (const kind of referenceKinds) for (const reference of references[kind]) look(kind, reference);
+      for (const file of newFiles) noteFile(file);
+      if (files.size > 0) tick(totals.filesNamed, unnamed.size === 0);
+      call++;
+    },
+  };
+}
+
+function tick(tally: Tally, isFound: boolean): void {
+  tally.total++;
+  if (isFound) tally.found++;
+}
+
+function noReferences(): ReferenceTotals & { refetches: number } {
+  const none = (): Tally => ({ found: 0, total: 0 });
+  const kind = (): ReferenceTally => ({ ...none(), far: none() });
+  return { quotes: kind(), names: kind(), edits: kind(), refetches: 0, filesNamed: none() };
+}
+
+/** Adds up several sessions. */
+export function addReferences(all: readonly ReferenceTotals[]): ReferenceTotals {
+  const sum = noReferences();
+  const add = (into: Tally, { found, total }: Tally): void => {
+    into.found += found;
+    into.total += total;
+  };
+  for (const each of all) {
+    for (const kind of referenceKinds) {
+      add(sum[kind], each[kind]);
+      add(sum[kind].far, each[kind].far);
+    }
+    add(sum.filesNamed, each.filesNamed);
+    sum.refetches += each.refetches;
+  }
+  return sum;
+}
+
+/** All references of a session. They are the same for every policy and window. */
+export interface SessionReferences {
+  /** For each call, what the turn that it asks for refers to. */
+  readonly calls: readonly CallReferences[];
+  /** Returns the units that a message contains: lines, names and files that some turn refers to. */
+  unitsIn(message: object): ReadonlySet<string>;
+}
+
+interface CallReferences extends Readonly<Record<ReferenceKind, readonly Reference[]>> {
+  /** The files that were edited for the first time since the call before. */
+  readonly newFiles: readonly string[];
+}
+
+interface Reference {
+  /** What the request must contain. */
+  readonly units: readonly string[];
+  readonly isFar: boolean;
+  /** The results that contain it, oldest first. */
+  readonly sources: readonly number[];
+}
+
+/** A session, as far as references need it. */
+interface ReferenceSession {
+  readonly messages: readonly object[];
+  /** For each call, the number of messages in its request. */
+  readonly calls: readonly number[];
+  read(message: object): { readonly role: Role; readonly parts: readonly CountedPart[] };
+}
+
+/** Reads a session twice: first what its turns use, then where that was seen. */
+export function findReferences(session: ReferenceSession): SessionReferences {
+  const { messages, read } = session;
+  const uses = usesOf(session);
+  const units = unitsOf(uses);
+  const unitsOfPart = createPartReader(createMatcher(units));
+  const unitsIn = createUnitReader(read, unitsOfPart);
+  const sightings = createSightings(units, unitsOfPart);
+  const calls: CallReferences[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (session.calls[calls.length] === index) calls.push(sightings.refer(uses[calls.length] as TurnUses));
+    const { role, parts } = read(message);
+    for (const part of parts) sightings.add(part, { role, turn: calls.length });
+  }
+  return { calls, unitsIn };
+}
+
+/** What a turn uses, whether or not it was seen before. Quotes are lines that some result of the session has. */
+interface TurnUses {
+  readonly quotes: Set<string>;
+  readonly names: Set<string>;
+  readonly edits: string[][];
+  /** The files that were edited for the first time since the turn before. */
+  readonly newFiles: readonly string[];
+}
+
+function unitsOf(uses: readonly TurnUses[]): ReadonlySet<string> {
+  const units = new Set<string>();
+  for (const { quotes, names, edits, newFiles } of uses)
+    for (const some of [quotes, names, newFiles, ...edits]) for (const unit of some) units.add(unit);
+  return units;
+}
+
+const quoteLength = { least: 24, most: 399 } as const;
+
+function usesOf({ messages, calls, read }: ReferenceSession): TurnUses[] {
+  const uses: TurnUses[] = [];
+  const files = new Set<string>();
+  const printed = printedLines(messages, read);
+  let known = 0;
+  for (const [index, message] of messages.entries()) {
+    if (calls[uses.length] === index) {
+      uses.push({ quotes: new Set(), names: new Set(), edits: [], newFiles: [...files].slice(known) });
+      known = files.size;
+    }
+    const { role, parts } = read(message);
+    const turn = uses.at(-1);
+    if (role !== "assistant" || turn === undefined) continue;
+    for (const part of parts) if (part.kind !== "thinking") addUses(part, turn, { files, printed });
+  }
+  return uses;
+}
+
+/** Returns the lines of all results. An agent writes many lines, and only these can be quotes. */
+function printedLines(messages: readonly object[], read: ReferenceSession["read"]): ReadonlySet<string> {
+  const printed = new Set<string>();
+  for (const message of messages)
+    for (const part of read(message).parts)
+      if (part.kind === "tool_result")
+        for (const text of textsOf(part)) for (const line of linesOf(text)) printed.add(line);
+  return printed;
+}
+
+interface SeenSoFar {
+  readonly files: Set<string>;
+  readonly printed: ReadonlySet<string>;
+}
+
+function addUses(part: CountedPart, { quotes, names, edits }: TurnUses, { files, printed }: SeenSoFar): void {
+  const isQuote = (line: string): boolean =>
+    line.length >= quoteLength.least && line.length <= quoteLength.most && printed.has(line);
+  for (const text of textsOf(part)) {
+    for (const line of linesOf(text)) if (isQuote(line)) quotes.add(line);
+    visitNames(text, (start, end) => names.add(text.slice(start, end)));
+  }
+  const { replaced, edited } = filesOf(part);
+  for (const text of replaced) edits.push([...new Set(linesOf(text))]);
+  for (const file of edited) files.add(shortPath(file));
+}
+
+const lineNumber = /^\s*\d+\s?(?:→|\t|\||:)/;
+/** Shorter lines, such as brackets, are everywhere. */
+const leastLineLength = 8;
+
+/** Returns the lines of a text without line numbers and indentation. */
+function linesOf(text: string): string[] {
+  const lines = text.split("\n").map((line) => line.replace(lineNumber, "").trim());
+  return lines.filter(({ length }) => length >= leastLineLength);
+}
+
+/** Where units were seen so far. */
+interface Sightings {
+  add(part: CountedPart, place: { readonly role: Role; readonly turn: number }): void;
+  /** Returns what a turn uses and was seen before. */
+  refer(uses: TurnUses): CallReferences;
+}
+
+const farTurns = 10;
+/** A name in more results than this is part of the project's vocabulary. */
+const mostNameSources = 3;
+
+function createSightings(units: ReadonlySet<string>, unitsOfPart: PartUnits): Sightings {
+  /** For each unit, the results that contain it, those that have it as a whole line, and the turn that saw it last. */
+  const inside = new Map<string, number[]>();
+  const asLine = new Map<string, number[]>();
+  const lastTurn = new Map<string, number>();
+  const said = new Set<string>();
+  let results = 0;
+  let turn = 0;
+  const refer = (wanted: readonly string[], sources: readonly number[] = []): Reference => {
+    const last = wanted.reduce((most, unit) => Math.max(most, lastTurn.get(unit) ?? 0), 0);
+    return { units: wanted, isFar: turn + 1 - last >= farTurns, sources: [...sources] };
+  };
+  return {
+    add(part, place) {
+      turn = place.turn;
+      const found = unitsOfPart(part);
+      for (const unit of found) lastTurn.set(unit, turn);
+      if (part.kind === "tool_result") {
+        results++;
+        noteAll(inside, found, results);
+        const lines = textsOf(part).flatMap(linesOf);
+        noteAll(
+          asLine,
+          lines.filter((line) => units.has(line)),
+          results,
+        );
+      } else if (place.role !== "assistant") for (const unit of found) said.add(unit);
+    },
+    refer({ quotes, names, edits, newFiles }) {
+      const isRare = (name: string): boolean => {
+        const sources = inside.get(name)?.length ?? 0;
+        return sources > 0 && sources <= mostNameSources && !said.has(name);
+      };
+      const quoted = [...quotes].filter((line) => asLine.has(line));
+      return {
+        quotes: quoted.map((line) => refer([line], asLine.get(line))),
+        names: [...names].filter(isRare).map((name) => refer([name])),
+        edits: edits.filter(({ length }) => length > 0).map((lines) => refer(lines)),
+        newFiles,
+      };
+    },
+  };
+}
+
+function noteAll(places: Map<string, number[]>, units: Iterable<string>, result: number): void {
+  for (const unit of units) {
+    const list = places.get(unit);
+    if (list === undefined) places.set(unit, [result]);
+    else if (list.at(-1) !== result) list.push(result);
+  }
+}
+
+type PartUnits = (part: CountedPart) => ReadonlySet<string>;
+
+/** Reads each part once. */
+function createPartReader(match: Matcher): PartUnits {
+  const known = new WeakMap<CountedPart, ReadonlySet<string>>();
+  return (part) => {
+    const found = known.get(part) ?? match(textsOf(part));
+    known.set(part, found);
+    return found;
+  };
+}
+
+/** Returns the units of whole messages. The model can read all of it, so thinking counts too. */
+function createUnitReader(read: ReferenceSession["read"], unitsOfPart: PartUnits): SessionReferences["unitsIn"] {
+  const known = new WeakMap<object, ReadonlySet<string>>();
+  return (message) => {
+    const found = known.get(message);
+    if (found !== undefined) return found;
+    const { parts } = read(message);
+    const [only] = parts;
+    const units =
+      only !== undefined && parts.length === 1
+        ? unitsOfPart(only)
+        : new Set(parts.flatMap((part) => [...unitsOfPart(part)]));
+    known.set(message, units);
+    return units;
+  };
+}
+
+/** Returns all units that texts contain. */
+type Matcher = (texts: readonly string[]) => ReadonlySet<string>;
+
+/** A unit is found by the hash of its first characters, which rolls over the text. Searching for each unit separately
+ *  would take minutes for a long session. Long units get long starts, because many lines begin alike. */
+const startLengths = [24, 8, 4, 1] as const;
+const hashBits = 18;
+const hashFactor = 31;
+
+function createMatcher(units: Iterable<string>): Matcher {
+  const byLength = new Map<number, string[]>(startLengths.map((length) => [length, []]));
+  for (const unit of units) {
+    const length = startLengths.find((each) => each <= unit.length);
+    if (length !== undefined) byLength.get(length)?.push(unit);
+  }
+  const finders = [...byLength]
+    .filter(([, some]) => some.length > 0)
+    .map(([length, some]) => createFinder(some, length));
+  return (texts) => {
+    const found = new Set<string>();
+    for (const text of texts) for (const find of finders) find(text, found);
+    return found;
+  };
+}
+
+/** Finds units that have at least `length` characters. */
+function createFinder(units: readonly string[], length: number): (text: string, found: Set<string>) => void {
+  const filter = new Uint8Array(1 << hashBits);
+  const mask = filter.length - 1;
+  const byStart = new Map<string, string[]>();
+  let oldest = 1;
+  for (let at = 0; at < length; at++) oldest = Math.imul(oldest, hashFactor);
+  const roll = (hash: number, text: string, at: number): number => {
+    const next = Math.imul(hash, hashFactor) + text.charCodeAt(at);
+    return at < length ? next | 0 : (next - Math.imul(oldest, text.charCodeAt(at - length))) | 0;
+  };
+  for (const unit of units) {
+    const start = unit.slice(0, length);
+    const same = byStart.get(start);
+    if (same === undefined) byStart.set(start, [unit]);
+    else same.push(unit);
+    let hash = 0;
+    for (let at = 0; at < length; at++) hash = roll(hash, unit, at);
+    filter[hash & mask] = 1;
+  }
+  return (text, found) => {
+    for (let at = 0, hash = 0; at < text.length; at++) {
+      hash = roll(hash, text, at);
+      const from = at - length + 1;
+      if (from < 0 || filter[hash & mask] === 0) continue;
+      for (const unit of byStart.get(text.slice(from, at + 1)) ?? []) if (text.startsWith(unit, from)) found.add(unit);
+    }
+  };
+}
+
+/** Names a file by its name and the folder that it is in. */
+function shortPath(path: string): string {
+  return path.split("/").slice(-2).join("/");
+}

@@ -1,0 +1,174 @@
+/** Reads sessions of gemini-cli (`~/.gemini/tmp/…/chats/session-*.jsonl`, and one JSON value before version 0.40). A
+ *  later line with the same id replaces a message, `$set` replaces all of them, and `$rewindTo` removes the last ones.
+ *  Messages are converted to Anthropic's format. */
+
+import type { Fields } from "../../text/index.ts";
+import {
+  createSessionDraft,
+  type JsonLine,
+  lineOfType,
+  type RecordedSession,
+  type SessionDraft,
+  type SessionReader,
+  timeOf,
+} from "./recorded-session.ts";
+import { type UsageRecord, usageTogether } from "./recorded-usage.ts";
+
+export const geminiReader: SessionReader = {
+  kind: "gemini-cli",
+  isLine: isGeminiLine,
+  read: readGeminiSession,
+  usageOf,
+};
+
+function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSession {
+  const records = lines.map(({ value }) => Object(value) as Fields);
+  const draft = createSessionDraft();
+  const messages = convertMessages(records);
+  let history: readonly string[] = [];
+  let isRewound = false;
+  for (const record of records) {
+    draft.report(usageOf(record));
+    history = historyAfter(record, { history, messages, draft, isRewound });
+    isRewound = record.$rewindTo !== undefined;
+  }
+  return draft.finish({ file, source: "gemini-cli", format: "anthropic" });
+}
+
+interface GeminiReading {
+  /** The keys of the messages so far. */
+  readonly history: readonly string[];
+  readonly messages: ReadonlyMap<string, readonly object[]>;
+  readonly draft: SessionDraft;
+  /** Whether the previous line is a rewind. The program then writes the history that is left. */
+  readonly isRewound: boolean;
+}
+
+function historyAfter(record: Fields, reading: GeminiReading): readonly string[] {
+  const { history, messages, draft } = reading;
+  const { type, $rewindTo: target } = record;
+  if (typeof target === "string") {
+    draft.count("rewind");
+    const first = history.findIndex((each) => each.endsWith(` ${target}`));
+    return history.slice(0, Math.max(0, first));
+  }
+  const replaced = replacementOf(record)?.map(keyOf);
+  if (replaced !== undefined) {
+    // A resumed session writes the messages that it already has again.
+    if (!reading.isRewound && history.some((each) => !replaced.includes(each))) draft.count("compaction");
+    return replaced;
+  }
+  const key = keyOf(record);
+  if (!messages.has(key)) {
+    if (!isOwnLine(record)) draft.leaveOut(...lineOfType(type));
+    return history;
+  }
+  if (history.includes(key)) return history;
+  if (type === "gemini") addAnswer(record, reading);
+  return [...history, key];
+}
+
+/** A resumed session gives the results of an answer the answer's id. */
+function keyOf({ type, id }: Fields): string {
+  return `${type} ${id}`;
+}
+
+function addAnswer(record: Fields, { history, messages, draft }: GeminiReading): void {
+  draft.request(history.flatMap((each) => messages.get(each) ?? []));
+  const [answer] = messages.get(keyOf(record)) ?? [];
+  if (answer !== undefined) draft.add(answer, { time: timeOf(record.timestamp), answerId: String(record.id) });
+}
+
+function isGeminiLine(value: unknown): boolean {
+  const { sessionId, projectHash, type, id, $rewindTo: target, content } = Object(value) as Fields;
+  if (typeof sessionId === "string" && typeof projectHash === "string") return true;
+  if (typeof target === "string") return true;
+  return type === "gemini" && typeof id === "string" && content !== undefined;
+}
+
+/** The head line, changes of other fields, and what is only shown to the person. */
+function isOwnLine({ $set: changed, projectHash, type }: Fields): boolean {
+  return (
+    changed !== undefined || projectHash !== undefined || type === "info" || type === "error" || type === "warning"
+  );
+}
+
+/** The messages that a record puts in place of all earlier ones. */
+function replacementOf({ $set: changed, projectHash, messages }: Fields): readonly Fields[] | undefined {
+  const list = projectHash === undefined ? (Object(changed) as Fields).messages : messages;
+  return Array.isArray(list) ? list.map((each) => Object(each) as Fields) : undefined;
+}
+
+function usageOf(value: unknown): UsageRecord | undefined {
+  const { id, type, tokens, model, timestamp } = Object(value) as Fields;
+  if (type !== "gemini" || typeof id !== "string" || typeof tokens !== "object" || tokens === null) return undefined;
+  const { input, cached, output, thoughts } = tokens as Fields;
+  const answered = Number(output ?? 0) + Number(thoughts ?? 0);
+  return {
+    id,
+    ...(typeof model === "string" && { model }),
+    time: timeOf(timestamp),
+    usage: usageTogether({ input, read: cached, output: answered }),
+  };
+}
+
+/** Converts the last version of each message, by its id. A call whose result has no message of its own is followed by
+ *  one. */
+function convertMessages(records: readonly Fields[]): ReadonlyMap<string, readonly object[]> {
+  const latest = new Map<string, Fields>();
+  for (const record of records) {
+    for (const message of replacementOf(record) ?? [record]) {
+      if (message.type === "user" || message.type === "gemini") latest.set(keyOf(message), message);
+    }
+  }
+  const answered = new Set<unknown>();
+  for (const { content } of latest.values()) {
+    for (const part of partsOf(content)) answered.add((Object(part.functionResponse) as Fields).id);
+  }
+  const converted = new Map<string, readonly object[]>();
+  for (const [key, message] of latest) converted.set(key, convert(message, answered));
+  return converted;
+}
+
+function convert({ type, content, toolCalls }: Fields, answered: ReadonlySet<unknown>): readonly object[] {
+  const blocks = partsOf(content).flatMap(blockOf);
+  if (type === "user") return [{ role: "user", content: blocks }];
+  const calls = Array.isArray(toolCalls) ? toolCalls.map((call) => Object(call) as Fields) : [];
+  // A resumed session has the calls in the content, too.
+  const hasCalls = partsOf(content).some(({ functionCall }) => functionCall !== undefined);
+  const uses = hasCalls ? [] : calls.map(({ id, name, args }) => toolUse(id, name, args));
+  const answer = { role: "assistant", content: [...blocks, ...uses] };
+  const open = calls.filter(({ id }) => !answered.has(id));
+  if (open.length === 0) return [answer];
+  const results = open.flatMap(({ result }) => partsOf(result).flatMap(blockOf));
+  return results.length === 0 ? [answer] : [answer, { role: "user", content: results }];
+}
+
+/** A content may be a text, a part, or a list of both. */
+function partsOf(content: unknown): readonly Fields[] {
+  const list = Array.isArray(content) ? content : content === undefined || content === null ? [] : [content];
+  return list.map((part) => (typeof part === "string" ? { text: part } : (Object(part) as Fields)));
+}
+
+function blockOf({ text, functionResponse, functionCall, inlineData }: Fields): readonly object[] {
+  if (typeof text === "string") return [{ type: "text", text }];
+  if (functionResponse !== undefined) {
+    const { id, response } = Object(functionResponse) as Fields;
+    const { output, error } = Object(response) as Fields;
+    const said = output ?? error ?? response;
+    const content = typeof said === "string" ? said : JSON.stringify(said ?? null);
+    const isError = output === undefined && error !== undefined;
+    return [{ type: "tool_result", tool_use_id: id, content, ...(isError && { is_error: true }) }];
+  }
+  if (functionCall !== undefined) {
+    const { id, name, args } = Object(functionCall) as Fields;
+    return [toolUse(id, name, args)];
+  }
+  const { mimeType, data } = Object(inlineData) as Fields;
+  if (typeof data !== "string" || !String(mimeType).startsWith("image/")) return [];
+  return [{ type: "image", source: { type: "base64", media_type: mimeType, data } }];
+}
+
+function toolUse(id: unknown, name: unknown, args: unknown): object {
+  return { type: "tool_use", id, name, input: Object(args) };
+}
