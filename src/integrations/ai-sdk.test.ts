@@ -11,11 +11,13 @@ import {
 import { convertArrayToReadableStream, MockLanguageModelV3 } from "ai/test";
 import { describe, expect, it } from "vitest";
 import { countMessages, countTools, hashMessage, validateRequest } from "../messages/index.ts";
+import { createMemoryStore } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import {
   contextBudgetMiddleware,
   contextBudgetPrepareStep,
   type MiddlewareOptions,
+  recallTool,
   type TrimEvent,
 } from "./ai-sdk.ts";
 import { testIntegration } from "./integration.contract.ts";
@@ -57,11 +59,8 @@ testIntegration({
   },
 });
 
-/** Answers each request with what `answer` says, and reports what `billed` says. */
-function scriptedModel(
-  answer: (call: number) => Content,
-  billed: (sent: Sent) => number,
-): MockLanguageModelV3 {
+/** Answers each request with `answer`, and reports the usage of `billed`. */
+function scriptedModel(answer: (call: number) => Content, billed: (sent: Sent) => number): MockLanguageModelV3 {
   let calls = 0;
   const reply = (sent: Sent) => {
     const content = answer(calls++);
@@ -100,7 +99,7 @@ function sentTo({ doGenerateCalls, doStreamCalls }: MockLanguageModelV3): Sent[]
   return [...doGenerateCalls, ...doStreamCalls];
 }
 
-/** Tools that nobody runs. */
+/** Tools without an implementation. */
 function toolSet(tools: readonly Fields[]): ToolSet {
   return Object.fromEntries(
     tools.map(({ name, description, inputSchema }) => [
@@ -174,18 +173,17 @@ describe("a loop of 60 steps", () => {
     checkLoop(sentTo(inner), events.length);
   });
 
-  it.each(["generateText", "streamText"] as const)("is held by prepareStep as well: %s", async (name) => {
-    // Usage also tells of system text and tools, which a step does not show.
+  it.each(["generateText", "streamText"] as const)("stays within the window with prepareStep: %s", async (name) => {
+    // Usage also includes system text and tools, which a step does not show.
     const { model, call } = loop((size) => size);
     const events: TrimEvent[] = [];
     const prepareStep = contextBudgetPrepareStep({ contextWindow, onTrim: (event) => events.push(event) });
-    if (name === "generateText")
-      expect((await generateText({ ...call, model, prepareStep })).text).toBe("Done.");
+    if (name === "generateText") expect((await generateText({ ...call, model, prepareStep })).text).toBe("Done.");
     else expect(await streamText({ ...call, model, prepareStep }).text).toBe("Done.");
     checkLoop(sentTo(model), events.length);
   });
 
-  it("is held by prepareStep where the provider counts more", async () => {
+  it("stays within the window with prepareStep if the provider counts more", async () => {
     const { model, call } = loop((size) => Math.round(size * 1.2));
     const events: TrimEvent[] = [];
     const prepareStep = contextBudgetPrepareStep({ contextWindow, onTrim: (event) => events.push(event) });
@@ -199,7 +197,7 @@ describe("a call", () => {
   const open = (inner: MockLanguageModelV3, options: MiddlewareOptions = { contextWindow }) =>
     wrapLanguageModel({ model: inner, middleware: contextBudgetMiddleware(options) });
 
-  it("that fits keeps the very objects of its prompt", async () => {
+  it("that fits keeps the objects of its prompt", async () => {
     const inner = scriptedModel(
       () => [{ type: "text", text: "Done." }],
       () => 10,
@@ -207,7 +205,7 @@ describe("a call", () => {
     const params = {
       prompt: [{ role: "user" as const, content: [{ type: "text" as const, text: prompt }] }],
     };
-    await open(inner).doGenerate(params);
+    await open(inner, { contextWindow, breakpoints: "none" }).doGenerate(params);
     expect(inner.doGenerateCalls[0]).toBe(params);
   });
 
@@ -231,13 +229,13 @@ describe("a call", () => {
     const reader = stream.getReader();
     for (let index = 0; index < 3; index++) {
       expect((await reader.read()).value).toMatchObject({ delta: String(index) });
-      // One part may wait in the pipe, no more.
+      // At most one part may wait in the pipe.
       expect(sent).toBeLessThanOrEqual(index + 2);
     }
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("hands on errors and abort signals", async () => {
+  it("passes on errors and abort signals", async () => {
     const failing = new MockLanguageModelV3({
       modelId: "claude-sonnet-5",
       doGenerate: async ({ abortSignal }) => {
@@ -251,7 +249,7 @@ describe("a call", () => {
     await expect(generateText({ ...call, abortSignal })).rejects.toThrow(TypeError);
   });
 
-  it("may tell no usage at all", async () => {
+  it("may report no usage", async () => {
     const inner = scriptedModel(
       () => [{ type: "text", text: "Done." }],
       () => 10,
@@ -266,7 +264,7 @@ describe("a call", () => {
     expect(await model.doGenerate({ prompt: [] })).toMatchObject({ content: answer.content });
   });
 
-  it("of a model that is not known asks for its window, at the latest when it is made", async () => {
+  it("of an unknown model fails and asks for contextWindow", async () => {
     const inner = new MockLanguageModelV3({ modelId: "mine" });
     const asked = generateText({ model: open(inner, {}), prompt, maxRetries: 0 });
     await expect(asked).rejects.toThrow('the context window of model "mine" is not known');
@@ -274,7 +272,7 @@ describe("a call", () => {
     expect(() => contextBudgetPrepareStep({ contextWindow: 0 })).toThrow("contextWindow is 0");
   });
 
-  it("names its session from what the SDK passes on", async () => {
+  it("gets its session from what the SDK passes on", async () => {
     const inner = scriptedModel(
       () => [{ type: "text", text: "Done." }],
       () => 10,
@@ -294,4 +292,104 @@ describe("a call", () => {
     await generateText({ model, messages, providerOptions: { app: { user: "ada" } } });
     expect(events.map(({ sessionId }) => sessionId)).toEqual(["ada"]);
   });
+});
+
+describe("cache markers", () => {
+  const short = { anthropic: { cacheControl: { type: "ephemeral" } } };
+  type Prompt = Sent["prompt"];
+  const done = () =>
+    scriptedModel(
+      () => [{ type: "text", text: "Done." }],
+      () => 10,
+    );
+  const ask = async (inner: MockLanguageModelV3, options: MiddlewareOptions, call: Partial<Sent>) => {
+    const model = wrapLanguageModel({
+      model: inner,
+      middleware: contextBudgetMiddleware({ contextWindow, ...options }),
+    });
+    await model.doGenerate({ prompt: promptOf(2), ...call });
+    return sentTo(inner).at(-1) as Sent;
+  };
+  const promptOf = (turns: number): Prompt => [
+    { role: "system", content: "Be brief." },
+    { role: "user", content: [{ type: "text", text: "Where is the bug?" }] },
+    ...Array.from({ length: turns }, (_, index): Prompt => {
+      const names = { toolCallId: `c${index}`, toolName: "read" };
+      const output = { type: "text" as const, value: "let x = 1;\n".repeat(200) };
+      return [
+        { role: "assistant", content: [{ type: "tool-call", ...names, input: { path: "a.ts" } }] },
+        { role: "tool", content: [{ type: "tool-result", ...names, output }] },
+      ];
+    }).flat(),
+  ];
+  const markedIn = (prompt: Prompt) =>
+    prompt.flatMap(({ providerOptions }, index) => (providerOptions?.anthropic?.cacheControl ? [index] : []));
+
+  it("are placed after the system text and at the end by default, for a model of Anthropic", async () => {
+    const { prompt } = await ask(done(), {}, {});
+    expect(markedIn(prompt)).toEqual([0, 5]);
+    expect(prompt[0]).toEqual({ role: "system", content: "Be brief.", providerOptions: short });
+    const other = new MockLanguageModelV3({ modelId: "gpt-5", doGenerate: done().doGenerate });
+    expect(markedIn((await ask(other, {}, {})).prompt)).toEqual([]);
+    expect(markedIn((await ask(done(), { breakpoints: "follow" }, {})).prompt)).toEqual([]);
+    expect(markedIn((await ask(done(), { breakpoints: "none" }, {})).prompt)).toEqual([]);
+  });
+
+  it("are placed where the history was cut, and are never more than four", async () => {
+    const inner = done();
+    const middleware = contextBudgetMiddleware({ contextWindow, keep: 1 });
+    const model = wrapLanguageModel({ model: inner, middleware });
+    for (let turns = 1; turns <= 40; turns++) {
+      await model.doGenerate({ prompt: promptOf(turns) });
+      const { prompt } = sentTo(inner).at(-1) as Sent;
+      expect(markedIn(prompt).length).toBeLessThanOrEqual(4);
+      expect(markedIn(prompt)).toContain(prompt.length - 1);
+    }
+    expect(markedIn((sentTo(inner).at(-1) as Sent).prompt).length).toBeGreaterThan(2);
+  });
+
+  it("leave those of the caller, use only free slots, and follow the lifetime of an hour", async () => {
+    const hour = { anthropic: { cacheControl: { type: "ephemeral", ttl: "1h" } } };
+    const own = promptOf(2).with(5, { ...promptOf(2)[5], providerOptions: hour } as Prompt[number]);
+    const { prompt } = await ask(done(), {}, { prompt: own });
+    expect(prompt[5]).toBe(own[5]);
+    expect(prompt[0]?.providerOptions).toEqual(hour);
+    const full = promptOf(2).map((message, index) =>
+      index < 4 ? { ...message, providerOptions: short } : message,
+    ) as Prompt;
+    expect(markedIn((await ask(done(), {}, { prompt: full })).prompt)).toEqual([0, 1, 2, 3]);
+    const automatic = await ask(done(), {}, { providerOptions: short });
+    expect(markedIn(automatic.prompt)).toEqual([0]);
+  });
+
+  it("are placed by prepareStep too, and a wrong mode is refused at once", async () => {
+    const { model, call } = loop((size) => size);
+    await generateText({ ...call, model, prepareStep: contextBudgetPrepareStep({ contextWindow }) });
+    for (const { prompt } of sentTo(model)) expect(markedIn(prompt)).toContain(prompt.length - 1);
+    const wrong = { breakpoints: "all" } as unknown as MiddlewareOptions;
+    expect(() => contextBudgetMiddleware(wrong)).toThrow('unknown breakpoints "all"');
+  });
+});
+
+it("a model reads what was trimmed with the recall tool", async () => {
+  const source = { store: createMemoryStore(), sessionId: "s" };
+  const { definition, handle, instructions } = recallTool(source);
+  const inner = scriptedModel(
+    (call): Content => {
+      const toolCallId = `c${call}`;
+      if (call < 40) return [{ type: "tool-call", toolCallId, toolName: "read", input: `{"path":"src/${call}.ts"}` }];
+      if (call > 40) return [{ type: "text", text: "Done." }];
+      return [{ type: "tool-call", toolCallId, toolName: "recall", input: '{"grep":"src/1.ts"}' }];
+    },
+    (sent) => sizeOf(sent),
+  );
+  const model = wrapLanguageModel({
+    model: inner,
+    middleware: contextBudgetMiddleware({ contextWindow, ...source }),
+  });
+  const { call } = loop((size) => size);
+  const { name, description, inputSchema } = definition;
+  const recall = tool({ description, inputSchema: jsonSchema(inputSchema), execute: handle });
+  await generateText({ ...call, model, system: instructions, tools: { ...call.tools, [name]: recall } });
+  expect(JSON.stringify(sentTo(inner).at(-1)?.prompt.at(-1))).toMatch(/r\d+:1: src\/1\.ts/);
 });

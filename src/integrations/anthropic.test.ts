@@ -1,17 +1,15 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, describe, expect, it } from "vitest";
 import { validateRequest } from "../messages/index.ts";
-import { type AnthropicOptions, withContextBudget } from "./anthropic.ts";
-import type { TrimEvent } from "./budget/context-budget.ts";
-import { anthropicEvents, anthropicMessage } from "./client/anthropic-answers.contract.ts";
-import { markersOf } from "./client/markers.ts";
-import {
-  type Received,
-  type Reply,
-  type ScriptedServer,
-  startServer,
-} from "./client/scripted-server.contract.ts";
+import { createMemoryStore } from "../store/index.ts";
+import { type AnthropicOptions, recallTool, withContextBudget } from "./anthropic.ts";
+import { anthropicEvents, anthropicMessage } from "./anthropic-answers.contract.ts";
 import { testIntegration } from "./integration.contract.ts";
+import { anthropicMarkers } from "./place-markers.ts";
+import type { TrimEvent } from "./request-fitter.ts";
+import { type Received, type Reply, type ScriptedServer, startServer } from "./scripted-server.contract.ts";
+
+const { markersOf } = anthropicMarkers;
 
 type Params = Anthropic.MessageCreateParamsNonStreaming;
 
@@ -59,7 +57,7 @@ async function open(options: AnthropicOptions = {}, reply?: (received: Received)
   return { client, events, sent: () => server.received.at(-1)?.body ?? {}, server };
 }
 
-/** About 750 tokens a turn. */
+/** About 750 tokens per turn. */
 function paramsOf(turns: number, more: Partial<Params> = {}): Params {
   const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Where is the bug?" }];
   for (let turn = 0; turn < turns; turn++) {
@@ -91,8 +89,7 @@ describe("every way to ask", () => {
     "beta.messages.stream": (client, params) => client.beta.messages.stream(params).finalMessage(),
     "beta.messages.toolRunner": (client, params) =>
       client.beta.messages.toolRunner({ ...params, tools: [] }).runUntilDone(),
-    "a client with other options": (client, params) =>
-      client.withOptions({ timeout: 9_000 }).messages.create(params),
+    "a client with other options": (client, params) => client.withOptions({ timeout: 9_000 }).messages.create(params),
   };
 
   it.each(Object.entries(ways))("is observed and trimmed: %s", async (_name, ask) => {
@@ -100,68 +97,64 @@ describe("every way to ask", () => {
     await ask(client, paramsOf(10));
     expect(events).toEqual([]);
     expect(sent().messages).toHaveLength(21);
-    await ask(client, paramsOf(11));
+    await ask(client, paramsOf(12));
     expect(events).toHaveLength(1);
-    expect(JSON.stringify(sent().messages)).toContain("[trimmed]");
+    expect(JSON.stringify(sent().messages)).toContain("[trimmed: ");
   });
 
-  it.each([false, true])(
-    "keeps every request of a tool runner within the window, streamed: %s",
-    async (stream) => {
-      const steps = 40;
-      const requests = () => server.received.map(({ body }) => body as unknown as Params);
-      const { client, events, server } = await open({ reserve: 4_000 }, ({ body }) => {
-        const call = server.received.length;
-        const use = {
-          type: "tool_use",
-          id: `toolu_${call}`,
-          name: "read",
-          input: { path: `src/${call}.ts` },
-        };
-        const content = call < steps ? [use] : [{ type: "text", text: "Done." }];
-        const usage = {
-          input_tokens: Math.round(JSON.stringify(body.messages).length / 3.5),
-          output_tokens: 5,
-        };
-        return stream
-          ? { events: anthropicEvents(usage, content) }
-          : { json: anthropicMessage(usage, content) };
-      });
-      const ran: string[] = [];
-      const read = {
-        type: "custom" as const,
+  it.each([false, true])("keeps every request of a tool runner within the window, streamed: %s", async (stream) => {
+    const steps = 40;
+    const requests = () => server.received.map(({ body }) => body as unknown as Params);
+    const { client, events, server } = await open({ reserve: 4_000 }, ({ body }) => {
+      const call = server.received.length;
+      const use = {
+        type: "tool_use",
+        id: `toolu_${call}`,
         name: "read",
-        input_schema: { type: "object" as const },
-        parse: (input: unknown) => input as { path: string },
-        run: ({ path }: { path: string }) => {
-          ran.push(path);
-          return "let x = 1;\n".repeat(300);
-        },
+        input: { path: `src/${call}.ts` },
       };
-      const messages = [{ role: "user" as const, content: "Where is the bug?" }];
-      const params = { model: "claude-sonnet-5", max_tokens: 1_000, messages, tools: [read] };
-      const answer = await client.beta.messages.toolRunner({ ...params, stream }).runUntilDone();
-      expect(answer.content).toMatchObject([{ type: "text", text: "Done." }]);
-      expect(ran).toHaveLength(steps - 1);
-      expect(requests()).toHaveLength(steps);
-      expect(events.length).toBeGreaterThan(1);
-      expect(events.length).toBeLessThan(steps / 3);
-      for (const body of requests()) {
-        expect(body).not.toHaveProperty("thread");
-        expect(JSON.stringify(body.messages).length / 3.5).toBeLessThan(contextWindow - 4_000);
-        expect(validateRequest(body, { format: "anthropic" })).toEqual([]);
-        expect(body.messages[0]).toEqual(messages[0]);
-      }
-    },
-  );
+      const content = call < steps ? [use] : [{ type: "text", text: "Done." }];
+      const usage = {
+        input_tokens: Math.round(JSON.stringify(body.messages).length / 3.5),
+        output_tokens: 5,
+      };
+      return stream ? { events: anthropicEvents(usage, content) } : { json: anthropicMessage(usage, content) };
+    });
+    const ran: string[] = [];
+    const read = {
+      type: "custom" as const,
+      name: "read",
+      input_schema: { type: "object" as const },
+      parse: (input: unknown) => input as { path: string },
+      run: ({ path }: { path: string }) => {
+        ran.push(path);
+        return "let x = 1;\n".repeat(300);
+      },
+    };
+    const messages = [{ role: "user" as const, content: "Where is the bug?" }];
+    const params = { model: "claude-sonnet-5", max_tokens: 1_000, messages, tools: [read] };
+    const answer = await client.beta.messages.toolRunner({ ...params, stream }).runUntilDone();
+    expect(answer.content).toMatchObject([{ type: "text", text: "Done." }]);
+    expect(ran).toHaveLength(steps - 1);
+    expect(requests()).toHaveLength(steps);
+    expect(events.length).toBeGreaterThan(1);
+    expect(events.length).toBeLessThan(steps / 3);
+    for (const body of requests()) {
+      expect(body).not.toHaveProperty("thread");
+      expect(JSON.stringify(body.messages).length / 3.5).toBeLessThan(contextWindow - 4_000);
+      expect(validateRequest(body, { format: "anthropic" })).toEqual([]);
+      expect(body.messages[0]).toMatchObject({ role: "user" });
+      expect(JSON.stringify(body.messages[0])).toContain("Where is the bug?");
+    }
+  });
 
-  it("leaves a thread that the caller starts itself to the API", async () => {
+  it("does not change a thread that the caller starts", async () => {
     const { client, sent } = await open();
     await client.beta.messages.thread(paramsOf(60)).send();
     expect(sent()).toMatchObject({ thread: { type: "create" }, messages: paramsOf(60).messages });
   });
 
-  it("gives what the SDK gives", async () => {
+  it("returns what the SDK returns", async () => {
     const { client } = await open();
     const { data, response, request_id } = await client.messages.create(paramsOf(1)).withResponse();
     expect(data.content).toEqual([{ type: "text", text: "Done." }]);
@@ -178,7 +171,7 @@ describe("every way to ask", () => {
     expect(message.content).toMatchObject([{ text: "Done." }]);
   });
 
-  it("leaves what is no question to the model alone", async () => {
+  it("does not change requests that do not call a model", async () => {
     const { client, sent, server } = await open({}, () => ({ json: { input_tokens: 7, data: [] } }));
     expect(client).toBeInstanceOf(Anthropic);
     const { max_tokens: _none, ...params } = paramsOf(60);
@@ -188,7 +181,7 @@ describe("every way to ask", () => {
     expect(server.received.at(-1)?.path).toBe("/v1/models");
   });
 
-  it("leaves a conversation that the API holds alone", async () => {
+  it("does not change a conversation that the API holds", async () => {
     const { client, sent } = await open();
     const thread = { type: "continue", previous_message_id: "msg_1" };
     await client.beta.messages.create({ ...paramsOf(60), thread } as unknown as Params);
@@ -221,10 +214,7 @@ describe("a stream", () => {
     }
     const { client } = await open({}, () => ({ events: endless() }));
     const controller = new AbortController();
-    const stream = await client.messages.create(
-      { ...paramsOf(1), stream: true },
-      { signal: controller.signal },
-    );
+    const stream = await client.messages.create({ ...paramsOf(1), stream: true }, { signal: controller.signal });
     const seen: string[] = [];
     for await (const { type } of stream) {
       seen.push(type);
@@ -250,9 +240,7 @@ describe("errors", () => {
     const error = { type: "error", error: { type: "invalid_request_error", message: "no" } };
     const { client } = await open({}, () => ({ status: 400, json: error }));
     await expect(client.messages.create(paramsOf(1))).rejects.toBeInstanceOf(Anthropic.BadRequestError);
-    await expect(client.messages.stream(paramsOf(1)).finalMessage()).rejects.toBeInstanceOf(
-      Anthropic.BadRequestError,
-    );
+    await expect(client.messages.stream(paramsOf(1)).finalMessage()).rejects.toBeInstanceOf(Anthropic.BadRequestError);
   });
 
   it("of an abort are the SDK's own", async () => {
@@ -262,7 +250,7 @@ describe("errors", () => {
     expect(server.received).toEqual([]);
   });
 
-  it("of a request that is malformed or too large reach the caller before anything is sent", async () => {
+  it("of a malformed or too large request reach the caller before anything is sent", async () => {
     const { client, server } = await open();
     const malformed = paramsOf(1, { messages: [{ role: "user", content: 7 as never }] });
     await expect(client.messages.create(malformed)).rejects.toMatchObject({ code: "invalid_message" });
@@ -289,11 +277,36 @@ describe("the provider's cache", () => {
   const short = { type: "ephemeral" } as const;
   const system = [{ type: "text" as const, text: "Be brief.", cache_control: short }];
 
-  // Usage of 0 is none: the counter's own sizes count here.
+  // A usage of 0 is ignored, so the counter's own sizes apply.
   const silent = () => answer(false, 0);
 
+  it.each([
+    ["claude-sonnet-5", undefined, 1],
+    ["us.anthropic.claude-sonnet-5-v1:0", undefined, 1],
+    ["deepseek-chat", undefined, 0],
+    ["deepseek-chat", "auto", 1],
+    ["claude-sonnet-5", "follow", 0],
+    ["claude-sonnet-5", "none", 0],
+  ] as const)("gets markers by default only from a model of Anthropic: %s, %s", async (model, breakpoints, count) => {
+    const { client, sent } = await open({ breakpoints });
+    await client.messages.create(paramsOf(2, { model, system: "Be brief." }));
+    expect(markersOf(sent().system)).toHaveLength(count);
+    expect(markersOf((sent().messages as object[]).at(-1))).toHaveLength(count);
+  });
+
+  it("is used and the request stays small with no option at all", async () => {
+    const server = await startServer(() => silent());
+    servers.push(server);
+    const client = withContextBudget(clientOf(server));
+    await client.messages.create(paramsOf(400));
+    const body = server.received.at(-1)?.body ?? {};
+    expect(markersOf(body.messages).length).toBeGreaterThan(0);
+    expect(JSON.stringify(body).length / 3.5).toBeLessThan(200_000);
+    expect(JSON.stringify(paramsOf(400)).length / 3.5).toBeGreaterThan(100_000);
+  });
+
   it("gets markers at the end and where the history was cut, on requests that use it", async () => {
-    const { client, events, sent } = await open({}, silent);
+    const { client, events, sent } = await open({ breakpoints: "follow" }, silent);
     const marked = () => (sent().messages as object[]).map((each) => markersOf(each).length);
     for (let turns = 1; events.length === 0; turns++) {
       await client.messages.create(paramsOf(turns, { system }));
@@ -301,11 +314,9 @@ describe("the provider's cache", () => {
       expect(marked().at(-1)).toBe(1);
       expect(marked().filter((count) => count > 0)).toHaveLength(1 + events.length);
     }
-    await client.messages.create(paramsOf(1));
-    expect(markersOf([sent().system, sent().messages])).toEqual([]);
   });
 
-  it("is cold after its own lifetime, which the markers tell", async () => {
+  it("is cold after its lifetime, which the markers set", async () => {
     let now = 1_000_000;
     for (const [marker, minutes] of [
       [short, 6],
@@ -322,4 +333,33 @@ describe("the provider's cache", () => {
       expect(events).toHaveLength(1);
     }
   });
+});
+
+it("a model reads what was trimmed with the recall tool", async () => {
+  const source = { store: createMemoryStore(), sessionId: "s" };
+  const recall = recallTool(source);
+  const { client, events, server } = await open({ ...source, reserve: 4_000 }, ({ body }) => {
+    const call = server.received.length;
+    const use = (name: string, input: object) => [{ type: "tool_use", id: `toolu_${call}`, name, input }];
+    const usage = { input_tokens: Math.round(JSON.stringify(body.messages).length / 3.5), output_tokens: 5 };
+    const done = [{ type: "text", text: "Done." }];
+    const content =
+      call < 40 ? use("read", { path: `src/${call}.ts` }) : call === 40 ? use("recall", { grep: "file 1:" }) : done;
+    return { json: anthropicMessage(usage, content) };
+  });
+  const run = { parse: (input: unknown) => input as { path: string } };
+  const read = {
+    ...{ ...run, type: "custom" as const, name: "read", input_schema: { type: "object" as const } },
+    run: ({ path }: { path: string }) => `file ${path.slice(4, -3)}: ${"let x = 1;\n".repeat(300)}`,
+  };
+  const tools = [read, { ...recall.definition, ...run, type: "custom" as const, run: recall.handle }];
+  const system = `You look for bugs. ${recall.instructions}`;
+  const messages = [{ role: "user" as const, content: "Where is the bug?" }];
+  const params = { model: "claude-sonnet-5", max_tokens: 1_000, system, messages, tools };
+  await client.beta.messages.toolRunner(params).runUntilDone();
+  expect(events.length).toBeGreaterThan(0);
+  const last = server.received.at(-1)?.body ?? {};
+  expect(JSON.stringify((last.messages as object[]).at(-1))).toMatch(/r\d+:1: file 1: let x = 1;/);
+  expect(last.tools).toMatchObject([{ name: "read" }, { name: "recall", input_schema: { type: "object" } }]);
+  expect(validateRequest(last, { format: "anthropic" })).toEqual([]);
 });

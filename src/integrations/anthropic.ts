@@ -1,55 +1,88 @@
-/** Door of `plimsoll/anthropic`: a client of @anthropic-ai/sdk whose requests fit the model's window. */
+/** The import path `plimsoll/anthropic`. */
 import { priceOf } from "../billing/index.ts";
-import { checkBudgetOptions, oneOf } from "./budget/check-options.ts";
 import {
-  type ContextBudget,
-  type ContextBudgetOptions,
-  createContextBudget,
+  createRecallTool,
+  optionChecks,
+  type RecallDefinition,
+  type RecallSource,
+  type RecallTool,
+} from "../history/index.ts";
+import type { Fields } from "../text/index.ts";
+import { recallOriginal } from "./conversation-intake.ts";
+import {
+  anthropicMarkers,
+  type BreakpointMode,
+  breakpointModes,
+  lifetimesOf,
+  modeFor,
+  placeMarkers,
+} from "./place-markers.ts";
+import {
+  checkBudgetOptions,
+  createRequestFitter,
+  type RequestFitter,
+  type RequestFitterOptions,
+  replaceFields,
   type TrimEvent,
-} from "./budget/context-budget.ts";
-import { markersOf } from "./client/markers.ts";
-import { type BreakpointMode, breakpointModes, placeMarkers } from "./client/place-markers.ts";
-import { type Client, type Fields, type PreparedBody, wrapClient } from "./client/wrap-client.ts";
-import { replaceFields } from "./replace-fields.ts";
+} from "./request-fitter.ts";
+import { type Client, type PreparedBody, wrapClient } from "./wrap-client.ts";
 
-export type { BreakpointMode, TrimEvent };
+export type { BreakpointMode, RecallSource, RecallTool, TrimEvent };
 
-/** The body of a request as the caller passed it. */
+/** The body of a request, as the caller passed it. */
 export type AnthropicRequest = Fields;
 
-export interface AnthropicOptions extends ContextBudgetOptions<AnthropicRequest> {
-  /** Whether cache markers are placed in slots that the request leaves: `follow` (default) where it uses caching itself, `auto` always,
-   *  `none` never. */
-  breakpoints?: BreakpointMode | undefined;
+/** The settings of `withContextBudget` for Anthropic's client: those of a trimmer, and when to add cache markers. */
+export interface AnthropicOptions extends RequestFitterOptions<AnthropicRequest> {
+  /** When to add cache markers in slots that the request leaves free: `follow` only if the request has some, `auto`
+   *  always, `none` never.
+   * @default "auto" for a model of Anthropic, "follow" for any other */
+  readonly breakpoints?: BreakpointMode | undefined;
 }
 
-/** The client with `messages.create`, `messages.parse`, `messages.stream`, tool runners and their beta counterparts kept within the
- *  window; all else is the client's own. A tool runner sends its whole history with each request, since one that the API holds cannot be
- *  trimmed here. A thread that the caller starts (`beta.messages.thread`) passes as it is. */
-export function withContextBudget<Wrapped extends Client>(
-  client: Wrapped,
-  options: AnthropicOptions = {},
-): Wrapped {
-  checkBudgetOptions(options, { breakpoints: oneOf(breakpointModes) });
-  const { breakpoints: mode = "follow", ...rest } = options;
-  const budget = createContextBudget(rest);
+/**
+ * Wraps a client of `@anthropic-ai/sdk` so that every request fits the model's window. It covers `messages.create`,
+ * `messages.parse`, `messages.stream`, tool runners and their beta counterparts; the rest of the client is unchanged. A
+ * tool runner sends its whole history with each request, because a history that the API holds cannot be trimmed here. A
+ * thread that you start yourself (`beta.messages.thread`) is sent as it is.
+ *
+ * @example
+ * ```ts
+ * import Anthropic from "@anthropic-ai/sdk";
+ * import { withContextBudget } from "plimsoll/anthropic";
+ *
+ * const client = withContextBudget(new Anthropic({ apiKey: "your key" }), {
+ *   contextWindow: 200_000,
+ *   onTrim: ({ stats }) => console.error(`trimmed ${stats.before} to ${stats.after} tokens`),
+ * });
+ * ```
+ */
+export function withContextBudget<Wrapped extends Client>(client: Wrapped, options: AnthropicOptions = {}): Wrapped {
+  checkBudgetOptions(options, { breakpoints: optionChecks.oneOf(breakpointModes) });
+  const { breakpoints: mode, ...rest } = options;
+  const budget = createRequestFitter(rest);
   const routes = {
-    "/v1/messages": (body: Fields) =>
-      (body.thread ?? null) === null ? prepare(body, budget, mode) : undefined,
+    "/v1/messages": (body: Fields) => (isThread(body) ? undefined : prepareAnthropic(body, budget, mode)),
   };
-  // Only an SDK with threads takes this for a setting, and no part of the request.
+  // SDKs without threads would send this setting to the API.
   const hasThreads = Reflect.get(client, "_supportsMessageThreads") === true;
   return wrapClient(client, routes, hasThreads ? { toolRunner: withoutThread } : {});
+}
+
+/** Whether the API holds the conversation. */
+export function isThread({ thread }: Fields): boolean {
+  return (thread ?? null) !== null;
 }
 
 function withoutThread(params: Fields): Fields {
   return { ...params, thread: params.thread ?? false };
 }
 
-async function prepare(
+/** Makes a request of the Messages API fit, and marks it for the cache. */
+export async function prepareAnthropic(
   body: Fields,
-  budget: ContextBudget<AnthropicRequest>,
-  mode: BreakpointMode,
+  budget: RequestFitter<AnthropicRequest>,
+  mode: BreakpointMode | undefined,
 ): Promise<PreparedBody> {
   const model = typeof body.model === "string" ? body.model : undefined;
   const { reduction, observe } = await budget.fit({
@@ -63,12 +96,48 @@ async function prepare(
     cacheLifetimeMs: cacheLifetimeMs(body, model),
   });
   const { messages, breakpoints } = reduction;
-  const parts = placeMarkers({ mode, request: body, messages, breakpoints });
-  return { body: replaceFields(body, { ...parts }), observe };
+  const { tools, system, cache_control: automatic } = body;
+  const own = body.messages as readonly object[];
+  const placed = placeMarkers({ mode: modeFor(mode, model), own, automatic, tools, system, messages, breakpoints });
+  return { body: replaceFields(body, { ...placed }), observe };
 }
 
 function cacheLifetimeMs(body: Fields, model: string | undefined): number {
-  const markers = markersOf([body.tools, body.system, body.messages, { cache_control: body.cache_control }]);
+  const { tools, system, messages, cache_control: automatic } = body;
+  const markers = [...anthropicMarkers.markersOf([tools, system, messages]), ...lifetimesOf(automatic)];
   const { lifetimeMs } = priceOf({ provider: "anthropic", model }).rules;
   return lifetimeMs[markers.includes("1h") ? "1h" : "5m"];
 }
+
+/**
+ * Creates a tool with which the model reads what was trimmed. It adds nothing to requests by itself: put `definition`
+ * into the list of tools, answer calls with `handle`, and add `instructions` to the system text.
+ *
+ * @example
+ * ```ts
+ * import Anthropic from "@anthropic-ai/sdk";
+ * import { recallTool, withContextBudget } from "plimsoll/anthropic";
+ * import { createMemoryStore } from "plimsoll/store";
+ *
+ * const source = { store: createMemoryStore(), sessionId: "build-7" };
+ * const client = withContextBudget(new Anthropic({ apiKey: "your key" }), source);
+ * const recall = recallTool(source);
+ * const answer = await client.messages.create({
+ *   model: "claude-sonnet-5",
+ *   max_tokens: 1_000,
+ *   system: `You look for bugs. ${recall.instructions}`,
+ *   tools: [recall.definition],
+ *   messages: [{ role: "user", content: "Where is the bug?" }],
+ * });
+ * for (const block of answer.content) if (block.type === "tool_use") console.log(await recall.handle(block.input));
+ * ```
+ */
+export function recallTool(source: RecallSource): RecallTool<AnthropicRecallDefinition> {
+  const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
+  const { inputSchema: input_schema, ...named } = definition;
+  return { ...tool, definition: { ...named, input_schema } };
+}
+
+type AnthropicRecallDefinition = Omit<RecallDefinition, "inputSchema"> & {
+  readonly input_schema: RecallDefinition["inputSchema"];
+};

@@ -1,14 +1,11 @@
 import OpenAI, { AzureOpenAI } from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import type { TrimEvent } from "./budget/context-budget.ts";
-import {
-  type Received,
-  type Reply,
-  type ScriptedServer,
-  startServer,
-} from "./client/scripted-server.contract.ts";
+import { createMemoryStore } from "../store/index.ts";
 import { testIntegration } from "./integration.contract.ts";
-import { type OpenAiOptions, withContextBudget } from "./openai.ts";
+import { type OpenAiOptions, recallTool, withContextBudget } from "./openai.ts";
+import { chat, response, streamedChat, streamedResponse } from "./openai-answers.contract.ts";
+import type { TrimEvent } from "./request-fitter.ts";
+import { type Received, type Reply, type ScriptedServer, startServer } from "./scripted-server.contract.ts";
 
 testIntegration({
   name: "plimsoll/openai, chat completions",
@@ -74,7 +71,7 @@ async function open(options: OpenAiOptions = {}, openClient: Open = clientOf, re
   return { client, events, server, sent: () => server.received.at(-1)?.body ?? {} };
 }
 
-/** As if the request almost filled the window. */
+/** A usage as if the request almost filled the window. */
 function filledAnswer({ path, body }: Received): Reply {
   if (path.includes("/responses")) {
     const usage = { input_tokens: 14_800, output_tokens: 1 };
@@ -143,14 +140,13 @@ describe("every way to ask", () => {
     expect(sent().messages ?? sent().input).toHaveLength(21);
     await ask(client, 11);
     expect(events).toHaveLength(1);
-    expect(JSON.stringify(sent())).toContain("[trimmed]");
+    expect(JSON.stringify(sent())).toContain("[trimmed: ");
   });
 
-  it("is there for Azure's client, too", async () => {
+  it("works with Azure's client", async () => {
     const { client, events, server } = await open(
       {},
-      ({ url }) =>
-        new AzureOpenAI({ endpoint: url, apiKey: "none", apiVersion: "2026-01-01", maxRetries: 0 }),
+      ({ url }) => new AzureOpenAI({ endpoint: url, apiKey: "none", apiVersion: "2026-01-01", maxRetries: 0 }),
     );
     await client.chat.completions.create(chatParams(10));
     await client.chat.completions.create(chatParams(11));
@@ -158,7 +154,7 @@ describe("every way to ask", () => {
     expect(events).toHaveLength(1);
   });
 
-  it("gives what the SDK gives", async () => {
+  it("returns what the SDK returns", async () => {
     const { client } = await open();
     const { data, request_id } = await client.chat.completions.create(chatParams(1)).withResponse();
     expect([data.choices[0]?.message.content, request_id]).toEqual(["Done.", "req_1"]);
@@ -172,7 +168,7 @@ describe("every way to ask", () => {
 });
 
 describe("what is not trimmed", () => {
-  it("is a text alone, which may still be too large", async () => {
+  it("is a plain text, which may still be too large", async () => {
     const { client, sent, server } = await open();
     await client.responses.create({ model: "gpt-5", input: "Where is the bug?", instructions: "Be brief." });
     expect(sent()).toEqual({ model: "gpt-5", input: "Where is the bug?", instructions: "Be brief." });
@@ -184,7 +180,7 @@ describe("what is not trimmed", () => {
     expect(server.received).toHaveLength(1);
   });
 
-  it("is a conversation that the API holds, and what is no question to a model", async () => {
+  it("is a conversation that the API holds, and a request that does not call a model", async () => {
     const { client, sent } = await open();
     const { input } = responseParams(40);
     await client.responses.create({ model: "gpt-5", input: input as never, previous_response_id: "r1" });
@@ -201,9 +197,9 @@ describe("errors and aborts", () => {
   it("are the SDK's own", async () => {
     const { client } = await open({}, clientOf, () => ({ status: 400, json: { error: { message: "no" } } }));
     await expect(client.responses.create(responseParams(1))).rejects.toBeInstanceOf(OpenAI.BadRequestError);
-    await expect(
-      client.chat.completions.stream({ ...chatParams(1), stream: true }).done(),
-    ).rejects.toBeInstanceOf(OpenAI.BadRequestError);
+    await expect(client.chat.completions.stream({ ...chatParams(1), stream: true }).done()).rejects.toBeInstanceOf(
+      OpenAI.BadRequestError,
+    );
     const aborted = client.chat.completions.create(chatParams(1), { signal: AbortSignal.abort() });
     await expect(aborted).rejects.toBeInstanceOf(OpenAI.APIUserAbortError);
   });
@@ -226,31 +222,18 @@ describe("errors and aborts", () => {
   });
 });
 
-function chat(usage: object): object {
-  const choice = { index: 0, finish_reason: "stop", message: { role: "assistant", content: "Done." } };
-  return { id: "c1", object: "chat.completion", created: 1, model: "m", choices: [choice], usage };
-}
-
-function streamedChat(usage: object): Reply {
-  const chunk = { id: "c1", object: "chat.completion.chunk", created: 1, model: "m" };
-  const chunks = [
-    { ...chunk, choices: [{ index: 0, delta: { role: "assistant", content: "Do" }, finish_reason: null }] },
-    { ...chunk, choices: [{ index: 0, delta: { content: "ne." }, finish_reason: "stop" }] },
-    { ...chunk, choices: [], usage },
-  ];
-  return { events: [...chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`), "data: [DONE]\n\n"] };
-}
-
-function response(usage: object | null): object {
-  const content = [{ type: "output_text", text: "Done.", annotations: [] }];
-  const output = [{ id: "m1", type: "message", role: "assistant", status: "completed", content }];
-  return { id: "r1", object: "response", created_at: 1, status: "completed", model: "m", output, usage };
-}
-
-function streamedResponse(usage: object): Reply {
-  const events = [
-    { type: "response.created", sequence_number: 0, response: response(null) },
-    { type: "response.completed", sequence_number: 1, response: response(usage) },
-  ];
-  return { events: events.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`) };
-}
+it("the recall tool has the form of both APIs, and takes arguments as JSON", async () => {
+  const store = createMemoryStore();
+  const { client, server } = await open({ store, sessionId: "s" });
+  const { definition, handle } = recallTool({ store, sessionId: "s" });
+  await client.chat.completions.create({ ...chatParams(60), tools: [definition] });
+  await client.responses.create({
+    ...responseParams(1),
+    tools: [{ type: "function", strict: false, ...definition.function }],
+  });
+  expect(server.received.map(({ body }) => body.tools)).toMatchObject([
+    [{ type: "function", function: { name: "recall", parameters: { type: "object" } } }],
+    [{ type: "function", name: "recall", parameters: { type: "object" } }],
+  ]);
+  expect(await handle('{"grep":"let x"}')).toMatch(/^r\d+:100: let x = 1;$/m);
+});

@@ -1,39 +1,53 @@
-/** Door of `plimsoll/openai`: a client of openai whose requests fit the model's window. */
+/** The import path `plimsoll/openai`. */
 import { priceOf } from "../billing/index.ts";
+import { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "../history/index.ts";
+import type { Fields } from "../text/index.ts";
+import { recallOriginal } from "./conversation-intake.ts";
 import {
   type BudgetCall,
-  type ContextBudget,
-  type ContextBudgetOptions,
-  createContextBudget,
+  createRequestFitter,
+  type RequestFitter,
+  type RequestFitterOptions,
+  replaceFields,
   type TrimEvent,
-} from "./budget/context-budget.ts";
-import { type Client, type Fields, type PreparedBody, wrapClient } from "./client/wrap-client.ts";
-import { replaceFields } from "./replace-fields.ts";
+} from "./request-fitter.ts";
+import { type Client, type PreparedBody, wrapClient } from "./wrap-client.ts";
 
-export type { TrimEvent };
+export type { RecallSource, RecallTool, TrimEvent };
 
-/** The body of a request as the caller passed it. */
+/** The body of a request, as the caller passed it. */
 export type OpenAiRequest = Fields;
-export type OpenAiOptions = ContextBudgetOptions<OpenAiRequest>;
+/** The settings of `withContextBudget` for OpenAI's client: those of a trimmer, with defaults for each model. */
+export type OpenAiOptions = RequestFitterOptions<OpenAiRequest>;
 
-/** The client with `chat.completions` and `responses` (create, parse, stream, tool runners) kept within the window; all else is the
- *  client's own. A conversation that the API itself holds (`previous_response_id`, `conversation`) passes as it is. */
-export function withContextBudget<Wrapped extends Client>(
-  client: Wrapped,
-  options: OpenAiOptions = {},
-): Wrapped {
-  const budget = createContextBudget(options);
+/**
+ * Wraps a client of `openai` so that every request fits the model's window. It covers `chat.completions` and
+ * `responses`: create, parse, stream and tool runners. The rest of the client is unchanged. A conversation that the API
+ * holds (`previous_response_id`, `conversation`) is sent as it is.
+ *
+ * @example
+ * ```ts
+ * import OpenAI from "openai";
+ * import { withContextBudget } from "plimsoll/openai";
+ *
+ * const client = withContextBudget(new OpenAI({ apiKey: "your key" }), { contextWindow: 400_000 });
+ * ```
+ */
+export function withContextBudget<Wrapped extends Client>(client: Wrapped, options: OpenAiOptions = {}): Wrapped {
+  const budget = createRequestFitter(options);
   return wrapClient(client, {
     "/chat/completions": (body) => prepareChat(body, budget),
     "/responses": (body) => (isHeldByApi(body) ? undefined : prepareResponse(body, budget)),
   });
 }
 
-function isHeldByApi({ previous_response_id, conversation, input }: Fields): boolean {
+/** Whether the API holds the conversation. */
+export function isHeldByApi({ previous_response_id, conversation, input }: Fields): boolean {
   return (previous_response_id ?? conversation ?? null) !== null || (input ?? null) === null;
 }
 
-async function prepareChat(body: Fields, budget: ContextBudget<OpenAiRequest>): Promise<PreparedBody> {
+/** Makes a request to chat completions fit. */
+export async function prepareChat(body: Fields, budget: RequestFitter<OpenAiRequest>): Promise<PreparedBody> {
   const { reduction, observe } = await budget.fit({
     ...requestFields(body),
     format: "openai",
@@ -43,8 +57,9 @@ async function prepareChat(body: Fields, budget: ContextBudget<OpenAiRequest>): 
   return { body: replaceFields(body, { messages: reduction.messages }), observe };
 }
 
-/** A plain text is the user's message: there is nothing to trim in it, but it may be too large. */
-async function prepareResponse(body: Fields, budget: ContextBudget<OpenAiRequest>): Promise<PreparedBody> {
+/** Makes a request to the responses API fit. A plain text is one user message. It cannot be trimmed, but it may be too
+ *  large. */
+export async function prepareResponse(body: Fields, budget: RequestFitter<OpenAiRequest>): Promise<PreparedBody> {
   const { input } = body;
   const isText = typeof input === "string";
   const { reduction, observe } = await budget.fit({
@@ -74,4 +89,30 @@ function cacheLifetimeMs(body: Fields, model: string | undefined): number {
   const { ttl } = Object(body.prompt_cache_options) as Fields;
   const isLong = body.prompt_cache_retention === "24h" || (ttl !== undefined && ttl !== "30m");
   return lifetimeMs[isLong ? "1h" : "5m"];
+}
+
+/**
+ * Creates a tool with which the model reads what was trimmed. It adds nothing to requests by itself: put `definition`
+ * into the list of tools, answer calls with `handle`, and add `instructions` to the system text.
+ *
+ * @example
+ * ```ts
+ * import { recallTool } from "plimsoll/openai";
+ * import { createMemoryStore } from "plimsoll/store";
+ *
+ * const source = { store: createMemoryStore(), sessionId: "build-7" };
+ * const { definition, handle } = recallTool(source);
+ * const inResponses = { type: "function" as const, strict: false, ...definition.function };
+ * console.log(inResponses.name, await handle('{"grep":"error"}'));
+ * ```
+ */
+export function recallTool(source: RecallSource): RecallTool<OpenAiRecallDefinition> {
+  const { definition, ...tool } = createRecallTool(source, (id) => recallOriginal(source, id));
+  const { inputSchema: parameters, ...named } = definition;
+  return { ...tool, definition: { type: "function", function: { ...named, parameters: { ...parameters } } } };
+}
+
+interface OpenAiRecallDefinition {
+  readonly type: "function";
+  readonly function: Omit<RecallDefinition, "inputSchema"> & { readonly parameters: Record<string, unknown> };
 }

@@ -7,10 +7,10 @@ test.each([
   ["opencode", { bytes: 48_000, lines: 1_900 }],
   ["claude-code", { tokens: 24_000, characters: 48_000 }],
   ["Claude Code", { tokens: 24_000, characters: 48_000 }],
-])("%s has its limit in its own unit", (name, limit) => {
+])("%s has a limit in its own unit", (name, limit) => {
   expect(limitOfClient(name)).toEqual(limit);
 });
 
-test("a client that is not known gets the session's own pages", () => {
+test("an unknown client gets the session's own pages", () => {
   for (const name of ["somebody", "my-codex", "", undefined]) expect(limitOfClient(name)).toEqual({});
 });

@@ -1,21 +1,48 @@
 import type { PageLimit } from "../session/index.ts";
+import type { Counter } from "../tokens/index.ts";
 
-/** What each client keeps of one result before it cuts it, in the client's own unit, keyed by the beginning of the name that it gives at
- *  initialize. Seen in runs of these versions, 2026-11. Each limit leaves some room for what the client writes around the result. */
+/** What each client shows of one result before it cuts it, in the client's own unit. The key is the beginning of the
+ *  name that the client gives at initialize. Measured with these versions, 2026-11. Each limit leaves room for what the
+ *  client adds to the result. */
 const clientLimits: readonly (readonly [name: string, limit: PageLimit])[] = [
-  // Codex 0.166 kept 12,000 bytes of UTF-8, its own "Wall time: … Output:" included, and cut out the middle. It showed a text as it is,
-  // and structured content as JSON.
+  // Codex 0.166 kept 12,000 bytes of UTF-8, including its own "Wall time: … Output:", and cut out the middle. It showed
+  // a text as it is, and structured content as JSON.
   ["codex", { bytes: 11_500 }],
   // gemini-cli 0.61 kept the first 8,000 and the last 32,000 characters.
   ["gemini-cli", { characters: 39_000 }],
-  // opencode 1.18 kept 51,200 bytes of UTF-8 and 2,000 lines, blocks joined by an empty line. Of a longer single line it showed nothing.
+  // opencode 1.18 kept 51,200 bytes of UTF-8 and 2,000 lines, with an empty line between blocks. It showed nothing of a
+  // longer single line.
   ["opencode", { bytes: 48_000, lines: 1_900 }],
-  // Claude Code 2.1 moves what is above 25,000 tokens, or about 50,000 characters, into a file.
+  // Claude Code 2.1 moves a result above 25,000 tokens, or about 50,000 characters, into a file.
   ["claude-code", { tokens: 24_000, characters: 48_000 }],
 ];
 
-/** Nothing is lowered for a client that is not known. */
+/** An unknown client has no limits of its own. */
 export function limitOfClient(name: string | undefined): PageLimit {
   const given = name?.toLowerCase().replaceAll(/[\s_]+/g, "-") ?? "";
   return clientLimits.find(([start]) => given.startsWith(start))?.[1] ?? {};
+}
+
+/** Whether the client moves large results into a file by itself. A short preview then serves it better than a page. */
+export function spillsResults(name: string | undefined): boolean {
+  return name?.toLowerCase().startsWith("claude-code") ?? false;
+}
+
+/** What a server sends before a conversation, as far as it is known. */
+interface ServedContext {
+  readonly instructions?: string | undefined;
+  readonly tools: readonly unknown[];
+}
+
+/** Returns the tokens in a client's context before any tool is called: the instructions, and what a model sees of each
+ *  tool. How a provider wraps tool definitions depends on the client and is not counted. */
+export function countContext(counter: Counter, { instructions = "", tools }: ServedContext): number {
+  const definitions = tools.map((tool) => counter.count(JSON.stringify(definitionOf(tool))));
+  return definitions.reduce((sum, tokens) => sum + tokens, counter.count(instructions));
+}
+
+/** Only the client uses titles, annotations and schemas of results. */
+function definitionOf(tool: unknown): object {
+  const { name, description, inputSchema } = Object(tool) as Record<string, unknown>;
+  return { name, description, inputSchema };
 }

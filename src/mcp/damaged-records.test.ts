@@ -1,11 +1,12 @@
-/** One damaged record of a session costs only itself. Every stored value is replaced, one at a time, by garbage. */
+// @module-tag deep
+/** A damaged record of a session affects only itself. Every stored value is replaced by garbage, one at a time. */
 import { describe, expect, test } from "vitest";
 import { ContextError } from "../errors.ts";
-import { type BudgetedTool, listSessions, listStoredSessions, readSession } from "../session/index.ts";
+import { type BudgetedTool, listSessions, listStoredSessions, readSessionReport } from "../session/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
+import { answerCall } from "./create-host.ts";
 import { openMcpSession } from "./open-session.ts";
-import { answerCall } from "./serve/answer-call.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
 const counter = await createCounter("bytes/4");
@@ -23,7 +24,7 @@ const tool: BudgetedTool = {
   },
 };
 
-/** What a store holds, as far as sessions go. */
+/** The records of a store that belong to sessions. */
 interface Dump {
   readonly records: readonly (readonly [collection: string, key: string, value: string])[];
   readonly entries: readonly (readonly [stream: string, value: string])[];
@@ -34,9 +35,7 @@ const streams = ["session/s/log", "session/s/ids"];
 
 async function dump(store: Store): Promise<Dump> {
   const records = await Promise.all(
-    collections.map(async (name) =>
-      (await store.list(name)).map(({ key, value }) => [name, key, value] as const),
-    ),
+    collections.map(async (name) => (await store.list(name)).map(({ key, value }) => [name, key, value] as const)),
   );
   const entries = await Promise.all(
     streams.map(async (name) => (await store.read(name)).map(({ value }) => [name, value] as const)),
@@ -44,7 +43,7 @@ async function dump(store: Store): Promise<Dump> {
   return { records: records.flat(), entries: entries.flat() };
 }
 
-/** The store again, with the value at that place replaced. */
+/** The store with the value at that place replaced. */
 async function restore({ records, entries }: Dump, place: number, garbage: string): Promise<Store> {
   const store = createMemoryStore();
   for (const [index, [collection, key, value]] of records.entries())
@@ -111,15 +110,7 @@ const garbage: readonly (readonly [name: string, damage: (value: string) => stri
   ["numbers for texts", (value) => value.replaceAll(/(?<=[:,])"[^"]*"(?=[,}\]])/g, "7")],
   ["other names", (value) => value.replaceAll(/"(\w)(\w*)":/g, '"$2$1":')],
 ];
-const few = new Set([
-  "a text",
-  "null",
-  "a torn value",
-  "deep nesting",
-  "a deep member",
-  "huge numbers",
-  "other names",
-]);
+const few = new Set(["a text", "null", "a torn value", "deep nesting", "a deep member", "huge numbers", "other names"]);
 const used = deep ? garbage : garbage.filter(([name]) => few.has(name));
 
 const { dump: whole, tokens } = await createSmallSession();
@@ -127,62 +118,51 @@ const places = [
   ...whole.records.map(([collection, key]) => `${collection} ${key}`),
   ...whole.entries.map(([stream], index) => `${stream} ${index}`),
 ];
-const valueAt = (place: number): string =>
-  whole.records[place]?.[2] ?? whole.entries[place - whole.records.length]![1];
+const valueAt = (place: number): string => whole.records[place]?.[2] ?? whole.entries[place - whole.records.length]![1];
 
 describe.each(used)("%s in the place of one record", (_name, damage) => {
-  test.each(places.map((name, place) => [name, place] as const))(
-    "%s: every tool answers",
-    async (_where, place) => {
-      const store = await restore(whole, place, damage(valueAt(place)));
-      const { call, close } = await open(store);
-      expect(await call("read", { path: "c" })).toMatchObject({ status: "success" });
-      const status = await call("budget_status", {});
-      expect(status).toMatchObject({ status: "success" });
-      const asked = [
-        ...tokens.map((token) => call("next_page", { token })),
-        ...["r1", "r2", "r3", "r4", "r5", "r6", "r7"].map((id) => call("recall", { id })),
-      ];
-      let failures = 0;
-      for (const { status, error } of await Promise.all(asked)) {
-        if (status === "success") continue;
-        failures += 1;
-        expect(error).toMatchObject({ hint: expect.any(String) });
-        expect([
-          "store_corrupt",
-          "unknown_result",
-          "dropped_result",
-          "invalid_token",
-          "ambiguous_token",
-        ]).toContain(error!.code);
-      }
-      expect(failures).toBeLessThanOrEqual(4);
-      expect(await call("budget_status", { reset: true })).toMatchObject({ status: "success" });
-      await close();
-    },
-  );
+  test.each(places.map((name, place) => [name, place] as const))("%s: every tool answers", async (_where, place) => {
+    const store = await restore(whole, place, damage(valueAt(place)));
+    const { call, close } = await open(store);
+    expect(await call("read", { path: "c" })).toMatchObject({ status: "success" });
+    const status = await call("budget_status", {});
+    expect(status).toMatchObject({ status: "success" });
+    const asked = [
+      ...tokens.map((token) => call("next_page", { token })),
+      ...["r1", "r2", "r3", "r4", "r5", "r6", "r7"].map((id) => call("recall", { id })),
+    ];
+    let failures = 0;
+    for (const { status, error } of await Promise.all(asked)) {
+      if (status === "success") continue;
+      failures += 1;
+      expect(error).toMatchObject({ hint: expect.any(String) });
+      expect(["store_corrupt", "unknown_result", "dropped_result", "invalid_token", "ambiguous_token"]).toContain(
+        error!.code,
+      );
+    }
+    expect(failures).toBeLessThanOrEqual(4);
+    expect(await call("budget_status", { reset: true })).toMatchObject({ status: "success" });
+    await close();
+  });
 
-  test.each(places.map((name, place) => [name, place] as const))(
-    "%s: sessions can be looked at",
-    async (_where, place) => {
-      const store = await restore(whole, place, damage(valueAt(place)));
-      const damaged = (await listStoredSessions(store)).filter(({ lastUsed }) => lastUsed === undefined);
-      expect([...(await listSessions(store)), ...damaged]).toHaveLength(1);
-      try {
-        const report = await readSession(store, "s");
-        expect(report!.workLog.length + report!.evicted.count + report!.damaged).toBeGreaterThan(5);
-      } catch (error) {
-        expect(error).toBeInstanceOf(ContextError);
-        expect(error).toMatchObject({
-          code: "store_corrupt",
-          hint: expect.stringContaining("plimsoll session rm s"),
-        });
-      }
-    },
-  );
+  test.each(places.map((name, place) => [name, place] as const))("%s: sessions can be shown", async (_where, place) => {
+    const store = await restore(whole, place, damage(valueAt(place)));
+    const damaged = (await listStoredSessions(store)).filter(({ lastUsed }) => lastUsed === undefined);
+    expect([...(await listSessions(store)), ...damaged]).toHaveLength(1);
+    try {
+      const report = await readSessionReport(store, "s");
+      expect(report!.workLog.length + report!.evicted.count + report!.damaged).toBeGreaterThan(5);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ContextError);
+      expect(error).toMatchObject({
+        code: "store_corrupt",
+        hint: expect.stringContaining("plimsoll session rm s"),
+      });
+    }
+  });
 });
 
-test("a server whose account cannot be read takes another one, says so once, and tokens hold", async () => {
+test("a server whose account cannot be read uses another one, says so once, and tokens stay valid", async () => {
   const place = places.indexOf("sessions s");
   const store = await restore(whole, place, "{}");
   const { call, session } = await open(store);

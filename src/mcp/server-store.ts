@@ -1,24 +1,28 @@
-/** The store of a server. A store that is damaged, locked, full, read-only or newer must not take the server down: then the server goes on
- *  with a store in memory, and says so. */
+/** The store of a server. A store that is damaged, locked, full, read-only or newer must not stop the server. Then the
+ *  server continues with a store in memory and says so. */
 import { ContextError } from "../errors.ts";
-import { createMemoryStore, type Store } from "../store/index.ts";
+import { createMemoryStore, isStoreAddress, type MaintainedStore, openStore, type Store } from "../store/index.ts";
 import { messageOf, shorten } from "../text/index.ts";
 
 export interface ServerStore {
   readonly store: Store;
-  /** Sentences for the client: why results are not kept, although a file was named, and what follows. */
+  /** Returns sentences for the client: why results are not kept although a file was named, and the consequences. */
   problem(): string | undefined;
 }
 
 export interface ServerStoreOptions {
-  /** Undefined for a store in memory. */
+  /** The file or address. Undefined for a store in memory. */
   readonly file: string | undefined;
-  /** What follows where the file cannot be used, a sentence. */
+  /** The consequences if the file cannot be used, in one sentence. */
   readonly consequence: string;
+  /** Deletes what is too old. Runs once, beside the first calls. */
+  readonly upkeep?: StoreUpkeep | undefined;
   log(text: string): void;
 }
 
-/** Short, since clients wait only some seconds for a server to start. */
+export type StoreUpkeep = (store: MaintainedStore) => Promise<void>;
+
+/** Short, because clients wait only a few seconds for a server to start. */
 const waitMs = 5_000;
 
 export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
@@ -30,28 +34,27 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
     const message = messageOf(error);
     const reason = message.replace(/^the store cannot be (used|read): /, "");
     problem = `The store cannot be used: ${shorten(reason, 200)}. ${consequence}`;
-    const { hint = "", file: place = file } = error as Partial<ContextError>;
+    const { hint = "", file: place = isStoreAddress(file) ? "the store" : file } = error as Partial<ContextError>;
     log([`${place}: ${message}.`, hint, consequence].filter((text) => text !== "").join(" "));
   };
-  const opened = await openFile(file).catch((error: unknown) => {
+  const opened = await openStore({ place: file, waitMs }).catch((error: unknown) => {
     fail(error);
     return undefined;
   });
-  return {
-    store: opened === undefined ? createMemoryStore() : withFallback(opened, fail),
-    problem: () => problem,
+  if (opened === undefined) return { store: createMemoryStore(), problem: () => problem };
+  const kept = withFallback(opened, fail);
+  const upkeep = options.upkeep?.(opened).catch(fail);
+  const close = async (): Promise<void> => {
+    await upkeep;
+    await kept.close();
   };
+  return { store: { ...kept, close }, problem: () => problem };
 }
 
-async function openFile(path: string): Promise<Store> {
-  const { openSqliteStore } = await import("../store/sqlite.ts");
-  return openSqliteStore({ path, waitMs });
-}
-
-/** Goes on in memory from the first call on that the file cannot answer. */
+/** Continues in memory from the first call on that the file cannot answer. */
 function withFallback(file: Store, onFailure: (error: unknown) => void): Store {
   let memory: Store | undefined;
-  /** By stream, the last sequence that the file told. Ids of results are sequences, and must not come twice. */
+  /** The last sequence in the file, by stream. Ids of results are sequences and must not be used twice. */
   const lastSequences = new Map<string, number>();
   const run = async <Result>(call: (store: Store, isFile: boolean) => Promise<Result>): Promise<Result> => {
     if (memory === undefined) {
@@ -85,11 +88,13 @@ function withFallback(file: Store, onFailure: (error: unknown) => void): Store {
         const entries = await store.read(stream, { ...options, after });
         return entries.map(({ sequence, value }) => ({ sequence: sequence + base(stream), value }));
       }),
+    trimStream: (stream, through) =>
+      run((store, isFile) => store.trimStream(stream, isFile ? through : Math.max(0, through - base(stream)))),
     deleteStream: (...args) => run((store) => store.deleteStream(...args)),
     purge: () => run((store) => store.purge()),
     async close() {
       await memory?.close();
-      // What is wrong with the file was told.
+      // The problem with the file was already reported.
       await file.close().catch((error: unknown) => {
         if (!isBroken(error)) throw error;
       });
@@ -97,7 +102,7 @@ function withFallback(file: Store, onFailure: (error: unknown) => void): Store {
   };
 }
 
-/** Whether the store as a whole cannot be used. */
+/** Whether the whole store cannot be used. */
 function isBroken(error: unknown): boolean {
   if (!(error instanceof ContextError)) return true;
   return ["store_unavailable", "store_corrupt", "store_newer"].includes(error.code);

@@ -1,0 +1,115 @@
+/** Admits the tool results of a client's sessions. A failure gives the original back and is counted in the session. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type AdmittedResult, createIntake, type IncomingResult, type Intake, readOriginal } from "../intake/index.ts";
+import { messageOf } from "../text/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import { type Environment, makeDirectory, stateDirectory } from "../workspace/index.ts";
+import type { PluginServer } from "./plugin.ts";
+import { type PluginEvent, recordPluginEvent } from "./plugin-sessions.ts";
+
+/** A context of its own: a session, and in it the main agent or a sub-agent. */
+export interface PluginContext {
+  readonly sessionId: string;
+  /** @default "main" */
+  readonly agentId?: string | undefined;
+}
+
+export interface PluginAdmission {
+  /** Returns what to send instead of the result; undefined if it should stay as it is. Never rejects. */
+  admit(context: PluginContext, result: IncomingResult): Promise<AdmittedResult | undefined>;
+  /** The client compacted the context or forked the session. With `isKept`, it says which texts are still there. */
+  forget(context: PluginContext, isKept?: Parameters<Intake["forget"]>[0]): Promise<void>;
+  /** Returns an original of an allowed session, and counts it. */
+  recall(id: string, isAllowed: (sessionId: string) => boolean): Promise<string | undefined>;
+  /** Adds an event to the session's numbers, after the client has its answer. */
+  record(sessionId: string, event: () => PluginEvent | Promise<PluginEvent>): void;
+}
+
+export interface AdmissionOptions {
+  readonly client: string;
+  readonly server: PluginServer;
+  /** Says how to get an original. */
+  readonly recallHint?: ((id: string) => string) | undefined;
+  /** What the client itself would send of such a result at most, in tokens. More is no saving of ours. */
+  readonly mostSent?: number | undefined;
+}
+
+/** Nobody waits for the numbers, so a store that is in use by another process is tried again. */
+const recordAttempts = 5;
+const retryMs = 100;
+
+/** The longest that a result may wait for us. */
+const patienceMs = 50;
+
+export function createAdmission(options: AdmissionOptions): PluginAdmission {
+  const { client, server, recallHint, mostSent = Number.POSITIVE_INFINITY } = options;
+  const intakes = new Map<string, Promise<Intake>>();
+  const intakeOf = (context: PluginContext): Promise<Intake> => {
+    const { sessionId, agentId = "main" } = context;
+    const key = JSON.stringify([sessionId, agentId]);
+    const known = intakes.get(key) ?? open(sessionId, agentId);
+    intakes.set(key, known);
+    // A store that is locked now may be free for the next result.
+    known.catch(() => intakes.delete(key));
+    return known;
+  };
+  const open = async (sessionId: string, agentId: string): Promise<Intake> => {
+    const { maxResultTokens, deltas } = server.settings;
+    return createIntake({
+      ...{ store: await server.store(), sessionId, agentId, maxResultTokens, deltas, recallHint },
+      patience: () => new Promise((resolve) => setTimeout(resolve, patienceMs).unref()),
+    });
+  };
+  const write = async (sessionId: string, event: PluginEvent): Promise<void> => {
+    for (let left = recordAttempts; ; left--) {
+      try {
+        const of = { client, sessionId, now: Date.now() };
+        const saved = await recordPluginEvent(await server.store(), of, event);
+        return await showSaved(server.env, sessionId, saved).catch((error) => server.log(messageOf(error)));
+      } catch (error) {
+        if (left === 0) return server.log(messageOf(error));
+        await new Promise((resolve) => setTimeout(resolve, retryMs).unref());
+      }
+    }
+  };
+  const record: PluginAdmission["record"] = (sessionId, event) => {
+    setImmediate(async () => write(sessionId, await event()));
+  };
+  return {
+    async admit(context, result) {
+      try {
+        const intake = await intakeOf(context);
+        const admitted = await intake.admit(result);
+        record(context.sessionId, async () => {
+          const { edit, tokens } = admitted;
+          if (edit === "none") return { kind: "result", edit, savedTokens: 0 };
+          const sent = Math.min(mostSent, (await createCounter("auto")).count(result.text));
+          return { kind: "result", edit, savedTokens: Math.max(0, sent - tokens) };
+        });
+        return admitted.edit === "none" ? undefined : admitted;
+      } catch (error) {
+        record(context.sessionId, () => ({ kind: "error", message: messageOf(error) }));
+        return undefined;
+      }
+    },
+    async forget(context, isKept) {
+      await (await intakeOf(context)).forget(isKept);
+    },
+    async recall(id, isAllowed) {
+      const original = await readOriginal(await server.store(), id);
+      if (original === undefined || !isAllowed(original.sessionId)) return undefined;
+      record(original.sessionId, () => ({ kind: "recall" }));
+      return original.text;
+    },
+    record,
+  };
+}
+
+/** Writes the number where the status line finds it without opening the store. */
+async function showSaved(env: Environment, sessionId: string, savedTokens: number): Promise<void> {
+  if (savedTokens === 0 || !/^[\w-]+$/.test(sessionId)) return;
+  const folder = join(stateDirectory(env), "saved-tokens");
+  await makeDirectory(folder, 0o700);
+  await writeFile(join(folder, `${sessionId}.json`), JSON.stringify({ savedTokens }), { mode: 0o600 });
+}

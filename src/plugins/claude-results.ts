@@ -1,0 +1,114 @@
+/** The shapes of tool results in Claude Code's PostToolUse hook (2.1.325, 2026-11). A replacement must have the shape of
+ *  the tool's own answer; the client ignores others without a word. */
+import type { AdmittedResult } from "../intake/index.ts";
+import { isPlainObject } from "../text/index.ts";
+
+/** A result as the model would see it. */
+export interface ShownResult {
+  readonly text: string;
+  /** Read numbers its lines itself. */
+  readonly isOnePiece?: true;
+  /** The file with the whole output, if the client has cut it already. */
+  readonly wholeFile?: string | undefined;
+  /** Returns the tool's answer with a shorter text. */
+  replace(admitted: AdmittedResult): ShorterAnswer;
+}
+
+interface ShorterAnswer {
+  readonly output: unknown;
+  /** Stands beside the result. */
+  readonly context?: string | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Returns undefined for a shape that stays as it is. */
+export function readClaudeResult(tool: string, response: unknown): ShownResult | undefined {
+  if (tool.startsWith("mcp__")) return readBlocks(response, (output) => output);
+  if (!isPlainObject(response)) return undefined;
+  const fields = response as Fields;
+  switch (tool) {
+    case "Read":
+      return readFile(fields);
+    case "Bash":
+      return readOutput(fields);
+    case "Grep":
+      return fields.mode === "content" ? readField(fields, "content") : readNames(fields);
+    case "Glob":
+      return readNames(fields);
+    case "WebFetch":
+      return readField(fields, "result");
+    case "Agent":
+    case "Task":
+      return readBlocks(fields.content, (content) => ({ ...fields, content }));
+    default:
+      return undefined;
+  }
+}
+
+function readField(fields: Fields, name: string): ShownResult | undefined {
+  const text = fields[name];
+  if (typeof text !== "string") return undefined;
+  return { text, replace: (admitted) => ({ output: { ...fields, [name]: admitted.text } }) };
+}
+
+/** Above 30,000 characters the hook gets the beginning of the output, and a file has all of it. */
+function readOutput(fields: Fields): ShownResult | undefined {
+  if (fields.isImage === true || Array.isArray(fields.structuredContent)) return undefined;
+  const shown = readField(fields, "stdout");
+  if (shown === undefined || typeof fields.persistedOutputPath !== "string") return shown;
+  const { persistedOutputPath, persistedOutputSize: _, stdoutHoldsOutputEnd: __, ...rest } = fields;
+  return {
+    text: shown.text,
+    wholeFile: persistedOutputPath,
+    replace: (admitted) => ({ output: { ...rest, stdout: admitted.text } }),
+  };
+}
+
+function readFile(fields: Fields): ShownResult | undefined {
+  const { file } = fields;
+  if (fields.type !== "text" || !isPlainObject(file)) return undefined;
+  const { content, startLine } = file as Fields;
+  if (typeof content !== "string" || typeof startLine !== "number") return undefined;
+  const lines = content.split("\n");
+  const withFile = (changed: Fields) => ({ ...fields, file: { ...file, ...changed } });
+  return {
+    text: lines.map((line, index) => `${startLine + index}\t${line}`).join("\n"),
+    isOnePiece: true,
+    replace({ text, piece }) {
+      if (piece === undefined) return { output: withFile({ content: text, numLines: 1 }) };
+      const { start, end, note } = piece;
+      // The client would report an empty file.
+      if (start === end) return { output: withFile({ content: note, numLines: 1 }) };
+      const shown = {
+        content: lines.slice(start, end).join("\n"),
+        startLine: startLine + start,
+        numLines: end - start,
+      };
+      return { output: withFile(shown), context: note };
+    },
+  };
+}
+
+/** Each name is a line. */
+function readNames(fields: Fields): ShownResult | undefined {
+  const { filenames } = fields;
+  if (!Array.isArray(filenames) || !filenames.every((name) => typeof name === "string")) return undefined;
+  return {
+    text: filenames.join("\n"),
+    replace: ({ text }) => ({ output: { ...fields, filenames: text.split("\n") } }),
+  };
+}
+
+/** One text among content blocks. Other blocks, such as `tool_reference`, are never touched. */
+function readBlocks(content: unknown, withContent: (content: unknown) => unknown): ShownResult | undefined {
+  if (typeof content === "string") {
+    return { text: content, replace: ({ text }) => ({ output: withContent(text) }) };
+  }
+  if (!Array.isArray(content) || content.length !== 1) return undefined;
+  const [block] = content as readonly unknown[];
+  if (!isPlainObject(block)) return undefined;
+  const fields = block as Fields;
+  if (fields.type !== "text" || typeof fields.text !== "string") return undefined;
+  return { text: fields.text, replace: ({ text }) => ({ output: withContent([{ ...fields, text }]) }) };
+}

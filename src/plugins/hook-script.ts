@@ -1,0 +1,50 @@
+/** Writes the plugin file of a client that loads JavaScript into its own process. The file only finds plimsoll, so it
+ *  stays the same when plimsoll is updated. Without plimsoll it does nothing. */
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { HookSettings } from "./in-client.ts";
+import type { PluginPlace, PluginSettings } from "./plugin.ts";
+
+export interface HookScript {
+  /** The last lines, which hand the hooks to the client. `loadHooks` and `settings` are in scope. */
+  readonly ending: string;
+  readonly place: PluginPlace;
+  readonly settings: PluginSettings;
+}
+
+export function hookScript({ ending, place, settings }: HookScript): string {
+  const { maxResultTokens, deltas, trim } = settings;
+  const chosen: HookSettings = { maxResultTokens, ...(!deltas && { deltas }), trim };
+  // A project's file may be shared with other computers.
+  const installed = place.scope === "user" ? hooksFile() : undefined;
+  return `import * as fs from "node:fs";
+import * as path from "node:path";
+import * as url from "node:url";
+
+const settings = ${JSON.stringify(chosen)};
+
+/** Where plimsoll is: the command on PATH, or where it was at install. */
+function findHooks() {
+  const files = (process.env.PATH ?? "").split(path.delimiter).flatMap((folder) => {
+    const command = path.join(folder, "plimsoll");
+    const own = fs.existsSync(command) ? [path.dirname(fs.realpathSync(command))] : [];
+    return [...own, path.join(folder, "node_modules/plimsoll/dist/cli")];
+  });
+  const hooks = files.map((folder) => path.join(folder, "bundle/plugin-hooks.js"));
+  return [...hooks, ...${JSON.stringify(installed === undefined ? [] : [installed])}].find((file) => fs.existsSync(file));
+}
+
+async function loadHooks() {
+  const file = findHooks();
+  if (file === undefined) throw new Error("plimsoll is not installed");
+  return import(url.pathToFileURL(file).href);
+}
+
+${ending}`;
+}
+
+/** This module is in src/plugins/ or in dist/cli/bundle/. */
+function hooksFile(): string | undefined {
+  const places = ["./plugin-hooks.js", "../../dist/cli/bundle/plugin-hooks.js"];
+  return places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
+}

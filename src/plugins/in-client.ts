@@ -1,0 +1,144 @@
+/** Runs intake and trimming inside a client's own process. The client waits for every hook, and a hook that throws may
+ *  cost it a result. So nothing here rejects, and everything has a time limit: then the client's own text stays. */
+import { createIntake, type Intake } from "../intake/index.ts";
+import type { Store } from "../store/index.ts";
+import { messageOf } from "../text/index.ts";
+import { createCounter } from "../tokens/index.ts";
+import { type ClientHistory, createClientHistory, type HistoryRequest } from "./client-history.ts";
+import { type PluginEvent, recordPluginEvent } from "./plugin-sessions.ts";
+
+/** What install writes into a plugin file for the hooks. */
+export interface HookSettings {
+  readonly maxResultTokens?: number | undefined;
+  readonly deltas?: boolean | undefined;
+  /** The most tokens of a request, or `window` for the model's own limit. Without it nothing is trimmed. */
+  readonly trim?: number | "window" | undefined;
+}
+
+export interface ClientCall {
+  /** A sub-agent has a session of its own. */
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly text: string;
+}
+
+/** Names the session for `plimsoll recall` in the client's shell: ids of trimmed content count from 1 in each session. */
+export const sessionVariable = "PLIMSOLL_SESSION";
+
+/** A line for the system text of a client whose history is trimmed. It never changes, so it costs no cache. */
+export const recallNote =
+  'Where a tool result says "[trimmed: …; recall id rN]", the command "plimsoll recall rN" prints the original.';
+
+export interface InClient {
+  /** Whether the history is trimmed. */
+  readonly trims: boolean;
+  /** Returns what the model should see instead of the result; undefined if it should stay as it is. */
+  admit(call: ClientCall): Promise<string | undefined>;
+  /** Returns the messages to send instead; undefined if they should stay as they are. */
+  trim<Message extends object>(request: HistoryRequest<Message>): Promise<readonly Message[] | undefined>;
+  /** The client compacted or rewound the session. */
+  forget(sessionId: string): Promise<void>;
+}
+
+export interface InClientOptions {
+  readonly client: string;
+  readonly settings: HookSettings;
+  openStore(): Promise<Store>;
+  /** The longest that a hook may take.
+   *  @default 50, and 900 for the first request of a session */
+  readonly waitMs?: number | undefined;
+}
+
+/** The longest that a client waits for us. */
+const patienceMs = 50;
+/** The first request of a session also waits for the store and for what was trimmed earlier: a request with other bytes
+ *  than the last one would be billed in full. */
+const firstPatienceMs = 900;
+
+export function createInClient({ client, settings, openStore, waitMs }: InClientOptions): InClient {
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => {
+    opened ??= openStore();
+    // A store that cannot be opened now may be free for the next result.
+    opened.catch(() => {
+      opened = undefined;
+    });
+    return opened;
+  };
+  // The first result should not wait for the database or the tables of the counter.
+  store().catch(() => undefined);
+  createCounter("auto").catch(() => undefined);
+  const sessions = new Map<string, Promise<ClientSession>>();
+  const record = async (sessionId: string, event: PluginEvent): Promise<void> => {
+    const about = { client, sessionId, now: Date.now() };
+    await recordPluginEvent(await store(), about, event).catch(() => undefined);
+  };
+  const sessionOf = (sessionId: string): Promise<ClientSession> => {
+    const known =
+      sessions.get(sessionId) ?? store().then((opened) => openSession(sessionId, { store: opened, settings }));
+    sessions.set(sessionId, known);
+    known.catch(() => sessions.delete(sessionId));
+    return known;
+  };
+  const attempt = <Result>(sessionId: string, ms: number, work: (session: ClientSession) => Promise<Result>) => {
+    const failed = (error: unknown): undefined => {
+      void record(sessionId, { kind: "error", message: messageOf(error) }).catch(() => undefined);
+    };
+    return within(ms, sessionOf(sessionId).then(work).catch(failed));
+  };
+  return {
+    trims: settings.trim !== undefined,
+    admit: (call) =>
+      attempt(call.sessionId, waitMs ?? patienceMs, async ({ intake, history, count }) => {
+        const { callId, tool, input, text } = call;
+        const admitted = await intake.admit({ callId, tool, input, text });
+        const isEdited = admitted.edit !== "none";
+        const savedTokens = isEdited ? count(text) - admitted.tokens : 0;
+        void history?.noteResult(call, admitted).catch(() => undefined);
+        void record(call.sessionId, { kind: "result", edit: admitted.edit, savedTokens }).catch(() => undefined);
+        return isEdited ? admitted.text : undefined;
+      }),
+    trim(request) {
+      if (settings.trim === undefined) return Promise.resolve(undefined);
+      const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : firstPatienceMs);
+      return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
+    },
+    async forget(sessionId) {
+      await attempt(sessionId, waitMs ?? patienceMs, ({ intake }) => intake.forget());
+    },
+  };
+}
+
+interface ClientSession {
+  readonly intake: Intake;
+  readonly history: ClientHistory | undefined;
+  count(text: string): number;
+}
+
+interface SessionOptions {
+  readonly store: Store;
+  readonly settings: HookSettings;
+}
+
+async function openSession(sessionId: string, { store, settings }: SessionOptions): Promise<ClientSession> {
+  const { maxResultTokens, deltas, trim } = settings;
+  const counter = await createCounter("auto");
+  const intake = await createIntake({ counter, store, sessionId, maxResultTokens, deltas });
+  const history = trim === undefined ? undefined : await createClientHistory({ store, sessionId, intake, trim });
+  return { intake, history, count: counter.count };
+}
+
+/** Returns undefined if the work takes longer. */
+async function within<Result>(ms: number, work: Promise<Result | undefined>): Promise<Result | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,81 @@
+/** What plugins did, by session: the numbers of `plugin status`. */
+import type { Store } from "../store/index.ts";
+import { isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
+
+export interface PluginSession {
+  readonly client: string;
+  readonly sessionId: string;
+  /** How many results the plugin saw. */
+  readonly results: number;
+  readonly duplicates: number;
+  readonly deltas: number;
+  readonly pages: number;
+  /** Tokens that the edits left out of the first request with each result. */
+  readonly savedTokens: number;
+  readonly recalls: number;
+  /** The newest ones, oldest first. */
+  readonly errors: readonly string[];
+  /** ISO 8601. */
+  readonly lastUsed: string;
+}
+
+/** One thing that happened in a session. */
+export type PluginEvent =
+  | { readonly kind: "result"; readonly edit: "none" | "duplicate" | "delta" | "page"; readonly savedTokens: number }
+  | { readonly kind: "recall" }
+  | { readonly kind: "error"; readonly message: string };
+
+const collection = "plugin-sessions";
+const mostErrors = 5;
+
+const isSession: ShapeCheck<PluginSession> = objectOf({
+  client: isText,
+  sessionId: isText,
+  results: isWhole,
+  duplicates: isWhole,
+  deltas: isWhole,
+  pages: isWhole,
+  savedTokens: isWhole,
+  recalls: isWhole,
+  errors: listOf(isText),
+  lastUsed: isText,
+});
+
+/** Adds an event to the numbers of its session. Returns all tokens that the session has saved. */
+export async function recordPluginEvent(
+  store: Store,
+  { client, sessionId, now }: { readonly client: string; readonly sessionId: string; readonly now: number },
+  event: PluginEvent,
+): Promise<number> {
+  const lastUsed = new Date(now).toISOString();
+  const { value } = await store.update(collection, keyOf(client, sessionId), (before) => {
+    const session = readJson(before, isSession) ?? emptySession(client, sessionId);
+    return JSON.stringify({ ...withEvent(session, event), lastUsed });
+  });
+  return readJson(value, isSession)?.savedTokens ?? 0;
+}
+
+function emptySession(client: string, sessionId: string): PluginSession {
+  const numbers = { results: 0, duplicates: 0, deltas: 0, pages: 0, savedTokens: 0, recalls: 0 };
+  return { client, sessionId, ...numbers, errors: [], lastUsed: "" };
+}
+
+function withEvent(session: PluginSession, event: PluginEvent): PluginSession {
+  if (event.kind === "recall") return { ...session, recalls: session.recalls + 1 };
+  if (event.kind === "error") return { ...session, errors: [...session.errors, event.message].slice(-mostErrors) };
+  const counted = { ...session, results: session.results + 1, savedTokens: session.savedTokens + event.savedTokens };
+  if (event.edit === "none") return counted;
+  const name = `${event.edit}s` as const;
+  return { ...counted, [name]: session[name] + 1 };
+}
+
+/** Returns the sessions of a client, or of all clients, newest first. */
+export async function listPluginSessions(store: Store, client?: string): Promise<PluginSession[]> {
+  const records = await store.list(collection, client === undefined ? {} : { prefix: keyOf(client, "") });
+  const sessions = records.flatMap(({ value }) => readJson(value, isSession) ?? []);
+  return sessions.sort((one, other) => (one.lastUsed < other.lastUsed ? 1 : -1));
+}
+
+function keyOf(client: string, sessionId: string): string {
+  return `${client}/${sessionId}`;
+}

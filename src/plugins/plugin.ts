@@ -1,0 +1,229 @@
+/** A plugin in an AI client: the files that install writes and uninstall removes. Other people's bytes stay. */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { ContextError } from "../errors.ts";
+import type { Store } from "../store/index.ts";
+import { type Fields, isText, mapOf, objectOf, readJson, toByteString } from "../text/index.ts";
+import {
+  attemptChange,
+  type Environment,
+  type FileChange,
+  readQuietly,
+  removeEmptyFolders,
+} from "../workspace/index.ts";
+
+/** One AI client that runs a plugin of ours. */
+export interface PluginClient {
+  readonly id: string;
+  /** Where the client looks for plugins.
+   *  @default both */
+  readonly scopes?: readonly PluginPlace["scope"][] | undefined;
+  /** Whether the plugin can also trim the history.
+   *  @default false */
+  readonly canTrim?: boolean | undefined;
+  /** Whether the plugin can also run the spend guard.
+   *  @default false */
+  readonly canGuard?: boolean | undefined;
+  /** Returns the files of the plugin, in the order in which install writes them. */
+  files(place: PluginPlace, settings: PluginSettings): Promise<readonly PluginFile[]>;
+  /** What a person should do or know after install. */
+  readonly notes: readonly string[];
+  /** Runs the real client against a model on loopback and reports whether a shortened result reaches its request. */
+  check(place: PluginPlace): Promise<PluginCheck>;
+  /** The tools of the process that `plugin serve` runs for this client. */
+  serverTools?(server: PluginServer): Readonly<Record<string, PluginTool>>;
+  /** Answers an event that the client hands to `plugin hook`. Returns undefined if nothing should change. */
+  hook?(event: Fields, server: PluginServer): Promise<object | undefined>;
+}
+
+export interface PluginPlace {
+  readonly scope: "user" | "project";
+  /** HOME or the project's root. Nothing outside of it is written. */
+  readonly root: string;
+  readonly env: Environment;
+}
+
+/** What a person chose at install. It is part of the installed files. */
+export interface PluginSettings {
+  readonly maxResultTokens?: number | undefined;
+  readonly deltas: boolean;
+  /** The most tokens of a request, or `window` for the model's own limit. Without it no history is trimmed. */
+  readonly trim?: number | "window" | undefined;
+  /** Whether the spend guard judges each tool call. */
+  readonly guard?: boolean | undefined;
+}
+
+export interface PluginFile {
+  readonly path: string;
+  /** Returns the file with our part, or undefined to delete it. Contents are byte strings. Throws a `ContextError` if
+   *  the file is somebody else's. */
+  install(current: string | undefined): string | undefined;
+  /** Returns the file as it was before install. */
+  uninstall(current: string | undefined): string | undefined;
+}
+
+export interface PluginCheck {
+  /** The version of the client, if it was found. */
+  readonly version?: string | undefined;
+  readonly passed: boolean;
+  /** What was tried, one line each. */
+  readonly lines: readonly string[];
+}
+
+/** What the tools of a plugin's process work with. */
+export interface PluginServer {
+  readonly settings: PluginSettings;
+  readonly env: Environment;
+  /** Opens the store once. Rejects if it cannot be used. */
+  store(): Promise<Store>;
+  log(text: string): void;
+}
+
+/** A tool of a plugin's process. Only tools with a definition are listed for the model. */
+export interface PluginTool {
+  readonly definition?: { readonly description: string; readonly inputSchema: object } | undefined;
+  /** Returns the text of the answer. */
+  call(input: Readonly<Record<string, unknown>>): Promise<string>;
+}
+
+export interface PluginChange {
+  readonly path: string;
+  readonly change?: FileChange | undefined;
+  readonly problem?: ContextError | undefined;
+}
+
+export interface ChangeSettings {
+  readonly action: "install" | "uninstall";
+  readonly place: PluginPlace;
+  readonly settings: PluginSettings;
+  readonly dryRun: boolean;
+}
+
+/** Installs or removes a plugin and reports each file. Stops at the first file that cannot be changed. */
+export async function changePlugin(client: PluginClient, options: ChangeSettings): Promise<PluginChange[]> {
+  const { action, place, settings, dryRun } = options;
+  const { root, env, scope } = place;
+  if (settings.trim !== undefined && client.canTrim !== true) {
+    throw new ContextError("usage", `the plugin of ${client.id} does not trim histories`, {
+      hint: "Leave out --trim.",
+    });
+  }
+  if (settings.guard === true && client.canGuard !== true) {
+    throw new ContextError("usage", `the plugin of ${client.id} has no spend guard`, { hint: "Leave out --guard." });
+  }
+  if (!hasScope(client, place)) {
+    throw new ContextError("usage", `${client.id} loads no plugins from a ${scope}`, {
+      hint: `Use --scope ${client.scopes?.join(" or ")}.`,
+    });
+  }
+  const reports: PluginChange[] = [];
+  for (const file of await client.files(place, settings)) {
+    const plan = (current: string | undefined) => planned(() => file[action](current));
+    const { change, problem } = await attemptChange(file.path, { root, env, dryRun, plan });
+    reports.push({ path: file.path, change, problem });
+    if (problem !== undefined) break;
+    if (change.written && change.after === undefined) await removeEmptyFolders(file.path, root);
+  }
+  return reports;
+}
+
+function hasScope({ scopes }: PluginClient, { scope }: PluginPlace): boolean {
+  return scopes === undefined || scopes.includes(scope);
+}
+
+function planned(change: () => string | undefined) {
+  try {
+    return { after: change(), facts: undefined };
+  } catch (problem) {
+    if (problem instanceof ContextError) return { problem, facts: undefined };
+    throw problem;
+  }
+}
+
+/** Whether a plugin is in place: `other` is one of another version or with other settings. */
+export async function installState(
+  client: PluginClient,
+  place: PluginPlace,
+  settings: PluginSettings,
+): Promise<"installed" | "other" | "absent"> {
+  if (!hasScope(client, place)) return "absent";
+  const files = await client.files(place, settings);
+  const states = files.map(({ path, install, uninstall }) => {
+    const current = readQuietly(path)?.toString("latin1");
+    try {
+      if (install(current) === current) return "installed";
+      return uninstall(current) === current ? "absent" : "other";
+    } catch {
+      return "other";
+    }
+  });
+  const [first = "absent", ...rest] = new Set(states);
+  return rest.length === 0 ? first : "other";
+}
+
+const manifestName = "plimsoll.json";
+
+/** Plans a folder that is ours as a whole. A manifest in it has the hash of each file, so that files which a person
+ *  changed or wrote are left alone. `texts` has the files by their path in the folder. */
+export function ownedFolder(folder: string, texts: Readonly<Record<string, string>>): PluginFile[] {
+  const manifest = join(folder, manifestName);
+  const earlier = writtenFiles(readQuietly(manifest)?.toString("utf8"));
+  const gone = Object.keys(earlier).filter((name) => !Object.hasOwn(texts, name) && isInFolder(name));
+  const files = [...Object.entries(texts), ...gone.map((name) => [name, undefined] as const)].map(([name, text]) =>
+    ownedFile(join(folder, name), text, [earlier[name]]),
+  );
+  const hashes = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, hashOf(toByteString(text))]));
+  const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.";
+  const text = `${JSON.stringify({ about, files: hashes }, null, 2)}\n`;
+  const isOurs = (current: string): boolean => Object.keys(writtenFiles(current)).length > 0;
+  return [...files, wholeFile(manifest, text, isOurs)];
+}
+
+/** Plans a file that is ours as a whole. `hashes` are those of texts that we wrote there earlier. */
+function ownedFile(path: string, text: string | undefined, hashes: readonly (string | undefined)[]): PluginFile {
+  return wholeFile(path, text, (current) => hashes.includes(hashOf(current)));
+}
+
+/** Plans a script that is ours as a whole. Its first line says so and has the hash of the rest. */
+export function ownedScript(path: string, text: string): PluginFile {
+  const owned = `// plimsoll:owns sha256=${hashOf(toByteString(text))}\n${text}`;
+  return wholeFile(path, owned, (current) => {
+    const [line, hash] = /^\/\/ plimsoll:owns sha256=(\S+)\n/.exec(current) ?? [];
+    return line !== undefined && hash === hashOf(current.slice(line.length));
+  });
+}
+
+function wholeFile(path: string, text: string | undefined, isOurs: (current: string) => boolean): PluginFile {
+  const bytes = text === undefined ? undefined : toByteString(text);
+  const refuseOthers = (current: string | undefined): void => {
+    if (current === undefined || current === bytes || isOurs(current)) return;
+    throw new ContextError("refused_target", "was not written by plimsoll, or was changed since", {
+      file: path,
+      hint: "Move it away and run the command again.",
+    });
+  };
+  return {
+    path,
+    install(current) {
+      refuseOthers(current);
+      return bytes;
+    },
+    uninstall(current) {
+      refuseOthers(current);
+      return undefined;
+    },
+  };
+}
+
+function writtenFiles(manifest: string | undefined): Readonly<Record<string, string>> {
+  return readJson(manifest, objectOf({ files: mapOf(isText) }))?.files ?? {};
+}
+
+/** A person may have changed the manifest: nothing outside of the folder is touched. */
+function isInFolder(name: string): boolean {
+  return name !== "" && !name.startsWith("/") && !name.split(/[\\/]/).includes("..");
+}
+
+function hashOf(bytes: string): string {
+  return createHash("sha256").update(bytes, "latin1").digest("hex");
+}
