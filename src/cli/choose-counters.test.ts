@@ -7,8 +7,10 @@ import { chooseCounter, chooseCounters, modelForCounter } from "./choose-counter
 let base: string;
 beforeAll(() => {
   base = mkdtempSync(join(tmpdir(), "plimsoll-counters-"));
-  for (const folder of ["configured/.plimsoll", "plain"]) mkdirSync(join(base, folder), { recursive: true });
+  for (const folder of ["configured/.plimsoll", "modelled/.plimsoll", "plain"])
+    mkdirSync(join(base, folder), { recursive: true });
   writeFileSync(join(base, "configured/.plimsoll/config.yaml"), "counter: chars/3.5\n");
+  writeFileSync(join(base, "modelled/.plimsoll/config.yaml"), "model: gpt-5\n");
 });
 afterAll(() => rmSync(base, { recursive: true }));
 
@@ -28,14 +30,11 @@ test.each([
   ["the one that is named", { counter: "bytes/3.5" }, "configured", "bytes/3.5", []],
   ["that of the model", { model: "gpt-5" }, "configured", "estimate:o200k", []],
   ["the configuration's", {}, "configured", "chars/3.5", []],
+  ["that of the configuration's model", {}, "modelled", "estimate:o200k", []],
+  ["that of the configuration's model, which auto asks for", { counter: "auto" }, "modelled", "estimate:o200k", []],
+  ["that of the model, whatever the configuration's", { model: "gpt-4" }, "modelled", "estimate:cl100k", []],
   ["the command's own", {}, "plain", "bytes/4", []],
-  [
-    "that of the model, which auto asks for",
-    { counter: "auto", model: "gpt-5" },
-    "plain",
-    "estimate:o200k",
-    [],
-  ],
+  ["that of the model, which auto asks for", { counter: "auto", model: "gpt-5" }, "plain", "estimate:o200k", []],
   [
     "the one that is named, whatever the model",
     { counter: "bytes/4", model: "gpt-5" },

@@ -1,11 +1,12 @@
-import { type Counter, counterNameForModel, counterNames, createCounter } from "../tokens/index.ts";
-import { loadConfig } from "../workspace/index.ts";
+import { closest } from "../text/index.ts";
+import { type Counter, type CounterName, counterNameForModel, counterNames, createCounter } from "../tokens/index.ts";
+import { type Config, loadConfig } from "../workspace/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
-/** The options of every command that counts. */
+/** Options of every command that counts. */
 export const counterOptions: CounterOptionSpecs = {
   counter: { value: "NAME", choices: counterNames, summary: "how tokens are counted" },
-  model: { value: "ID", summary: "the model that is meant; chooses the counter of its family" },
+  model: { value: "ID", summary: "use the counter of this model's family" },
 };
 
 interface CounterOptionSpecs {
@@ -18,48 +19,85 @@ interface CounterFlags<Named> {
   readonly model?: string | undefined;
 }
 
-/** `--counter`, else the counter of `--model`, else the configuration's, else the command's own default. */
-export async function chooseCounter(call: Call<CounterFlags<string>>, fallback: string): Promise<Counter> {
-  const name = call.options.counter ?? (await unnamedCounter(call, fallback));
-  tellUnusedModel([name], call);
-  return createCounter(resolveAuto(name, call));
+interface CounterSettings {
+  /** What the configuration says about counting. It is loaded if absent. */
+  readonly config?: Pick<Config, "counter" | "model"> | undefined;
+  /** Leaves out the note that no model is set. */
+  readonly quiet?: boolean | undefined;
 }
 
-/** The same where `--counter` is a list: each only once. */
+/** Chooses `--counter`, or else the counter of `--model`, or else of the configuration, or else the command's
+ *  default. */
+export async function chooseCounter(
+  call: Call<CounterFlags<string>>,
+  fallback: string,
+  settings: CounterSettings = {},
+): Promise<Counter> {
+  const { counter, model } = call.options;
+  const given = counter === undefined ? undefined : [counter];
+  const options = { model, counter: given };
+  const [chosen] = await chooseCounters({ ...call, options }, fallback, settings);
+  return chosen!;
+}
+
+/** Like `chooseCounter` for a list of counters, each once. */
 export async function chooseCounters(
   call: Call<CounterFlags<readonly string[]>>,
   fallback: string,
+  { config, quiet = false }: CounterSettings = {},
 ): Promise<Counter[]> {
-  const names = call.options.counter ?? [await unnamedCounter(call, fallback)];
+  const { cwd, env, options } = call;
+  const { counter, model } = options;
+  // With a model, or with counters that depend on none, the configuration is not needed.
+  const isComplete = model !== undefined || (counter !== undefined && !counter.includes("auto"));
+  const configured = isComplete ? {} : (config ?? (await loadConfig({ cwd, env })).values);
+  const unnamed = configured.counter ?? (model === undefined && configured.model === undefined ? fallback : "auto");
+  const names = counter ?? [unnamed];
   tellUnusedModel(names, call);
-  const resolved = new Set(names.map((name) => resolveAuto(name, call)));
+  const about = { model: model ?? configured.model, quiet };
+  const resolved = new Set(names.map((name) => resolveAuto(name, about, call)));
   return Promise.all([...resolved].map((name) => createCounter(name)));
 }
 
-/** For a command to which the model means more than a counter: beside --counter it is not without effect, and nothing is told. */
+/** Returns the model only if the counter depends on it, so that no note about an unused --model appears. */
 export function modelForCounter({ counter = "auto", model }: CounterFlags<string>): string | undefined {
   return counter === "auto" ? model : undefined;
 }
 
 type CounterCall = Call<Pick<CounterFlags<unknown>, "model">>;
 
-async function unnamedCounter({ options, cwd, env }: CounterCall, fallback: string): Promise<string> {
-  if (options.model !== undefined) return "auto";
-  const { values } = await loadConfig({ cwd, env });
-  return values.counter ?? fallback;
-}
-
 function tellUnusedModel(names: readonly string[], { options: { model }, output }: CounterCall): void {
   if (model !== undefined && !names.includes("auto"))
     output.note(`--model has no effect with --counter ${names.join(",")}`);
 }
 
-function resolveAuto(chosen: string, { options: { model }, output }: CounterCall): string {
-  if (chosen !== "auto") return chosen;
+function resolveAuto(
+  chosen: string,
+  { model, quiet }: { readonly model: string | undefined; readonly quiet: boolean },
+  { output }: CounterCall,
+): CounterName {
+  // createCounter refuses unknown names and lists the known ones.
+  if (chosen !== "auto") return chosen as CounterName;
   const { name, known } = counterNameForModel(model);
-  if (!known) {
+  const meant = model === undefined ? undefined : meantModel(model);
+  if (meant !== undefined) {
+    output.note(`model "${model}" looks misspelt. Did you mean "${meant}"? Counting with ${name}`);
+    return name;
+  }
+  if (!known && !(quiet && model === undefined)) {
     const why = model === undefined ? "no --model given" : `unknown model "${model}"`;
     output.note(`${why}: counting with ${name}, which counts highest`);
   }
   return name;
+}
+
+/** Words of the names of Claude models (2026-11). Any id with "claude" in it has a family, so a wrong word goes
+ *  unnoticed otherwise, and with it the wrong family. */
+const modelWords = ["claude", "sonnet", "haiku", "fable", "mythos"];
+
+/** Returns the model's id with its misspelt word corrected, or `undefined` if every word may be right. */
+function meantModel(model: string): string | undefined {
+  const words = model.toLowerCase().match(/[a-z]{5,}/g) ?? [];
+  const wrong = words.find((word) => !modelWords.includes(word) && closest(word, modelWords) !== undefined);
+  return wrong === undefined ? undefined : model.toLowerCase().replace(wrong, closest(wrong, modelWords)!);
 }

@@ -1,15 +1,15 @@
-/** What a command is: plain data that parsing, help and completion all read, and a `run`. */
+/** A command: plain data for parsing, help and completion, and a `run`. */
 import type { Environment } from "../workspace/index.ts";
 import type { Output } from "./output.ts";
 
-/** A line of the command table. The module behind it is loaded only when the command is used. */
+/** A line of the command table. Its module is loaded only when the command is used. */
 export interface CommandEntry {
   readonly name: string;
   readonly summary: string;
   load(): Promise<Command | CommandGroup>;
 }
 
-/** A command that only holds others: `plimsoll packs list`. */
+/** A command that only contains others: `plimsoll packs list`. */
 export interface CommandGroup {
   readonly subcommands: readonly CommandEntry[];
   readonly examples: readonly Example[];
@@ -21,7 +21,13 @@ export interface Command {
   /** Paragraphs for the help, after the summary. */
   readonly details?: string;
   readonly examples: readonly Example[];
+  /** The help of each value of the first argument, such as `mcp wrap`. */
+  readonly actions?: Readonly<Record<string, ActionHelp>>;
   run(call: Call): Promise<CommandResult | CommandExit | undefined>;
+}
+
+export interface ActionHelp extends Omit<Command, "actions" | "run"> {
+  readonly summary: string;
 }
 
 export interface ArgumentSpec {
@@ -29,23 +35,23 @@ export interface ArgumentSpec {
   readonly summary: string;
   readonly optional?: boolean;
   readonly repeated?: boolean;
-  /** For words that are meant for another program. */
+  /** For words that go to another program. */
   readonly mayBeEmpty?: boolean;
-  /** Several words: who forgets to quote them is told so. */
+  /** Whether the value has several words, so that a hint about quotes helps. */
   readonly isSentence?: boolean;
-  /** Anything else is wrong usage. Without choices, completion offers files. */
+  /** The only allowed values. Without choices, completion offers files. */
   readonly choices?: readonly string[];
 }
 
-/** By long name without the dashes. */
+/** Options by long name without dashes. */
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
 export interface OptionSpec {
   readonly summary: string;
   readonly short?: string;
-  /** What stands for the value in the help. Without it the option is a switch. */
+  /** The placeholder for the value in the help. Without it the option is a switch. */
   readonly value?: string;
-  /** Several values, joined by commas or by repeating the option. */
+  /** Whether it takes several values, separated by commas or by repeating the option. */
   readonly list?: boolean;
   readonly choices?: readonly string[];
 }
@@ -73,27 +79,28 @@ export interface Call<Values = OptionValues> {
   readonly stdin: AsyncIterable<Buffer>;
   readonly stdinKind: StdinKind;
   readonly output: Output;
-  /** The table that this command stands in. */
+  /** The table that contains this command. */
   readonly commands: readonly CommandEntry[];
 }
 
 /** `piped` is a pipe or a file; `other` is a terminal or nothing at all, such as /dev/null. */
 export type StdinKind = "piped" | "directory" | "other";
 
-/** The frame prints one of the two forms. Commands that speak a protocol on stdout themselves return nothing. */
+/** The result of a command: `json` is printed with --json, `text` otherwise. Commands that use stdout for a protocol
+ *  return nothing. */
 export interface CommandResult {
   readonly json: unknown;
-  /** Read only to be printed: where it is dear to make, it can be a getter. */
+  /** Read only to print it, so it can be a getter if it is expensive. */
   readonly text: string;
-  /** The text is what it is to its last byte, as for a model: into a pipe or a file no line break is added. */
+  /** Print the text exactly: no line break is added in a pipe or a file. */
   readonly exact?: boolean;
-  /** An expected failure, already told on stderr: exit 1. */
+  /** An expected failure that was reported on stderr: exit 1. */
   readonly failed?: boolean;
-  /** A person ended it before it was done: what there is is printed, exit 130. */
+  /** A person interrupted it: prints what exists, exit 130. */
   readonly interrupted?: boolean;
 }
 
-/** Of a command that ran another program on stdout, and ends as that one did. */
+/** The exit code of another program that the command ran. */
 export interface CommandExit {
   readonly exitCode: number;
 }
@@ -106,4 +113,25 @@ type TypedCommand<Specs extends OptionSpecs> = Omit<Command, "options" | "run"> 
 /** Gives `run` the types that its own options declare. */
 export function defineCommand<const Specs extends OptionSpecs>(command: TypedCommand<Specs>): Command {
   return command as Command;
+}
+
+/** What a command line asks for: a command, or a group of commands (`path` is empty for the whole program). */
+export type Target = CommandTarget | GroupTarget;
+
+export interface Program extends CommandGroup {
+  readonly summary: string;
+}
+
+export interface CommandTarget {
+  readonly path: readonly string[];
+  readonly summary: string;
+  readonly command: Command;
+  readonly rest: readonly string[];
+}
+
+export interface GroupTarget {
+  readonly path: readonly string[];
+  readonly summary: string;
+  readonly group: CommandGroup;
+  readonly rest: readonly string[];
 }

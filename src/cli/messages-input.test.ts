@@ -77,7 +77,7 @@ describe("messages are read from", () => {
     expect(await read(`\uFEFF[${line}]`)).toEqual({ messages: [user] });
   });
 
-  test("standard input, for - and where something is piped in", async () => {
+  test("standard input, for - and if something is piped in", async () => {
     for (const name of ["-", undefined]) {
       const stdin = Readable.from([Buffer.from("["), Buffer.from("]")]);
       const source = { file: "-", text: "[]", isLines: false };
@@ -102,7 +102,7 @@ describe("messages are read from", () => {
 });
 
 describe("an error with the file", () => {
-  test("tells that there is no input", async () => {
+  test("reports missing input", async () => {
     const call = { cwd, stdin: Readable.from([]), stdinKind: "other" as const };
     await expect(readMessagesInput(undefined, call)).rejects.toMatchObject({ code: "usage" });
     const directory = { ...call, stdinKind: "directory" as const };
@@ -128,11 +128,11 @@ describe("an error with the file", () => {
     ['"hi"', "holds a string, not messages", undefined],
     ['{"model":"x"}', "holds an object without messages", undefined],
     [Buffer.from([1, 0, 2]), "binary file", undefined],
-    ['[\n{"a":1},\n', "is no JSON: unexpected end of JSON input", 2],
-    ['[\n{"a":1}\n{"b":2}]', "is no JSON: expected ',' or ']' after array element", 3],
-    [`${line}\n{"role":\n`, "is no JSON: unexpected end of JSON input", 2],
-    [`${line}\n\nhello`, "is no JSON: unexpected token 'h'", 3],
-    ["hello", "is no JSON: unexpected token 'h'", undefined],
+    ['[\n{"a":1},\n', "is not JSON: unexpected end of JSON input", 2],
+    ['[\n{"a":1}\n{"b":2}]', "is not JSON: expected ',' or ']' after array element", 3],
+    [`${line}\n{"role":\n`, "is not JSON: unexpected end of JSON input", 2],
+    [`${line}\n\nhello`, "is not JSON: unexpected token 'h'", 3],
+    ["hello", "is not JSON: unexpected token 'h'", undefined],
     ['{"type":"session_meta","payload":{}}', "this is a Codex session, not a list of messages", undefined],
     [
       `{"id":"s","timestamp":"2025-01-01T00:00:00Z"}\n{"type":"message",${line.slice(1)}`,
@@ -144,9 +144,9 @@ describe("an error with the file", () => {
       "this is a Claude Code session, not a list of messages",
       undefined,
     ],
-    [`[{"messages":[${line}]}]`, "holds 1 request, and one is read at a time", undefined],
-    ['{"a":1}\n{"b":2}', "holds 2 lines and no message", undefined],
-  ])("tells what is wrong with %j", async (content, message, at) => {
+    [`[{"messages":[${line}]}]`, "holds 1 request, but only one can be read", undefined],
+    ['{"a":1}\n{"b":2}', "holds 2 lines but no message", undefined],
+  ])("reports what is wrong with %j", async (content, message, at) => {
     expect(await errorOf(content)).toEqual({ code: "unreadable_input", message, file: "in.json", line: at });
   });
 });

@@ -1,18 +1,20 @@
-/** Messages from a file or standard input: JSON (a list, or a request that holds one) or JSON Lines with one message a line. */
+/** Reads messages from a file or standard input: JSON (a list, or a request that has one) or JSON Lines with one
+ *  message per line. */
+
+import { relative, resolve } from "node:path";
 import { ContextError } from "../errors.ts";
-import { countNoun } from "../text/index.ts";
-import type { TextLimit } from "../workspace/index.ts";
-import { parseJson } from "./parse-json.ts";
-import { type InputCall, readTextInput } from "./text-input.ts";
+import { countNoun, isPlainObject, messageOf } from "../text/index.ts";
+import { readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
+import type { Call } from "./command.ts";
 
 export interface MessagesInput {
-  /** Undefined where the request has something else in their place. */
+  /** Undefined if the request has something else instead. */
   readonly messages: readonly object[] | undefined;
-  /** What was around the messages; undefined for a bare list. */
+  /** The request around the messages; undefined for a bare list. */
   readonly request?: Readonly<Record<string, unknown>> | undefined;
-  /** Where the request holds its messages. */
+  /** The key of the messages in the request. */
   readonly key?: MessagesKey | undefined;
-  /** What all of that was read from. */
+  /** The source text. */
   readonly source: MessagesSource;
 }
 
@@ -21,19 +23,19 @@ export interface MessagesSource {
   readonly file: string;
   /** Without a byte order mark. */
   readonly text: string;
-  /** One message a line, perhaps behind a line about the transcript, instead of one value. */
+  /** Whether it is JSON Lines, perhaps with a first line about the transcript. */
   readonly isLines: boolean;
 }
 
-export type MessagesKey = "messages" | "input";
+export type MessagesKey = "messages" | "input" | "contents";
 
-/** No context window comes near this size. */
+/** Far larger than any context window. */
 export const messagesLimit: TextLimit = {
   maxBytes: 100 * 1024 * 1024,
-  reason: "a history above 100 MB is not read: take its oldest messages out first",
+  reason: "a history above 100 MB is not read. Remove its oldest messages first",
 };
 
-/** Without a name: what is piped in. What cannot be read, or is no JSON, is an error that names file and line. */
+/** Reads messages from a file, or from a pipe without a name. Throws with file and line if they cannot be read. */
 export async function readMessagesInput(name: string | undefined, call: InputCall): Promise<MessagesInput> {
   if (name === undefined && call.stdinKind !== "piped") {
     throw new ContextError("usage", "FILE is missing", { hint: 'Name a file, or pipe messages in ("-").' });
@@ -50,7 +52,7 @@ export async function readMessagesInput(name: string | undefined, call: InputCal
   return input;
 }
 
-/** A text of several values is known by its first line, which is one. */
+/** A text whose first line is a JSON object may be JSON Lines. */
 function parseMessages(text: string, file: string): MessagesInput {
   try {
     return openInput(parseJson(text, { file }), { file, text });
@@ -65,36 +67,36 @@ function parseMessages(text: string, file: string): MessagesInput {
 
 function isObjectLine(line: string): boolean {
   try {
-    return isRecord(JSON.parse(line));
+    return isPlainObject(JSON.parse(line));
   } catch {
     return false;
   }
 }
 
-/** A transcript starts with a line about itself. */
+/** Parses JSON Lines. A transcript may start with a line about itself. */
 function parseLines(lines: readonly string[], { first, file }: { first: number; file: string }): object[] {
   const values: object[] = [];
   for (const [index, line] of lines.entries()) {
     if (line.trim() === "") continue;
     const value = parseJson(line, { file, line: index + 1 });
-    // What is no object either is the reader's to refuse, by its index.
+    // Later code refuses values that are not objects, by index.
     if (index !== first || !isMeta(value)) values.push(value as object);
   }
   return values;
 }
 
 function isMeta(value: unknown): boolean {
-  return isRecord(value) && value.meta !== undefined && value.role === undefined && value.type === undefined;
+  return isPlainObject(value) && value.meta !== undefined && value.role === undefined && value.type === undefined;
 }
 
 function openInput(value: unknown, { file, text }: { file: string; text: string }): MessagesInput {
   const source = { file, text, isLines: false };
   if (Array.isArray(value)) return { messages: value, source };
-  if (!isRecord(value)) {
+  if (!isPlainObject(value)) {
     const what = value === null ? "null" : `a ${typeof value}`;
     throw new ContextError("unreadable_input", `holds ${what}, not messages`, { file, hint: expected });
   }
-  const key = (["messages", "input"] as const).find((each) => value[each] !== undefined);
+  const key = (["messages", "input", "contents"] as const).find((each) => value[each] !== undefined);
   if (key !== undefined) {
     const messages = value[key];
     return { messages: Array.isArray(messages) ? messages : undefined, request: value, key, source };
@@ -107,45 +109,98 @@ function openInput(value: unknown, { file, text }: { file: string; text: string 
 }
 
 const expected =
-  "It should be a list of messages, a request with messages or input, or JSON Lines of messages.";
+  "It should be a list of messages, a request with messages, input or contents, or JSON Lines of messages.";
 
-/** Recordings and lists of requests are told as a whole, not by a problem for each of their lines. */
+/** Refuses recordings and lists of requests with one error, instead of one problem per line. */
 async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
   if (messages.length === 0 || arePlain(messages)) return;
   const { kindOfLines } = await import("../replay/index.ts");
   const kind = kindOfLines(messages);
-  // In a list, too, what is no message is the reader's to refuse.
+  // Later code refuses entries of a list that are not messages.
   if (kind === "messages" || (kind === undefined && !source.isLines)) return;
   const { length } = messages;
   const { file } = source;
   if (kind === "requests") {
-    throw new ContextError(
-      "unreadable_input",
-      `holds ${countNoun(length, "request")}, and one is read at a time`,
-      {
-        file,
-        hint: "Write the one that is meant to a file of its own.",
-      },
-    );
+    throw new ContextError("unreadable_input", `holds ${countNoun(length, "request")}, but only one can be read`, {
+      file,
+      hint: "Write one of them to a separate file.",
+    });
   }
   if (kind === undefined) {
-    const message = `holds ${countNoun(length, "line")} and no message`;
+    const message = `holds ${countNoun(length, "line")} but no message`;
     throw new ContextError("unreadable_input", message, { file, hint: expected });
   }
-  const program = kind === "codex" ? "Codex" : "Claude Code";
-  throw new ContextError("unreadable_input", `this is a ${program} session, not a list of messages`, {
+  throw new ContextError("unreadable_input", `this is a ${programs[kind]} session, not a list of messages`, {
     file,
     hint: "Use plimsoll replay, which reads those.",
   });
 }
 
-/** Sure without a look at what programs record: roles, and items of OpenAI's responses between them. */
+const programs = { "claude-code": "Claude Code", codex: "Codex", "gemini-cli": "gemini-cli", pi: "pi" } as const;
+
+/** Whether these are surely messages: roles, and items of OpenAI's responses between them. */
 function arePlain(messages: readonly object[]): boolean {
   const has = (message: object, key: "role" | "type"): boolean => typeof Object(message)[key] === "string";
   const hasRole = messages.some((message) => has(message, "role"));
   return hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+interface JsonPlace {
+  /** As it is shown. */
+  readonly file: string;
+  /** The line if the text is one line of the file. */
+  readonly line?: number | undefined;
+}
+
+/** Parses JSON. Throws an expected error with the file and, if V8 reports it, the line. */
+export function parseJson(text: string, place: JsonPlace): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw noJson(error, text, place);
+  }
+}
+
+/** V8 reports the position of most mistakes, and quotes the text around the others, which may be long. */
+function noJson(error: unknown, text: string, { file, line }: JsonPlace): ContextError {
+  const told = messageOf(error);
+  const [what = ""] = told.split(/ in JSON at position|, (?:\.{3})?"/);
+  const position = told.includes("end of JSON") ? text.length : /at position (\d+)/.exec(told)?.[1];
+  const before = position === undefined ? undefined : text.trimEnd().slice(0, Number(position));
+  const message = `is not JSON: ${what.charAt(0).toLowerCase()}${what.slice(1)}`;
+  return new ContextError("unreadable_input", message, {
+    file,
+    line: line ?? before?.split("\n").length,
+    cause: error,
+  });
+}
+
+interface TextInput {
+  /** As it is shown. */
+  readonly file: string;
+  readonly text: string;
+}
+
+type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;
+
+/** Reads a file, or standard input ("-"), without its byte order mark. Throws with the file if it cannot be read. */
+export async function readTextInput(
+  name: string,
+  { cwd, stdin, stdinKind }: InputCall,
+  limit?: TextLimit,
+): Promise<TextInput> {
+  const path = resolve(cwd, name);
+  const file = name === "-" ? "-" : relative(cwd, path) || ".";
+  if (name === "-" && stdinKind === "directory") throw new ContextError("unreadable_input", "is a directory", { file });
+  const read = await (name === "-" ? readTextStream(stdin, limit) : readTextFile(path, limit));
+  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
+  return { file, text: read.text.replace(/^\uFEFF/, "") };
+}
+
+/** Throws if more than one argument or option is "-". */
+export function refuseSharedStdin(names: readonly (string | undefined)[], what: string): void {
+  if (names.filter((name) => name === "-").length < 2) return;
+  throw new ContextError("usage", `standard input ("-") is named for more than one ${what}`, {
+    hint: "Write the others to files.",
+  });
 }

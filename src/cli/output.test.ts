@@ -51,7 +51,7 @@ test("quiet hides notes and progress, never problems or results", () => {
   expect(written).toEqual({ stdout: "shown\n", stderr: "plimsoll: shown\n" });
 });
 
-test("events are lines of JSON on stderr for programs, and for nobody else", () => {
+test("events are lines of JSON on stderr, and only with --json", () => {
   const told = [{ json: true }, { json: true, quiet: true }, {}].map((options) => {
     const { written, output } = capture(options);
     output.event({ event: "x", text: "a\nb" });
@@ -64,7 +64,7 @@ test("events are lines of JSON on stderr for programs, and for nobody else", () 
   ]);
 });
 
-test("progress shows after a second, with the latest text, cut to the terminal, and goes away before other lines", () => {
+test("progress shows after a second, cut to the terminal's width, and disappears before other lines", () => {
   const { written, output } = capture({ tty: true });
   output.progress("first");
   vi.advanceTimersByTime(900);
@@ -80,7 +80,7 @@ test("progress shows after a second, with the latest text, cut to the terminal, 
   expect(written.stderr).toBe(before);
 });
 
-test("work that ends within a second shows no progress, nor does a stream that is no terminal", () => {
+test("work that ends within a second shows no progress, and neither does a pipe", () => {
   const short = capture({ tty: true });
   short.output.progress("x");
   vi.advanceTimersByTime(999);
@@ -94,8 +94,7 @@ test("work that ends within a second shows no progress, nor does a stream that i
 });
 
 test("colours need a terminal that can show them, or FORCE_COLOR; NO_COLOR always wins", () => {
-  const coloured = (tty: boolean, env: Record<string, string>) =>
-    capture({ tty, env }).output.style.bold("x") !== "x";
+  const coloured = (tty: boolean, env: Record<string, string>) => capture({ tty, env }).output.style.bold("x") !== "x";
   expect(coloured(true, {})).toBe(true);
   expect(coloured(false, {})).toBe(false);
   expect(coloured(false, { CI: "1" })).toBe(false);

@@ -1,25 +1,25 @@
-/** The two streams and what may go on each: results on stdout, everything else on stderr. */
+/** The two streams: results go to stdout, everything else to stderr. */
 import type { Environment } from "../workspace/index.ts";
 
 export interface Output {
   readonly json: boolean;
-  /** Whether a person looks at stdout. */
+  /** Whether stdout is a terminal. */
   readonly terminal: boolean;
   readonly columns: number | undefined;
-  /** Styles for stdout; they do nothing where colours are off. */
+  /** Styles for stdout; they do nothing if colours are off. */
   readonly style: Style;
   result(text: string): void;
-  /** A result to its last byte: only a terminal gets a line break behind it. */
+  /** Prints a result exactly; only a terminal gets a line break after it. */
   exactResult(text: string): void;
-  /** A line that `--quiet` hides. */
+  /** Prints a line that `--quiet` hides. */
   note(text: string): void;
-  /** A line that nothing hides. */
+  /** Prints a line that nothing hides. */
   problem(text: string): void;
-  /** What happens, for programs: with `--json` a line of JSON that `--quiet` hides. */
+  /** With `--json`, prints a line of JSON that `--quiet` hides. */
   event(value: object): void;
-  /** Shows a line on a terminal once the work has taken a second; the next text replaces it. */
+  /** Shows a line on a terminal after one second of work. The next text replaces it. */
   progress(text: string): void;
-  /** Takes the progress line away. */
+  /** Removes the progress line. */
   settle(): void;
 }
 

@@ -1,24 +1,23 @@
-/** Command lines, by Node's own parser: a library took longer to load than most commands take to run. */
+/** Parses command lines with Node's parser, because a library took longer to load than most commands run. */
 import { parseArgs } from "node:util";
 import { ContextError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
-import type { ArgumentSpec, OptionSpec, OptionValues } from "./command.ts";
-import type { CommandTarget } from "./find-command.ts";
-import { allFlags, optionsOf } from "./options.ts";
+import type { ArgumentSpec, CommandTarget, OptionSpec, OptionSpecs, OptionValues } from "./command.ts";
+import { versionOption } from "./version.ts";
 
 export interface ParsedArguments {
   readonly arguments: readonly string[];
   readonly options: OptionValues;
 }
 
-/** Throws a usage error, with a suggestion where one is near. */
+/** Parses arguments. Throws a usage error, with a suggestion if a known name is similar. */
 export function parseArguments(target: CommandTarget): ParsedArguments {
   const specs = optionsOf(target.command);
   const { tokens, positionals } = parseArgs({
     args: [...target.rest],
     options: Object.fromEntries(Object.entries(specs).map(([name, spec]) => [name, parserOption(spec)])),
     allowPositionals: true,
-    // Mistakes are told in our own words, with suggestions.
+    // We report mistakes ourselves, with suggestions.
     strict: false,
     tokens: true,
   });
@@ -29,9 +28,7 @@ export function parseArguments(target: CommandTarget): ParsedArguments {
     if (spec === undefined) throw unknownOption(token.rawName, target);
     const value = readValue(token, spec, target);
     const known = options[token.name];
-    options[token.name] = spec.list
-      ? [...(Array.isArray(known) ? known : []), ...String(value).split(",")]
-      : value;
+    options[token.name] = spec.list ? [...(Array.isArray(known) ? known : []), ...String(value).split(",")] : value;
   }
   for (const [name, spec] of Object.entries(specs)) checkOption(options[name], name, spec);
   checkArguments(positionals, target);
@@ -49,7 +46,7 @@ interface OptionToken {
   readonly inlineValue?: boolean | undefined;
 }
 
-/** A flag behind an option that needs a value is a forgotten value, not the value. */
+/** Reads an option's value. A flag after an option means that the value is missing. */
 function readValue(
   { rawName, value, inlineValue }: OptionToken,
   spec: OptionSpec,
@@ -79,7 +76,7 @@ function checkOption(value: unknown, name: string, { choices, list }: OptionSpec
   }
 }
 
-/** Several, as other options have them in a list. */
+/** Whether these are several choices, as list options take them. */
 function areChoices(values: readonly string[], choices: readonly string[] = []): boolean {
   return values.length > 1 && values.every((value) => choices.includes(value));
 }
@@ -98,7 +95,7 @@ function checkArguments(given: readonly string[], target: CommandTarget): void {
 
 function unexpectedHint(target: CommandTarget): string {
   const last = target.command.arguments?.at(-1);
-  return last?.isSentence ? `Quote ${last.name} where it has several words.` : helpHint(target);
+  return last?.isSentence ? `Put quotes around ${last.name} if it has several words.` : helpHint(target);
 }
 
 function checkChoice(value: string, name: string, choices: readonly string[] | undefined): void {
@@ -113,4 +110,46 @@ function helpHint({ path }: CommandTarget): string {
 
 function usageError(message: string, hint?: string): ContextError {
   return new ContextError("usage", message, { hint });
+}
+
+// Options of every command, and how flags are written.
+
+/** Options of every command. */
+const globalOptions: OptionSpecs = {
+  json: { summary: "print one JSON value on stdout, even after a failure" },
+  quiet: { short: "q", summary: "print no notes and no progress, only errors" },
+  help: { short: "h", summary: "show this help" },
+};
+
+/** Options of the program without a command. */
+const programOptions: OptionSpecs = { ...globalOptions, version: versionOption };
+
+export function optionsOf({ options }: { readonly options: OptionSpecs }): OptionSpecs {
+  return { ...options, ...globalOptions };
+}
+
+/** Options of a group of commands. */
+export function groupOptions(path: readonly string[]): OptionSpecs {
+  return path.length === 0 ? programOptions : globalOptions;
+}
+
+/** The flags of an option: `--quiet` and `-q`. */
+export function flagsOf(name: string, { short }: Pick<OptionSpec, "short">): string[] {
+  return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
+}
+
+export function allFlags(options: OptionSpecs): string[] {
+  return Object.entries(options).flatMap(([name, spec]) => flagsOf(name, spec));
+}
+
+/** The words before `--`, with -qh split into -q and -h. */
+export function switchesOf(args: readonly string[]): string[] {
+  const before = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
+  return before.flatMap((each) => (/^-[a-z]+$/i.test(each) ? [...each.slice(1)].map((letter) => `-${letter}`) : each));
+}
+
+/** Whether one of the program's own options is set, anywhere on the command line. */
+export function isSwitchedOn(name: "json" | "quiet" | "help" | "version", args: readonly string[]): boolean {
+  const switches = switchesOf(args);
+  return flagsOf(name, programOptions[name]!).some((flag) => switches.includes(flag));
 }

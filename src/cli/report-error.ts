@@ -1,4 +1,5 @@
-/** Expected errors are one line and exit 1, or 2 for wrong usage. Anything else is a bug: stack, exit 70. */
+/** Reports errors. Expected errors are one line and exit 1, or 2 for wrong usage. Anything else is a bug: stack,
+ *  exit 70. */
 import { inspect } from "node:util";
 import { ContextError, type ErrorCode } from "../errors.ts";
 import { messageOf, printable, printableLines } from "../text/index.ts";
@@ -9,7 +10,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 const usageCodes: readonly ErrorCode[] = ["usage", "unknown_counter"];
 
-/** Tells the error on stderr, and with `--json` as a value on stdout too. */
+/** Prints the error to stderr, and with `--json` also as a value to stdout. */
 export function reportError(error: unknown, output: Output): ExitCode {
   output.settle();
   if (!(error instanceof ContextError)) return reportBug(error, output);
@@ -19,13 +20,12 @@ export function reportError(error: unknown, output: Output): ExitCode {
   return usageCodes.includes(code) ? exitCodes.usage : exitCodes.failed;
 }
 
-/** `file:line: message`, then what to do: in the same line where there is only one. */
+/** Returns `file:line: message` and the hint, on one line if the message has one line. */
 export function describeError(
   { message, hint, file, line }: ContextError,
   shown: (path: string) => string = (path) => path,
 ): string {
-  const place =
-    file === undefined ? "" : `${printable(shown(file))}${line === undefined ? "" : `:${line}`}: `;
+  const place = file === undefined ? "" : `${printable(shown(file))}${line === undefined ? "" : `:${line}`}: `;
   const advice = hint === undefined ? "" : `${message.includes("\n") ? "\n" : ". "}${hint}`;
   return printableLines(`${place}${message}${advice}`);
 }
@@ -40,4 +40,10 @@ function reportBug(error: unknown, output: Output): ExitCode {
 
 function printJson(output: Output, error: object): void {
   output.result(JSON.stringify({ error }, null, 2));
+}
+
+/** Handles the signals with which clients end a server, so that it shuts down in order. */
+export function takeEndSignals(end: (signal: NodeJS.Signals) => void): void {
+  process.removeAllListeners("SIGINT");
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(signal));
 }

@@ -8,9 +8,9 @@ import {
   type CommandExit,
   type CommandResult,
   defineCommand,
+  type Program,
 } from "./command.ts";
-import { describeCommands } from "./completion/describe-commands.ts";
-import type { Program } from "./find-command.ts";
+import { describeCommands } from "./commands/completion.ts";
 import { runCli } from "./run-cli.ts";
 
 function entry(name: string, loaded: Awaited<ReturnType<CommandEntry["load"]>>): CommandEntry {
@@ -216,14 +216,12 @@ test("a command that runs another program passes empty words on, and ends with t
   expect(await run("packs", "list", "--", "")).toMatchObject({ code: 2, stderr: "plimsoll: ID is empty\n" });
 });
 
-test("an exact text comes out to its last byte, and only a terminal gets a line break behind it", async () => {
+test("an exact text is printed as it is, and only a terminal gets a line break after it", async () => {
   for (const text of ["no line break", "one\n", "two\n\n"]) {
     expect(await run("exact", "--", text)).toEqual({ code: 0, stdout: text, stderr: "" });
     const shown = text.endsWith("\n") ? text : `${text}\n`;
     expect((await runWith({ isTTY: true }, "exact", "--", text)).stdout).toBe(shown);
-    expect((await run("exact", "--json", "--", text)).stdout).toBe(
-      `{\n  "text": ${JSON.stringify(text)}\n}\n`,
-    );
+    expect((await run("exact", "--json", "--", text)).stdout).toBe(`{\n  "text": ${JSON.stringify(text)}\n}\n`);
   }
   for (const isTTY of [true, false]) expect((await runWith({ isTTY }, "exact")).stdout).toBe("");
 });
@@ -240,7 +238,7 @@ test("short switches in one word work before a command and without one", async (
   expect(await run("-qx")).toMatchObject({ code: 2, stderr: expect.stringContaining('unknown option "-x"') });
 });
 
-test("help refuses what it would ignore", async () => {
+test("help refuses words that it would ignore", async () => {
   for (const extra of ["extra", "--max-tokens", "-V"]) {
     expect(await run("help", "packs", "list", extra)).toEqual({
       code: 2,

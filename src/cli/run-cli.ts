@@ -1,16 +1,36 @@
-/** One command line from start to end: find the command, parse, run, print. Never throws: the answer is the exit code. */
+/** Runs one command line: find the command, parse, run, print. Never throws: the result is the exit code. */
+import { fstatSync } from "node:fs";
 import { ContextError } from "../errors.ts";
+import { didYouMean } from "../text/index.ts";
 import type { Environment } from "../workspace/index.ts";
-import type { Call, CommandResult, StdinKind } from "./command.ts";
-import { commandTable } from "./command-table.ts";
-import { type CommandTarget, findCommand, type Program, refuseRest, type Target } from "./find-command.ts";
-import { isSwitchedOn } from "./options.ts";
+import type {
+  ArgumentSpec,
+  Call,
+  CommandEntry,
+  CommandResult,
+  CommandTarget,
+  Example,
+  GroupTarget,
+  OptionSpecs,
+  Program,
+  StdinKind,
+  Target,
+} from "./command.ts";
+import { commandTable } from "./commands/index.ts";
 import { createOutput, type Output, type TextStream } from "./output.ts";
-import { parseArguments } from "./parse-arguments.ts";
+import {
+  allFlags,
+  flagsOf,
+  groupOptions,
+  isSwitchedOn,
+  optionsOf,
+  parseArguments,
+  switchesOf,
+} from "./parse-arguments.ts";
 import { type ExitCode, exitCodes, reportError } from "./report-error.ts";
 import { readVersion } from "./version.ts";
 
-/** The process, or a stand-in for it. */
+/** The process, or a stand-in for it in tests. */
 export interface World {
   readonly env: Environment;
   readonly stdin: AsyncIterable<Buffer>;
@@ -21,21 +41,17 @@ export interface World {
 }
 
 const program: Program = {
-  summary: "Keeps everything an AI agent reads within a token budget.",
+  summary: "Keeps what AI tools and agents read within token budgets.",
   subcommands: commandTable,
   examples: [
-    { line: "plimsoll inject --dry-run --stats", meaning: "what AI tools would get here, and its weight" },
+    { line: "plimsoll inject --dry-run --stats", meaning: "what AI tools would get here, and how many tokens" },
     { line: "plimsoll count .", meaning: "how many tokens this directory holds" },
-    { line: "git diff | plimsoll count --model gpt-5", meaning: "what a model would see of a diff" },
-    { line: "plimsoll help count", meaning: "all about one command" },
+    { line: "git diff | plimsoll count --model gpt-5", meaning: "how many tokens a diff is for a model" },
+    { line: "plimsoll help count", meaning: "the help of one command" },
   ],
 };
 
-export async function runCli(
-  args: readonly string[],
-  world: World,
-  commands: Program = program,
-): Promise<number> {
+export async function runCli(args: readonly string[], world: World, commands: Program = program): Promise<number> {
   const has = (name: Parameters<typeof isSwitchedOn>[0]) => isSwitchedOn(name, args);
   const output = createOutput({ ...world, json: has("json"), quiet: has("quiet") });
   try {
@@ -43,8 +59,11 @@ export async function runCli(
     const helpAsked = args[first] === "help";
     const target = await findCommand(helpAsked ? args.toSpliced(first, 1) : args, commands);
     if ("group" in target && has("version")) return printVersion(output);
-    if (helpAsked && "command" in target) refuseRest(target);
-    if ("group" in target || helpAsked || has("help")) return await printHelp(target, output);
+    if ("group" in target || helpAsked || has("help")) {
+      const shown = helpTarget(target);
+      if (helpAsked && "command" in shown) refuseRest(shown);
+      return await printHelp(shown, output);
+    }
     return await runCommand(target, { ...world, commands: commands.subcommands }, output);
   } catch (error) {
     return reportError(error, output);
@@ -56,7 +75,6 @@ function printVersion(output: Output): ExitCode {
 }
 
 async function printHelp(target: Target, output: Output): Promise<ExitCode> {
-  const { renderHelp } = await import("./help.ts");
   const help = renderHelp(target, output);
   return printResult({ json: { help }, text: help }, output);
 }
@@ -100,4 +118,175 @@ function currentDirectory(world: World): string {
       cause,
     });
   }
+}
+
+/** Runs the command line of this process. Sets the exit code instead of exiting, so that buffered output is written. */
+export async function runProcess(): Promise<void> {
+  const { env, stdin, stdout, stderr } = process;
+  const args = process.argv.slice(2);
+  const report = (error: unknown, json: boolean) =>
+    process.exit(reportError(error, createOutput({ stdout, stderr, env, json, quiet: false })));
+  stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // A reader that closes the pipe early, such as head, is not a failure.
+    if (error.code === "EPIPE") process.exit();
+    const reason = error.code === "ENOSPC" ? "no space left" : String(error.code);
+    report(new ContextError("write_failed", `cannot write to standard output: ${reason}`), false);
+  });
+  stderr.on("error", () => {});
+  process.on("SIGINT", () => {
+    if (stderr.isTTY) stderr.write("\n");
+    process.exit(exitCodes.interrupted);
+  });
+  process.on("uncaughtException", (error) => report(error, isSwitchedOn("json", args)));
+  const world = { env, stdin, stdinKind: kindOfStdin(), stdout, stderr, cwd: () => process.cwd() };
+  process.exitCode = await runCli(args, world);
+}
+
+/** Checks the descriptor, because Node's stream of a directory is just empty. */
+function kindOfStdin(): StdinKind {
+  const stats = fstatSync(0);
+  if (stats.isDirectory()) return "directory";
+  return stats.isFIFO() || stats.isFile() || stats.isSocket() ? "piped" : "other";
+}
+
+/** Finds the command by its words and loads only the modules on the way. Switches may come before the command. */
+async function findCommand(args: readonly string[], program: Program): Promise<Target> {
+  let target: GroupTarget = { path: [], summary: program.summary, group: program, rest: args };
+  for (;;) {
+    const at = target.rest.findIndex((each) => !each.startsWith("-"));
+    refuseUnknownSwitches(target.rest.slice(0, at === -1 ? undefined : at), target.path);
+    if (at === -1) return target;
+    const entry = findEntry(target, target.rest[at]!);
+    const found = await entry.load();
+    const path = [...target.path, entry.name];
+    const next = { path, summary: entry.summary, rest: target.rest.toSpliced(at, 1) };
+    if (!("subcommands" in found)) return { ...next, command: found };
+    target = { ...next, group: found };
+  }
+}
+
+/** The target whose help is shown: an action of a command, such as `mcp wrap`, if its name is the first word. */
+function helpTarget(target: Target): Target {
+  if ("group" in target) return target;
+  const at = target.rest.findIndex((each) => !each.startsWith("-"));
+  const name = target.rest[at] ?? "";
+  const { actions = {} } = target.command;
+  const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
+  if (action === undefined) return target;
+  const { summary, ...help } = action;
+  const command = { ...target.command, arguments: [], ...help };
+  return { path: [...target.path, name], summary, command, rest: target.rest.toSpliced(at, 1) };
+}
+
+/** Refuses extra words after `help COMMAND`, which would be ignored. */
+function refuseRest({ path, rest }: CommandTarget): void {
+  const known = allFlags(groupOptions(path));
+  const extra = switchesOf(rest).find((each) => !known.includes(each));
+  if (extra === undefined) return;
+  throw new ContextError("usage", `unexpected argument "${extra}"`, {
+    hint: `The help of a command is "plimsoll help ${path.join(" ")}".`,
+  });
+}
+
+function refuseUnknownSwitches(switches: readonly string[], path: readonly string[]): void {
+  const known = allFlags(groupOptions(path));
+  for (const flag of switchesOf(switches)) {
+    if (known.includes(flag)) continue;
+    throw new ContextError("usage", `unknown option "${flag}"`, {
+      hint: didYouMean(flag, known) ?? "Options of a command come after its name.",
+    });
+  }
+}
+
+function findEntry({ path, group }: GroupTarget, word: string): CommandEntry {
+  const entry = group.subcommands.find((each) => each.name === word);
+  if (entry !== undefined) return entry;
+  const names = group.subcommands.map((each) => each.name);
+  throw new ContextError("usage", `unknown command "${[...path, word].join(" ")}"`, {
+    hint: didYouMean(word, path.length === 0 ? [...names, "help"] : names) ?? `Commands are ${names.join(", ")}.`,
+  });
+}
+
+/** Longer lines are hard to read, however wide the terminal is. */
+const MAX_WIDTH = 100;
+
+/** Renders the help of a command, a group or the program. Every help ends with examples. */
+function renderHelp(target: Target, output: Pick<Output, "style" | "columns">): string {
+  const { examples } = "command" in target ? target.command : target.group;
+  return [
+    `${output.style.bold("Usage:")} ${usageOf(target)}`,
+    target.summary,
+    ...renderLists(target, output),
+    detailsOf(target),
+    renderExamples(examples, output),
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
+}
+
+function usageOf(target: Target): string {
+  const name = ["plimsoll", ...target.path].join(" ");
+  if ("group" in target) return `${name} COMMAND [options]`;
+  return [name, "[options]", ...(target.command.arguments ?? []).map(shownArgument)].join(" ");
+}
+
+function shownArgument({ name, optional, repeated }: ArgumentSpec): string {
+  const shown = repeated ? `${name}...` : name;
+  return optional ? `[${shown}]` : `<${shown}>`;
+}
+
+type Row = readonly [term: string, meaning: string];
+
+/** Renders arguments, options and commands with one width of the left column. */
+function renderLists(target: Target, { style, columns }: Pick<Output, "style" | "columns">): string[] {
+  const lists: readonly (readonly [title: string, rows: readonly Row[]])[] =
+    "command" in target
+      ? [
+          ["Arguments:", (target.command.arguments ?? []).map(({ name, summary }) => [name, summary] as const)],
+          ["Options:", optionRows(optionsOf(target.command))],
+        ]
+      : [
+          ["Options:", optionRows(groupOptions(target.path))],
+          ["Commands:", target.group.subcommands.map(({ name, summary }) => [name, summary] as const)],
+        ];
+  const width = Math.max(...lists.flatMap(([, rows]) => rows.map(([term]) => term.length)));
+  const room = Math.min(columns || MAX_WIDTH, MAX_WIDTH) - width - 4;
+  return lists
+    .filter(([, rows]) => rows.length > 0)
+    .map(([title, rows]) => [style.bold(title), ...rows.map((row) => renderRow(row, width, room))].join("\n"));
+}
+
+function optionRows(options: OptionSpecs): Row[] {
+  return Object.entries(options).map(([name, spec]) => {
+    const flags = flagsOf(name, spec).reverse().join(", ");
+    const term = spec.value === undefined ? flags : `${flags} <${spec.value}>`;
+    return [term, spec.choices === undefined ? spec.summary : `${spec.summary}: ${spec.choices.join(", ")}`];
+  });
+}
+
+function renderRow([term, meaning]: Row, width: number, room: number): string {
+  const indent = " ".repeat(width + 4);
+  return `  ${term.padEnd(width)}  ${wrap(meaning, room).join(`\n${indent}`)}`;
+}
+
+function wrap(text: string, room: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+function detailsOf(target: Target): string {
+  return "command" in target
+    ? (target.command.details ?? "")
+    : `"plimsoll help ${[...target.path, "COMMAND"].join(" ")}" shows the help of a command.`;
+}
+
+function renderExamples(examples: readonly Example[], { style }: Pick<Output, "style">): string {
+  const width = Math.max(...examples.map(({ line }) => line.length));
+  const lines = examples.map(({ line, meaning }) => `  ${line.padEnd(width)}  ${style.dim(meaning)}`);
+  return [style.bold("Examples:"), ...lines].join("\n");
 }

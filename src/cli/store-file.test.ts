@@ -26,7 +26,7 @@ test("without a word it is the user's own", async () => {
   expect(await find()).toBe(join(base, "home/.local/state/plimsoll/state.db"));
 });
 
-test("a file on the command line is seen from the current folder, and comes before all else", async () => {
+test("a file on the command line is relative to the current folder and has priority", async () => {
   configure("home/.config/plimsoll", "mine.db");
   expect(await find("other.db", { PLIMSOLL_STORE: "third.db" })).toBe(join(base, "project/src/other.db"));
 });
@@ -50,10 +50,15 @@ test("a file of the user's configuration is the same in all projects", async () 
   expect(await find()).toBe(join(base, "home/stores/mine.db"));
 });
 
-test("a server is refused, with the line that names it", async () => {
+test("the address of a database is used as it is", async () => {
   configure("home/.config/plimsoll", "postgres://localhost/plimsoll");
+  expect(await find()).toBe("postgres://localhost/plimsoll");
+});
+
+test("an address that no driver understands is refused, with the line that names it", async () => {
+  configure("home/.config/plimsoll", "redis://localhost/plimsoll");
   await expect(find()).rejects.toMatchObject({
     code: "invalid_config",
-    message: expect.stringMatching(/cannot be used here \(user .*config\.yaml:1\)$/),
+    message: expect.stringMatching(/^no store has addresses with redis:\/\/ \(user .*config\.yaml:1\)$/),
   });
 });

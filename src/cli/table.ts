@@ -1,8 +1,11 @@
-/** Rows of text with aligned columns, two spaces between them, no space at the end of a line. */
-export function renderTable(
-  rows: readonly (readonly string[])[],
-  alignment: readonly ("left" | "right")[],
-): string[] {
+import { relative } from "node:path";
+import { countNoun, printable } from "../text/index.ts";
+import { type ContentProblem, type Environment, homeDirectory, isInside, projectRoot } from "../workspace/index.ts";
+
+/** Aligns columns, with two spaces between them and no space at the end of a line. A cell with control characters stays
+ *  on its line. */
+export function renderTable(cells: readonly (readonly string[])[], alignment: readonly ("left" | "right")[]): string[] {
+  const rows = cells.map((row) => row.map(printable));
   const widths = alignment.map((_, column) => widestOf(rows, column));
   return rows.map((row) =>
     row
@@ -14,7 +17,29 @@ export function renderTable(
   );
 }
 
-/** Not Math.max of all at once: as arguments, some hundred thousand rows overflow the stack. */
+/** Math.max with hundreds of thousands of arguments would overflow the stack. */
 function widestOf(rows: readonly (readonly string[])[], column: number): number {
   return rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0);
+}
+
+/** Shows a path relative to the current directory if it is in the project, or else below HOME. */
+export function shownPath(path: string, cwd: string, env: Environment): string {
+  const home = homeDirectory(env);
+  const below = relative(cwd, path);
+  if (isInside(path, cwd) || path.startsWith(`${projectRoot(cwd, home)}/`)) return below;
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : below;
+}
+
+/** Renders one line per problem, then the totals. */
+export function renderProblems(
+  problems: readonly ContentProblem[],
+  checked: { readonly count: number; readonly noun: string },
+): string {
+  const lines = problems.map(
+    ({ file, line, severity, rule, message }) =>
+      `${printable(file)}:${line}: ${severity} ${rule}: ${printable(message)}`,
+  );
+  const total = (severity: string) => problems.filter((each) => each.severity === severity).length;
+  const found = `${countNoun(total("error"), "error")}, ${countNoun(total("warning"), "warning")}`;
+  return [...lines, `${countNoun(checked.count, checked.noun)}: ${found}`].join("\n");
 }

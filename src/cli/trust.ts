@@ -1,7 +1,7 @@
-/** What commands do about powerful settings of a project: stop, or say that they are left out. */
+/** How commands treat settings of a project that need trust: stop, or leave them out with a note. */
 import { join, resolve } from "node:path";
-import type { LoadedNebula } from "../agent/index.ts";
 import { ContextError } from "../errors.ts";
+import type { LoadedNebula } from "../nebula/index.ts";
 import { printable } from "../text/index.ts";
 import {
   configDirectory,
@@ -14,9 +14,9 @@ import {
   projectRoot,
 } from "../workspace/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
-import { shownPath } from "./shown-path.ts";
+import { shownPath } from "./table.ts";
 
-/** The option of every command that settings of a project have an effect on. The frame makes PLIMSOLL_TRUST=1 of it. */
+/** The option of every command that uses settings of a project. It sets PLIMSOLL_TRUST=1. */
 export const trustOption: { readonly trust: OptionSpec & { readonly value?: never } } = {
   trust: { summary: 'trust the project\'s settings in this run (see "plimsoll trust")' },
 };
@@ -24,30 +24,26 @@ export const trustOption: { readonly trust: OptionSpec & { readonly value?: neve
 type Place = Pick<Call, "cwd" | "env">;
 type NotedCall = Place & { readonly output: Pick<Call["output"], "note"> };
 
-/** Stops where nobody has trusted a setting. `folder` is what `plimsoll trust` must be told to find it. */
+/** Throws if a setting is not trusted. `folder` is the argument for `plimsoll trust`. */
 export function requireTrust(settings: readonly PowerfulSetting[], place: Place, folder?: string): void {
   const [first, ...rest] = settings;
   if (first === undefined) return;
   const lines = rest.map((setting) => `${placeOf(setting, place)}: ${described(setting)}`);
   const command = folder === undefined ? "plimsoll trust" : `plimsoll trust ${quoted(folder)}`;
-  throw new ContextError(
-    "untrusted",
-    [`${described(first)}, and you have not trusted this project`, ...lines].join("\n"),
-    {
-      file: shownPath(first.file, place.cwd, place.env),
-      line: first.line,
-      hint: `Run "${command}" to see and trust its settings, or add --trust to trust them in this run.`,
-    },
-  );
+  throw new ContextError("untrusted", [`${described(first)}. You have not trusted this project`, ...lines].join("\n"), {
+    file: shownPath(first.file, place.cwd, place.env),
+    line: first.line,
+    hint: `Run "${command}" to see and trust its settings, or add --trust to trust them in this run.`,
+  });
 }
 
 function described({ key, value, target }: PowerfulSetting): string {
   const shown = printable(value);
-  const where = target === undefined || target === value ? "" : `, which leads to ${printable(target)}`;
-  return `${key} is ${/^[[{]/.test(shown) ? shown : `"${shown}"`}${where}`;
+  const where = target === undefined || target === value ? "" : ` (that is ${printable(target)})`;
+  return `the project sets ${key} to ${/^[[{]/.test(shown) ? shown : `"${shown}"`}${where}`;
 }
 
-/** As a word of a shell. */
+/** Quotes a word for a shell. */
 function quoted(word: string): string {
   return /^[\w./+:@%,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
@@ -56,7 +52,7 @@ function placeOf({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
   return `${printable(shownPath(file, cwd, env))}:${line}`;
 }
 
-/** Says in one note what a command goes on without. */
+/** Prints one note with the settings that are left out. */
 export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCall): void {
   if (settings.length === 0) return;
   const named = settings.map((setting) => `${setting.key} (${placeOf(setting, call)})`).join(", ");
@@ -65,7 +61,7 @@ export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCal
   );
 }
 
-/** Says that a project's store is not used, to whoever uses one. */
+/** Prints a note that the project's store setting is ignored. */
 export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { cwd, env, output }: NotedCall): void {
   if (ignoredStore === undefined) return;
   const { file, line } = ignoredStore;
@@ -75,7 +71,7 @@ export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { cwd, env, out
   );
 }
 
-/** What a nebula sets for agents. A working directory inside of the project that one stands in is nothing special. */
+/** Returns a nebula's settings for agents, except a working directory inside the current project. */
 export async function nebulaSettings(
   { directory, agentSettings }: Pick<LoadedNebula, "directory" | "agentSettings">,
   { cwd, env }: Place,
@@ -87,8 +83,7 @@ export async function nebulaSettings(
   for (const setting of agentSettings) {
     const isPath = setting.key === "context.working_dir";
     const target = isPath ? await followLinks(resolve(cwd, String(setting.value))) : undefined;
-    if (target === undefined || !isInside(target, around))
-      settings.push(powerfulSetting({ ...setting, root, target }));
+    if (target === undefined || !isInside(target, around)) settings.push(powerfulSetting({ ...setting, root, target }));
   }
   return settings;
 }

@@ -1,4 +1,4 @@
-/** All that `--version` loads, which is why its spelling stands here and not beside the other options. */
+/** Everything that `--version` loads. That is why its option is defined here. */
 import { existsSync, readFileSync, writeSync } from "node:fs";
 import type { OptionSpec } from "./command.ts";
 
@@ -7,18 +7,17 @@ export const versionOption: OptionSpec & { readonly short: string } = {
   summary: "show the version",
 };
 
-/** Bundled, this module lies a folder deeper. */
+/** The bundled module is one folder deeper. */
 const manifests = ["../../package.json", "../../../package.json"];
 
-/** The package's version, read from its own package.json: one place to change it. */
+/** Reads the version from the package's package.json. */
 export function readVersion(): string {
   const urls = manifests.map((place) => new URL(place, import.meta.url));
   const manifest = readFileSync(urls.find((url) => existsSync(url)) ?? urls[0]!, "utf8");
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** Prints the version if nothing else is asked for. Where nobody reads, or the disk is full, it gives up and says no:
- *  the whole program knows what to do about that. */
+/** Prints the version if nothing else is asked for. Returns false if stdout is closed or the disk is full. */
 export function printedVersion([flag = "", ...rest]: readonly string[]): boolean {
   if (rest.length > 0 || (flag !== "--version" && flag !== `-${versionOption.short}`)) return false;
   try {

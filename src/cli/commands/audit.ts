@@ -1,11 +1,13 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
 import {
+  type Adapter,
   type AuditedTool,
   type AuditReport,
   isEnforced,
   loadAudit,
   loadPacks,
+  refuseUnknownTools,
 } from "../../adapters/index.ts";
 import { formatNumber, printable } from "../../text/index.ts";
 import { homeDirectory, loadConfig, openDirectory, projectRoot } from "../../workspace/index.ts";
@@ -16,41 +18,71 @@ import { renderTable } from "../table.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const auditCommand: Command = defineCommand({
-  arguments: [{ name: "DIR", optional: true, summary: "where the tools would be started (default: here)" }],
-  options: { ...counterOptions, all: { summary: "also the tools that load nothing" }, ...trustOption },
-  details: `Looks at the files that AI tools load by themselves: those of the repository from its root down to DIR, those
-under HOME, and what they import. Shows the tokens of each, limits that are broken, and advice. Nothing is written.
-Tools that load the same files are shown together. The counter: --counter, else that of --model, else the
-configuration's, else auto.`,
+  arguments: [
+    {
+      name: "DIR",
+      optional: true,
+      summary: "the folder in which you would start the tools (default: the current one)",
+    },
+  ],
+  options: {
+    tool: { value: "ID[,ID...]", list: true, summary: "show only these AI tools" },
+    all: { summary: "also show tools that load nothing" },
+    ...counterOptions,
+    ...trustOption,
+  },
+  details: `Looks at the files that AI tools load by themselves: those from the root of the repository down to DIR,
+those under HOME, and the files that they import. Shows the tokens of each file, broken limits and advice. Writes
+nothing. Tools that load the same files are shown together. The counter is that of --counter, or else of --model,
+or else of the project's configuration (counter, model), or else auto: the same as for inject.`,
   examples: [
     { line: "plimsoll audit", meaning: "what every tool loads here" },
     {
       line: "plimsoll audit services/api --model gpt-5",
-      meaning: "in a folder further down, as that model counts",
+      meaning: "in a subfolder, with that model's counter",
     },
-    { line: "plimsoll audit --all", meaning: "with the tools that load nothing" },
-    { line: "plimsoll audit --json | jq '.tools[] | {id, tokens}'", meaning: "for programs" },
+    { line: "plimsoll audit --tool claude-code", meaning: "one tool" },
+    { line: "plimsoll audit --all", meaning: "also tools that load nothing" },
+    { line: "plimsoll audit --json | jq '.tools[] | {id, tokens}'", meaning: "JSON for programs" },
   ],
   async run(call) {
     const { cwd, env, options, output } = call;
     const directory = await openDirectory(call.arguments[0] ?? ".", cwd);
-    const counter = await chooseCounter({ ...call, cwd: directory }, "auto");
+    // As in inject, a person's own configuration does not change the counts of a project.
+    const { values: project } = await loadConfig({ cwd: directory, env, projectOnly: true });
+    const counter = await chooseCounter(call, "auto", { config: project });
     const home = await realpath(homeDirectory(env)).catch(() => homeDirectory(env));
-    const { values: config, leftOut } = await loadConfig({ cwd: directory, env });
-    const content = await loadPacks({ config, scope: "project", root: projectRoot(directory, home), env });
-    noteLeftOut([...leftOut, ...content.leftOut], call);
+    const { values: config, leftOut, sources } = await loadConfig({ cwd: directory, env });
+    const content = await loadPacks({ config, sources, scope: "project", root: projectRoot(directory, home), env });
+    noteLeftOut(leftOut, call);
     for (const { file, line, message } of content.problems)
       output.note(`${printable(relative(cwd, file))}:${line}: ${message}`);
     const report = await (await loadAudit()).audit({
-      ...{ adapters: content.adapters, directory, home, counter },
-      ...{ cwd: await realpath(cwd), all: options.all === true },
+      ...{ adapters: content.adapters, packs: content.packs, chosen: config.tools, directory, home, counter },
+      ...{ cwd: await realpath(cwd), all: options.all === true || options.tool !== undefined },
     });
-    return { json: report, text: renderReport(report, output.style) };
+    const shown = { ...report, tools: chosenTools(report.tools, options.tool, content.adapters) };
+    return { json: shown, text: renderReport(shown, output.style) };
   },
 });
 
+/** Returns the tools with these ids. The id of an adapter that several tools read means all of them. Throws on an id
+ *  that no tool has. */
+function chosenTools(
+  tools: readonly AuditedTool[],
+  ids: readonly string[] | undefined,
+  adapters: readonly Adapter[],
+): readonly AuditedTool[] {
+  if (ids === undefined) return tools;
+  const known = tools.map(({ id }) => id);
+  const other = ids.filter((id) => !known.includes(id));
+  refuseUnknownTools(other, adapters);
+  const readers = adapters.filter(({ id }) => other.includes(id)).flatMap(({ reads }) => reads);
+  return tools.filter(({ id }) => ids.includes(id) || readers.includes(id));
+}
+
 function renderReport({ counter, tools }: AuditReport, style: Style): string {
-  if (tools.length === 0) return "no AI tool loads a file here";
+  if (tools.length === 0) return "no AI tool loads any file here";
   return groupAlike(tools)
     .map((alike) => {
       const tool = alike[0]!;
@@ -74,12 +106,21 @@ function groupAlike(tools: readonly AuditedTool[]): AuditedTool[][] {
   return [...groups.values()];
 }
 
-function renderFiles({ files, tokens }: AuditedTool, counter: string, style: Style): string[] {
+function renderFiles(tool: AuditedTool, counter: string, style: Style): string[] {
+  const { files } = tool;
   if (files.length === 0) return ["  no file"];
   const rows = files.map((file) => [printable(file.path), printable(file.via), formatNumber(file.tokens)]);
-  const total = files.length === 1 ? [] : [["total", "", formatNumber(tokens)]];
-  const lines = renderTable([["file", "via", counter], ...rows, ...total], ["left", "left", "right"]);
+  const lines = renderTable([["file", "via", counter], ...rows, ...totalsOf(tool)], ["left", "left", "right"]);
   return [style.dim(lines[0]!), ...lines.slice(1)].map((line) => `  ${line}`);
+}
+
+/** What a tool loads on demand is not part of a session's price, so it has its own line. */
+function totalsOf({ files, tokens, alwaysTokens, onDemandTokens }: AuditedTool): string[][] {
+  if (onDemandTokens === 0) return files.length === 1 ? [] : [["total", "", formatNumber(tokens)]];
+  return [
+    ["always loaded", "", formatNumber(alwaysTokens)],
+    ["on demand", "", formatNumber(onDemandTokens)],
+  ];
 }
 
 function renderBroken({ limits }: AuditedTool): string[] {
@@ -92,9 +133,9 @@ function renderBroken({ limits }: AuditedTool): string[] {
     });
 }
 
-/** A hard limit that is known at second hand only is no reason to fail: `inject` does not keep to it either. */
+/** Limits that do not fail the audit. `inject` ignores a hard limit from a third party too. */
 const softLabels = {
-  hard: "over a second-hand limit",
-  warn: "over a warning",
-  advice: "over an advice",
+  hard: "over a limit that a third party reports",
+  warn: "over the size at which the tool warns",
+  advice: "over the advised size",
 } as const;

@@ -1,41 +1,46 @@
+import { ContextError } from "../../errors.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { type AccountedContext, composeContext } from "../compose/compose-context.ts";
-import { readContextSettings } from "../compose/context-settings.ts";
-import { notesOnContext } from "../compose/describe-context.ts";
-import { checkLayerFlags } from "../compose/layer-inputs.ts";
+import {
+  type AccountedContext,
+  composeContext,
+  type LayerFlags,
+  notesOnContext,
+  readContextSettings,
+} from "../compose-context.ts";
+import { refuseSharedStdin } from "../messages-input.ts";
 
 export const composeCommand: Command = defineCommand({
   options: {
-    project: { value: "FILE", summary: "what is to be known of the project" },
-    snapshot: { summary: "take the snapshot of the project here instead" },
-    fabric: { value: "FILE", summary: "the shared state of sibling work, as Markdown" },
-    prior: { value: "FILE", summary: "what was done before" },
+    project: { value: "FILE", summary: "text about the project" },
+    snapshot: { summary: "use a snapshot of the current project instead" },
+    fabric: { value: "FILE", summary: "the fabric: what other phases reported, as Markdown" },
+    prior: { value: "FILE", summary: "the answers of earlier work" },
     "max-context-tokens": {
       value: "N",
-      summary: "the budget of the text; 0 for none at all (default: the configuration's, 10000)",
+      summary: "token budget of the text; 0 composes nothing (default: from the configuration, 10000)",
     },
     ...counterOptions,
   },
-  details: `Prints one text of the layers that are given, in the order project, fabric, prior work, with a rule between them. It
-is within the budget for certain, separators and markers included. Each layer may count on its share (the
-configuration's context.shares, 0.4, 0.4 and 0.2); what one does not need goes to the next, and what is still unused
-to those that were truncated, the project first. Project and prior work keep their beginning. The fabric keeps its
-headings: the longest section gives up items first, and says how many. Discoveries stay whole; if even they do not
-fit, they are cut, and "overflow" has by how many tokens. "-" reads one of the layers from standard input.
-To a pipe or a file the text goes as it was counted, with no line break added.
-The counter: --counter, else that of --model, else the configuration's, else bytes/4.`,
+  details: `Prints the given layers as one text, in the order project, fabric, prior work, with a rule between
+them. The text never exceeds the budget, separators and markers included.
+Each layer can count on its share of the budget (context.shares of the configuration: 0.4, 0.4 and 0.2). Other
+layers use what a layer does not need, the project first. Project and prior work keep their beginning. The fabric
+keeps its headings: the longest section loses items first and says how many. Discoveries stay whole. If even they
+do not fit, they are cut, and "overflow" is the number of tokens that are missing.
+"-" reads one layer from standard input. A pipe or a file gets the text as it was counted, without a final line
+break. The counter is that of --counter, or else of --model, or else of the configuration, or else bytes/4.`,
   examples: [
     { line: "plimsoll compose --snapshot --fabric fabric.md --prior notes.md", meaning: "all three layers" },
     {
       line: "plimsoll compose --project CLAUDE.md --max-context-tokens 2000 --model gpt-5",
-      meaning: "one file, cut to what that model counts as 2,000 tokens",
+      meaning: "one file, cut to 2,000 tokens of that model",
     },
     {
       line: "plimsoll fabric show --nebula plan | plimsoll compose --snapshot --fabric -",
-      meaning: "a layer from another command",
+      meaning: "read a layer from another command",
     },
-    { line: "plimsoll compose --prior log.txt --json | jq .layers", meaning: "for programs" },
+    { line: "plimsoll compose --prior log.txt --json | jq .layers", meaning: "JSON for programs" },
   ],
   async run(call) {
     checkLayerFlags(call.options);
@@ -47,6 +52,20 @@ The counter: --counter, else that of --model, else the configuration's, else byt
 });
 
 function notesOn(context: AccountedContext): string[] {
-  if (context.account.maxTokens === 0) return ["the budget is 0: nothing is composed"];
+  if (context.account.maxTokens === 0) return ["the budget is 0, so nothing is composed"];
   return notesOnContext(context);
+}
+
+/** Throws on mistakes in the options, before anything is read. */
+function checkLayerFlags({ project, snapshot, fabric, prior }: LayerFlags): void {
+  if (project !== undefined && snapshot) {
+    throw new ContextError("usage", "--project and --snapshot are both given", { hint: "Use one of them." });
+  }
+  const files = [project, fabric, prior];
+  if (files.every((name) => name === undefined) && !snapshot) {
+    throw new ContextError("usage", "no layer is given", {
+      hint: "Name at least one: --project FILE or --snapshot, --fabric FILE, --prior FILE.",
+    });
+  }
+  refuseSharedStdin(files, "layer");
 }

@@ -1,27 +1,29 @@
+import { shownAddress } from "../../store/index.ts";
 import { printable } from "../../text/index.ts";
 import { keyOf, type LoadedConfig, loadConfig } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { renderTable } from "../table.ts";
 import { noteIgnoredStore, noteLeftOut, trustOption } from "../trust.ts";
 
-/** What happens where a key has no value. */
+/** What to show for a key without a value. */
 const absent: Readonly<Record<string, string>> = {
-  counter: "(each command's own)",
+  counter: "(each command has its own default)",
   tools: "(those found)",
   company: "(none)",
 };
 
 export const configCommand: Command = defineCommand({
   options: { ...trustOption },
-  details: `Read are .plimsoll/config.yaml, looked for from the current directory up to the root of the repository or HOME,
-over $XDG_CONFIG_HOME/plimsoll/config.yaml (~/.config by default), over the built-in defaults, key by key.`,
+  details: `Values come from .plimsoll/config.yaml, then from $XDG_CONFIG_HOME/plimsoll/config.yaml (~/.config by
+default), then from the built-in defaults, key by key. The first file is searched from the current directory up to
+the root of the repository or HOME.`,
   examples: [
     { line: "plimsoll config", meaning: "every value and where it comes from" },
-    { line: "plimsoll config --json | jq .values.context", meaning: "for programs" },
+    { line: "plimsoll config --json | jq .values.context", meaning: "JSON for programs" },
   ],
   async run(call) {
     const { cwd, env, output } = call;
-    const loaded = await loadConfig({ cwd, env });
+    const loaded = withoutPassword(await loadConfig({ cwd, env }));
     noteLeftOut(loaded.leftOut, call);
     noteIgnoredStore(loaded, call);
     const lines = renderTable([["key", "value", "from"], ...rowsOf(loaded)], ["left", "left", "left"]);
@@ -29,6 +31,12 @@ over $XDG_CONFIG_HOME/plimsoll/config.yaml (~/.config by default), over the buil
     return { json: { values: loaded.values, sources: loaded.sources }, text };
   },
 });
+
+/** The address of a store may have a password. */
+function withoutPassword(loaded: LoadedConfig): LoadedConfig {
+  const { values } = loaded;
+  return { ...loaded, values: { ...values, store: shownAddress(values.store) } };
+}
 
 function rowsOf({ values, sources }: LoadedConfig): string[][] {
   const found: string[][] = [];

@@ -8,8 +8,7 @@ import { runCli, type World } from "../run-cli.ts";
 let directory: string;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "plimsoll-count-"));
-  for (let index = 1; index <= 25; index++)
-    writeFileSync(join(directory, `f${index}`), "x".repeat(index * 4));
+  for (let index = 1; index <= 25; index++) writeFileSync(join(directory, `f${index}`), "x".repeat(index * 4));
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
@@ -36,7 +35,7 @@ async function count(isTTY: boolean, ...args: string[]): Promise<string[]> {
   return lines;
 }
 
-test("on a terminal the twenty largest files stand first, the rest is one line, the total has all", async () => {
+test("a terminal shows the twenty largest files, one line for the rest, and the total of all", async () => {
   const lines = await count(true);
   expect(lines).toHaveLength(1 + 20 + 1 + 1);
   expect(lines[1]).toMatch(/^ +25 +100 +f25$/);
@@ -45,12 +44,12 @@ test("on a terminal the twenty largest files stand first, the rest is one line, 
   expect(lines[22]).toMatch(/^ +325 +1,300 +total of 25 files$/);
 });
 
-test("with --all, or when nobody watches, every file is listed", async () => {
+test("every file is listed with --all or without a terminal", async () => {
   expect(await count(true, "--all")).toHaveLength(27);
   expect(await count(false)).toHaveLength(27);
 });
 
-test("what is piped in is counted where no file is named; a terminal or nothing means the directory", async () => {
+test("without a file, piped input is counted, or else the directory", async () => {
   const input = (stdinKind: World["stdinKind"]) =>
     run(["--counter", "bytes/4"], { stdin: Readable.from([Buffer.from("12345678")]), stdinKind });
   expect((await input("piped")).lines.at(-2)).toMatch(/^ +2 +8 +-$/);
@@ -64,12 +63,12 @@ test("standard input that is a directory is a failure, not an empty text", async
   expect(lines[0]).toBe("plimsoll: -: is a directory");
 });
 
-test("what an exact counter would hang on is refused; the others count it", async () => {
+test("text that would hang an exact counter is refused; other counters count it", async () => {
   const world = () => ({ stdin: Readable.from([Buffer.alloc(11 * 1024 * 1024, "a")]) });
   const exact = await run(["-", "--counter", "bytes/4,exact:o200k"], world());
   expect(exact.code).toBe(1);
   expect(exact.lines[0]).toBe(
-    "plimsoll: -: more than 10 MB, exact:o200k counts up to 10 MB: split it, or choose an estimate",
+    "plimsoll: -: more than 10 MB, exact:o200k counts at most 10 MB: split the file, or choose an estimate",
   );
   expect((await run(["-", "--counter", "bytes/4"], world())).code).toBe(0);
 });

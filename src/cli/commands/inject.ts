@@ -1,58 +1,65 @@
-import { onOverflows, scopes } from "../../adapters/index.ts";
+import { scopes } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
 import { verbosities } from "../../text/index.ts";
+import { onOverflows } from "../../workspace/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { prepareInject } from "../inject/prepare.ts";
 import { runInject } from "../inject/run-inject.ts";
 import { trustOption } from "../trust.ts";
 
-/** Each of these is a way to run of its own. */
+/** Flags that choose another mode of the command. */
 const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
-/** What a run that only looks cannot take. */
+/** Flags that only a run that writes can use. */
 const writingFlags = ["dry-run", "stats", "force"] as const;
 
 export const injectCommand: Command = defineCommand({
   options: {
     scope: { value: "SCOPE", choices: scopes, summary: "where to write (default: project)" },
-    global: { summary: "short for --scope global: the files under HOME, clipboard and exports" },
-    tool: { value: "ID[,ID...]", list: true, summary: "only these AI tools" },
-    all: { summary: "every AI tool that is known" },
-    profile: { value: "ID", summary: "the order of packs" },
+    global: { summary: "short for --scope global: files under HOME, clipboard and exports" },
+    tool: { value: "ID[,ID...]", list: true, summary: "write only for these AI tools" },
+    all: { summary: "write for every known AI tool" },
+    profile: { value: "ID", summary: "the profile, which orders and selects packs" },
     lang: { value: "LANGUAGE", summary: "language of the packs" },
-    verbosity: { value: "LEVEL", choices: verbosities, summary: "how many tiers of each pack" },
+    verbosity: { value: "LEVEL", choices: verbosities, summary: "how much of each pack to write" },
+    pack: { value: "ID[,ID...]", list: true, summary: "use only these packs and base packs" },
+    "no-pack": { value: "ID[,ID...]", list: true, summary: "leave these packs out" },
+    "max-tokens": { value: "N", summary: "the most tokens for each tool, instead of its budget" },
+    "max-bytes": { value: "N", summary: "the same in bytes" },
     "on-overflow": {
       value: "WAY",
       choices: onOverflows,
-      summary: "what gives way when a budget is exceeded",
+      summary: "what to do when packs exceed a budget",
     },
     ...counterOptions,
     content: {
       value: "DIR",
-      summary: "packs, profiles and adapters of this directory instead of the embedded ones",
+      summary: "use packs, profiles and adapters of this directory instead of the built-in ones",
     },
-    "dry-run": { summary: "show the changes as a unified diff, write nothing" },
+    "dry-run": { summary: "show the changes as a unified diff; write nothing" },
+    diff: { summary: "with --dry-run --stats: also show the diff, below the table" },
     stats: { summary: "show a table: packs, tokens and budget of each tool" },
-    status: { summary: "show how each file stands, write nothing" },
-    check: { summary: "like --status, exit 1 unless everything is current and within limits" },
-    prune: { summary: "also remove blocks and files of ours that no chosen tool wants any more" },
-    uninstall: { summary: "take the blocks and files away again" },
-    force: { summary: "overwrite blocks that were edited by hand and files that are not ours" },
-    watch: { summary: "run again whenever the content changes" },
+    status: { summary: "show the state of each file; write nothing" },
+    check: { summary: "like --status, but exit 1 unless all files are current and within limits" },
+    prune: { summary: "also remove blocks and files that Plimsoll wrote for tools you no longer use" },
+    uninstall: { summary: "remove all blocks and files that Plimsoll wrote" },
+    force: { summary: "overwrite blocks that were edited by hand and files that Plimsoll did not write" },
+    watch: { summary: "run again whenever packs or settings change" },
     ...trustOption,
   },
-  details: `Writes the packs into the files that AI tools read, each within its own budget, between markers; what people
-wrote around them stays byte for byte. Without --tool: the tools of the configuration, else those whose files are
-here, else claude-code and agents-md. A tool that reads AGENTS.md gets no second copy in a file of its own where AGENTS.md
-gets one, unless own_files of the configuration names it. A token of a budget is 4 bytes unless a counter is chosen.`,
+  details: `Writes packs into the files that AI tools read, each within its own budget, between two markers. Text
+outside the markers stays unchanged, byte for byte. Without --tool: the tools of the configuration, or else those
+whose files are here, or else claude-code and agents-md. If AGENTS.md gets the packs, a tool that reads AGENTS.md
+gets no second copy, unless own_files of the configuration names it. Tokens are counted with --counter, or else for
+--model, or else as counter or model of the configuration say, or else with auto: the same as in audit.`,
   examples: [
-    { line: "plimsoll inject --dry-run --stats", meaning: "what would be written, and how much it weighs" },
-    { line: "plimsoll inject", meaning: "write it into this project" },
+    { line: "plimsoll inject --dry-run --stats", meaning: "what would be written, and how many tokens" },
+    { line: "plimsoll inject", meaning: "write the packs into this project" },
     { line: "plimsoll inject --tool claude-code --verbosity standard", meaning: "one tool, fewer details" },
     { line: "plimsoll inject --global --tool chatgpt", meaning: "a text for the clipboard" },
-    { line: "plimsoll inject --check", meaning: "in CI: fail when a file is stale, too large or left over" },
-    { line: "plimsoll inject --prune", meaning: "write, and remove what an earlier choice of tools left" },
-    { line: "plimsoll inject --uninstall", meaning: "give the original files back" },
+    { line: "plimsoll inject --check", meaning: "in CI: fail if a file is stale, too large or left over" },
+    { line: "plimsoll inject --prune", meaning: "write, and remove what earlier runs left for other tools" },
+    { line: "plimsoll inject --uninstall", meaning: "restore the original files" },
   ],
   async run(call) {
     const { options } = call;
@@ -67,7 +74,7 @@ gets one, unless own_files of the configuration names it. A token of a budget is
       return reportStatus(prepared, call);
     }
     if (options.uninstall === true) {
-      const { runUninstall } = await import("../inject/run-uninstall.ts");
+      const { runUninstall } = await import("../inject/run-status.ts");
       return runUninstall(prepared, call);
     }
     return runInject(prepared, call);
@@ -75,19 +82,21 @@ gets one, unless own_files of the configuration names it. A token of a budget is
 });
 
 function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
-  const given = (names: readonly string[]) =>
-    names.filter((name) => options[name] === true).map((name) => `--${name}`);
+  const given = (names: readonly string[]) => names.filter((name) => options[name] === true).map((name) => `--${name}`);
   const chosen = given(ways);
-  if (chosen.length > 1) throw new ContextError("usage", `${chosen.join(" and ")} exclude each other`);
+  if (chosen.length > 1) throw new ContextError("usage", `${chosen.join(" and ")} cannot be used together`);
   const looking = given(["status", "check"])[0];
   const writing = given(writingFlags)[0];
   if (looking !== undefined && writing !== undefined) {
-    throw new ContextError("usage", `${looking} writes nothing, so it does not go with ${writing}`);
+    throw new ContextError("usage", `${looking} writes nothing, so it cannot be used with ${writing}`);
+  }
+  if (options.diff === true && options["dry-run"] !== true) {
+    throw new ContextError("usage", "--diff needs --dry-run");
   }
   if (options.global === true && options.scope === "project") {
-    throw new ContextError("usage", "--global and --scope project exclude each other");
+    throw new ContextError("usage", "--global and --scope project cannot be used together");
   }
   if (options.all === true && options.tool !== undefined) {
-    throw new ContextError("usage", "--all and --tool exclude each other");
+    throw new ContextError("usage", "--all and --tool cannot be used together");
   }
 }

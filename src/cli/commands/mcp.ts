@@ -1,6 +1,8 @@
 import { ContextError } from "../../errors.ts";
+import type { PageFormat } from "../../session/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import {
+  type ActionHelp,
   type Call,
   type Command,
   type CommandExit,
@@ -9,90 +11,202 @@ import {
   type OptionSpecs,
   type OptionValues,
 } from "../command.ts";
+import { readPageLimit, readSettings, runServe } from "./mcp-serve.ts";
 
 const serveOptions = {
   root: {
     value: "DIR",
-    summary: "directory that the tools read (default: the client's root, else the current one)",
+    summary: "directory that the tools read (default: the client's root, or else the current one)",
   },
   http: { value: "PORT", summary: "serve over HTTP on 127.0.0.1 instead of stdio; 0 for any free port" },
   "token-file": {
     value: "FILE",
-    summary: "with --http: the token that clients send (default: one of our own)",
+    summary: "with --http: file with the token that clients send (default: a token that Plimsoll creates)",
   },
-  "no-token": { summary: "with --http: answer whoever reaches the port" },
+  "no-token": { summary: "with --http: answer everyone who reaches the port" },
+  format: {
+    value: "FORM",
+    choices: ["text", "json"],
+    summary: "form of results: compact text, or JSON with facts about each page (default: text)",
+  },
+  tools: { value: "NAME[,NAME...]", list: true, summary: "serve only these tools, and next_page (default: all)" },
+  "allow-commands": {
+    ...{ value: "NAME[,NAME...]", list: true },
+    summary: "also serve run_command, for these programs, or for all of them with the word all",
+  },
+  "allow-shell": { summary: "with --allow-commands all: run commands in a shell" },
   hints: {
     value: "MODE",
     choices: ["note", "schema", "off"],
-    summary: "where the model is told what the budget allows (default: note, in each result)",
+    summary:
+      "where the model reads what the budget allows (default: from the configuration; note: in each JSON result)",
   },
 } as const satisfies OptionSpecs;
 
-/** Of serve and wrap. */
+/** Options of serve and wrap. */
 const budgetOptions = {
-  total: { value: "N", summary: "tokens of the whole session (default: the configuration's, 100000)" },
-  "per-tool": { value: "N", summary: "tokens of one result at most (default: the configuration's, 8000)" },
-  "page-characters": { value: "N", summary: "characters of one result at most (default: by the client)" },
+  total: { value: "N", summary: "most tokens of the whole session (default: from the configuration, 100000)" },
+  "per-tool": { value: "N", summary: "most tokens of one result (default: from the configuration, 8000)" },
+  "page-characters": { value: "N", summary: "most characters of one result (default: depends on the client)" },
   store: {
-    value: "FILE",
-    summary: "where results are kept (default: PLIMSOLL_STORE, else the configuration's)",
+    value: "PLACE",
+    summary: "file of the store for results, or postgres://… (default: PLIMSOLL_STORE, or else from the configuration)",
   },
   "no-store": { summary: "keep results in memory only, until the server ends" },
-  session: { value: "ID", summary: "go on with this session (default: one for each root or server)" },
+  session: {
+    value: "ID",
+    summary:
+      "account that servers with the same ID share (default: the client's conversation, or else one for each root or server)",
+  },
   ...counterOptions,
 } as const satisfies OptionSpecs;
 
-const installOptions = {
-  tool: { value: "ID[,ID...]", list: true, summary: "install, uninstall: only these AI tools" },
-  global: { summary: "install, uninstall: the user's configuration instead of the project's" },
-  "dry-run": { summary: "install, uninstall: show the changes, write nothing" },
-  trust: { summary: "install, uninstall: trust the project's settings in this run" },
+const wrapOptions = {
+  config: { value: "FILE", summary: "run the servers of this file: JSON or TOML, in the form of any AI tool" },
+  from: { value: "ID", summary: "run the servers of this AI tool's own configuration under HOME" },
+  server: {
+    value: "NAME[,NAME...]",
+    list: true,
+    summary: "with --config or --from: only these servers (default: all)",
+  },
+  intake: { summary: "leave out of a result what earlier results already have; recall returns the whole text" },
+  lazy: { summary: "offer four tools that find, describe and call the servers' tools, instead of all of them" },
 } as const satisfies OptionSpecs;
 
-/** What each action takes, beside what every command does. */
+const installOptions = {
+  tool: { value: "ID[,ID...]", list: true, summary: "only these AI tools" },
+  global: { summary: "use the user's configuration instead of the project's" },
+  "dry-run": { summary: "show the changes; write nothing" },
+  trust: { summary: "trust the project's settings in this run" },
+} as const satisfies OptionSpecs;
+
+const wrapInstallOptions = {
+  wrap: { value: "NAME[,NAME...]", list: true, summary: "run these servers of the configuration through mcp wrap" },
+  force: { summary: "with --wrap --lazy: also if permission rules name tools of the server" },
+} as const satisfies OptionSpecs;
+
+/** The options of each action, without those that every command has. */
 const actions = {
   serve: { ...serveOptions, ...budgetOptions },
-  wrap: budgetOptions,
-  install: installOptions,
+  wrap: { ...wrapOptions, format: serveOptions.format, ...budgetOptions },
+  install: { ...installOptions, ...wrapInstallOptions, lazy: wrapOptions.lazy },
   uninstall: installOptions,
 } as const;
 type Action = keyof typeof actions;
 const actionNames = Object.keys(actions) as Action[];
-const options = { ...serveOptions, ...budgetOptions, ...installOptions };
+const options = {
+  ...serveOptions,
+  ...prefixed("wrap", wrapOptions),
+  ...budgetOptions,
+  ...prefixed("install, uninstall", installOptions),
+  ...prefixed("install", wrapInstallOptions),
+};
 type McpCall = Call<OptionValues<typeof options>>;
+
+function prefixed<Specs extends OptionSpecs>(prefix: string, specs: Specs): Specs {
+  const entries = Object.entries(specs).map(([name, spec]) => [
+    name,
+    { ...spec, summary: `${prefix}: ${spec.summary}` },
+  ]);
+  return Object.fromEntries(entries) as Specs;
+}
+
+const toolNames = `--tool takes amazon-q, amp, antigravity, augment, claude-code, codex-cli, continue, cursor, devin-cli,
+devin-desktop, factory-droid, firebase-studio, gemini-cli, github-copilot, grok-cli, jetbrains-ai, junie, kilo, kiro,
+opencode, qwen-code, roo, rovo-dev, zed. Some tools have an MCP configuration only in a project, others only with
+--global. The command reports tools without one.`;
+
+const actionHelp: Readonly<Record<Action, ActionHelp>> = {
+  serve: {
+    summary: "serve budgeted tools that read the project to an AI tool",
+    options: actions.serve,
+    details: `Runs an MCP server on stdin and stdout. Its tools read the project: project_files, search_content,
+read_file, vcs_log, vcs_diff, vcs_status, vcs_blame. A result that exceeds its share of the budget is split into
+pages. The model reads more with next_page and recall, and checks the budget with budget_status. Results are
+stored, so a page can be read after a restart.
+With --http every request needs a token. The server prints it at the start and keeps it in the file mcp-token of
+the state directory. Set another token with --token-file FILE or the variable PLIMSOLL_MCP_TOKEN.`,
+    examples: [
+      { line: "plimsoll mcp", meaning: "serve the current directory over stdio" },
+      { line: "plimsoll mcp --root . --per-tool 4000", meaning: "what an AI tool runs, here with smaller pages" },
+      { line: "plimsoll mcp --http 8765", meaning: "for clients on this machine that use HTTP" },
+    ],
+  },
+  wrap: {
+    summary: "run other MCP servers and split their large results into pages",
+    arguments: [
+      {
+        ...{ name: "COMMAND", optional: true, repeated: true, mayBeEmpty: true },
+        summary: "after --: one server and its arguments",
+      },
+    ],
+    options: actions.wrap,
+    details: `Runs another MCP server and passes all messages through unchanged, except results that exceed their
+share of the budget: those are split into pages. The model reads more with next_page and recall. plimsoll ends with
+the exit code of the server.
+With --config or --from it runs several servers at once, on stdio or over HTTP. They share one budget. Each tool and
+prompt then has the name of its server in front, as in files_read_file. If a server fails, the others go on.
+With --lazy the model sees six tools, whatever the servers have: find_tool, describe_tool, call_read_tool for tools
+that only read, call_tool, next_page and recall.`,
+    examples: [
+      {
+        line: "plimsoll mcp wrap --from cursor --server files,web",
+        meaning: "two servers of Cursor behind one budget",
+      },
+      {
+        line: "plimsoll mcp wrap --config servers.json --lazy",
+        meaning: "all servers of a file, with short definitions",
+      },
+      { line: "plimsoll mcp wrap -- npx -y SERVER ARGS", meaning: "a budget for the results of another server" },
+      { line: "plimsoll mcp wrap --per-tool 4000 -- node server.mjs", meaning: "with smaller pages" },
+    ],
+  },
+  install: {
+    summary: "add the server to the MCP configuration of AI tools",
+    options: actions.install,
+    details: `Without --tool: the tools of the configuration, or else those in use here.
+--wrap changes the entries of other servers instead: each then runs through "plimsoll mcp wrap", under the same name
+and with the same tools. With --lazy its tools are hidden, so the command refuses that if a permission rule names one
+of them, unless you pass --force. uninstall restores the entries.
+${toolNames}`,
+    examples: [
+      { line: "plimsoll mcp install --wrap github", meaning: "put the server github behind a budget" },
+      { line: "plimsoll mcp install", meaning: "add the server to the AI tools of this project" },
+      { line: "plimsoll mcp install --tool cursor --dry-run", meaning: "show the change for one tool" },
+    ],
+  },
+  uninstall: {
+    summary: "remove the server from the MCP configuration of AI tools",
+    options: actions.uninstall,
+    details: `Restores each file as it was before install. Without --tool: every tool that has the server.
+${toolNames}`,
+    examples: [
+      { line: "plimsoll mcp uninstall", meaning: "remove the server from all AI tools" },
+      { line: "plimsoll mcp uninstall --dry-run", meaning: "show what uninstall would remove" },
+    ],
+  },
+};
 
 export const mcpCommand: Command = defineCommand({
   arguments: [
-    { name: "ACTION", optional: true, choices: actionNames, summary: "what to do (default: serve)" },
+    { name: "ACTION", optional: true, choices: actionNames, summary: "the action (default: serve)" },
     {
       ...{ name: "COMMAND", optional: true, repeated: true, mayBeEmpty: true },
-      summary: "wrap, behind --: the server to run, and its arguments",
+      summary: "wrap, after --: the server to run, and its arguments",
     },
   ],
   options,
-  details: `serve is an MCP server on stdin and stdout. Its tools read the project (project_files, search_content, read_file,
-vcs_log, vcs_diff, vcs_status, vcs_blame); a result that exceeds its share of the budget comes in pages, which
-next_page, recall and budget_status go with. Results are kept, so that a page can follow after a restart.
-wrap runs another server and passes all on as it is, but for results that are too large: they become pages, too.
-With --http every request needs a token. It is printed at the start and kept in the file mcp-token of the state
-directory; --token-file FILE or the variable PLIMSOLL_MCP_TOKEN sets another one.
-install adds the server to the MCP configuration of AI tools, uninstall gives the files back as they were.
---tool takes amazon-q, amp, antigravity, augment, claude-code, codex-cli, continue, cursor, devin-cli, devin-desktop,
-factory-droid, firebase-studio, gemini-cli, github-copilot, grok-cli, jetbrains-ai, junie, kilo, kiro, opencode,
-qwen-code, roo, rovo-dev, zed. Of some a file is known only in a project, or only with --global; the command says so.`,
+  details: `serve runs an MCP server whose tools read the project and keep within a token budget. Large results are
+split into pages. wrap runs another MCP server and does the same for its results. install adds the server to the
+configuration of AI tools, uninstall removes it. "plimsoll help mcp ACTION" shows the help of one action.`,
   examples: [
-    { line: "plimsoll mcp install", meaning: "for the AI tools of this project" },
-    {
-      line: "plimsoll mcp --root . --per-tool 4000",
-      meaning: "what an AI tool then runs, with smaller pages",
-    },
-    {
-      line: "plimsoll mcp wrap -- npx -y SERVER ARGS",
-      meaning: "a budget for the results of another server",
-    },
-    { line: "plimsoll mcp --http 8765", meaning: "for clients on this machine that speak HTTP" },
-    { line: "plimsoll mcp uninstall --dry-run", meaning: "what would be taken away again" },
+    { line: "plimsoll mcp install", meaning: "add the server to the AI tools of this project" },
+    { line: "plimsoll mcp --root . --per-tool 4000", meaning: "what an AI tool runs, here with smaller pages" },
+    { line: "plimsoll mcp wrap -- npx -y SERVER ARGS", meaning: "a budget for the results of another server" },
+    { line: "plimsoll mcp --http 8765", meaning: "for clients on this machine that use HTTP" },
+    { line: "plimsoll mcp uninstall --dry-run", meaning: "show what uninstall would remove" },
   ],
+  actions: actionHelp,
   run: (call) => {
     const [action = "serve", ...words] = call.arguments as readonly [Action?, ...string[]];
     refuseOthers(action, call);
@@ -110,7 +224,7 @@ function refuseOthers(action: Action, { options: given }: McpCall): void {
   const wrong = names.find((name) => !Object.hasOwn(actions[action], name));
   if (wrong === undefined) return;
   const takers = actionNames.filter((name) => Object.hasOwn(actions[name], wrong));
-  throw new ContextError("usage", `--${wrong} does not go with ${action}`, {
+  throw new ContextError("usage", `--${wrong} cannot be used with ${action}`, {
     hint: `It belongs to ${takers.join(" and ")}.`,
   });
 }
@@ -122,12 +236,16 @@ async function runAction(
 ): Promise<CommandResult | CommandExit | undefined> {
   switch (action) {
     case "serve":
-      return (await import("../mcp/serve.ts")).runServe(call);
+      return runServe(call);
     case "wrap":
-      return (await import("../mcp/wrap.ts")).runWrap(call, words);
+      return (await import("./mcp-wrap.ts")).runWrap(call, words, {
+        ...(await readSettings(call, call.cwd)),
+        pageLimit: readPageLimit(call.options),
+        format: (call.options.format ?? "text") as PageFormat,
+      });
     case "install":
-      return (await import("../mcp/install.ts")).mcpInstall(call);
+      return (await import("./mcp-install.ts")).mcpInstall(call);
     case "uninstall":
-      return (await import("../mcp/install.ts")).mcpUninstall(call);
+      return (await import("./mcp-install.ts")).mcpUninstall(call);
   }
 }

@@ -1,32 +1,375 @@
-import type { CommandGroup } from "../command.ts";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { ContextError } from "../../errors.ts";
+import {
+  lastWords,
+  type Nebula,
+  type NebulaRecord,
+  openNebulaRecord,
+  type Phase,
+  type PhaseReport,
+  readAnswer,
+  renderTask,
+  standingOf,
+  storedKey,
+  wavesOf,
+} from "../../nebula/index.ts";
+import type { Store } from "../../store/index.ts";
+import { countNoun, formatNumber, printable, printableLines } from "../../text/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { type Environment, ownMachine } from "../../workspace/index.ts";
+import { agentOptions, chooseAgent, limitProblems } from "../choose-agent.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
+import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
+import { describeFailure, duration, renderApplyReport } from "../nebula-report.ts";
+import { folderArgument, phaseOf, readNebula, usableNebula } from "../open-nebula.ts";
+import type { Style } from "../output.ts";
+import { phaseRuns, type RunStart, renderPhaseRuns } from "../phase-runs.ts";
+import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
+import { renderProblems, renderTable, shownPath } from "../table.ts";
 
 export const nebulaCommand: CommandGroup = {
   subcommands: [
     {
+      name: "init",
+      summary: "write a small nebula to start from",
+      load: async () => initCommand,
+    },
+    {
       name: "validate",
       summary: "find mistakes in nebula.toml and the phase files",
-      load: async () => (await import("../nebula/validate.ts")).validateCommand,
+      load: async () => validateCommand,
     },
     {
       name: "show",
-      summary: "show the phases in waves: what can run together",
-      load: async () => (await import("../nebula/show.ts")).showCommand,
+      summary: "show the phases in waves: a wave is what can run together",
+      load: async () => showCommand,
     },
     {
       name: "apply",
-      summary: "run the phases with an agent, each when all that it depends on has completed",
-      load: async () => (await import("../nebula/apply.ts")).applyCommand,
+      summary: "run the phases with an agent, each after the phases it depends on",
+      load: async () => (await import("./nebula-apply.ts")).applyCommand,
     },
     {
       name: "status",
-      summary: "show how the last run stands, or what a phase answered",
-      load: async () => (await import("../nebula/status.ts")).statusCommand,
+      summary: "show the state of the last run, or the answer of a phase",
+      load: async () => statusCommand,
+    },
+    {
+      name: "prompt",
+      summary: "print what the agent of a phase would read",
+      load: async () => (await import("./nebula-phase.ts")).phaseCommands.prompt,
+    },
+    {
+      name: "logs",
+      summary: "print what the agent of a phase has printed",
+      load: async () => (await import("./nebula-phase.ts")).phaseCommands.logs,
     },
   ],
   examples: [
-    { line: "plimsoll nebula validate plan", meaning: "what is wrong with a nebula" },
+    { line: "plimsoll nebula init plan", meaning: "start a nebula in the folder plan" },
+    { line: "plimsoll nebula validate plan", meaning: "find mistakes in a nebula" },
     { line: "plimsoll nebula show plan", meaning: "what would run, and in which order" },
     { line: "plimsoll nebula apply plan --agent claude", meaning: "run it" },
-    { line: "plimsoll nebula status plan", meaning: "how it stands" },
+    { line: "plimsoll nebula status plan", meaning: "the state of its phases" },
   ],
 };
+
+const initCommand: Command = defineCommand({
+  arguments: [{ name: "DIR", summary: "the folder to create, such as plan" }],
+  options: {},
+  details: `Writes nebula.toml and two phases, the second of which depends on the first. Edit the text of the phases,
+add more files, and run "plimsoll nebula validate DIR". Existing files are never changed.`,
+  examples: [{ line: "plimsoll nebula init plan", meaning: "start a nebula in the folder plan" }],
+  async run(call) {
+    const { cwd, env } = call;
+    const folder = resolve(cwd, call.arguments[0]!);
+    const taken = (await readdir(folder).catch(() => [])).filter((name) => /^nebula\.toml$|\.md$/i.test(name));
+    if (taken.length > 0) {
+      const shown = printable(shownPath(folder, cwd, env));
+      throw new ContextError("usage", `${shown} already has ${taken.map(printable).join(", ")}`, {
+        hint: "Name another folder.",
+      });
+    }
+    const files = Object.entries(starterFiles(basename(folder)));
+    await mkdir(folder, { recursive: true });
+    for (const [name, text] of files) await writeFile(join(folder, name), text, { flag: "wx" });
+    const paths = files.map(([name]) => shownPath(join(folder, name), cwd, env));
+    const named = printable(call.arguments[0]!);
+    const next = [
+      "Next:",
+      "  1. Write your tasks into the phases, and add more files like them.",
+      `  2. plimsoll nebula validate ${named}`,
+      `  3. plimsoll nebula apply ${named} --agent claude`,
+    ];
+    return {
+      json: { files: paths },
+      text: [...paths.map((path) => `created ${printable(path)}`), "", ...next].join("\n"),
+    };
+  },
+});
+
+/** A nebula that runs as it is and shows the keys that most people need. */
+function starterFiles(name: string): Readonly<Record<string, string>> {
+  return {
+    "nebula.toml": `[nebula]
+name = ${JSON.stringify(name)}
+
+[execution]
+max_workers = 1            # how many phases run at the same time
+max_context_tokens = 10000 # what a phase is told of the project and of other phases
+
+[context]
+goals = ["What the whole plan should achieve"]
+constraints = ["A rule for every phase"]
+`,
+    "first.md": `+++
+id = "first"
+title = "Say what this phase makes"
+scope = ["src/first/**"]
++++
+
+Describe the task: what to make, where, and how to see that it works.
+`,
+    "second.md": `+++
+id = "second"
+title = "Build on the first phase"
+depends_on = ["first"]
+scope = ["src/second/**"]
+gate = "review" # a person looks at the changes before they count
++++
+
+This phase reads the answer of the first one. Describe what it adds.
+`,
+  };
+}
+
+const validateCommand: Command = defineCommand({
+  arguments: [folderArgument],
+  options: { ...agentOptions },
+  details: `Reports every problem with file and line: missing front matter, malformed TOML, wrong keys and values;
+ids that are missing, used twice or not usable as a file name; unknown dependencies; dependency cycles; and scopes
+that overlap although two phases could run at the same time and neither sets allow_scope_overlap. Unknown keys are
+warnings. The exit code is 1 if there is an error.
+Without an error, it shows how each phase would run: where, with which command (see --agent) and with which
+permissions. A max_budget_usd that the chosen agent cannot keep is a warning. It starts nothing and needs no trust.`,
+  examples: [
+    { line: "plimsoll nebula validate .nebulas/search", meaning: "find mistakes in a nebula" },
+    {
+      line: "plimsoll nebula validate plan --json | jq '.[] | select(.severity == \"error\")'",
+      meaning: "JSON for programs",
+    },
+  ],
+  async run(call) {
+    const loaded = await readNebula(call);
+    const { problems: found, phases, nebula } = loaded;
+    const agent = await chooseAgent(call, workingDirectoryOf(nebula, call));
+    const runs = nebula === undefined ? [] : renderPhaseRuns(await phaseRuns(nebula, agent, call.cwd));
+    const problems = [...found, ...limitProblems(loaded, agent, call.cwd)];
+    const shown = renderProblems(problems, { count: phases, noun: "phase" });
+    return {
+      json: problems,
+      text: [shown, ...(runs.length === 0 ? [] : ["", ...runs])].join("\n"),
+      failed: problems.some(({ severity }) => severity === "error"),
+    };
+  },
+});
+
+const showCommand: Command = defineCommand({
+  arguments: [folderArgument],
+  options: {
+    mermaid: { summary: "print the waves as a Mermaid graph" },
+    ...agentOptions,
+    counter: counterOptions.counter,
+  },
+  details: `The phases of a wave depend only on phases of earlier waves, so they can run together. Within a wave
+the order is by priority, smaller first, then by id. The tokens are those of the task alone: title, goals,
+constraints, body and how to report. A run adds context before the task. If the nebula has errors, they are shown
+instead.
+Below the waves is how each phase would run: where, with which command and with which permissions. The command
+depends on --agent or --agent-command. It starts nothing and needs no trust.`,
+  examples: [
+    { line: "plimsoll nebula show .nebulas/search", meaning: "the phases in waves" },
+    { line: "plimsoll nebula show plan --mermaid > plan.mmd", meaning: "as a graph" },
+    { line: "plimsoll nebula show plan --json | jq '.waves[0]'", meaning: "the phases that can start first" },
+  ],
+  async run(call) {
+    if (call.options.mermaid === true && call.output.json) {
+      throw new ContextError("usage", "--mermaid and --json cannot be used together", {
+        hint: "Use one.",
+      });
+    }
+    const { nebula } = await usableNebula(call);
+    const agent = await chooseAgent(call, workingDirectoryOf(nebula, call));
+    const { model, fallback } = agent.counting(nebula.execution);
+    const options = { ...call.options, model: modelForCounter({ ...call.options, model }) };
+    const counter = await chooseCounter({ ...call, options }, fallback);
+    const waves = wavesOf(nebula.phases);
+    const runs = await phaseRuns(nebula, agent, call.cwd);
+    const counted = { nebula, waves, tokens: countTasks(nebula, counter), counter, runs };
+    return {
+      json: describe(counted),
+      text: call.options.mermaid === true ? renderMermaid(waves) : renderWaves(counted, call.output.style),
+    };
+  },
+});
+
+function workingDirectoryOf(nebula: Nebula | undefined, { cwd }: Pick<Call, "cwd">): string {
+  return resolve(cwd, nebula?.workingDirectory ?? "");
+}
+
+interface CountedNebula {
+  readonly nebula: Nebula;
+  readonly waves: readonly (readonly Phase[])[];
+  readonly tokens: ReadonlyMap<string, number>;
+  readonly counter: Counter;
+  readonly runs: readonly RunStart[];
+}
+
+function countTasks(nebula: Nebula, counter: Counter): ReadonlyMap<string, number> {
+  return new Map(nebula.phases.map((phase) => [phase.id, counter.count(renderTask(nebula, phase))]));
+}
+
+function describe({ nebula, waves, tokens, runs }: CountedNebula): object {
+  return {
+    name: nebula.name,
+    waves: waves.map((wave) => wave.map(({ id }) => id)),
+    phases: waves.flat().map(({ id, title, dependsOn, scope, gate }) => {
+      const shown = { id, title, dependsOn, scope, gate, promptTokens: tokens.get(id)! };
+      return { ...shown, ...runs.find((run) => run.id === id) };
+    }),
+  };
+}
+
+function renderWaves({ nebula, waves, tokens, counter, runs }: CountedNebula, style: Style): string {
+  const rows = waves.flatMap((wave, index) =>
+    wave.map(({ id, title, dependsOn, gate, scope }) => [
+      String(index + 1),
+      id,
+      printable(title),
+      firstOf(dependsOn),
+      gate,
+      formatNumber(tokens.get(id)!),
+      firstOf(scope),
+    ]),
+  );
+  const [header = "", ...lines] = renderTable(
+    [["wave", "id", "title", "depends on", "gate", "tokens", "scope"], ...rows],
+    ["right", "left", "left", "left", "left", "right", "left"],
+  );
+  const total = [...tokens.values()].reduce((sum, each) => sum + each, 0);
+  const size = `${countNoun(rows.length, "phase")} in ${countNoun(waves.length, "wave")}`;
+  const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
+  if (rows.length === 0) return summary;
+  return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs)].join("\n");
+}
+
+/** How many patterns the table shows; the JSON has all. */
+const mostShown = 3;
+
+function firstOf(items: readonly string[]): string {
+  const more = items.length - mostShown;
+  const shown = items.slice(0, mostShown).map(printable).join(", ");
+  return more > 0 ? `${shown}, +${more}` : shown;
+}
+
+/** Renders a `graph LR` with one subgraph per wave. Phases get short names, because an id may be a reserved word of
+ *  Mermaid. */
+export function renderMermaid(waves: readonly (readonly Phase[])[]): string {
+  const names = new Map(waves.flat().map(({ id }, index) => [id, `p${index + 1}`]));
+  const groups = waves.flatMap((wave, index) => [
+    `  subgraph wave${index + 1}["wave ${index + 1}"]`,
+    ...wave.map(({ id, title }) => `    ${names.get(id)}["${label(id)}<br/>${label(title)}"]`),
+    "  end",
+  ]);
+  const arrows = waves
+    .flat()
+    .flatMap(({ id, dependsOn }) => dependsOn.map((on) => `  ${names.get(on)} --> ${names.get(id)}`));
+  return ["graph LR", ...groups, ...arrows].join("\n");
+}
+
+/** Escapes characters that Mermaid or HTML could interpret, as Mermaid's entity codes. */
+function label(text: string): string {
+  return text.replace(/\s+/g, " ").replace(/["#&;<>\\`\p{Cc}]/gu, (character) => `#${character.codePointAt(0)};`);
+}
+
+const statusCommand: Command = defineCommand({
+  arguments: [folderArgument, { name: "PHASE", optional: true, summary: "id of a phase: print its last answer" }],
+  options: storeOptions,
+  details: `Prints the same table as the end of "nebula apply". With PHASE, prints the whole last answer of that
+phase as its agent gave it; a pipe or a file gets it without a final line break. If the phase has not completed
+since then, a note on stderr says so. If it failed, the note names the file with its output. The command only
+reads, so the nebula may be running. The exit code is 1 only if PHASE has no answer.`,
+  examples: [
+    { line: "plimsoll nebula status plan", meaning: "which phases completed, failed or wait" },
+    { line: "plimsoll nebula status plan api > api.md", meaning: "the answer of one phase" },
+    {
+      line: "plimsoll nebula status plan --json | jq '.phases[] | {id, state}'",
+      meaning: "JSON for programs",
+    },
+  ],
+  async run(call) {
+    const { nebula } = await usableNebula(call);
+    const [, id] = call.arguments;
+    if (id !== undefined) phaseOf(nebula, id);
+    const file = await storePath(call);
+    const found = await lookInStore(file, (store) => look(nebula, id, { store, env: call.env }));
+    const report = standingOf(nebula, found?.record);
+    const phase = report.phases.find((each) => each.id === id);
+    const { id: machine } = await ownMachine(call.env);
+    if (phase !== undefined) {
+      const isHere = phase.machine === undefined || phase.machine.id === machine;
+      const words = () =>
+        lastWords(isHere ? found?.record?.phases[phase.id]?.attemptFolder : undefined, {
+          directory: nebula.directory,
+          storeFile: file,
+          env: call.env,
+        });
+      return showAnswer(phase, { answer: found?.answer, words }, call);
+    }
+    if (report.phases.every(({ attempts }) => attempts === 0))
+      call.output.note(`${shownStore(file, call.cwd, call.env)} has no run of this nebula yet`);
+    return { json: report, text: renderApplyReport(report, { machine, now: new Date() }) };
+  },
+});
+
+interface Found {
+  readonly record: NebulaRecord | undefined;
+  readonly answer: string | undefined;
+}
+
+/** Reads the record first, because answers are stored before phases complete in it. */
+async function look(
+  nebula: Nebula,
+  id: string | undefined,
+  { store, env }: { readonly store: Store; readonly env: Environment },
+): Promise<Found> {
+  const key = await storedKey(store, nebula, env);
+  const record = await openNebulaRecord(store, key).read();
+  return { record, answer: id === undefined ? undefined : await readAnswer(store, { key, phase: id }) };
+}
+
+interface Shown {
+  readonly answer: string | undefined;
+  words(): ReturnType<typeof lastWords>;
+}
+
+function showAnswer(phase: PhaseReport, { answer, words }: Shown, call: Call): CommandResult {
+  const { id, state } = phase;
+  const stand = () => describeState(phase, words, call);
+  if (answer === undefined) {
+    throw new ContextError("unreadable_input", `phase ${id} has not answered yet: it ${stand()}`, {
+      hint: `See "plimsoll nebula status ${call.arguments[0]}".`,
+    });
+  }
+  if (state !== "completed") call.output.note(`phase ${id} has not completed since it gave this answer: it ${stand()}`);
+  else if (answer.trim() === "") call.output.note(`the answer of phase ${id} is empty`);
+  return { json: { ...phase, answer }, text: answer, exact: true };
+}
+
+/** Describes the state of a phase, as `nebula apply` does. */
+function describeState({ state, seconds, error }: PhaseReport, words: Shown["words"], { cwd, env }: Call): string {
+  const failure = () => describeFailure({ error, ...words() }, (path) => shownPath(path, cwd, env));
+  const stand = state === "failed" ? `failed after ${duration(seconds)}. ${failure()}` : `is ${state}. ${error ?? ""}`;
+  return printableLines(stand).replace(/\. ?$/, "");
+}

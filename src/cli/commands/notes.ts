@@ -1,28 +1,24 @@
 import { ContextError } from "../../errors.ts";
 import { countNoun, printable } from "../../text/index.ts";
-import {
-  addNote,
-  clearNotes,
-  homeDirectory,
-  projectRoot,
-  readNotes,
-  refuseOtherOwner,
-} from "../../workspace/index.ts";
+import { addNote, clearNotes, homeDirectory, projectRoot, readNotes, refuseOtherOwner } from "../../workspace/index.ts";
 import { type Call, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
-import { shownPath } from "../shown-path.ts";
+import { shownPath } from "../table.ts";
 
 const addCommand = defineCommand({
   arguments: [{ name: "TEXT", repeated: true, summary: "the note, one line of at most 500 bytes" }],
   options: {},
-  details:
-    "Notes are kept in .plimsoll/notes.yaml. inject shows them to every AI tool of the project as Current Context.",
+  details: `Notes are stored in .plimsoll/notes.yaml. inject shows them to every AI tool of the project under
+"Current Context".`,
   examples: [
-    { line: 'plimsoll notes add "Release freeze until Friday"', meaning: "one more note" },
-    { line: "plimsoll notes add Payments move to v2 && plimsoll inject", meaning: "and into the files" },
+    { line: 'plimsoll notes add "Release freeze until Friday"', meaning: "add a note" },
+    {
+      line: "plimsoll notes add Payments move to v2 && plimsoll inject",
+      meaning: "add a note and write it into the files",
+    },
   ],
   run: (call) =>
     withNotes(call, async (root) => {
-      // Reading first tells what is wrong with the file before anything is written.
+      // Reads first, so that mistakes in the file are reported before anything is written.
       await readNotes(root);
       const notes = await addNote(root, call.arguments.join(" "));
       call.output.note('AI tools see it after the next "plimsoll inject"');
@@ -34,14 +30,14 @@ const listCommand = defineCommand({
   options: {},
   examples: [
     { line: "plimsoll notes list", meaning: "the notes of this project, oldest first" },
-    { line: "plimsoll notes list --json | jq -r '.notes[]'", meaning: "for programs" },
+    { line: "plimsoll notes list --json | jq -r '.notes[]'", meaning: "JSON for programs" },
   ],
   run: (call) => withNotes(call, readNotes),
 });
 
 const clearCommand = defineCommand({
   options: {},
-  examples: [{ line: "plimsoll notes clear && plimsoll inject", meaning: "no notes any more" }],
+  examples: [{ line: "plimsoll notes clear && plimsoll inject", meaning: "remove all notes, also from the files" }],
   run: (call) =>
     withNotes(call, async (root) => {
       const before = await readNotes(root);
@@ -60,14 +56,14 @@ export const notesCommand: CommandGroup = {
   examples: [
     {
       line: 'plimsoll notes add "Release freeze until Friday"',
-      meaning: "tell every AI tool of the project",
+      meaning: "add a note for every AI tool of the project",
     },
-    { line: "plimsoll notes list", meaning: "what they are told" },
-    { line: "plimsoll notes clear", meaning: "when it is over" },
+    { line: "plimsoll notes list", meaning: "show the notes" },
+    { line: "plimsoll notes clear", meaning: "remove all notes" },
   ],
 };
 
-/** Every subcommand answers with the notes as they are then. */
+/** Every subcommand prints the notes after its change. */
 async function withNotes(
   { cwd, env }: Call,
   act: (root: string) => Promise<readonly string[]>,

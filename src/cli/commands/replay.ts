@@ -1,17 +1,41 @@
+import { type Prices, priceOf, providerOfModel } from "../../billing/index.ts";
 import { ContextError } from "../../errors.ts";
-import { replayPolicies } from "../../replay/index.ts";
-import { counterOptions } from "../choose-counters.ts";
-import { type Command, defineCommand } from "../command.ts";
-import { checkPageTarget, writePage } from "../replay/page/write-page.ts";
-import { replayFiles } from "../replay/replay-files.ts";
-import { reportJson, reportText } from "../replay/report.ts";
-import { findSessionFiles } from "../replay/session-files.ts";
-import { readSettings } from "../replay/settings.ts";
-import { trustOption } from "../trust.ts";
+import {
+  type IntakeMode,
+  intakeModes,
+  type ReplayPolicy,
+  type ReplayTotals,
+  replayPolicies,
+  type UsageTotals,
+} from "../../replay/index.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
+import { type Call, type Command, defineCommand } from "../command.ts";
+import type { Style } from "../output.ts";
+import { checkPageTarget, writePage } from "../page/html-page.ts";
+import { renderPage } from "../replay/render-page.ts";
+import { findSessionFiles, type ReplayReport, type ReplaySettings, replayFiles } from "../replay/replay-files.ts";
+import {
+  describeInvalid,
+  describeRecorded,
+  describeReferences,
+  describeRun,
+  resultRows,
+  rounded,
+  shareOf,
+} from "../replay/report.ts";
+import { renderTable } from "../table.ts";
+import { noteLeftOut, trustOption } from "../trust.ts";
+import { problemWithWindow, wholeNumber } from "../whole-number.ts";
 
 export const replayCommand: Command = defineCommand({
   arguments: [
-    { name: "PATH", repeated: true, summary: "a recorded session, or a directory with *.jsonl and *.json" },
+    {
+      name: "PATH",
+      repeated: true,
+      summary: "a recorded session, or a directory with *.jsonl, *.json or opencode.db files",
+    },
   ],
   options: {
     window: { value: "N[,N...]", list: true, summary: "the model's limit in tokens (default: 200000)" },
@@ -19,33 +43,44 @@ export const replayCommand: Command = defineCommand({
       ...{ value: "NAME[,NAME...]", list: true, choices: replayPolicies },
       summary: "how histories are trimmed (default: none,rfc,economic)",
     },
-    reserve: { value: "N", summary: "tokens kept free for the answer (default: the configuration's, 16000)" },
+    intake: {
+      ...{ value: "MODE", choices: intakeModes },
+      summary: "also shorten tool results before they are first sent: repeated text, long results, or both",
+    },
+    reserve: {
+      value: "N",
+      summary: "tokens kept free for the answer (default: from the configuration, 16000, at most half of the window)",
+    },
     "prefix-tokens": {
       value: "N",
-      summary:
-        "tools and system text that are not in the file (default: 20000, or 0 where the file has them)",
+      summary: "tokens of tools and system text that are not in the file (default: 20000, or 0 if the file has them)",
     },
     keep: {
       value: "N",
-      summary: "assistant turns that are trimmed last (default: the configuration's, 10)",
+      summary: "assistant turns that are trimmed last (default: from the configuration, 10)",
     },
     counter: counterOptions.counter,
     model: {
       ...counterOptions.model,
-      summary: "the model that is meant: its counter, prices and cache rules",
+      summary: "use the counter, prices and cache rules of this model",
     },
     html: { value: "FILE", summary: "write a page with the timeline of every session" },
     ...trustOption,
   },
-  details: `Runs every assistant turn of recorded sessions through each policy and tells what the input would have been billed,
-in tokens of uncached input, and as a multiple of what it costs to trim nothing (policy none, always computed).
-Breaks are calls that read less from the prompt cache than the call before left there; kept is the mean share of
-the history that can still be read; over are calls larger than the window without the reserve.
-Sessions: messages or items of OpenAI's responses, one a line, Claude Code and Codex sessions, Anthropic and OpenAI
-requests. What providers would refuse in them, such as a call without a result, is mended first. A session without
-an assistant turn is named and left out; so is a file that cannot be read, and then the exit code is 1.
---model chooses the counter, prices and cache rules; without it exact:o200k and Anthropic's. The page works
-without a network; it holds numbers, file names and the first words of each session.`,
+  details: `Replays every assistant turn of recorded sessions with each policy and reports the input cost, as
+full-price tokens and as a multiple of the cost without trimming (policy none, always computed). breaks counts
+calls that read less from the prompt cache than the previous call left there. kept is the mean share of the history
+that the model can still read. over counts calls larger than the window minus the reserve.
+quotes, names far and edits show how much of what the next turn used was still in the request: lines of earlier
+results, names last seen 10 turns ago or earlier, texts to be replaced. re-fetch/100 counts the results that a model
+would have had to read again, in a hundred calls.
+Reads messages or items of OpenAI's responses (one per line), Anthropic and OpenAI requests, and sessions of Claude
+Code, Codex, opencode, gemini-cli and pi. Repairs what a provider would refuse, such as a call without a result.
+Where a client compacted or rewound its history, so does every policy: none sends what was sent. recorded shows the
+usage that the client recorded. Skips and names sessions without an assistant turn, and windows without room. Skips
+files that cannot be read, and then exits with 1.
+--model chooses the counter, prices and cache rules; the default is exact:o200k with Anthropic's prices and rules.
+The page needs no network. It contains numbers, file names and the first words of each session.`,
   examples: [
     { line: "plimsoll replay ~/.claude/projects/my-project", meaning: "what trimming would have saved" },
     {
@@ -56,7 +91,11 @@ without a network; it holds numbers, file names and the first words of each sess
       line: "plimsoll replay runs --policy none,economic,gentle,frugal",
       meaning: "how much of a history each keeps",
     },
-    { line: "plimsoll replay runs --json | jq '.results[]'", meaning: "for programs" },
+    {
+      line: "plimsoll replay runs --policy none,economic --intake all",
+      meaning: "what shortening results before they are first sent would have saved",
+    },
+    { line: "plimsoll replay runs --json | jq '.results[]'", meaning: "JSON for programs" },
   ],
   async run(call) {
     const { arguments: paths, options, cwd, output } = call;
@@ -71,7 +110,10 @@ without a network; it holds numbers, file names and the first words of each sess
         hint: "Name session files, or directories that hold *.jsonl or *.json files.",
       });
     }
-    if (target !== undefined) await writePage(target, report, call);
+    if (target !== undefined) {
+      const what = countNoun(report.sessions.length, "session");
+      await writePage(target, { html: renderPage(report), what }, call);
+    }
     return {
       json: reportJson(report),
       get text() {
@@ -81,3 +123,154 @@ without a network; it holds numbers, file names and the first words of each sess
     };
   },
 });
+
+function reportJson(report: ReplayReport): object {
+  const { sessions, settings } = report;
+  const results = resultRows(report).map(({ window, policy, calls, cost, usd, ratioToNone, ...row }) => ({
+    ...{ window, policy, sessions: row.sessions, calls, cost: rounded(cost, 1), usd: rounded(usd, 6) },
+    ratioToNone: rounded(ratioToNone, 6),
+    ...lastFields(row),
+    msPerTurn: rounded(row.msPerTurn, 4),
+  }));
+  const rows = sessions.flatMap(({ file, runs }) =>
+    runs
+      .filter(({ policy }) => settings.policies.includes(policy))
+      .map(({ window, policy, totals: { calls, cost, usd, ...totals } }) => ({
+        ...{ file, window, policy, calls, cost: rounded(cost, 1), usd: rounded(usd, 6) },
+        ...lastFields(totals),
+      })),
+  );
+  return { results, sessions: rows, ...(report.recorded && { recorded: recordedJson(report.recorded) }) };
+}
+
+function recordedJson({ cost, outputCost, usd, ...tokens }: UsageTotals): object {
+  return { ...tokens, cost: rounded(cost, 1), outputCost: rounded(outputCost, 1), usd: rounded(usd, 6) };
+}
+
+function reportText(report: ReplayReport, style: Style): string {
+  const header = [
+    ...["window", "policy", "cost", "x none", "breaks", "over", "invalid", "kept"],
+    ...["quotes", "names far", "edits", "re-fetch/100", "ms/turn"],
+  ];
+  const rows = resultRows(report).map((row) => [
+    formatNumber(row.window),
+    row.policy,
+    formatNumber(Math.round(row.cost)),
+    row.ratioToNone.toFixed(3),
+    formatNumber(row.breaks),
+    formatNumber(row.overWindow),
+    formatNumber(row.invalid),
+    percent(row.visibleShare),
+    percent(shareOf(row.references.quotes)),
+    percent(shareOf(row.references.names.far)),
+    percent(shareOf(row.references.edits)),
+    (row.calls === 0 ? 0 : (100 * row.references.refetches) / row.calls).toFixed(1),
+    row.msPerTurn.toFixed(3),
+  ]);
+  const right = "right" as const;
+  const alignment = [right, "left" as const, ...header.slice(2).map(() => right)];
+  const [head = "", ...lines] = renderTable([header, ...rows], alignment);
+  const details = [...describeInvalid(resultRows(report)), ...describeRecorded(report), describeRun(report)];
+  return [style.dim(head), ...lines, "", ...details.map((line) => style.dim(line))].join("\n");
+}
+
+function percent(share: number | null): string {
+  return share === null ? "-" : `${(100 * share).toFixed(1)} %`;
+}
+
+async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySettings> {
+  const { options, cwd, env } = call;
+  const { values: config, leftOut } = await loadConfig({ cwd, env });
+  noteLeftOut(
+    leftOut.filter(({ key }) => key === "prices"),
+    call,
+  );
+  const { history } = config;
+  const wholeOf = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
+    const value = options[name];
+    return value === undefined ? undefined : wholeNumber(value, name, 0);
+  };
+  // The model also chooses prices.
+  const counting = { counter: options.counter, model: modelForCounter(options) };
+  const asked = wholeOf("reserve");
+  const prefixTokens = wholeOf("prefix-tokens");
+  const reserveOf = (window: number): number => asked ?? Math.min(history.reserve, Math.floor(window / 2));
+  const windows = windowsWithRoom(call, { reserveOf, prefixTokens: prefixTokens ?? 0 });
+  return {
+    windows,
+    // parseArguments has checked the choices.
+    policies: withIntake(
+      [...new Set(options.policy ?? defaultPolicies)] as ReplayPolicy[],
+      options.intake as IntakeMode,
+    ),
+    reserves: Object.fromEntries(windows.map((window) => [window, reserveOf(window)])),
+    prefixTokens,
+    keep: wholeOf("keep") ?? history.keep,
+    threshold: history.threshold,
+    counter: await chooseCounter({ ...call, options: counting }, "exact:o200k"),
+    model: options.model,
+    ...whoBills(call, config.prices),
+    prices: config.prices,
+  };
+}
+
+/** Returns the windows that leave room for messages. Notes the others, and throws if there is none. */
+function windowsWithRoom(
+  { options, output }: Call<ReplayFlags>,
+  { reserveOf, prefixTokens }: { reserveOf(window: number): number; readonly prefixTokens: number },
+): number[] {
+  const all = [...new Set((options.window ?? ["200000"]).map((value) => wholeNumber(value, "window", 1)))];
+  const problemOf = (window: number) => problemWithWindow(window, { reserve: reserveOf(window), prefixTokens });
+  const windows = all.filter((window) => problemOf(window) === undefined);
+  const problems = all.flatMap((window) => problemOf(window) ?? []);
+  if (windows.length === 0 && problems[0] !== undefined) throw problems[0];
+  for (const { message } of problems) output.note(`${message}, so this window is left out`);
+  return windows;
+}
+
+/** Adds each policy with the intake, to compare both. */
+function withIntake(policies: readonly ReplayPolicy[], intake: IntakeMode | undefined): ReplayPolicy[] {
+  return policies.flatMap((policy) =>
+    intake === undefined ? policy : [policy, `${policy}+${intake}` as ReplayPolicy],
+  );
+}
+
+const defaultPolicies = ["none", "rfc", "economic"];
+
+export interface ReplayFlags {
+  readonly window?: readonly string[] | undefined;
+  readonly policy?: readonly string[] | undefined;
+  readonly intake?: string | undefined;
+  readonly reserve?: string | undefined;
+  readonly "prefix-tokens"?: string | undefined;
+  readonly keep?: string | undefined;
+  readonly counter?: string | undefined;
+  readonly model?: string | undefined;
+  readonly html?: string | undefined;
+}
+
+/** Says whose prices apply. A model without prices is billed as its provider's default. */
+function whoBills(
+  { options: { model }, output }: Call<ReplayFlags>,
+  prices: Prices,
+): Pick<ReplaySettings, "billedAs" | "pricing"> {
+  const provider = (model === undefined ? undefined : providerOfModel(model)) ?? "anthropic";
+  const { isDefault, input, asOf } = priceOf({ provider, model, prices });
+  const price = `$${input} per million input tokens, as of ${asOf}`;
+  if (model !== undefined && !isDefault) return { billedAs: model, pricing: `${model}: ${price}` };
+  const billedAs = `${provider}'s default`;
+  if (model === undefined) return { billedAs, pricing: `${billedAs}: ${price}; --model chooses another` };
+  output.note(`no prices are known for "${printable(model)}": billed as ${billedAs}`);
+  return { billedAs, pricing: `no prices are known for "${model}", so ${billedAs}: ${price}` };
+}
+
+function lastFields(totals: LastFields): object {
+  const { breaks, overWindow, invalid, invalidRules, visibleShare, references } = totals;
+  const rules = Object.keys(invalidRules).length === 0 ? {} : { invalidRules };
+  return {
+    ...{ breaks, overWindow, invalid, ...rules, visibleShare: rounded(visibleShare, 6) },
+    references: describeReferences(references),
+  };
+}
+
+type LastFields = Omit<ReplayTotals, "calls" | "cost" | "usd" | "msPerTurn">;

@@ -1,94 +1,246 @@
-import { type AgentEnd, defaultAgentLimits } from "../../agent/index.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../agent/index.ts";
+import { withTask } from "../../compose/index.ts";
+import { ContextError } from "../../errors.ts";
 import { printable } from "../../text/index.ts";
 import { loadConfig } from "../../workspace/index.ts";
-import { agentOptions, chooseAgent } from "../choose-agent.ts";
-import { counterOptions } from "../choose-counters.ts";
-import { type Command, type CommandResult, defineCommand } from "../command.ts";
-import { describeContext, notesOnContext } from "../compose/describe-context.ts";
-import { agentRun } from "../nebula/phase-runs.ts";
+import {
+  type AgentFlags,
+  agentOptions,
+  type ChosenAgent,
+  chooseAgent,
+  conventionsOf,
+  requireAgent,
+} from "../choose-agent.ts";
+import { counterOptions, modelForCounter } from "../choose-counters.ts";
+import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import {
+  type AccountedContext,
+  type ContextFlags,
+  composeContext,
+  notesOnContext,
+  readContextSettings,
+} from "../compose-context.ts";
+import { readTextInput, refuseSharedStdin } from "../messages-input.ts";
 import type { Output } from "../output.ts";
-import { buildPrompt, type Prompt, type RunCall } from "../run/build-prompt.ts";
-import { runAgent } from "../run/run-agent.ts";
+import { type ExitCode, exitCodes, takeEndSignals } from "../report-error.ts";
 import { requireTrust, trustOption } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export const runCommand: Command = defineCommand({
-  arguments: [
-    { name: "TASK", summary: 'what the agent should do, or "-" for standard input', isSentence: true },
-  ],
+  arguments: [{ name: "TASK", summary: 'what the agent should do, or "-" for standard input', isSentence: true }],
   options: {
     ...agentOptions,
     "max-context-tokens": {
       value: "N",
-      summary: "the budget of the context; 0 for none (default: the configuration's, 10000)",
+      summary: "token budget of the context; 0 sends none (default: from the configuration, 10000)",
     },
-    "no-project-context": { summary: "without the snapshot of the project" },
-    fabric: { value: "FILE", summary: "the shared state of sibling work, as Markdown" },
-    prior: { value: "FILE", summary: "what was done before" },
-    model: { value: "ID", summary: "the agent's model; chooses the counter of its family too" },
+    "no-project-context": { summary: "leave out the snapshot of the project" },
+    fabric: { value: "FILE", summary: "the fabric: what other phases reported, as Markdown" },
+    prior: { value: "FILE", summary: "the answers of earlier work" },
+    scope: {
+      value: "GLOB",
+      list: true,
+      summary: "the files that the agent should change; the run fails if it changes none of them",
+    },
+    "with-conventions": { summary: "keep convention files in the snapshot that the agent loads by itself" },
     counter: counterOptions.counter,
     timeout: {
       value: "SECONDS",
-      summary: `how long the agent may take (default: ${defaultAgentLimits.timeoutMs / 1000})`,
+      summary: `how long the agent may run (default: ${defaultAgentLimits.timeoutMs / 1000})`,
     },
     "dry-run": {
-      summary: "print the prompt, and on stderr what is in it and how the agent would run; run nothing",
+      summary: "print the prompt, and on stderr its parts and how the agent would run; run nothing",
     },
     ...trustOption,
   },
-  details: `Hands an agent its task behind a snapshot of the project, the fabric and prior work, composed within the budget, on its
-stdin. The known agents and their command lines: claude (claude -p), codex (codex exec -), opencode (opencode run),
-gemini, pi (pi -p); what they may do without asking is their own setting. Any other is a command line for /bin/sh;
-it is told of no model. What the agent prints comes through as it comes, on the same streams; with --json its answer
-is part of the result. The exit code is 1 when it fails, takes too long or prints more than 10 MB, and Ctrl-C ends it
-with all that it started. The counter: --counter, else that of --model, else the configuration's, else bytes/4.`,
+  details: `Sends an agent a prompt on stdin: a snapshot of the project, the fabric and prior work within the
+budget, then the task. Known agents: claude, codex, opencode, gemini, pi. --allow says what they may do without
+asking: read files; edit files too, but run no free commands (codex runs commands in its sandbox); or all.
+--dry-run shows the command line. Any other agent is a command line for /bin/sh. In it, {model} is the model and
+{prompt_file} a file with the prompt; its environment has PLIMSOLL_MODEL.
+The answer goes to stdout; with --json it is part of the result, with cost and usage if the agent reports them.
+The exit code is 1 if the agent fails, was denied a tool, changed nothing in --scope, runs too long or prints more
+than 10 MB. Ctrl-C stops the agent and everything that it started. The snapshot leaves out convention files that the
+agent loads by itself. The counter is that of --counter, or else of the model, or else of the configuration, or else
+of the agent's models, or else bytes/4.`,
   examples: [
     { line: 'plimsoll run "Fix the failing test" --agent claude', meaning: "with the project's snapshot" },
     {
       line: 'plimsoll run "Plan the release" --agent codex --prior notes.md --dry-run',
-      meaning: "look at it first",
+      meaning: "look at the prompt first",
     },
-    { line: "plimsoll run - --agent-command './agent.sh' < task.md", meaning: "an agent of your own" },
-    { line: 'plimsoll run "Summarise" --agent gemini --json | jq -r .answer', meaning: "for programs" },
+    {
+      line: 'plimsoll run "Fix the cart" --agent codex --scope "src/cart/**"',
+      meaning: "fail if nothing in src/cart changes",
+    },
+    { line: "plimsoll run - --agent-command './agent.sh {prompt_file}' < task.md", meaning: "your own agent" },
+    { line: 'plimsoll run "Summarise" --agent gemini --json | jq -r .answer', meaning: "JSON for programs" },
   ],
   async run(call) {
     const { options } = call;
     const isDryRun = options["dry-run"] === true;
     const timeoutMs =
-      options.timeout === undefined
-        ? defaultAgentLimits.timeoutMs
-        : wholeNumber(options.timeout, "timeout", 1) * 1000;
+      options.timeout === undefined ? defaultAgentLimits.timeoutMs : wholeNumber(options.timeout, "timeout", 1) * 1000;
     requireTrust((await loadConfig(call)).leftOut, call);
-    // What is only looked at can be looked at without the agent.
-    if (isDryRun) return showPrompt(await buildPrompt(call), call);
-    const command = await chooseAgent(call, options.model);
-    const prompt = await buildPrompt(call);
+    const agent = await chooseAgent(call);
+    // A dry run does not need the agent.
+    if (isDryRun) return showPrompt(await buildPrompt(call, agent), agent, call);
+    const command = await requireAgent(agent, call);
+    const prompt = await buildPrompt(call, agent);
     for (const line of notesOnContext(prompt.context)) call.output.note(line);
-    const end = await runAgent(call, { command, prompt: prompt.text, timeoutMs });
-    return report(end, prompt, call.output);
+    const end = await judgedRun(call, agent, { command, prompt: prompt.text, timeoutMs });
+    return report(end, { prompt, isPrinted: isPrintedAtOnce(agent) }, call.output);
   },
 });
 
-function showPrompt({ text, tokens, context }: Prompt, call: RunCall): CommandResult {
-  const { command, permissions } = agentRun(call.options, call.options.model);
-  for (const line of describeContext(context)) call.output.note(line);
-  const shown = command === null ? "(none named: see --agent)" : printable(command);
+function showPrompt({ text, tokens, context }: Prompt, agent: ChosenAgent, call: RunCall): CommandResult {
+  const [command, permissions] = [agent.line(), agent.permissions()];
+  for (const line of notesOnContext(context, { evenIfWhole: true })) call.output.note(line);
+  const shown = command === null ? "(no agent chosen, use --agent)" : printable(command);
   call.output.note(`works in ${printable(call.cwd)}, command: ${shown}, permissions: ${permissions}`);
   const prompt = { text, tokens, context: context.account };
   return { json: { prompt, workingDirectory: ".", command, permissions }, text, exact: true };
 }
 
-/** Without --json its answer is out already. */
-function report(
-  { outcome, code, answer, seconds, error }: AgentEnd,
-  { tokens, context }: Prompt,
-  output: Output,
-): CommandResult {
+interface Reported {
+  readonly prompt: Prompt;
+  /** Whether the answer was printed while the agent ran. */
+  readonly isPrinted: boolean;
+}
+
+function report(end: AgentEnd, { prompt, isPrinted }: Reported, output: Output): CommandResult {
+  const { outcome, code, answer, seconds, usage, costUsd, denials = [], hint = null } = end;
   const failed = outcome !== "completed";
   const interrupted = outcome === "interrupted";
-  const message = interrupted ? "interrupted: the agent was ended" : (error ?? "");
-  if (failed) output.problem(message);
-  const value = { answer, exitCode: code, seconds, prompt: { tokens, context: context.account } };
-  const json = failed ? { ...value, error: { code: outcome, message, hint: null } } : value;
-  return { json, text: "", failed, interrupted };
+  const message = interrupted ? "interrupted: plimsoll stopped the agent" : (end.error ?? "");
+  if (failed) output.problem([message, ...(hint === null ? [] : [hint])].map(printable).join(" "));
+  const { tokens, context } = prompt;
+  const cost = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }), denials };
+  const value = { answer, exitCode: code, seconds, ...cost, prompt: { tokens, context: context.account } };
+  const json = failed ? { ...value, error: { code: outcome, message, hint } } : value;
+  return { json, text: isPrinted ? "" : answer, failed, interrupted };
+}
+
+/** Options of the prompt: context within the budget, then the task. */
+interface RunFlags extends ContextFlags, AgentFlags {
+  readonly scope?: readonly string[] | undefined;
+  readonly "with-conventions"?: boolean | undefined;
+  readonly "no-project-context"?: boolean | undefined;
+  readonly fabric?: string | undefined;
+  readonly prior?: string | undefined;
+  readonly timeout?: string | undefined;
+  readonly "dry-run"?: boolean | undefined;
+}
+
+export type RunCall = Call<RunFlags>;
+
+interface Prompt {
+  /** The composed context, a separator and the task. */
+  readonly text: string;
+  /** Tokens of the whole prompt. */
+  readonly tokens: number;
+  /** The part within the budget. The task is never cut. */
+  readonly context: AccountedContext;
+}
+
+async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
+  const { fabric, prior } = call.options;
+  refuseSharedStdin([call.arguments[0], fabric, prior], "input of TASK, --fabric and --prior");
+  const { model, fallback } = agent.counting();
+  // The model is also for the agent.
+  const counting = { ...call.options, model: modelForCounter({ ...call.options, model }) };
+  const settings = await readContextSettings({ ...call, options: counting }, fallback);
+  const task = await readTask(call);
+  const snapshot = call.options["no-project-context"] !== true;
+  const isKept = call.options["with-conventions"] === true || !snapshot;
+  const loadsItself = isKept ? undefined : await conventionsOf(agent, call.cwd);
+  const layers = { snapshot, loadsItself, fabric, prior };
+  const context = await composeContext({ ...call, options: layers }, settings);
+  const text = withTask(context.text, task);
+  return { text, tokens: settings.counter.count(text), context };
+}
+
+async function readTask(call: RunCall): Promise<string> {
+  const [given = ""] = call.arguments;
+  const task = given === "-" ? (await readTextInput("-", call)).text : given;
+  if (task.trim() !== "") return task;
+  throw new ContextError("usage", "TASK is empty", { hint: "Say what the agent should do." });
+}
+
+/** Runs one agent: passes its output through, and ends it with this process. */
+interface AgentJob {
+  readonly command: string;
+  readonly prompt: string;
+  readonly timeoutMs: number;
+}
+
+/** Runs the agent and judges how it really ended. */
+async function judgedRun(call: RunCall, agent: ChosenAgent, job: AgentJob): Promise<AgentEnd> {
+  const scope = patternsIn(call.options.scope ?? []);
+  const look = () => (scope.length === 0 ? undefined : readScopeState(call.cwd, scope));
+  const [before, model] = [await look(), agent.model()];
+  const end = await runAgent(call, agent, job);
+  const { prices } = (await loadConfig(call)).values;
+  const isChanged = before === undefined ? undefined : (await look()) !== before;
+  return judgeEnd(end, { agent: agent.name, model, prices, scope, isChanged });
+}
+
+/** Options are split at commas, also inside of braces. */
+function patternsIn(words: readonly string[]): string[] {
+  return words.join(",").match(/(?:\{[^{}]*\}|[^,])+/g) ?? [];
+}
+
+/** Output in JSON is read at the end. */
+function isPrintedAtOnce({ preset }: ChosenAgent): boolean {
+  return preset === undefined || preset.prints === "text";
+}
+
+/** Never returns if the reader of stdout is gone. */
+async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promise<AgentEnd> {
+  const { cwd, output } = call;
+  const model = agent.model();
+  const env = { ...call.env, ...(model !== undefined && { PLIMSOLL_MODEL: model }) };
+  const interrupts = takeInterrupts();
+  const folder = await mkdtemp(join(tmpdir(), "plimsoll-run-"));
+  output.settle();
+  const { end } = startAgent({
+    ...job,
+    cwd,
+    env,
+    folder: join(folder, "attempt"),
+    maxOutputBytes: defaultAgentLimits.maxOutputBytes,
+    signal: interrupts.signal,
+    onOutput(name, chunk) {
+      if (name === "stderr") process.stderr.write(chunk);
+      else if (!output.json && isPrintedAtOnce(agent)) process.stdout.write(chunk);
+    },
+  });
+  const ended = await end;
+  await rm(folder, { recursive: true, force: true });
+  const exitCode = interrupts.unread();
+  if (exitCode !== undefined) process.exit(exitCode);
+  return ended;
+}
+
+interface Interrupts {
+  readonly signal: AbortSignal;
+  /** The exit code if the reader of stdout is gone. */
+  unread(): ExitCode | undefined;
+}
+
+/** Handles interrupts, because exiting at once would leave the agent running. */
+function takeInterrupts(): Interrupts {
+  const controller = new AbortController();
+  let unread: ExitCode | undefined;
+  takeEndSignals(() => controller.abort());
+  // A reader that closes the pipe early, such as head, is not a failure, but it ends the run.
+  process.stdout.removeAllListeners("error");
+  process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+    unread ??= code === "EPIPE" ? exitCodes.done : exitCodes.failed;
+    controller.abort();
+  });
+  return { signal: controller.signal, unread: () => unread };
 }

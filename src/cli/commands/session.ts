@@ -1,26 +1,286 @@
-import type { CommandGroup } from "../command.ts";
+import { ContextError } from "../../errors.ts";
+import {
+  type LogEntry,
+  listSessions,
+  listStoredSessions,
+  readSessionReport,
+  type SessionLine,
+  type SessionReport,
+  viewReport,
+  type WorkLogView,
+  type WorkLogViewName,
+  workLogViews,
+} from "../../session/index.ts";
+import type { Store } from "../../store/index.ts";
+import { countNoun, didYouMean, formatNumber, printable, shownTime } from "../../text/index.ts";
+import { type Call, type Command, type CommandGroup, defineCommand } from "../command.ts";
+import type { Style } from "../output.ts";
+import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
+import { renderTable } from "../table.ts";
 
 export const sessionCommand: CommandGroup = {
   subcommands: [
     {
       name: "list",
-      summary: "list the sessions in the store, latest used first",
-      load: async () => (await import("../session/list.ts")).listCommand,
+      summary: "list the sessions in the store, the last used one first",
+      load: async () => listCommand,
     },
     {
       name: "show",
-      summary: "show one session: its ledger, its work log, what was evicted, its largest results",
-      load: async () => (await import("../session/show.ts")).showCommand,
+      summary: "show one session: token use, work log, evicted entries, largest results",
+      load: async () => showCommand,
     },
     {
       name: "rm",
-      summary: "delete sessions for good: records, results, work logs",
-      load: async () => (await import("../session/rm.ts")).rmCommand,
+      summary: "delete sessions with their results and work logs",
+      load: async () => (await import("./session-rm.ts")).rmCommand,
     },
   ],
   examples: [
-    { line: "plimsoll session list", meaning: "which sessions there are" },
-    { line: "plimsoll session show", meaning: "how the latest used one stands" },
-    { line: "plimsoll session rm --older-than 7d", meaning: "delete those that nobody used for a week" },
+    { line: "plimsoll session list", meaning: "all sessions" },
+    { line: "plimsoll session show", meaning: "the session that was used last" },
+    { line: "plimsoll session rm --older-than 7d", meaning: "delete sessions that were not used for a week" },
   ],
 };
+
+interface FoundStore<Result> {
+  readonly file: string;
+  /** Absent if there is no store. */
+  readonly result: Result | undefined;
+}
+
+/** Opens the store of sessions if it exists. */
+async function withSessions<Result>(
+  call: Call<{ readonly store?: string | undefined }>,
+  read: (store: Store) => Promise<Result>,
+): Promise<FoundStore<Result>> {
+  const file = await storePath(call);
+  return { file, result: await lookInStore(file, read) };
+}
+
+const listCommand: Command = defineCommand({
+  options: storeOptions,
+  details: `A session is one agent run: what "plimsoll mcp" serves from one directory, or what a program runs with
+the same store. Lists sessions with a tool call, the last used one first. "left" is the session's total minus the
+tokens of system text, history, tool results, the user's message and the reserve for the response.`,
+  examples: [
+    { line: "plimsoll session list", meaning: "all sessions" },
+    { line: "plimsoll session list --store state.db", meaning: "the sessions in another store" },
+    { line: "plimsoll session list --json | jq -r '.[].id'", meaning: "JSON for programs" },
+  ],
+  async run(call) {
+    const { file, result } = await withSessions(call, async (store) => ({
+      sessions: await listSessions(store),
+      damaged: (await listStoredSessions(store)).filter(({ lastUsed }) => lastUsed === undefined),
+    }));
+    const { sessions, damaged } = result ?? { sessions: [], damaged: [] };
+    for (const { id } of damaged) call.output.note(damagedNote(id));
+    if (sessions.length + damaged.length === 0) {
+      call.output.note(noSession(shownStore(file, call.cwd, call.env)).join(". "));
+    }
+    return { json: sessions, text: renderList(sessions, call.output.style) };
+  },
+});
+
+/** The message if there is no session, whether the file is missing or empty. */
+export function noSession(file: string): [message: string, hint: string] {
+  return [`there is no session in ${file} yet`, 'A session starts with the first tool call of "plimsoll mcp".'];
+}
+
+function damagedNote(id: string): string {
+  return `session ${printable(id)} cannot be read: its record is damaged. plimsoll session rm ${printable(id)} deletes it.`;
+}
+
+function renderList(sessions: readonly SessionLine[], style: Style): string {
+  if (sessions.length === 0) return "";
+  const rows = sessions.map(({ id, started, lastUsed, calls, available }) => [
+    printable(id),
+    shownTime(started),
+    shownTime(lastUsed),
+    formatNumber(calls),
+    formatNumber(available),
+  ]);
+  const [header = "", ...lines] = renderTable(
+    [["session", "started", "last used", "calls", "left"], ...rows],
+    ["left", "left", "left", "right", "right"],
+  );
+  return [style.dim(header), ...lines].join("\n");
+}
+
+/** Renders an entry of the work log: the call, and below it the result. Both contain text of the model and of files. */
+export function entryLines({ id, tool, args, time, result }: Omit<LogEntry, "tokens">): string[] {
+  const indent = " ".repeat(id.length + 4);
+  return [
+    `  ${id}  ${shownTime(time)}  ${printable(`${tool} ${args}`)}`,
+    ...(result === "" ? [] : [`${indent}${printable(result)}`]),
+  ];
+}
+
+const showCommand: Command = defineCommand({
+  arguments: [{ name: "ID", optional: true, summary: "the session (default: the one used last)" }],
+  options: {
+    all: { summary: "show the whole work log and all evicted entries" },
+    view: {
+      value: "VIEW",
+      choices: workLogViews,
+      summary: "print only the work log, in one of these forms",
+    },
+    ...storeOptions,
+  },
+  details: `Shows a bar for each part of the budget, filled by what is used. The work log has a compressed entry
+for each result. Entries that did not fit were evicted. Results and evicted entries can be recalled from the store.
+The command only reads, so the session may be running.`,
+  examples: [
+    { line: "plimsoll session show", meaning: "the session that was used last" },
+    { line: "plimsoll session show mcp-shop-0f3a77c2d1 --all", meaning: "everything about one session" },
+    { line: "plimsoll session show --json | jq .available", meaning: "JSON for programs" },
+  ],
+  async run(call) {
+    const { options, output, cwd, env } = call;
+    const { file, result: report } = await withSessions(call, (store) => find(store, call.arguments[0]));
+    if (report === undefined) {
+      const [message, hint] = noSession(shownStore(file, cwd, env));
+      throw new ContextError("unreadable_input", message, { hint });
+    }
+    if (options.view !== undefined) {
+      const view = viewReport(report, options.view as WorkLogViewName);
+      return { json: view, text: renderView(view) };
+    }
+    const all = options.all === true;
+    return { json: report, text: renderSession(report, { style: output.style, all }) };
+  },
+});
+
+/** Finds a session. Returns undefined if the store has none. A named one need not be listed. */
+async function find(store: Store, id: string | undefined): Promise<SessionReport | undefined> {
+  const named = id === undefined ? undefined : await readSessionReport(store, id);
+  if (named !== undefined) return named;
+  const ids = (await listSessions(store)).map((session) => session.id);
+  const [latestUsed] = ids;
+  if (latestUsed === undefined) return undefined;
+  if (id === undefined) return readSessionReport(store, latestUsed);
+  throw new ContextError("usage", `there is no session "${id}"`, {
+    hint: didYouMean(id, ids) ?? 'See "plimsoll session list".',
+  });
+}
+
+/** Options to show a session. */
+interface RenderOptions {
+  readonly style: Style;
+  /** Show every entry, not only the newest. */
+  readonly all: boolean;
+}
+
+/** Entries shown without --all. */
+const mostEntries = 20;
+const mostEvicted = 5;
+
+export function renderSession(report: SessionReport, { style, all }: RenderOptions): string {
+  const { workLog, evicted, largest } = report;
+  const log = newest(workLog, all ? workLog.length : mostEntries);
+  const gone = newest(evicted.entries, all ? evicted.entries.length : mostEvicted);
+  const sections = [
+    introduction(report, style),
+    [...renderTiers(report.ledger), sums(report)],
+    damageOf(report),
+    section(`work log${share(log.length, workLog.length)}`, renderEntries(log), style),
+    evicted.count === 0
+      ? []
+      : section(`evicted${share(gone.length, evicted.count)}; recall gets them`, renderEntries(gone), style),
+    section(`largest results${share(largest.length, largest.length)}`, renderLargest(largest), style),
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+function introduction({ id, started, calls, counter, warning }: SessionReport, style: Style): string[] {
+  const counted = `${countNoun(calls, "call")} since ${shownTime(started)}`;
+  return [
+    `${style.bold(printable(id))}  ${counted}, tokens by ${printable(counter)}`,
+    ...(warning === undefined ? [] : [warning]),
+  ];
+}
+
+function sums({ available, total, delivered, lifetime }: SessionReport): string {
+  const left = `${formatNumber(available)} of ${formatNumber(total)} left; ${formatNumber(delivered)} delivered by tools`;
+  return lifetime === delivered ? left : `${left}, ${formatNumber(lifetime)} in all conversations`;
+}
+
+function damageOf({ id, damaged }: SessionReport): string[] {
+  if (damaged === 0) return [];
+  const what =
+    damaged === 1
+      ? "1 entry of the work log is damaged and left out"
+      : `${formatNumber(damaged)} entries of the work log are damaged and left out`;
+  return [`${what}. plimsoll session rm ${printable(id)} deletes the session.`];
+}
+
+function section(title: string, lines: readonly string[], style: Style): string[] {
+  return [style.dim(title), ...lines];
+}
+
+function newest(entries: readonly LogEntry[], most: number): readonly LogEntry[] {
+  return entries.slice(Math.max(0, entries.length - most));
+}
+
+/** Says how many entries are left out. */
+function share(shown: number, all: number): string {
+  if (all === 0) return ": empty";
+  return shown === all ? `: ${formatNumber(all)}` : `: the newest ${shown} of ${formatNumber(all)}`;
+}
+
+function renderEntries(entries: readonly LogEntry[]): string[] {
+  return entries.flatMap(entryLines);
+}
+
+function renderLargest(largest: SessionReport["largest"]): string[] {
+  const rows = largest.map(({ id, tool, tokens }) => [`  ${id}`, printable(tool), formatNumber(tokens)]);
+  return renderTable(rows, ["left", "left", "right"]);
+}
+
+const width = 24;
+
+/** Renders a line per tier: a bar of the used part, and the numbers. */
+function renderTiers(ledger: SessionReport["ledger"]): string[] {
+  const tiers = Object.entries(ledger);
+  const digits = Math.max(...tiers.map(([, { limit }]) => formatNumber(limit).length));
+  const rows = tiers.map(([tier, { used, limit }]) => [
+    tier.replaceAll("_", " "),
+    bar(used, limit),
+    `${formatNumber(used)} of ${formatNumber(limit).padStart(digits)}`,
+    meaning(tier, used, limit),
+  ]);
+  return renderTable(rows, ["left", "left", "right", "left"]);
+}
+
+/** Renders a bar that is full only if nothing is left, and empty only if nothing is used. */
+function bar(used: number, limit: number): string {
+  if (used >= limit && used > 0) return "█".repeat(width);
+  const filled = used <= 0 ? 0 : Math.min(width - 1, Math.max(1, Math.round((used / limit) * width)));
+  return "█".repeat(filled) + "░".repeat(width - filled);
+}
+
+function meaning(tier: string, used: number, limit: number): string {
+  if (used > limit) return `${formatNumber(used - limit)} over`;
+  return tier === "response" ? "reserved" : "";
+}
+
+/** Renders the work log in one of the views for models. */
+function renderView(view: WorkLogView): string {
+  if ("steps" in view) {
+    const { steps, last_result } = view;
+    return [countNoun(steps, "step"), ...(last_result === undefined ? [] : [`last: ${printable(last_result)}`])].join(
+      "\n",
+    );
+  }
+  const { total_steps } = view;
+  if ("recent" in view) return [`${countNoun(total_steps, "step")}, newest first`, ...lines(view.recent)].join("\n");
+  const evicted = view.evicted === 0 ? "" : `, ${formatNumber(view.evicted)} evicted`;
+  return [`${countNoun(total_steps, "step")}${evicted}`, ...lines(view.entries)].join("\n");
+}
+
+function lines(entries: readonly Omit<LogEntry, "tokens">[]): string[] {
+  return entries.flatMap(entryLines);
+}

@@ -2,29 +2,30 @@ import { defaultMaxSnapshotTokens, renderSnapshot } from "../../compose/index.ts
 import { openDirectory } from "../../workspace/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { scanDirectory } from "../compose/scan-directory.ts";
+import { scanDirectory } from "../compose-context.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 export const snapshotCommand: Command = defineCommand({
-  arguments: [{ name: "DIR", optional: true, summary: "the project (default: here)" }],
+  arguments: [{ name: "DIR", optional: true, summary: "the project's folder (default: the current one)" }],
   options: {
-    "max-tokens": { value: "N", summary: `the limit of the text (default: ${defaultMaxSnapshotTokens})` },
+    "max-tokens": { value: "N", summary: `the most tokens of the text (default: ${defaultMaxSnapshotTokens})` },
     ...counterOptions,
   },
-  details: `What an agent needs to know of a project before it begins, as Markdown: name and language from its manifests, its
-tree, and its conventions. The tree has the files that git tracks or would track, three levels deep; a folder of more
-than 20 entries is shown with their number, and a root of more than 100 is cut. Without git the folder is walked, and
-.gitignore holds as well. Conventions are AGENTS.md, CLAUDE.md, GEMINI.md and their like, then CONTRIBUTING.md, with
-the Markdown files that they import; a text that is there twice comes once. Links out of DIR are not followed, and
-files that usually hold secrets (.env, keys) are not read.
-The text is within the limit for certain: the tree closes its lowest level first, the conventions lose their end, and
-both say what is missing. The same files give the same text. To a pipe or a file it goes as it was counted, with no
-line break added. The counter: --counter, else that of --model, else the configuration's, else bytes/4.`,
+  details: `Prints what an agent needs to know about a project, as Markdown: name and language from its manifests,
+its file tree, and its conventions. The tree has the files that git tracks or would track, three levels deep. A
+folder of more than 20 entries shows only their number, and a root of more than 100 is cut. Without git, the folder
+is walked and .gitignore still applies. Conventions are AGENTS.md, CLAUDE.md, GEMINI.md and similar files, then
+CONTRIBUTING.md, and the Markdown files that they import. A repeated text appears once. Links out of DIR are not
+followed, and files that usually hold secrets (.env, keys) are not read.
+The text never exceeds the limit: the tree closes its lowest level first, the conventions lose their end, and both
+say what is missing. The same files give the same text. A pipe or a file gets the text as it was counted, without a
+final line break. The counter is that of --counter, or else of --model, or else of the configuration, or else
+bytes/4.`,
   examples: [
     { line: "plimsoll snapshot", meaning: "the project in the current directory" },
-    { line: "plimsoll snapshot services/api --max-tokens 2000", meaning: "a part of it, in few tokens" },
-    { line: "plimsoll snapshot --model claude-sonnet-5", meaning: "as that model counts" },
-    { line: "plimsoll snapshot --json | jq .tokens", meaning: "for programs" },
+    { line: "plimsoll snapshot services/api --max-tokens 2000", meaning: "one folder, in few tokens" },
+    { line: "plimsoll snapshot --model claude-sonnet-5", meaning: "with that model's counter" },
+    { line: "plimsoll snapshot --json | jq .tokens", meaning: "JSON for programs" },
   ],
   async run(call) {
     const { options, cwd, output } = call;
@@ -35,7 +36,7 @@ line break added. The counter: --counter, else that of --model, else the configu
     const counter = await chooseCounter({ ...call, cwd: directory }, "bytes/4");
     const scan = await scanDirectory(directory, call, named);
     const { text, tokens, truncated, omitted } = renderSnapshot(scan, { counter, maxTokens });
-    if (text === "" && !truncated) output.note("nothing was found here");
+    if (text === "" && !truncated) output.note("no files were found here");
     const files = scan.paths.length;
     const json = { text, tokens, maxTokens, counter: counter.name, truncated, omitted, files };
     return { json, text, exact: true };

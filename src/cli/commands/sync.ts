@@ -1,5 +1,5 @@
-import { relative, resolve } from "node:path";
-import { formatNumber, printable } from "../../text/index.ts";
+import { dirname, relative, resolve } from "node:path";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
 import {
   homeDirectory,
   loadConfig,
@@ -10,45 +10,59 @@ import {
 } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output } from "../output.ts";
-import { renderTable } from "../table.ts";
+import { renderTable, shownPath } from "../table.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const syncCommand: Command = defineCommand({
   options: {
-    content: { value: "DIR", summary: "packs of this directory instead of the embedded ones" },
-    force: { summary: "fetch everything anew, also what is not due yet" },
-    "allow-private": { summary: "fetch from this machine and its network, too" },
+    content: { value: "DIR", summary: "use packs of this directory instead of the built-in ones" },
+    force: { summary: "fetch everything again, even if it is not due yet" },
+    "allow-private": { summary: "also fetch from this machine and its network" },
     ...trustOption,
   },
-  details: `Fetches the company's packs (configuration key company: a git URL at a revision; a directory is used in place)
-and the text of every sync:fetch marker in a pack, into $XDG_CACHE_HOME/plimsoll (~/.cache by default). A text is
-fetched again when it is older than its marker's ttl_hours (7 days). What cannot be fetched keeps its last good
-text; the exit code is 1 then. inject needs no network: it reads what is in the cache.
-Addresses that are not public (loopback, private, link-local, metadata of clouds) are refused, also behind a name or
-a redirect: --allow-private fetches from them, as a company's own git server may need.`,
+  details: `Fetches the company's packs (configuration key company: a git URL at a revision, or a directory, which
+is used in place) and the text of every sync:fetch marker in a pack.
+The company's packs go to $XDG_CACHE_HOME/plimsoll (~/.cache by default). The texts go to .plimsoll/fetched, with
+their source, date and hash in index.json. Commit that folder: inject and --check then read the same text on every
+machine and need no network. Texts of your own packs go to fetched/ in $XDG_CONFIG_HOME/plimsoll instead.
+A text is fetched again when it is older than ttl_hours of its marker (7 days). If a fetch fails, the last good text
+is kept and the exit code is 1. A text that no marker names any more is removed.
+Addresses that are not public (loopback, private, link-local, cloud metadata) are refused, even after a redirect or
+a name lookup. --allow-private allows them, for example for a company's own git server.`,
   examples: [
     { line: "plimsoll sync", meaning: "fetch what is due" },
-    { line: "plimsoll sync --force && plimsoll inject", meaning: "everything anew, and into the files" },
+    {
+      line: "plimsoll sync --force && plimsoll inject",
+      meaning: "fetch everything again, and write it into the files",
+    },
     { line: "plimsoll sync --json | jq '.texts[] | select(.reason)'", meaning: "what could not be fetched" },
   ],
   async run(call) {
     const { options, cwd, env, output } = call;
-    const { values: config, leftOut } = await loadConfig({ cwd, env });
+    const { values: config, leftOut, sources } = await loadConfig({ cwd, env });
     const { sync } = await loadSync();
     const report = await sync({
       config,
       root: projectRoot(cwd, homeDirectory(env)),
       env,
+      isPartial: leftOut.length > 0,
+      companyOf: sources["company.source"]?.startsWith("user ") ? "user" : "project",
       contentDirectory: options.content === undefined ? undefined : resolve(cwd, options.content),
       force: options.force,
       allowPrivate: options["allow-private"],
       progress: output.progress,
     });
     const problems = report.problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));
-    const shown = { ...report, problems };
-    noteLeftOut([...leftOut, ...report.leftOut], call);
+    const texts = report.texts.map(({ file, ...text }) => ({
+      ...text,
+      file: file === undefined ? undefined : shownPath(file, cwd, env),
+    }));
+    const shown = { ...report, texts, problems };
+    const untrusted = [...leftOut, ...report.leftOut];
+    noteLeftOut(untrusted, call);
     tellProblems(shown, output);
-    return { json: toJson(shown), text: renderReport(shown, output), failed: hasFailed(shown) };
+    const text = renderReport(shown, { output, isLeftOut: untrusted.length > 0 });
+    return { json: toJson(shown), text, failed: hasFailed(shown) };
   },
 });
 
@@ -77,18 +91,25 @@ function tellText({ url, reason, fetched, warning, truncated }: TextSync, output
   const kept = fetched === undefined ? "" : ` (the text of ${fetched} is kept)`;
   if (reason !== undefined) output.problem(printable(`${url}: ${reason}${kept}`));
   if (warning !== undefined) output.note(printable(`${url}: ${warning}`));
-  if (truncated) output.note(printable(`${url}: longer than 1 MiB, the rest is left out`));
+  if (truncated) output.note(printable(`${url}: longer than 1 MiB, so the rest is left out`));
 }
 
-/** Without what only this machine knows. */
+/** Leaves out paths of this machine. */
 function toJson({ company, texts, problems }: SyncReport): unknown {
   const { directory, ...shown } = company ?? { directory: undefined };
   return { company: company === undefined ? null : shown, texts, problems };
 }
 
-function renderReport({ company, texts }: SyncReport, output: Output): string {
-  if (company === undefined && texts.length === 0)
-    return "Nothing to sync: no company's packs are configured, and no pack has a sync:fetch marker.";
+interface RenderOptions {
+  readonly output: Output;
+  /** Whether sources were left out because nobody trusts them. */
+  readonly isLeftOut: boolean;
+}
+
+function renderReport({ company, texts }: SyncReport, { output, isLeftOut }: RenderOptions): string {
+  const isEmpty = company === undefined && texts.length === 0;
+  if (isEmpty && isLeftOut) return "Nothing was fetched: this project's sources are not trusted.";
+  if (isEmpty) return "Nothing to sync: no company's packs are configured, and no pack has a sync:fetch marker.";
   const rows = [["status", "bytes", "packs", "from"]];
   if (company !== undefined) {
     const at = [company.revision, company.commit?.slice(0, 12)].filter((each) => each !== undefined);
@@ -99,7 +120,19 @@ function renderReport({ company, texts }: SyncReport, output: Output): string {
     rows.map((row) => row.map(printable)),
     ["left", "right", "left", "left"],
   );
-  return [output.style.dim(lines[0]!), ...lines.slice(1)].join("\n");
+  return [output.style.dim(lines[0]!), ...lines.slice(1), ...writtenNote(texts)].join("\n");
+}
+
+/** Fetched texts are useful to others only after they are committed. */
+function writtenNote(texts: readonly TextSync[]): string[] {
+  const files = texts.flatMap(({ status, file = "" }) => (status === "fetched" ? dirname(file) : []));
+  return [...new Set(files)].map((folder) => {
+    const count = countNoun(files.filter((each) => each === folder).length, "text");
+    const advice = folder.endsWith(".plimsoll/fetched")
+      ? " Commit this folder, so everyone injects the same text."
+      : "";
+    return `Wrote ${count} to ${printable(folder)}.${advice}`;
+  });
 }
 
 function textRow({ status, bytes, packs, url }: TextSync): string[] {

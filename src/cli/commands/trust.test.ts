@@ -45,10 +45,10 @@ test("a person at a terminal sees the settings and is asked, and anything but a 
   });
 });
 
-test.each(["--yes", "--json"])("nobody is asked with %s", async (option) => {
+test.each(["--yes", "--json"])("nothing is asked with %s", async (option) => {
   expect(await typed(["trust", option], "n\n")).toMatchObject({ code: 0, isTrusted: true, stderr: "" });
 });
 
-test("--list and --revoke exclude each other", async () => {
+test("--list and --revoke cannot be used together", async () => {
   expect(await typed(["trust", "--list", "--revoke"], "")).toMatchObject({ code: 2, isTrusted: false });
 });

@@ -1,6 +1,6 @@
 import { basename, dirname, join, resolve } from "node:path";
-import { loadNebula } from "../../agent/index.ts";
 import { ContextError } from "../../errors.ts";
+import { loadNebula } from "../../nebula/index.ts";
 import { countNoun, printable } from "../../text/index.ts";
 import {
   type Environment,
@@ -15,45 +15,44 @@ import {
   type ProjectPlace,
   projectRoot,
   readProjectFetches,
-  readTrusted,
-  revokeTrust,
-  trustedProject,
-  trustProject,
+  trustRecord,
 } from "../../workspace/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
-import { createQuestions } from "../nebula/ask-person.ts";
-import { shownPath } from "../shown-path.ts";
-import { renderTable } from "../table.ts";
+import { createQuestions } from "../questions.ts";
+import { renderTable, shownPath } from "../table.ts";
 import { nebulaSettings } from "../trust.ts";
 
 export const trustCommand: Command = defineCommand({
   arguments: [{ name: "DIR", optional: true, summary: "a folder of the project (default: here)" }],
   options: {
-    list: { summary: "show the projects that you trust" },
-    revoke: { summary: "trust the project no more" },
+    list: { summary: "list the projects that you trust" },
+    revoke: { summary: "stop trusting the project" },
     yes: { summary: "do not ask" },
   },
-  details: `Some settings of a project can start a program, read files outside of it, reach the network or change what things cost:
-company, prices, allow, guard and run in its configuration, addresses of sync:fetch in its packs, and in nebulas the
-model and permissions of agents and a working directory outside of the project. They count only once you trust them.
-This command shows them and records the project's path and a hash of each, in $XDG_STATE_HOME/plimsoll/trust.json
-(~/.local/state by default). A setting that changes asks again. At a terminal you are asked first; without one, with
---yes and with --json it records at once. Nebulas that git ignores are found when DIR is their folder.
---trust of other commands, or PLIMSOLL_TRUST=1 in the environment, trusts a project without a record, as in CI.`,
+  details: `Some settings of a project can start a program, read files outside of it, reach the network or change
+prices: company, prices, allow, guard and run in its configuration, addresses of sync:fetch in its packs, and in
+nebulas the model and permissions of agents and a working directory outside of the project. They have no effect
+until you trust them.
+This command shows them and records the project's path and a hash of each setting in
+$XDG_STATE_HOME/plimsoll/trust.json (~/.local/state by default). If a setting changes, you are asked again. On a
+terminal, plimsoll asks first. Without a terminal, with --yes or with --json it records at once. A nebula that git
+ignores is found only if DIR is its folder.
+--trust of other commands, or PLIMSOLL_TRUST=1 in the environment, trusts a project without a record, for example
+in CI.`,
   examples: [
     { line: "plimsoll trust", meaning: "see the settings of this project and trust them" },
     { line: "plimsoll trust --list", meaning: "what is trusted on this machine" },
-    { line: "plimsoll trust --revoke ~/code/shop", meaning: "no more" },
+    { line: "plimsoll trust --revoke ~/code/shop", meaning: "stop trusting a project" },
     { line: "PLIMSOLL_TRUST=1 plimsoll inject --check", meaning: "in CI" },
   ],
   async run(call) {
     const { options, env } = call;
     if (options.list === true && options.revoke === true)
-      throw new ContextError("usage", "--list and --revoke exclude each other");
+      throw new ContextError("usage", "--list and --revoke cannot be used together");
     if (options.list === true) return listTrusted(env);
     const [named = "."] = call.arguments;
     const folder = resolve(call.cwd, named);
-    // What is gone can be revoked by its path; a slip in it must not lead to the project around.
+    // A missing folder can be revoked by its path. A typo must not revoke the project around it.
     if (options.revoke === true && !(await exists(folder))) return revoke(folder, call);
     await openDirectory(named, call.cwd);
     const root = projectRoot(folder, homeDirectory(env));
@@ -72,7 +71,7 @@ async function trust(root: string, call: Call): Promise<CommandResult> {
     file: shownPath(setting.file, call.cwd, env),
   }));
   if (settings.length === 0 && owner === undefined) {
-    const text = "There is nothing to trust: the project has no powerful settings.";
+    const text = "There is nothing to trust: the project has no settings that need trust.";
     return { json: { path: root, trusted: false, settings: shown }, text };
   }
   const lines = [
@@ -91,20 +90,17 @@ async function trust(root: string, call: Call): Promise<CommandResult> {
       return { json: { path: root, trusted: false, settings: shown }, text: "", failed: true };
     }
   }
-  const { path } = await trustProject({ root, env, settings, now: new Date() });
+  const { path } = await trustRecord.trust({ root, env, settings, now: new Date() });
   const told = `Trusted ${printable(path)} with ${countNoun(settings.length, "setting")}.`;
   return { json: { path, trusted: true, settings: shown }, text: [...lines, told].join("\n") };
 }
 
-/** All of the project's powerful settings, whether they are trusted or not. */
-async function settingsOf(
-  root: string,
-  { arguments: [named = "."], cwd, env }: Call,
-): Promise<PowerfulSetting[]> {
+/** Returns all settings of the project that need trust, trusted or not. */
+async function settingsOf(root: string, { arguments: [named = "."], cwd, env }: Call): Promise<PowerfulSetting[]> {
   const folder = resolve(cwd, named);
   const { powerful } = await loadConfig({ cwd: folder, env: { ...env, PLIMSOLL_TRUST: "1" } });
   const settings = [...powerful, ...(await readProjectFetches(root))];
-  // A relative working directory is seen from where nebulas are run.
+  // A relative working directory starts where nebulas are run.
   const from = isInside(cwd, root) || (await isNebula(folder)) ? cwd : root;
   for (const directory of await nebulasOf({ root, env }, folder)) {
     const loaded = await loadNebula(directory);
@@ -117,17 +113,17 @@ function isNebula(folder: string): Promise<boolean> {
   return exists(join(folder, "nebula.toml"));
 }
 
-/** Those that git would not ignore, the one that is named, and those that are trusted already. */
+/** Returns nebulas that git does not ignore, the named one, and those that are trusted already. */
 async function nebulasOf(place: ProjectPlace, folder: string): Promise<Set<string>> {
   const { files } = await listFiles(place.root);
   const found = files.filter((file) => basename(file) === "nebula.toml").map((file) => dirname(file));
-  const known = (await trustedProject(place))?.settings ?? [];
+  const known = (await trustRecord.find(place))?.settings ?? [];
   for (const other of new Set([folder, ...known.map(({ file }) => dirname(join(place.root, file)))]))
     if (await isNebula(other)) found.push(other);
   return new Set(found);
 }
 
-/** Programs that read JSON have decided already. */
+/** Whether to ask. With --json the caller has decided already. */
 function mustAsk({ options, stdin, output }: Call): boolean {
   return options.yes !== true && !output.json && (stdin as NodeJS.ReadStream).isTTY === true;
 }
@@ -139,13 +135,13 @@ function ask(question: string, { stdin, output }: Call): Promise<boolean> {
 }
 
 async function revoke(root: string, { env }: Call): Promise<CommandResult> {
-  const revoked = await revokeTrust({ root, env });
-  const text = revoked ? `${printable(root)} is trusted no more.` : `${printable(root)} was not trusted.`;
+  const revoked = await trustRecord.revoke({ root, env });
+  const text = revoked ? `${printable(root)} is no longer trusted.` : `${printable(root)} was not trusted.`;
   return { json: { path: root, revoked }, text };
 }
 
 async function listTrusted(env: Environment): Promise<CommandResult> {
-  const projects = (await readTrusted(env)).map(({ path, settings, trustedAt }) => ({
+  const projects = (await trustRecord.read(env)).map(({ path, settings, trustedAt }) => ({
     ...{ path, trustedAt, settings: settings.map(({ file, key, value }) => ({ file, key, value })) },
   }));
   const lines = projects.flatMap(({ path, settings, trustedAt }) => [

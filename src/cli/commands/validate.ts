@@ -1,10 +1,4 @@
-import {
-  type FormatName,
-  formatNames,
-  formatOfRequest,
-  type Problem,
-  validateRequest,
-} from "../../messages/index.ts";
+import { type FormatName, formatNames, formatOfRequest, type Problem, validateRequest } from "../../messages/index.ts";
 import { countNoun, printable } from "../../text/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { readMessagesInput } from "../messages-input.ts";
@@ -12,25 +6,24 @@ import type { Output } from "../output.ts";
 import { renderTable } from "../table.ts";
 
 export const validateCommand: Command = defineCommand({
-  arguments: [
-    { name: "FILE", optional: true, summary: 'messages as JSON or JSON Lines, or "-" for standard input' },
-  ],
+  arguments: [{ name: "FILE", optional: true, summary: 'messages as JSON or JSON Lines, or "-" for standard input' }],
   options: {
-    format: { value: "NAME", choices: ["auto", ...formatNames], summary: "the shape of the messages" },
+    format: { value: "NAME", choices: ["auto", ...formatNames], summary: "the format of the messages" },
     strict: {
-      summary: "also what sources disagree about, such as alternating roles",
+      summary: "also report what sources disagree about, such as alternating roles",
     },
   },
-  details: `Tells what the provider would refuse: results without calls and calls without results, ids that come twice, roles and
-blocks out of place, empty texts, unsigned thinking, cache markers, settings that the request's model does not take.
-FILE, or what is piped in, holds a list of messages, a request with messages or input, or JSON Lines with one message
-a line (a first line with "meta" is left out). A bare list is a history: it may start with the system prompt and end
-with the assistant. The format is recognised unless --format tells it. The exit code is 1 if there is a problem.`,
+  details: `Reports what the provider would refuse: results without calls and calls without results, repeated ids,
+misplaced roles and blocks, empty texts, unsigned thinking, cache markers, settings that the request's model does
+not support.
+FILE or standard input holds a list of messages, a request with messages, input or contents, or JSON Lines with one
+message per line (a first line with "meta" is ignored). A bare list is a history: it may start with the system prompt
+and end with the assistant. The format is detected unless you set --format. The exit code is 1 if there is a problem.`,
   examples: [
-    { line: "plimsoll validate request.json", meaning: "a request before it is sent" },
-    { line: "plimsoll validate session.jsonl --strict", meaning: "a recorded session" },
-    { line: "plimsoll trim h.json --window 200000 | plimsoll validate", meaning: "what a trim gives" },
-    { line: "plimsoll validate h.json --json | jq -r '.[].rule' | sort | uniq -c", meaning: "for programs" },
+    { line: "plimsoll validate request.json", meaning: "check a request before you send it" },
+    { line: "plimsoll validate session.jsonl --strict", meaning: "check a recorded session" },
+    { line: "plimsoll trim h.json --window 200000 | plimsoll validate", meaning: "check the result of a trim" },
+    { line: "plimsoll validate h.json --json | jq -r '.[].rule' | sort | uniq -c", meaning: "JSON for programs" },
   ],
   async run(call) {
     const { format: name = "auto", strict } = call.options;

@@ -1,8 +1,9 @@
-/** From a command line to what the engine takes: configuration, layers, profile, tools, notes and facts. */
+/** Prepares a run of inject: configuration, layers, profile, tools, notes and facts. */
 import { relative, resolve } from "node:path";
 import {
   type Adapter,
   adaptersWithBlock,
+  applyBudgets,
   chooseAdapters,
   type EngineOptions,
   embeddedAdapters,
@@ -13,23 +14,32 @@ import {
   refuseUnknownTools,
   type Scope,
   type StatusOptions,
+  type ToolBudgets,
 } from "../../adapters/index.ts";
 import { ContextError } from "../../errors.ts";
-import type { Verbosity } from "../../text/index.ts";
+import { type Verbosity, verbosities } from "../../text/index.ts";
 import {
   type Config,
   type ContentProblem,
+  defaultConfig,
   detectFacts,
   homeDirectory,
+  type LoadedConfig,
   loadConfig,
   lonelyFolder,
+  placeOf,
   projectRoot,
   readNotes,
   readProjectTree,
+  type Surroundings,
+  type ToolBudget,
 } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
+import { refuseConfiguredPacks, refuseUnknownPacks, selectionOf } from "../packs-content.ts";
+import { describeError } from "../report-error.ts";
 import { requireTrust } from "../trust.ts";
+import { wholeNumber } from "../whole-number.ts";
 
 export interface InjectFlags {
   readonly scope?: string | undefined;
@@ -41,13 +51,22 @@ export interface InjectFlags {
   readonly verbosity?: string | undefined;
   readonly counter?: string | undefined;
   readonly model?: string | undefined;
+  readonly pack?: readonly string[] | undefined;
+  readonly "no-pack"?: readonly string[] | undefined;
+  readonly "max-tokens"?: string | undefined;
+  readonly "max-bytes"?: string | undefined;
   readonly "on-overflow"?: string | undefined;
   readonly content?: string | undefined;
   readonly force?: boolean | undefined;
   readonly uninstall?: boolean | undefined;
+  readonly stats?: boolean | undefined;
 }
 
 export interface Prepared {
+  /** Why the run has no packs. */
+  readonly whyNoPacks?: string | undefined;
+  /** Whether every tool has the same budget, so that it does not matter whose budget applies. */
+  readonly hasOneBudget: boolean;
   readonly engine: StatusOptions & Pick<EngineOptions, "force">;
 }
 
@@ -55,39 +74,40 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   const { cwd, env, options } = call;
   const home = homeDirectory(env);
   const scope: Scope = isProjectScope(options) ? "project" : "global";
-  // A person's own files are the same wherever they stand: of a project's configuration they know nothing. And a project's files are the
-  // same for everybody: of the person's configuration they know nothing.
+  // Files under HOME do not depend on a project's configuration, and a project's files do not depend on a person's.
   const place = scope === "global" ? home : cwd;
   const root = scope === "global" ? home : projectRoot(cwd, home);
   const projectOnly = scope === "project";
-  const { values: config, leftOut } = await loadConfig({ cwd: place, env, projectOnly });
+  const { values: config, leftOut, sources } = await configFor(call, { cwd: place, env, projectOnly });
   requireTrust(leftOut, call);
+  const tree = scope === "project" ? await readProjectTree(root, env) : lonelyFolder(root);
   const loaded = await loadFor(call, {
-    config,
-    scope,
-    root,
-    env,
+    ...{ config, sources, scope, root, env },
     contentDirectory: options.content === undefined ? undefined : resolve(cwd, options.content),
     profile: options.profile,
     language: options.lang,
+    selection: selectionOf({ values: config, sources }, options),
+    configured: hasOwnPacks(options) ? selectionOf({ values: config, sources }, {}) : undefined,
+    tree,
   });
-  requireTrust(loaded.leftOut, call);
   tellProblems(loaded.problems, call);
   const places = { scope, root, home };
-  if (options.uninstall !== true) refuseUnknownTools(config.own_files, loaded.adapters, scope);
-  const chosen = await chooseTools(call, { config, places, adapters: loaded.adapters });
-  const named = options.counter ?? (options.model === undefined ? config.counter : undefined);
-  const counterChosen = named !== undefined || options.model !== undefined;
-  const counter = await chooseCounter(
-    { ...call, options: { counter: counterChosen ? named : "bytes/4", model: options.model } },
-    "bytes/4",
-  );
+  const replaced = options.content === undefined ? [] : embeddedAdapters();
+  if (options.uninstall !== true) {
+    refuseUnknownIds(config, { loaded, replaced, sources, flags: options });
+  }
+  const budgets = budgetsFor(options, config.budgets, loaded.adapters);
+  const adapters = applyBudgets(loaded.adapters, budgets, scope);
+  const chosen = await chooseTools(call, { config, places, adapters });
+  const counter = await chooseCounter(call, "auto", { config, quiet: options.stats !== true });
   return {
+    whyNoPacks: loaded.packs.length > 0 ? undefined : whyNoPacks(loaded),
+    hasOneBudget: new Set(Object.values(budgets).map(({ value, unit }) => `${value} ${unit}`)).size === 1,
     engine: {
       ...chosen,
-      ...{ known: loaded.adapters, packs: loaded.packs },
-      // Each may have left a file, the embedded ones too where --content replaces them.
-      everyAdapter: [...(options.content === undefined ? [] : embeddedAdapters()), ...loaded.everyAdapter],
+      ...{ known: adapters, packs: loaded.packs, standingPacks: loaded.configuredPacks },
+      // Any adapter may have left a file, also a built-in one that --content replaces.
+      everyAdapter: [...replaced, ...loaded.everyAdapter],
       ownFiles: config.own_files,
       content: {
         title: config.title,
@@ -96,18 +116,103 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
         facts: scope === "project" ? await detectFacts(root) : [],
       },
       places,
-      tree: scope === "project" ? await readProjectTree(root, env) : lonelyFolder(root),
-      ...{ env, counter, counterChosen },
+      ...{ tree, env, counter },
       verbosity: options.verbosity as Verbosity | undefined,
-      verbosityOf: config.verbosity,
+      verbosityOf: scope === "project" ? levelsOf(config, adapters) : config.verbosity,
       onOverflow: options["on-overflow"] as EngineOptions["onOverflow"],
       defaultOnOverflow: config.on_overflow,
+      onDrop: config.on_drop,
       force: options.force === true,
     },
   };
 }
 
-/** Files in a repository, not those under HOME. */
+/** Removing blocks must work with a broken configuration. */
+async function configFor(
+  { options, output }: Call<InjectFlags>,
+  surroundings: Surroundings,
+): Promise<Pick<LoadedConfig, "values" | "sources" | "leftOut">> {
+  try {
+    return await loadConfig(surroundings);
+  } catch (error) {
+    const isBroken = error instanceof ContextError && ["invalid_config", "unreadable_input"].includes(error.code);
+    if (options.uninstall !== true || !isBroken) throw error;
+    output.note(`continuing without the configuration: ${describeError(error)}`);
+    return { values: defaultConfig, sources: {}, leftOut: [] };
+  }
+}
+
+/** Returns whether the command line chooses the packs of this run. */
+function hasOwnPacks({ pack, "no-pack": left, profile }: InjectFlags): boolean {
+  return pack !== undefined || left !== undefined || profile !== undefined;
+}
+
+/** Names the lists that leave out packs. If there is none, names the other reasons. */
+function whyNoPacks({ choices, profile }: Pick<LoadedPacks, "choices" | "profile">): string {
+  if (choices.length === 0) return `the profile "${profile.id}" has no packs`;
+  const reasons = [...new Set(choices.map(({ why }) => why))];
+  const lists = reasons.filter((why) => why.startsWith("excluded by"));
+  return `no pack is used (${(lists.length > 0 ? lists : reasons).join(", ")})`;
+}
+
+/** The level of a tool that reads another adapter's file limits that file, as its budget does. */
+function levelsOf({ verbosity, own_files }: Config, adapters: readonly Adapter[]): Config["verbosity"] {
+  const named = new Map(Object.entries(verbosity));
+  const shared = adapters.flatMap(({ id, reads, verbosity: own = "full" }) => {
+    const levels = reads.filter((each) => !own_files.includes(each)).flatMap((each) => named.get(each) ?? []);
+    const lowest = verbosities.find((level) => [named.get(id) ?? own, ...levels].includes(level));
+    return levels.length === 0 || lowest === undefined ? [] : [[id, lowest] as const];
+  });
+  return Object.fromEntries([...named, ...shared]);
+}
+
+/** A budget on the command line replaces every other one. */
+function budgetsFor(flags: InjectFlags, configured: Config["budgets"], adapters: readonly Adapter[]): ToolBudgets {
+  const { "max-tokens": tokens, "max-bytes": bytes } = flags;
+  if (tokens !== undefined && bytes !== undefined) {
+    throw new ContextError("usage", "--max-tokens and --max-bytes cannot be used together");
+  }
+  // A clipboard's own budget is what the tool's field takes. `*` never raises it.
+  const files = adapters.filter(({ type }) => type === "file-inject");
+  const forAll = (budget: ToolBudgets[string]) =>
+    Object.fromEntries([["*", budget], ...files.map(({ id }) => [id, budget] as const)]);
+  if (tokens !== undefined) return forAll({ value: wholeNumber(tokens, "max-tokens", 1), unit: "tokens" });
+  if (bytes !== undefined) return forAll({ value: wholeNumber(bytes, "max-bytes", 1), unit: "bytes" });
+  return Object.fromEntries(Object.entries(configured).map(([id, budget]) => [id, readBudget(budget)]));
+}
+
+function readBudget(budget: ToolBudget): ToolBudgets[string] {
+  if (typeof budget === "number") return { value: budget, unit: "tokens" };
+  return "max_bytes" in budget
+    ? { value: budget.max_bytes, unit: "bytes" }
+    : { value: budget.max_tokens, unit: "tokens" };
+}
+
+interface KnownIds {
+  readonly loaded: Pick<LoadedPacks, "adapters" | "choices" | "problems">;
+  /** Content of --content may not know every tool of the configuration. */
+  readonly replaced: readonly Adapter[];
+  readonly sources: LoadedConfig["sources"];
+  readonly flags: Pick<InjectFlags, "pack" | "no-pack">;
+}
+
+/** Throws on a tool or a pack that does not exist. An id of the configuration is reported with its line. */
+function refuseUnknownIds(config: Config, { loaded, replaced, sources, flags }: KnownIds): void {
+  const adapters = [...loaded.adapters, ...replaced];
+  for (const key of ["tools", "own_files"] as const)
+    refuseUnknownTools(config[key] ?? [], adapters, placeOf([key], sources));
+  for (const key of ["budgets", "verbosity"] as const) {
+    const ids = Object.keys(config[key]).filter((id) => key !== "budgets" || id !== "*");
+    for (const id of ids) refuseUnknownTools([id], adapters, placeOf([key, id], sources));
+  }
+  // A pack may be missing because it could not be read. That problem is reported instead.
+  if (loaded.problems.some(({ severity }) => severity === "error")) return;
+  refuseUnknownPacks(flags.pack, loaded.choices);
+  refuseUnknownPacks(flags["no-pack"], loaded.choices);
+  refuseConfiguredPacks({ values: config, sources }, loaded.choices);
+}
+
+/** Whether the run writes files of a repository, not those under HOME. */
 export function isProjectScope({ global, scope }: Pick<InjectFlags, "global" | "scope">): boolean {
   return global !== true && scope !== "global";
 }
@@ -118,22 +223,28 @@ interface ToolChoice {
   readonly adapters: readonly Adapter[];
 }
 
-/** The tools of this run, and those that the configuration or the files here call for whatever the run is about. */
+/** Chooses the tools of this run, and those that the configuration or the files here ask for. */
 async function chooseTools(
   { env, options, output }: Call<InjectFlags>,
   { config, places, adapters }: ToolChoice,
 ): Promise<Pick<StatusOptions, "adapters" | "standing" | "ids">> {
-  const choose = (tools: readonly string[] | undefined, all: boolean) =>
-    chooseAdapters(adapters, { tools, all, places, env });
-  const asked = await choose(options.tool ?? config.tools, options.all === true);
+  const asked = await chooseAdapters(adapters, {
+    tools: options.tool ?? config.tools,
+    all: options.all === true,
+    places,
+    env,
+  });
+  // Content of --content may not know every tool of the configuration.
+  const known = config.tools?.filter((id) => isKnownTool(id, adapters));
+  const isOwn = options.tool !== undefined || (options.all === true && known !== undefined);
+  const standing = isOwn
+    ? await chooseAdapters(adapters, { tools: known, all: false, onlyInUse: true, places, env })
+    : asked;
   if (options.tool === undefined) {
     const ids = [...(config.tools ?? []), ...asked.map(({ id }) => id)];
-    return { adapters: asked, standing: [], ids };
+    return { adapters: asked, standing, ids };
   }
-  // Other content than usual may not know every tool of the configuration.
-  const known = config.tools?.filter((id) => isKnownTool(id, adapters));
-  const standing = await choose(known, false);
-  // A tool that already reads our block elsewhere is served there: in a file of its own it would be loaded twice.
+  // A tool that reads our block in another file needs no own file: it would load the block twice.
   const isServed = (id: string) => places.scope === "project" && !config.own_files.includes(id);
   const sharing = standing.filter(
     (each) => !asked.includes(each) && asked.some(({ id }) => each.reads.includes(id) && isServed(id)),
@@ -143,36 +254,32 @@ async function chooseTools(
   for (const id of options.tool) {
     const owner = chosen.find((adapter) => adapter.reads.includes(id));
     if (owner !== undefined && (isServed(id) || !chosen.some((adapter) => adapter.id === id)))
-      output.note(`${id} gets no file of its own: it reads that of ${owner.id}`);
+      output.note(`${id} gets no separate file, because it reads the file of ${owner.id}`);
   }
-  return { adapters: chosen, standing, ids: [...options.tool, ...chosen.map(({ id }) => id)] };
+  const ids = [...options.tool, ...chosen.map(({ id }) => id)];
+  // Files of tools that were only found here make room for the choice of this run.
+  const isReplaced = known === undefined && standing.every((each) => chosen.includes(each));
+  return { adapters: chosen, standing: isReplaced ? chosen : standing, ids };
 }
 
 function isKnownTool(id: string, adapters: readonly Adapter[]): boolean {
   return adapters.some((adapter) => adapter.id === id || adapter.reads.includes(id));
 }
 
-/** Whoever takes our blocks away must not need the company's server for it. */
-async function loadFor(
-  { options, output }: Call<InjectFlags>,
-  content: LoadPacksOptions,
-): Promise<LoadedPacks> {
+/** Removing blocks must work without the company's server. */
+async function loadFor({ options, output }: Call<InjectFlags>, content: LoadPacksOptions): Promise<LoadedPacks> {
   try {
     return await loadPacks(content);
   } catch (error) {
     if (options.uninstall !== true || content.config.company === undefined) throw error;
-    output.note(`going on without the company's layer: ${(error as Error).message}`);
+    output.note(`continuing without the company's packs: ${(error as Error).message}`);
     return loadPacks({ ...content, config: { ...content.config, company: undefined } });
   }
 }
 
-/** Every problem is told; with an error among them nothing may be written anywhere, only taken away. */
-function tellProblems(
-  problems: readonly ContentProblem[],
-  { cwd, options, output }: Call<InjectFlags>,
-): void {
-  const line = (problem: ContentProblem) =>
-    `${relative(cwd, problem.file)}:${problem.line}: ${problem.message}`;
+/** Reports every problem. After an error nothing may be written, only removed. */
+function tellProblems(problems: readonly ContentProblem[], { cwd, options, output }: Call<InjectFlags>): void {
+  const line = (problem: ContentProblem) => `${relative(cwd, problem.file)}:${problem.line}: ${problem.message}`;
   const isFatal = ({ severity }: ContentProblem) => severity === "error" && options.uninstall !== true;
   for (const problem of problems) if (!isFatal(problem)) output.note(line(problem));
   const [first, ...rest] = problems.filter(isFatal);

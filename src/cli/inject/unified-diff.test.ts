@@ -15,9 +15,7 @@ test("a new file is all added, whatever its length and its last line", () => {
     const [text, added] = ["a\n".repeat(count), "+a\n".repeat(count)];
     const span = `1,${count}`;
     expect(of(undefined, text)).toBe(`--- /dev/null\n+++ A.md\n@@ -0,0 +${span} @@\n${added}`);
-    expect(of(text, undefined)).toBe(
-      `--- A.md\n+++ /dev/null\n@@ -${span} +0,0 @@\n${added.replaceAll("+", "-")}`,
-    );
+    expect(of(text, undefined)).toBe(`--- A.md\n+++ /dev/null\n@@ -${span} +0,0 @@\n${added.replaceAll("+", "-")}`);
     expect(of("", text.trimEnd())).toBe(
       `--- A.md\n+++ A.md\n@@ -0,0 +${span} @@\n${added}\\ No newline at end of file\n`,
     );

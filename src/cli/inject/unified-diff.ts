@@ -1,25 +1,22 @@
 import { fromByteString } from "../../text/index.ts";
 import type { FileChange } from "../../workspace/index.ts";
 
-/** Makes unified diffs of changes, paths as `shown` names them. The library is loaded for this alone. */
+/** Creates unified diffs with paths from `shown`. Loads the diff library only here. */
 export async function createDiff(shown: (path: string) => string): Promise<(change: FileChange) => string> {
   const { createTwoFilesPatch } = await import("diff");
   return ({ path, before, after }) => {
     if (before === after) return "";
     const name = shown(path);
-    const [from, to] = [before, after].map((side) => (side === undefined ? "/dev/null" : name)) as [
-      string,
-      string,
-    ];
+    const [from, to] = [before, after].map((side) => (side === undefined ? "/dev/null" : name)) as [string, string];
     const [old, text] = [textOf(before), textOf(after)];
     const options = { context: 3, maxEditLength: mostEdits };
     const patch: string | undefined = createTwoFilesPatch(from, to, old, text, undefined, undefined, options);
-    // The library begins with what divides patches of several files.
+    // The library starts a patch with a separator line.
     return patch?.replace(/^(?:Index: .*\n)?=+\n/, "") ?? wholePatch({ from, to, old, text });
   };
 }
 
-/** Lines that differ. The library's time grows with their square: half a million took longer than anybody waits. */
+/** Most lines that may differ. The library takes quadratic time: half a million lines took minutes. */
 const mostEdits = 2_000;
 
 interface Sides {
@@ -29,14 +26,12 @@ interface Sides {
   readonly text: string;
 }
 
-/** All of the one, then all of the other. */
+/** A patch that removes all old lines and adds all new ones. */
 function wholePatch({ from, to, old, text }: Sides): string {
   const [removed, added] = [linesOf(old), linesOf(text)];
   const span = ({ length }: readonly string[]) => `${length === 0 ? 0 : 1},${length}`;
   const marked = (lines: readonly string[], mark: "-" | "+") =>
-    lines
-      .map((line) => mark + (line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`))
-      .join("");
+    lines.map((line) => mark + (line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`)).join("");
   const header = `--- ${from}\n+++ ${to}\n@@ -${span(removed)} +${span(added)} @@\n`;
   return header + marked(removed, "-") + marked(added, "+");
 }

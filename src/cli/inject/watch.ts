@@ -1,28 +1,21 @@
-/** Runs inject again whenever its content changes, until it is interrupted. A mistake in a pack is told, and watching goes on. While a
- *  project's `.plimsoll` folder is gone, as on a branch that has none, nothing is written. */
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+/** Runs inject again whenever its content changes, until it is interrupted. Reports a mistake in a pack and keeps
+ *  watching. Writes nothing while a project's `.plimsoll` folder is missing, as on a branch without it. */
+import { existsSync, type FSWatcher, type Stats, statSync, watch } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { countNoun } from "../../text/index.ts";
-import {
-  companyDirectory,
-  configDirectory,
-  homeDirectory,
-  loadConfig,
-  projectRoot,
-} from "../../workspace/index.ts";
+import { companyDirectory, configDirectory, homeDirectory, loadConfig, projectRoot } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 import type { Output } from "../output.ts";
 import { reportError } from "../report-error.ts";
-import { shownPath } from "../shown-path.ts";
+import { shownPath } from "../table.ts";
 import { type InjectFlags, isProjectScope, prepareInject } from "./prepare.ts";
 import { runInject } from "./run-inject.ts";
-import { watchFolders } from "./watch-folders.ts";
 
 /** Editors write a file in several steps. */
 const QUIET_MS = 150;
 
-/** Watching ends with the process; a watcher that fails ends it with the error. */
+/** Watches until the process ends. Rejects if a watcher fails. */
 export async function watchInject(given: Call<InjectFlags>): Promise<undefined> {
   const call = { ...given, output: inLines(given.output) };
   await refuseUsage(call);
@@ -37,7 +30,7 @@ export async function watchInject(given: Call<InjectFlags>): Promise<undefined> 
     };
     const watching = watchFolders({ onChange, onError: fail });
     const run = () => {
-      // Folders come and go, and the configuration names others: what is watched is looked up before what is in it is read.
+      // Looks up the folders before reading them, because folders and configuration change.
       running = running
         .then(async () => watching.update([...new Set([first[0]!, ...(await contentFolders(call))])]))
         .then(() => (isPaused() ? undefined : runOnce(call)))
@@ -50,13 +43,13 @@ export async function watchInject(given: Call<InjectFlags>): Promise<undefined> 
   });
 }
 
-/** With `--json` every value is one line: a program reads them one by one, as they come. */
+/** With `--json` every value is one line, so that a program can read them as they come. */
 function inLines(output: Output): Output {
   if (!output.json) return output;
   return { ...output, result: (text) => output.result(JSON.stringify(JSON.parse(text))) };
 }
 
-/** Whether the project's own folder was there and is gone. A project without one gets the embedded packs, as from a plain run. */
+/** Whether the project's folder existed and is missing now. A project that never had one gets the built-in packs. */
 function createPause({ cwd, env, options, output }: Call<InjectFlags>, folder: string): () => boolean {
   let wasThere = existsSync(folder);
   let isPaused = false;
@@ -67,13 +60,13 @@ function createPause({ cwd, env, options, output }: Call<InjectFlags>, folder: s
     if (isGone === isPaused) return isPaused;
     isPaused = isGone;
     const name = shownPath(folder, cwd, env);
-    output.note(isPaused ? `${name} is gone: nothing is written until it is back` : `${name} is back`);
+    output.note(isPaused ? `${name} was removed; nothing is written until it is back` : `${name} is back`);
     if (output.json) output.result(JSON.stringify({ paused: isPaused, folder: name }));
     return isPaused;
   };
 }
 
-/** A command line that is wrong stays wrong, whatever changes in the content, and trust is asked for before watching begins. */
+/** Throws on wrong usage and missing trust before watching starts. */
 async function refuseUsage(call: Call<InjectFlags>): Promise<void> {
   await prepareInject({ ...call, output: { ...call.output, note: () => {} } }).catch((error: unknown) => {
     if (error instanceof ContextError && ["usage", "untrusted"].includes(error.code)) throw error;
@@ -90,16 +83,83 @@ async function runOnce(call: Call<InjectFlags>): Promise<void> {
   }
 }
 
-/** The project's or the user's content first, then what `--content` names, the company's, and the notes and configuration beside them. */
+/** Returns the folders to watch: the project's or the user's content, `--content`, the company's packs, notes and
+ *  configuration. */
 async function contentFolders({ cwd, env, options }: Call<InjectFlags>): Promise<string[]> {
   const home = homeDirectory(env);
   const isGlobal = !isProjectScope(options);
   const root = isGlobal ? home : projectRoot(cwd, home);
   const own = isGlobal ? configDirectory(env) : join(root, ".plimsoll");
   const named = options.content === undefined ? [] : [resolve(cwd, options.content)];
-  // A mistake in the configuration is told by the run; mending it is noticed in its own folder.
+  // The run reports mistakes in the configuration, and its folder is watched.
   const company = await loadConfig({ cwd: isGlobal ? home : cwd, env, projectOnly: !isGlobal })
     .then(({ values }) => companyDirectory(values.company, { root, env }))
     .catch(() => undefined);
   return [...new Set([own, ...named, ...(company === undefined ? [] : [company])])];
+}
+
+/** Options to watch folders that may not exist yet. */
+interface WatchOptions {
+  readonly onChange: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface WatchedFolders {
+  /** Watches exactly these folders. Call it after every change, because a folder may be new, removed or replaced. */
+  update(folders: readonly string[]): void;
+}
+
+export function watchFolders({ onChange, onError }: WatchOptions): WatchedFolders {
+  const watchers = new Map<string, FSWatcher>();
+  return {
+    update(folders) {
+      const places = new Map(folders.flatMap(placesOf).map((place) => [JSON.stringify(place), place]));
+      for (const [key, watcher] of watchers) {
+        if (places.has(key)) continue;
+        watcher.close();
+        watchers.delete(key);
+      }
+      for (const [key, { path, awaited }] of places) {
+        if (watchers.has(key)) continue;
+        const watcher = watch(path, { recursive: awaited === undefined }, (_, name) => {
+          if (awaited === undefined || name === null || name === awaited) onChange();
+        });
+        watchers.set(key, watcher.on("error", onError));
+      }
+    },
+  };
+}
+
+interface Place {
+  readonly path: string;
+  /** Distinguishes a folder from a later one at the same path. */
+  readonly identity: string;
+  /** The entry of `path` to wait for. Other events are ignored. */
+  readonly awaited?: string;
+}
+
+/** Returns the folder and its nearest existing parent, because a folder does not report its own creation or removal. */
+function placesOf(folder: string): Place[] {
+  const own = statOf(folder);
+  const places: Place[] = own?.isDirectory() === true ? [{ path: folder, identity: identityOf(own) }] : [];
+  for (let path = folder; dirname(path) !== path; path = dirname(path)) {
+    const around = statOf(dirname(path));
+    if (around?.isDirectory() !== true) continue;
+    return [...places, { path: dirname(path), identity: identityOf(around), awaited: basename(path) }];
+  }
+  return places;
+}
+
+/** A new folder may get the inode of a removed one. */
+function identityOf({ dev, ino, birthtimeMs }: Stats): string {
+  return `${dev}:${ino}:${birthtimeMs}`;
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    // Below a file, or not readable.
+    return undefined;
+  }
 }

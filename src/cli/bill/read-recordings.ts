@@ -1,0 +1,306 @@
+/** Reads the facts of recordings. A file is read in pieces and once: an index in the state folder keeps what was found,
+ *  and how far. The index can be deleted at any time. */
+
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import {
+  createSessionScan,
+  type OpencodeExport,
+  readOpencodeFacts,
+  type ScanState,
+  type SessionFacts,
+} from "../../bill/index.ts";
+import { exportedSessions, isOpencodeExport, opencodeQueries } from "../../replay/index.ts";
+import { type Environment, homeDirectory, makeDirectory, stateDirectory } from "../../workspace/index.ts";
+import type { Call } from "../command.ts";
+import { findSessionFiles } from "../replay/replay-files.ts";
+
+export interface Recordings {
+  readonly sessions: readonly SessionFacts[];
+  /** The file of each session. Absent for those of a database. */
+  readonly fileOf: ReadonlyMap<SessionFacts, string>;
+  readonly files: number;
+  /** Bytes that this run read. */
+  readonly bytesRead: number;
+  /** Lines that are not JSON. */
+  readonly damaged: number;
+  readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
+}
+
+/** Where programs keep their recordings, as far as these folders exist. */
+export async function usualPlaces(env: Environment): Promise<readonly string[]> {
+  const home = homeDirectory(env);
+  const data = env.XDG_DATA_HOME || join(home, ".local/share");
+  const claude = (env.CLAUDE_CONFIG_DIR || `${join(home, ".claude")},${join(home, ".config/claude")}`).split(",");
+  const codex = env.CODEX_HOME || join(home, ".codex");
+  const gemini = join(home, ".gemini/tmp");
+  const chats = (await readdir(gemini).catch(() => [])).map((name) => join(gemini, name, "chats"));
+  const places = [
+    ...claude.map((folder) => join(folder.trim(), "projects")),
+    ...["sessions", "archived_sessions"].map((name) => join(codex, name)),
+    join(data, "opencode/opencode.db"),
+    ...chats,
+    join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
+  ];
+  const found = await Promise.all(
+    places.map((place) =>
+      stat(place).then(
+        () => [place],
+        () => [],
+      ),
+    ),
+  );
+  return found.flat();
+}
+
+/** What is known of a file. Plain JSON. */
+interface FileEntry {
+  readonly path: string;
+  readonly size: number;
+  readonly mtimeMs: number;
+  /** How far the file was read. */
+  readonly offset: number;
+  /** The bytes before the offset. A file that was replaced has others. */
+  readonly tail: string;
+  readonly scan: ScanState;
+  /** The sessions of a database or of an exported session. */
+  readonly sessions?: readonly SessionFacts[] | undefined;
+}
+
+interface RecordingsOptions {
+  readonly call: Pick<Call, "cwd" | "env" | "output">;
+  /** Whether to use and write the index. */
+  readonly hasIndex: boolean;
+}
+
+/** Reads recordings. Each call reads only what is new since the last one. */
+export interface RecordingsReader {
+  read(paths: readonly string[]): Promise<Recordings>;
+}
+
+export async function createRecordingsReader({ call, hasIndex }: RecordingsOptions): Promise<RecordingsReader> {
+  const indexFile = join(stateDirectory(call.env), "bill", "index-1.jsonl");
+  const index = hasIndex ? await readIndex(indexFile) : new Map<string, FileEntry>();
+  let isSaved = false;
+  return {
+    async read(paths) {
+      const recordings = await readAll(paths, index, call);
+      // Later reads of the same run are few bytes. The next run reads them again.
+      if (hasIndex && recordings.bytesRead > 0 && !isSaved) await writeIndex(indexFile, index);
+      isSaved = true;
+      return recordings;
+    },
+  };
+}
+
+async function readAll(
+  paths: readonly string[],
+  index: Map<string, FileEntry>,
+  { cwd, output }: RecordingsOptions["call"],
+): Promise<Recordings> {
+  const { files, unreadable } = await findSessionFiles(paths, cwd);
+  const problems = [...unreadable];
+  const entries: FileEntry[] = [];
+  let bytesRead = 0;
+  let pausedAt = performance.now();
+  for (const [number, path] of files.entries()) {
+    try {
+      const known = index.get(path);
+      const { entry, bytes } = await readEntry(path, known);
+      bytesRead += bytes;
+      if (entry !== known) index.set(path, entry);
+      entries.push(entry);
+    } catch (error) {
+      problems.push({ path, reason: (error as NodeJS.ErrnoException).code ?? String(error) });
+    }
+    if (performance.now() - pausedAt < pauseMs) continue;
+    pausedAt = performance.now();
+    output.progress(`reading recordings: ${number + 1} of ${files.length} files, ${megabytes(bytesRead)}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { ...recordingsOf(entries), files: files.length, bytesRead, unreadable: problems };
+}
+
+function recordingsOf(entries: readonly FileEntry[]): Pick<Recordings, "sessions" | "fileOf" | "damaged"> {
+  const sessions = entries.flatMap(({ scan, sessions: several }) => several ?? scan.facts ?? []);
+  const fileOf = new Map(entries.flatMap(({ path, scan }) => (scan.facts ? [[scan.facts, path] as const] : [])));
+  return { sessions, fileOf, damaged: sessions.reduce((sum, facts) => sum + facts.damaged, 0) };
+}
+
+const pauseMs = 100;
+
+export function megabytes(bytes: number): string {
+  return `${(bytes / 1_000_000).toFixed(bytes < 10_000_000 ? 1 : 0)} MB`;
+}
+
+async function readIndex(file: string): Promise<Map<string, FileEntry>> {
+  const text = await readFile(file, "utf8").catch(() => "");
+  const index = new Map<string, FileEntry>();
+  for (const line of text.split("\n")) {
+    try {
+      const entry = JSON.parse(line) as FileEntry;
+      if (typeof entry.path === "string") index.set(entry.path, entry);
+    } catch {
+      // A damaged line means that its file is read again.
+    }
+  }
+  return index;
+}
+
+/** Leaves out files that are gone. */
+async function writeIndex(file: string, index: ReadonlyMap<string, FileEntry>): Promise<void> {
+  const lines: string[] = [];
+  for (const entry of index.values()) {
+    const isThere = await stat(entry.path).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) lines.push(`${JSON.stringify(entry)}\n`);
+  }
+  try {
+    await makeDirectory(dirname(file), 0o700);
+    const temporary = `${file}.${process.pid}.tmp`;
+    await writeFile(temporary, lines, { mode: 0o600 });
+    await rename(temporary, file);
+  } catch {
+    // Without a writable state folder, the next run reads the files again.
+  }
+}
+
+interface ReadEntry {
+  readonly entry: FileEntry;
+  /** Bytes that had to be read. */
+  readonly bytes: number;
+}
+
+async function readEntry(path: string, known: FileEntry | undefined): Promise<ReadEntry> {
+  if (path.endsWith(".db")) {
+    const entry = await readDatabase(path, known);
+    return { entry, bytes: entry === known ? 0 : entry.size };
+  }
+  const { size, mtimeMs } = await stat(path);
+  if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return { entry: known, bytes: 0 };
+  if (path.endsWith(".json")) return { entry: await readWhole(path, { size, mtimeMs }), bytes: size };
+  const { start, ...read } = readLines(path, known !== undefined && known.size < size ? known : undefined);
+  return { entry: { ...read, mtimeMs, scan: await withFolder(read.scan, path) }, bytes: read.size - start };
+}
+
+/** Some facts are not in the lines: the kind of a sub-agent, and the folder of gemini-cli. */
+async function withFolder(scan: ScanState, path: string): Promise<ScanState> {
+  const { facts } = scan;
+  if (facts === undefined) return scan;
+  if (basename(dirname(path)) === "subagents" && facts.subAgent === undefined) {
+    const meta = await readFile(path.replace(/\.jsonl$/, ".meta.json"), "utf8").catch(() => "{}");
+    const kind = /"agentType"\s*:\s*"([^"]*)"/.exec(meta)?.[1];
+    facts.subAgent = kind ?? "sub-agent";
+  }
+  if (facts.agent === "gemini-cli" && basename(dirname(path)) === "chats") facts.project = dirname(dirname(path));
+  return scan;
+}
+
+async function readWhole(path: string, stats: Pick<FileEntry, "size" | "mtimeMs">): Promise<FileEntry> {
+  const text = await readFile(path, "utf8");
+  const base = { path, ...stats, offset: stats.size, tail: "" };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { ...base, scan: { facts: undefined } };
+  }
+  if (isOpencodeExport(value)) {
+    return { ...base, scan: { facts: undefined }, sessions: [readOpencodeFacts(value as OpencodeExport)] };
+  }
+  const scan = createSessionScan();
+  scan.line(JSON.stringify(value));
+  return { ...base, scan: await withFolder({ facts: scan.facts }, path) };
+}
+
+async function readDatabase(path: string, known: FileEntry | undefined): Promise<FileEntry> {
+  const all = await Promise.all([path, `${path}-wal`].map((file) => stat(file).catch(() => undefined)));
+  const size = all.reduce((sum, stats) => sum + (stats?.size ?? 0), 0);
+  const mtimeMs = all.reduce((latest, stats) => Math.max(latest, stats?.mtimeMs ?? 0), 0);
+  if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return known;
+  const { queryDatabase } = await import("../../store/sqlite.ts");
+  const sessions = exportedSessions(await queryDatabase(path, opencodeQueries)).map(readOpencodeFacts);
+  return { path, size, mtimeMs, offset: size, tail: "", scan: { facts: undefined }, sessions };
+}
+
+const chunkBytes = 1 << 20;
+const tailBytes = 32;
+
+/** Reads the complete lines of a file, from where the last scan stopped. */
+function readLines(path: string, known: FileEntry | undefined): ReadLines {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    if (known !== undefined && tailAt(file, known.offset) === known.tail) {
+      // The scan changes its facts, and the index must not keep half of them.
+      const entry = scanFrom(file, { path, size, start: known.offset, earlier: structuredClone(known.scan) });
+      if (entry !== undefined) return entry;
+    }
+    return scanFrom(file, { path, size, start: 0 }) as ReadLines;
+  } finally {
+    closeSync(file);
+  }
+}
+
+type ReadLines = Omit<FileEntry, "mtimeMs"> & { readonly start: number };
+
+interface ScanRange {
+  readonly path: string;
+  readonly size: number;
+  readonly start: number;
+  readonly earlier?: ScanState;
+}
+
+/** Returns undefined if the new lines depend on older ones that are not known any more. */
+function scanFrom(file: number, { path, size, start, earlier }: ScanRange): ReadLines | undefined {
+  const scan = createSessionScan(earlier);
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  let rest: Buffer[] = [];
+  let offset = start;
+  for (let position = start; position < size && !scan.isLost; ) {
+    const length = readSync(file, chunk, 0, chunkBytes, position);
+    if (length === 0) break;
+    position += length;
+    let from = 0;
+    for (let to = chunk.indexOf(10); to >= 0 && to < length; to = chunk.indexOf(10, from)) {
+      const piece = chunk.subarray(from, to);
+      scan.line(textOf(rest.length === 0 ? piece : Buffer.concat([...rest, piece])));
+      rest = [];
+      from = to + 1;
+      offset = position - length + from;
+    }
+    if (from < length) rest.push(Buffer.from(chunk.subarray(from, length)));
+  }
+  if (scan.isLost && earlier !== undefined) return undefined;
+  // A last line without a line break is complete if it is JSON. Otherwise the program is still writing it.
+  const last = textOf(Buffer.concat(rest));
+  if (isJson(last)) {
+    scan.line(last);
+    offset = size;
+  }
+  return { path, size, start, offset, tail: tailAt(file, offset), scan: scan.finish() };
+}
+
+function textOf(line: Buffer): string {
+  const end = line.at(-1) === 13 ? line.length - 1 : line.length;
+  return line.toString("utf8", line[0] === 0xef && line[1] === 0xbb ? 3 : 0, end);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function tailAt(file: number, offset: number): string {
+  const length = Math.min(tailBytes, offset);
+  const bytes = Buffer.alloc(length);
+  readSync(file, bytes, 0, length, offset - length);
+  return bytes.toString("latin1");
+}

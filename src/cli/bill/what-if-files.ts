@@ -1,0 +1,140 @@
+/** Runs `--what-if` over the files of a report, one session at a time. */
+
+import { computeWhatIf, type VariantResult, variants } from "../../bill/index.ts";
+import { createCopyFinder, readRecording } from "../../replay/index.ts";
+import { countNoun, messageOf } from "../../text/index.ts";
+import { createCounter } from "../../tokens/index.ts";
+import { readTextFile } from "../../workspace/index.ts";
+import type { Call } from "../command.ts";
+import { messagesLimit } from "../messages-input.ts";
+import type { Style } from "../output.ts";
+import { renderTable } from "../table.ts";
+import type { BillReport } from "./bill-report.ts";
+import { usdText } from "./bill-text.ts";
+
+export interface WhatIfReport {
+  readonly sessions: number;
+  /** Input dollars that were recorded for these sessions. */
+  readonly usd: number;
+  /** The simulated bill of what was sent, divided by the recorded one. */
+  readonly fit: number;
+  readonly variants: readonly VariantResult[];
+  /** Why sessions were left out, and the input dollars of each. */
+  readonly leftOut: readonly { readonly session: string; readonly reason: string; readonly usd: number }[];
+}
+
+export async function whatIfOfFiles(report: BillReport, call: Pick<Call, "output">): Promise<WhatIfReport> {
+  const { output } = call;
+  const copies = createCopyFinder();
+  const total = { sessions: 0, usd: 0, simulated: 0 };
+  const sums = variants.map(({ name }) => ({ name, usd: 0, found: 0, total: 0, refetches: 0, calls: 0 }));
+  const leftOut: { session: string; reason: string; usd: number }[] = [];
+  const inRange = new Set(report.calls.map((placed) => placed.facts));
+  const sessions = report.sessions.filter(({ facts }) => inRange.has(facts));
+  let pausedAt = performance.now();
+  const pause = (): Promise<void> | undefined => {
+    if (performance.now() - pausedAt < 100) return undefined;
+    pausedAt = performance.now();
+    return new Promise((resolve) => setImmediate(resolve));
+  };
+  for (const [index, session] of sessions.entries()) {
+    output.progress(`what if: session ${index + 1} of ${sessions.length}`);
+    const own = session.calls.filter(({ isCopy }) => !isCopy);
+    const usd = own.reduce((sum, each) => sum + (each.usd ?? 0), 0);
+    const result = await simulate(session, { report, copies, pause });
+    if (typeof result === "string") {
+      leftOut.push({ session: session.facts.session, reason: result, usd });
+      continue;
+    }
+    total.sessions++;
+    total.usd += result.usd;
+    total.simulated += result.usd * result.fit;
+    for (const [at, each] of result.variants.entries()) {
+      const sum = sums[at] as (typeof sums)[number];
+      sum.usd += each.usd;
+      sum.found += each.references.found;
+      sum.total += each.references.total;
+      sum.refetches += each.refetches;
+      sum.calls += each.calls;
+    }
+  }
+  const rows = sums.map(({ found, total: all, ...rest }) => ({ ...rest, references: { found, total: all } }));
+  return { sessions: total.sessions, usd: total.usd, fit: total.simulated / total.usd, variants: rows, leftOut };
+}
+
+async function simulate(
+  session: BillReport["sessions"][number],
+  { report, copies, pause }: Simulation,
+): ReturnType<typeof computeWhatIf> {
+  const { recordings, settings } = report;
+  const file = recordings.fileOf.get(session.facts);
+  if (file === undefined) return "sessions of a database are not simulated";
+  const read = await readTextFile(file, messagesLimit);
+  if (!("text" in read)) return read.reason;
+  try {
+    const recorded = copies.withoutCopies(readRecording(wholeLines(read.text), { file })).session;
+    const counter = await createCounter("auto", { model: recorded.model });
+    return await computeWhatIf(recorded, session, { counter, prices: settings.prices, pause });
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+interface Simulation {
+  readonly report: BillReport;
+  readonly copies: ReturnType<typeof createCopyFinder>;
+  readonly pause: () => Promise<void> | undefined;
+}
+
+/** The reader of sessions refuses a damaged line in the middle. */
+function wholeLines(text: string): string {
+  const isWhole = (line: string): boolean => {
+    try {
+      JSON.parse(line);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  // Only a line that does not end like an object can be damaged by a crash; others are checked when they are read.
+  const isSuspect = (line: string): boolean => line !== "" && !(line.startsWith("{") && line.trimEnd().endsWith("}"));
+  if (!text.includes("\n{")) return text;
+  return text
+    .split("\n")
+    .filter((line) => !isSuspect(line) || isWhole(line))
+    .join("\n");
+}
+
+export function whatIfJson({ variants: rows, ...rest }: WhatIfReport): object {
+  const round = (value: number): number => Number(value.toFixed(6));
+  return {
+    ...{ sessions: rest.sessions, usd: round(rest.usd), fit: round(rest.fit) },
+    variants: rows.map(({ usd, references, ...row }) => ({
+      ...{ ...row, usd: round(usd), saved: rest.usd === 0 ? 0 : round(1 - usd / rest.usd) },
+      recall: references.total === 0 ? null : round(references.found / references.total),
+    })),
+    leftOut: rest.leftOut.map((each) => ({ ...each, usd: round(each.usd) })),
+  };
+}
+
+export function whatIfLines(report: WhatIfReport, style: Style): string[] {
+  const { sessions, usd, fit, leftOut } = report;
+  const reasons = new Map<string, number>();
+  for (const { reason } of leftOut) {
+    const kind = reason.startsWith("simulated as") ? "simulated more than 5 % off what was recorded" : reason;
+    reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
+  }
+  const left = [...reasons].map(([reason, count]) => style.dim(`left out: ${countNoun(count, "session")}, ${reason}`));
+  if (sessions === 0) return [style.bold("What would have been cheaper: no session could be simulated"), ...left];
+  const rows = report.variants.map(({ name, usd: own, references, refetches, calls }) => [
+    name,
+    usdText(own),
+    `${(100 * (own / usd - 1)).toFixed(1)} %`,
+    references.total === 0 ? "-" : `${((100 * references.found) / references.total).toFixed(1)} %`,
+    calls === 0 ? "-" : ((100 * refetches) / calls).toFixed(1),
+  ]);
+  const header = ["with", "input dollars", "change", "references kept", "re-fetch/100"];
+  const [head = "", ...lines] = renderTable([header, ...rows], ["left", "right", "right", "right", "right"]);
+  const about = `${countNoun(sessions, "session")}, input ${usdText(usd)}, simulated as ${(100 * fit).toFixed(1)} % of it`;
+  return [style.bold(`What would have been cheaper (${about})`), style.dim(head), ...lines, ...left];
+}

@@ -1,0 +1,135 @@
+import { type Grouping, groupings } from "../../bill/index.ts";
+import { ContextError } from "../../errors.ts";
+import { countNoun, printable } from "../../text/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
+import { renderBillPage } from "../bill/bill-page.ts";
+import { type BillSettings, billCsv, billJson, createBillReport } from "../bill/bill-report.ts";
+import { billText } from "../bill/bill-text.ts";
+import { createRecordingsReader, usualPlaces } from "../bill/read-recordings.ts";
+import { watchBill } from "../bill/watch-bill.ts";
+import { whatIfJson, whatIfLines, whatIfOfFiles } from "../bill/what-if-files.ts";
+import { type Call, type Command, defineCommand } from "../command.ts";
+import { checkPageTarget, writePage } from "../page/html-page.ts";
+import { noteLeftOut, trustOption } from "../trust.ts";
+
+export const billCommand: Command = defineCommand({
+  arguments: [
+    {
+      name: "PATH",
+      optional: true,
+      repeated: true,
+      summary: "a recorded session, or a directory with sessions (default: where the programs keep them)",
+    },
+  ],
+  options: {
+    by: { value: "GROUP", choices: groupings, summary: "what a row is (default: day)" },
+    since: { value: "DATE", summary: "only calls from this day on: 2026-11-01, or 7d for the last seven days" },
+    until: { value: "DATE", summary: "only calls up to the end of this day" },
+    project: { value: "TEXT", summary: "only projects whose path contains this text" },
+    html: { value: "FILE", summary: "write a page with spend over time, causes, and a timeline of every session" },
+    "what-if": { summary: "also compute what a 1-hour cache, trimming and shorter results would have saved" },
+    watch: { summary: "print each new call as agents make it, until Ctrl-C" },
+    csv: { summary: "print the sums as CSV" },
+    "no-index": { summary: "read all files again, and keep nothing of them" },
+    ...trustOption,
+  },
+  details: `Sums what agents spent, from the usage that they recorded: sessions of Claude Code, Codex, opencode, gemini-cli
+and pi. Each request counts once, also if a fork or a resumed session repeats it. Dollars use the prices of each
+model; a model without a price of its own is listed with its tokens and is in no sum of dollars.
+A cache loss is a call that read less from the prompt cache than the call before left there. Its dollars are what
+the call cost beyond a call that reads everything that was left.
+--by agent separates sub-agents. --by tool gives each call to the tool whose results it sent first.
+--what-if simulates each session at its recorded times, fitted to its recorded usage, and leaves out sessions whose
+simulated bill is more than 5 % off. "references kept" is how much of what the next turns used was still in the
+requests, so that nothing is saved by forgetting.
+Reads only. An index in the state folder keeps what was found, so that the next run reads only what is new; it can be
+deleted at any time. Nothing leaves the machine.`,
+  examples: [
+    { line: "plimsoll bill", meaning: "what was spent by day, what cache losses cost, and why" },
+    { line: "plimsoll bill --by project --since 30d", meaning: "the last thirty days by project" },
+    { line: "plimsoll bill --by model --json | jq .rows", meaning: "JSON for programs" },
+    { line: "plimsoll bill --since 7d --html bill.html", meaning: "a page to look at" },
+    { line: "plimsoll bill --since 7d --what-if", meaning: "what would have been cheaper" },
+    { line: "plimsoll bill --watch", meaning: "follow the running session" },
+    { line: "plimsoll bill ~/.codex/sessions --by session --csv", meaning: "only Codex, as CSV" },
+  ],
+  async run(call) {
+    const { options, output, env } = call;
+    const settings = await readSettings(call);
+    const paths = call.arguments.length > 0 ? call.arguments : await usualPlaces(env);
+    if (options.html !== undefined) await checkPageTarget(options.html, { call, inputs: paths });
+    const reader = await createRecordingsReader({ call, hasIndex: options["no-index"] !== true });
+    if (options.watch === true) return watchBill({ reader, settings, call });
+    const recordings = await reader.read(paths);
+    for (const { path, reason } of recordings.unreadable) output.problem(`${printable(path)}: ${reason}`);
+    const report = createBillReport(recordings, settings);
+    if (recordings.sessions.every(({ calls }) => calls.length === 0)) throw nothingRecorded(paths, call);
+    if (options.html !== undefined) {
+      const what = countNoun(report.sessions.length, "session");
+      await writePage(options.html, { html: renderBillPage(report), what }, call);
+    }
+    const whatIf = options["what-if"] === true ? await whatIfOfFiles(report, call) : undefined;
+    const json = { ...billJson(report), ...(whatIf && { whatIf: whatIfJson(whatIf) }) };
+    const isFailed = recordings.unreadable.length > 0;
+    if (options.csv === true) return { json, text: billCsv(report), exact: true, failed: isFailed };
+    return {
+      json,
+      get text() {
+        const text = billText(report, { style: output.style, env });
+        return whatIf === undefined ? text : `${text}\n\n${whatIfLines(whatIf, output.style).join("\n")}`;
+      },
+      failed: isFailed,
+    };
+  },
+});
+
+function nothingRecorded(paths: readonly string[], call: Call): ContextError {
+  if (call.arguments.length > 0) {
+    return new ContextError("unreadable_input", "none of these files has the usage of a call", {
+      hint: "Name sessions of Claude Code, Codex, opencode, gemini-cli or pi, or directories with them.",
+    });
+  }
+  const where =
+    paths.length === 0 ? "no agent has recorded sessions here yet" : "the recorded sessions have no calls yet";
+  return new ContextError("unreadable_input", where, {
+    hint: "Looked for Claude Code (~/.claude/projects), Codex (~/.codex/sessions), opencode, gemini-cli and pi. Name the files or directories if they are elsewhere: plimsoll bill PATH.",
+  });
+}
+
+async function readSettings(call: Call<BillFlags>): Promise<BillSettings> {
+  const { options, cwd, env } = call;
+  const { values: config, leftOut } = await loadConfig({ cwd, env });
+  noteLeftOut(
+    leftOut.filter(({ key }) => key === "prices"),
+    call,
+  );
+  const until = options.until === undefined ? Number.POSITIVE_INFINITY : dayOf(options.until, "until") + dayMs;
+  const since = options.since === undefined ? 0 : dayOf(options.since, "since");
+  if (since >= until) {
+    throw new ContextError("usage", `--since ${options.since} is after --until ${options.until}`, {
+      hint: "Exchange the two days.",
+    });
+  }
+  // parseArguments has checked the choices.
+  const by = (options.by ?? "day") as Grouping;
+  return { by, prices: config.prices, since, until, project: options.project };
+}
+
+interface BillFlags {
+  readonly by?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly project?: string | undefined;
+}
+
+const dayMs = 86_400_000;
+
+/** Returns the start of a day in the zone of the machine. */
+function dayOf(value: string, option: "since" | "until"): number {
+  const ago = /^(\d{1,4})d$/.exec(value)?.[1];
+  const day = ago === undefined ? new Date(`${value}T00:00:00`) : new Date(Date.now() - Number(ago) * dayMs);
+  if (ago !== undefined) day.setHours(0, 0, 0, 0);
+  const isDate = ago !== undefined || /^\d{4}-\d{2}-\d{2}$/.test(value);
+  if (isDate && Number.isFinite(day.getTime())) return day.getTime();
+  throw new ContextError("usage", `--${option} is "${value}"`, { hint: "Use a day such as 2026-11-01, or 7d." });
+}

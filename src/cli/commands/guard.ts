@@ -1,0 +1,52 @@
+import { loadConfig } from "../../workspace/index.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { guardCall, verdictOn } from "../spend/guard.ts";
+import { readSpend } from "../spend/read-spend.ts";
+import { noteLeftOut, trustOption } from "../trust.ts";
+
+export const guardCommand: Command = defineCommand({
+  options: {
+    hook: { summary: "answer Claude Code before a tool call; reads the hook's JSON on standard input" },
+    transcript: { value: "FILE", summary: "also show the session that this transcript of Claude Code records" },
+    ...trustOption,
+  },
+  details: `Shows what Claude Code spent today, and the limits of the configuration:
+  guard: { session_usd: 5, day_usd: 20, on_limit: ask }
+With --hook it is a PreToolUse hook: it prints nothing below the limits. At a limit it asks or denies, and in a run that
+nobody watches (claude -p) it ends the run. It also asks if a price is not known or a transcript cannot be read.
+Dollars are list prices of the API.`,
+  examples: [
+    { line: "plimsoll guard", meaning: "what was spent today, and the limits" },
+    { line: "plimsoll guard --transcript SESSION.jsonl", meaning: "also what one session spent" },
+    { line: "plimsoll guard --hook < call.json", meaning: "what the hook answers" },
+  ],
+  async run(call) {
+    const { options, cwd, env, stdin, stdinKind } = call;
+    const now = new Date();
+    if (options.hook) {
+      const chunks: Buffer[] = [];
+      if (stdinKind === "piped") for await (const chunk of stdin) chunks.push(chunk);
+      const answer = await guardCall(Buffer.concat(chunks).toString("utf8"), { cwd, env, now });
+      return { json: answer ?? {}, text: answer === undefined ? "" : JSON.stringify(answer) };
+    }
+    const config = await loadConfig({ cwd, env });
+    noteLeftOut(
+      config.leftOut.filter(({ key }) => key === "guard"),
+      call,
+    );
+    const { guard, prices } = config.values;
+    const { transcript } = options;
+    const spend = await readSpend({ transcript, env, now, prices });
+    const { decision, reason } = verdictOn(spend, guard, { cwd, env, now });
+    const money = (usd: number, limit: number | undefined): string =>
+      `$${usd.toFixed(2)}${limit === undefined ? "" : ` of $${limit.toFixed(2)}`}`;
+    const lines = [
+      ...(transcript === undefined ? [] : [`session  ${money(spend.session.usd, guard.session_usd)}`]),
+      `today    ${money(spend.day.usd, guard.day_usd)}`,
+      ...(guard.session_usd === undefined && guard.day_usd === undefined ? ["no limits are set"] : []),
+      ...(reason === undefined ? [] : [reason]),
+    ];
+    const session = transcript === undefined ? undefined : spend.session;
+    return { json: { session, day: spend.day, guard, decision, reason }, text: lines.join("\n") };
+  },
+});

@@ -1,0 +1,292 @@
+/** `mcp serve`: the server itself, and the settings that it shares with `mcp wrap`. */
+import { randomBytes } from "node:crypto";
+import { readFile, realpath, stat } from "node:fs/promises";
+import { join, parse, resolve } from "node:path";
+import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
+import { ContextError } from "../../errors.ts";
+import {
+  type Conversation,
+  chooseRoot,
+  conversationOf,
+  type ServedPlace,
+  serveHttp,
+  serverToolNames,
+  serveStdio,
+  sessionIdOf,
+} from "../../mcp/index.ts";
+import type { HintMode, PageFormat, PageLimit } from "../../session/index.ts";
+import { messageOf, type SecretRules } from "../../text/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { changeFile, type LoadedConfig, loadConfig, stateDirectory } from "../../workspace/index.ts";
+import { chooseCounter } from "../choose-counters.ts";
+import type { Call } from "../command.ts";
+import { takeEndSignals } from "../report-error.ts";
+import { storeFile } from "../store-file.ts";
+import { shownPath } from "../table.ts";
+import { noteIgnoredStore, noteLeftOut } from "../trust.ts";
+import { readVersion } from "../version.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+type ServeFlags = ServerFlags & {
+  readonly root?: string | undefined;
+  readonly http?: string | undefined;
+  readonly hints?: string | undefined;
+  readonly format?: string | undefined;
+  readonly tools?: readonly string[] | undefined;
+  readonly "allow-commands"?: readonly string[] | undefined;
+  readonly "allow-shell"?: boolean | undefined;
+  readonly "token-file"?: string | undefined;
+  readonly "no-token"?: boolean | undefined;
+};
+
+/** Serves until the client disconnects or a signal arrives. Only the protocol uses stdout. */
+export async function runServe(call: Call<ServeFlags>): Promise<undefined> {
+  const { options, cwd, env, output, stdin } = call;
+  const port = options.http === undefined ? undefined : wholeNumber(options.http, "http", 0);
+  if (port === undefined) refuseTokenFlags(options);
+  refuseUnknownTools(call);
+  const named = options.root === undefined ? undefined : await namedRoot(options.root, cwd);
+  const places = createPlaces(call);
+  const rootOf = remembered(async (roots: readonly string[] | undefined) => chooseRoot(roots, { cwd, env }));
+  const place = async (roots: readonly string[] | undefined): Promise<ServedPlace> =>
+    places(named ?? (await rootOf(roots)));
+  const configured = await checkStart(call, { named, places });
+  const end = new AbortController();
+  takeEndSignals(() => end.abort());
+  const host = {
+    ...{ place, pageLimit: readPageLimit(options), asksRoots: named === undefined },
+    hints: (options.hints ?? configured) as HintMode | undefined,
+    ...{ format: (options.format ?? "text") as PageFormat, tools: options.tools, commands: readCommands(options) },
+    ...{ env, version: readVersion(), signal: end.signal, log: output.note },
+  };
+  if (port !== undefined) await serveHttp(host, { port, token: await findToken(call) });
+  else {
+    if (process.stdin.isTTY) output.note("waiting for an MCP client on standard input; Ctrl-C ends the server");
+    // If the reader is gone, the server shuts down in order instead of exiting at once.
+    process.stdout.removeAllListeners("error");
+    await serveStdio(host, { stdin, stdout: process.stdout });
+    // After a signal stdin is still open, and Node would wait for its end.
+    process.stdin.destroy();
+  }
+  return undefined;
+}
+
+/** Returns what the model may run. Only the person who starts the server can allow it. */
+function readCommands(options: ServeFlags): HostCommands {
+  const { "allow-commands": names, "allow-shell": allowsShell = false } = options;
+  const isAll = names?.includes("all") === true;
+  if (allowsShell && !isAll) {
+    throw new ContextError("usage", "--allow-shell needs --allow-commands all", {
+      hint: "A shell can start any program.",
+    });
+  }
+  return names === undefined ? undefined : { programs: isAll ? "all" : names, allowsShell };
+}
+
+type HostCommands = Parameters<typeof serveStdio>[0]["commands"];
+
+function refuseUnknownTools({ options: { tools = [] }, env }: Call<ServeFlags>): void {
+  const names = serverToolNames(env);
+  const wrong = tools.find((name) => !names.includes(name));
+  if (wrong === undefined) return;
+  throw new ContextError("usage", `--tools: there is no tool "${wrong}"`, { hint: `Known: ${names.join(", ")}.` });
+}
+
+/** Returns the settings of a directory. */
+function createPlaces(call: Call<ServeFlags>): StartOptions["places"] {
+  return remembered(async (root: string) => {
+    const { sessionId, ...settings } = await readSettings(call, root);
+    const id = sessionId ?? sessionIdOf("mcp", root, [root]);
+    return { ...settings, root, sessionId: id, goesOn: sessionId !== undefined };
+  });
+}
+
+/** Remembers the result for each argument. Tries again after a failure, because a person may have fixed it. */
+function remembered<Argument, Result>(
+  ask: (argument: Argument) => Promise<Result>,
+): (argument: Argument) => Promise<Result> {
+  const answers = new Map<string | undefined, Promise<Result>>();
+  return (argument) => {
+    const key = JSON.stringify(argument);
+    const answer = answers.get(key) ?? ask(argument);
+    answers.set(key, answer);
+    answer.catch(() => answers.delete(key));
+    return answer;
+  };
+}
+
+/** Resolves links, so that a project has one session whichever path leads to it. */
+async function namedRoot(root: string, cwd: string): Promise<string> {
+  const path = await realpath(resolve(cwd, root)).catch(() => undefined);
+  if (path !== undefined && (await stat(path)).isDirectory()) return path;
+  throw new ContextError("usage", `--root ${root} is ${path === undefined ? "missing" : "not a directory"}`, {
+    hint: "Name the directory that the tools may read.",
+  });
+}
+
+interface StartOptions {
+  readonly named: string | undefined;
+  places(root: string): Promise<ServedPlace & Pick<ServerSettings, "hints">>;
+}
+
+/** Reports mistakes in flags and configuration before a client waits. A missing directory is not one of them,
+ *  because the client may offer one. Returns the mode of hints in the configuration of the directory. */
+async function checkStart(
+  { cwd, env, output }: Call<ServeFlags>,
+  { named, places }: StartOptions,
+): Promise<HintMode | undefined> {
+  const root = named ?? (await chooseRoot(undefined, { cwd, env }).catch((error: unknown) => error));
+  if (typeof root === "string") return (await places(root)).hints;
+  if (!(root instanceof ContextError)) throw root;
+  output.note(`${root.message}. ${root.hint}`);
+  return undefined;
+}
+
+/** Throws on flags that need --http. */
+function refuseTokenFlags(options: ServeFlags): void {
+  const wrong = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
+  if (wrong === undefined) return;
+  throw new ContextError("usage", `--${wrong} needs --http`, {
+    hint: "A server on stdio has one client.",
+  });
+}
+
+/** Returns the token for HTTP requests: the given one, or our own, which is created at the first start and then
+ *  reused. */
+async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promise<string | undefined> {
+  const file = options["token-file"];
+  if (options["no-token"] === true) {
+    if (file === undefined) return undefined;
+    throw new ContextError("usage", "--token-file and --no-token cannot be used together", {
+      hint: "Leave one of them out.",
+    });
+  }
+  if (file !== undefined) return readToken(resolve(cwd, file));
+  if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
+  const path = join(stateDirectory(env), "mcp-token");
+  const token = await ownToken(path, env);
+  output.note(`token ${token}, kept in ${shownPath(path, cwd, env)}; clients send "Authorization: Bearer TOKEN"`);
+  return token;
+}
+
+async function readToken(file: string): Promise<string> {
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new ContextError("unreadable_input", `the token cannot be read: ${messageOf(cause)}`, {
+      file,
+      cause,
+    });
+  });
+  return checkToken(text.trim(), "it", file);
+}
+
+function checkToken(token: string, name: string, file?: string): string {
+  if (/^[\x21-\x7e]{16,}$/.test(token)) return token;
+  throw new ContextError("usage", `${name} does not contain a token`, {
+    file,
+    hint: "Use 16 or more visible ASCII characters without spaces.",
+  });
+}
+
+/** Reads or creates our own token. Replaces one that others could read. */
+async function ownToken(path: string, env: Call["env"]): Promise<string> {
+  const isOpen = process.platform !== "win32" && (((await stat(path).catch(() => undefined))?.mode ?? 0) & 0o077) !== 0;
+  const fresh = randomBytes(32).toString("base64url");
+  const { after } = await changeFile(path, {
+    ...{ root: parse(path).root, env, isPrivate: true },
+    change: (current) => (isOpen || !/^[\w-]{43}\n$/.test(current ?? "") ? `${fresh}\n` : current),
+  });
+  return after!.trim();
+}
+
+/** Options about the budget, the store and the session of a server. */
+interface ServerFlags {
+  readonly total?: string | undefined;
+  readonly "per-tool"?: string | undefined;
+  readonly store?: string | undefined;
+  readonly "no-store"?: boolean | undefined;
+  readonly session?: string | undefined;
+  readonly "page-characters"?: string | undefined;
+  readonly counter?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+interface ServerSettings {
+  readonly counter: Counter;
+  readonly budget: LedgerOptions;
+  /** Undefined if results stay in memory only. */
+  readonly storeFile: string | undefined;
+  /** From the command line. Its servers have one account. */
+  readonly sessionId: string | undefined;
+  readonly conversation: Conversation | undefined;
+  readonly hints: HintMode;
+  readonly upkeep: ServedPlace["upkeep"];
+  readonly secrets: SecretRules;
+}
+
+/** Reads the settings of a server. The project's configuration is searched from `root`. */
+export async function readSettings(call: Call<ServerFlags>, root: string): Promise<ServerSettings> {
+  const { options, cwd, env, output } = call;
+  if (options.store !== undefined && options["no-store"] === true) {
+    throw new ContextError("usage", "--store and --no-store cannot be used together", {
+      hint: "Leave one of them out.",
+    });
+  }
+  const config = await loadConfig({ cwd: root, env });
+  noteIgnoredStore(config, call);
+  noteLeftOut(
+    config.leftOut.filter(({ key }) => key === "allow"),
+    call,
+  );
+  // No note about the default counter if no model is given.
+  const quiet = options.model === undefined ? { ...output, note: () => {} } : output;
+  const counter = await chooseCounter({ ...call, cwd: root, output: quiet }, "auto");
+  return {
+    counter,
+    budget: readBudget(options, config),
+    storeFile: options["no-store"] === true ? undefined : storeFile(options.store, { cwd, env, config }),
+    sessionId: options.session,
+    conversation: conversationOf({ env }),
+    hints: config.values.session.hints,
+    upkeep: upkeepOf(config.values.retention),
+    secrets: { deny: config.values.deny, allow: config.values.allow },
+  };
+}
+
+/** Deletes what is older than the user's configuration allows, once a day. */
+function upkeepOf(retention: string | undefined): ServedPlace["upkeep"] {
+  if (retention === undefined) return undefined;
+  return async (store) => {
+    const { pruneByRetention } = await import("../prune-store.ts");
+    await pruneByRetention(store, { retention });
+  };
+}
+
+/** Reads the page limit that replaces the client's known limit. */
+export function readPageLimit(options: ServerFlags): PageLimit | undefined {
+  const characters = number(options, "page-characters", 1_000);
+  return characters === undefined ? undefined : { characters };
+}
+
+/** Leaves out values that nobody set, because the ledger's defaults depend on the total. */
+function readBudget(options: ServerFlags, { values, sources }: LoadedConfig): LedgerOptions {
+  const { session } = values;
+  const chosen = <Name extends keyof typeof session>(name: Name): (typeof session)[Name] | undefined =>
+    sources[`session.${name}`] === "default" ? undefined : session[name];
+  return {
+    total: number(options, "total", 1_000) ?? chosen("total"),
+    perToolCall: number(options, "per-tool", leastAllocation) ?? chosen("per_tool_call"),
+    historyMax: chosen("history_max"),
+    warningThreshold: chosen("warning_threshold"),
+    tools: session.tools,
+    tiers: session.tiers,
+  };
+}
+
+function number(
+  options: ServerFlags,
+  name: "total" | "per-tool" | "page-characters",
+  least: number,
+): number | undefined {
+  const value = options[name];
+  return value === undefined ? undefined : wholeNumber(value, name, least);
+}

@@ -1,0 +1,103 @@
+/** `mcp wrap`: runs other MCP servers behind a budget. */
+import { resolve } from "node:path";
+import { loadMcpWire, type McpServer } from "../../adapters/index.ts";
+import { ContextError } from "../../errors.ts";
+import { sessionIdOf, wrapServer } from "../../mcp/index.ts";
+import type { Call, CommandExit } from "../command.ts";
+import { takeEndSignals } from "../report-error.ts";
+import { readVersion } from "../version.ts";
+import { prepare } from "./mcp-install.ts";
+
+interface WrapFlags {
+  readonly config?: string | undefined;
+  readonly from?: string | undefined;
+  readonly server?: readonly string[] | undefined;
+  readonly lazy?: boolean | undefined;
+  readonly intake?: boolean | undefined;
+}
+
+type WrapOptions = Parameters<typeof wrapServer>[0];
+
+/** The budget, the store, and the session of the command line, if any. */
+type WrapSettings = Pick<
+  WrapOptions,
+  "counter" | "budget" | "storeFile" | "upkeep" | "conversation" | "pageLimit" | "format"
+> & {
+  readonly sessionId: string | undefined;
+};
+
+/** Runs other servers. Ends with the exit code of the server if there is one. */
+export async function runWrap(
+  call: Call<WrapFlags>,
+  words: readonly string[],
+  { sessionId, ...settings }: WrapSettings,
+): Promise<CommandExit> {
+  const { cwd, env, stdin, output } = call;
+  const servers = await wrappedServers(call, words);
+  const name = words.length > 0 ? serverName(words) : servers.map((server) => server.name).join("+");
+  const parts = words.length > 0 ? words : servers.map((server) => JSON.stringify(server));
+  // If the reader is gone, it ends with the server instead of exiting at once.
+  process.stdout.removeAllListeners("error");
+  const exitCode = await wrapServer({
+    ...settings,
+    isLazy: call.options.lazy,
+    hasIntake: call.options.intake,
+    ...{ servers, cwd, env, stdin, stdout: process.stdout, version: readVersion(), log: output.note },
+    sessionId: sessionId ?? sessionIdOf("wrap", name, [cwd, ...parts]),
+    goesOn: sessionId !== undefined,
+    onStart: takeEndSignals,
+  });
+  // The client may hold stdin open, and Node would wait for its end.
+  process.stdin.destroy();
+  return { exitCode };
+}
+
+/** Returns the servers to run: the command after --, or those of a file. */
+async function wrappedServers(call: Call<WrapFlags>, words: readonly string[]): Promise<WrapOptions["servers"]> {
+  const { config, from, server: names } = call.options;
+  const [name, ...args] = words;
+  const ways = [name !== undefined && "a command", config && "--config", from && "--from"].filter(Boolean);
+  if (ways.length > 1) {
+    throw new ContextError("usage", `${ways.join(" and ")} cannot be used together`, {
+      hint: "Leave one of them out.",
+    });
+  }
+  if (config !== undefined || from !== undefined) {
+    const [first, ...others] = await readWrapped({ config, from, names }, call);
+    if (first !== undefined) return [first, ...others];
+    throw new ContextError("usage", "there is no server to run", { hint: "Add one to the file, or turn one on." });
+  }
+  if (names !== undefined) throw new ContextError("usage", "--server needs --config or --from");
+  if (name !== undefined && name !== "") return [{ name: serverName(words), command: [name, ...args] }];
+  throw new ContextError("usage", `the command of the server is ${name === "" ? "empty" : "missing"}`, {
+    hint: "Put it after --, as in plimsoll mcp wrap -- npx -y SERVER, or name a file with --config.",
+  });
+}
+
+interface WrappedChoice {
+  readonly config: string | undefined;
+  readonly from: string | undefined;
+  readonly names: readonly string[] | undefined;
+}
+
+/** Returns the servers that `mcp wrap` runs. `from` reads only files under HOME: opening a foreign project must not start
+ *  the programs that it names. */
+async function readWrapped(
+  { config, from, names }: WrappedChoice,
+  { cwd, env, output }: Pick<Call, "cwd" | "env" | "output">,
+): Promise<McpServer[]> {
+  const wire = await loadMcpWire();
+  const options = { global: true, dryRun: true, cwd, env, note: output.note };
+  const files = config === undefined ? await wire.serverFiles(from!, await prepare(options)) : [resolve(cwd, config)];
+  const found = await Promise.all(files.map((file) => wire.readServersFile(file, { env, cwd })));
+  const all = { servers: found.flatMap(({ servers }) => servers), leftOut: found.flatMap(({ leftOut }) => leftOut) };
+  if (names === undefined) for (const reason of all.leftOut) output.note(`left out the server ${reason}`);
+  return wire.chooseServers(all, names);
+}
+
+/** The name of the server for people: the package in `npx -y @scope/server-files .`. */
+function serverName(words: readonly string[]): string {
+  const [command = "", ...rest] = words;
+  const isRunner = /^(npx|uvx|bunx|pnpx|node|python3?|deno|bun|docker)$/.test(command.replace(/^.*[/\\]/, ""));
+  return (isRunner ? rest.find((word) => !/^(-|run$|exec$)/.test(word)) : undefined) ?? command;
+}

@@ -1,0 +1,374 @@
+import { defaultAgentLimits } from "../../agent/index.ts";
+import { ContextError } from "../../errors.ts";
+import {
+  type ApplyEvent,
+  type ApplyOptions,
+  type ApplyPlan,
+  type ApplyReport,
+  applyNebula,
+  type FinishedWork,
+  type LoadedNebula,
+  type Nebula,
+  type NebulaRecord,
+  openNebulaRecord,
+  type PhaseReport,
+  type PlannedPhase,
+  planApply,
+  standingOf,
+  storedKey,
+  withDependents,
+} from "../../nebula/index.ts";
+import type { Store } from "../../store/index.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
+import {
+  decodeBytes,
+  homeDirectory,
+  loadConfig,
+  ownMachine,
+  projectRoot,
+  readGit,
+  splitRecords,
+  untrustedOf,
+} from "../../workspace/index.ts";
+import { createApplyProgress, tellAsEvents } from "../apply-progress.ts";
+import {
+  type AgentFlags,
+  agentOptions,
+  type ChosenAgent,
+  chooseAgent,
+  limitProblems,
+  requireAgent,
+} from "../choose-agent.ts";
+import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import { layerName, missing } from "../compose-context.ts";
+import { renderApplyReport } from "../nebula-report.ts";
+import {
+  type ApplySettings,
+  contextOptions,
+  folderArgument,
+  phaseOf,
+  readApplySettings,
+  type SettingsFlags,
+  usableNebula,
+  workingDirectory,
+} from "../open-nebula.ts";
+import type { Output } from "../output.ts";
+import { phaseRuns, renderPhaseRuns } from "../phase-runs.ts";
+import { createQuestions, type QuestionOptions } from "../questions.ts";
+import { takeEndSignals } from "../report-error.ts";
+import { lookInStore, storeOptions, withStore } from "../store-file.ts";
+import { renderTable, shownPath } from "../table.ts";
+import { nebulaSettings, requireTrust, trustOption } from "../trust.ts";
+
+const options = {
+  ...agentOptions,
+  "max-workers": { value: "N", summary: "how many phases run at the same time (default: from nebula.toml, or else 1)" },
+  ...contextOptions,
+  timeout: {
+    value: "SECONDS",
+    summary: `how long one agent may run (default: ${defaultAgentLimits.timeoutMs / 1000})`,
+  },
+  "ignore-limits": { summary: "run although max_budget_usd cannot be kept, and without any such limit" },
+  ...storeOptions,
+  yes: { summary: "do not ask: start phases that wait for approval, and run everything again if --resume is absent" },
+  "dry-run": {
+    summary: "show the waves, the tokens of each prompt and how agents would run; run and write nothing",
+  },
+  resume: { summary: "continue the last run; completed phases do not run again" },
+  rerun: {
+    value: "PHASE",
+    list: true,
+    summary: "run this phase again, and all that depend on it; continues the last run",
+  },
+  worktrees: {
+    summary: "give every phase its own git worktree and branch, and merge its work into the branch nebula/NAME",
+  },
+  remote: {
+    value: "NAME",
+    summary: "share the run with other machines that use the same store: a git remote that all of them push to",
+  },
+  lease: {
+    value: "SECONDS",
+    summary: "with --remote: after this time without a sign of life, other machines take phases over (default: 60)",
+  },
+  commit: { summary: "commit what a completed phase changed, with its id; needs one worker or --worktrees" },
+  only: { value: "PHASE", list: true, summary: "run only this phase; continues the last run" },
+  ...trustOption,
+} as const;
+
+export const applyCommand: Command = defineCommand({
+  arguments: [folderArgument],
+  options,
+  details: `Runs every phase once all phases it depends on have completed. The agent gets the project, the fabric
+and the answers of its dependencies within the budget, then the task. What it reports in a fenced fabric block of
+its answer is added to the fabric. A failed phase blocks only the phases that need it. The exit code is 1 unless
+all phases completed. A phase whose agent was denied a tool, or changed nothing in its scope, has not completed.
+--allow says what known agents may do; without it the phase's own "allow" counts, or else the configuration's.
+A limit in max_budget_usd stops phases that cost more. With an agent that reports no cost it is an error, unless
+--ignore-limits is given.
+The state is kept in the store. After a failure, Ctrl-C or kill -9, --resume continues the run, and "plimsoll
+nebula status" shows what is left. Without --resume all phases run again. If the last run did not finish, plimsoll
+asks first on a terminal. --rerun and --only continue the last run for some phases.
+With --worktrees --remote NAME, several machines can apply one nebula at once: each phase runs on one of them, its
+branch is pushed before it counts as completed, and the phases of a machine that is lost start again on another one.
+With --json, events, warnings and notes are lines of JSON on stderr.`,
+  examples: [
+    { line: "plimsoll nebula apply plan --agent claude", meaning: "run one phase after the other" },
+    {
+      line: "plimsoll nebula apply plan --agent claude --max-workers 3 --resume",
+      meaning: "continue, three phases at a time",
+    },
+    {
+      line: "plimsoll nebula apply plan --agent claude --worktrees --remote origin",
+      meaning: "share the phases with every machine that runs this line",
+    },
+    { line: "plimsoll nebula apply plan --dry-run", meaning: "the tokens of each prompt" },
+    {
+      line: "plimsoll nebula apply plan --agent-command './agent.sh' --json",
+      meaning: "your own agent, with JSON for programs",
+    },
+  ],
+  async run(asked) {
+    const { output, warn } = tellAsEvents(asked.output, () => new Date());
+    const call = { ...asked, output };
+    const { nebula: written, agentSettings, limits } = await usableNebula(call, warn);
+    for (const id of [...(call.options.rerun ?? []), ...(call.options.only ?? [])]) phaseOf(written, id);
+    await requireNebulaTrust({ directory: written.directory, agentSettings }, call);
+    const agent = await chooseAgent(call, await workingDirectory(written, call.cwd));
+    const nebula = call.options["ignore-limits"] === true ? withoutLimits(written) : written;
+    const settings = await readApplySettings(call, nebula, agent);
+    if (call.options["dry-run"] === true) return planNebula(nebula, { ...settings, agent }, call);
+    await requireAgents(nebula, agent, { ...call, cwd: settings.cwd });
+    if (nebula === written) requireLimits({ nebula, limits }, agent, call);
+    const command: ApplyOptions["command"] = (phase, start) => agent.line({ ...phase, ...start }) ?? "";
+    return runNebula(nebula, { ...settings, agent: agent.name, model: agent.model, command }, call);
+  },
+});
+
+function withoutLimits(nebula: Nebula): Nebula {
+  const phases = nebula.phases.map((phase) => ({ ...phase, maxBudgetUsd: undefined }));
+  return { ...nebula, phases, execution: { ...nebula.execution, maxBudgetUsd: undefined } };
+}
+
+/** Throws unless the agent can run for every phase, which may name its own model. */
+async function requireAgents({ phases }: Nebula, agent: ChosenAgent, place: ApplyCall): Promise<void> {
+  await requireAgent(agent, place, phases[0]);
+  for (const phase of phases) agent.line(phase);
+}
+
+/** Throws if a limit cannot be kept: it must not look as if it were. */
+function requireLimits(limited: Pick<LoadedNebula, "nebula" | "limits">, agent: ChosenAgent, { cwd }: ApplyCall): void {
+  const [first, ...rest] = limitProblems(limited, agent, cwd);
+  if (first === undefined) return;
+  const message = [first.message, ...rest.map(({ file, line, message }) => `${file}:${line}: ${message}`)].join("\n");
+  const hint = "Use an agent that reports its cost (claude, or codex with a model), or --ignore-limits.";
+  throw new ContextError("invalid_content", message, { file: first.file, line: first.line, hint });
+}
+
+/** Requires trust in the configuration and in the nebula's settings for agents. Its folder may be in another
+ *  project. */
+async function requireNebulaTrust(
+  loaded: Pick<LoadedNebula, "directory" | "agentSettings">,
+  call: ApplyCall,
+): Promise<void> {
+  const { cwd, env } = call;
+  const { leftOut } = await loadConfig({ cwd, env });
+  requireTrust(leftOut, call);
+  const root = projectRoot(loaded.directory, homeDirectory(env));
+  const settings = await nebulaSettings(loaded, call);
+  requireTrust(await untrustedOf(settings, { root, env }), call, call.arguments[0]);
+}
+
+/** Shows the plan and changes nothing. */
+async function planNebula(
+  nebula: Nebula,
+  { agent, ...settings }: ApplySettings & { readonly agent: ChosenAgent },
+  call: ApplyCall,
+): Promise<CommandResult> {
+  const resume = call.options.resume === true;
+  const look = (store?: Store) => planApply(nebula, { ...settings, store, resume });
+  const plan = (await lookInStore(settings.storeFile, look)) ?? (await look());
+  const runs = await phaseRuns(nebula, agent, call.cwd);
+  const waves = plan.waves.map((wave) =>
+    wave.map((phase) => ({ ...phase, ...runs.find(({ id }) => id === phase.id) })),
+  );
+  const text = [renderApplyPlan(plan), "", ...renderPhaseRuns(runs)].join("\n");
+  return { json: { ...plan, waves }, text };
+}
+
+/** Runs a nebula: reports events, and ends the agents with this process. */
+type RunSettings = ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model">;
+
+function runNebula(nebula: Nebula, settings: RunSettings, call: ApplyCall): Promise<CommandResult> {
+  const { output, cwd, env } = call;
+  const signal = takeInterrupt();
+  return withStore(settings.storeFile, async (store) => {
+    const record = await openNebulaRecord(store, await storedKey(store, nebula, env)).read();
+    const before = standingOf(nebula, record);
+    const { rerun, only } = call.options;
+    const named = rerun ?? [];
+    const again = withDependents(nebula.phases, named).map(({ id }) => id);
+    const resume = call.options.resume === true || rerun !== undefined || only !== undefined;
+    const keeps = resume || mayJoin(record, settings);
+    const progress = createApplyProgress({
+      output,
+      phases: before.phases.length,
+      completed: keeps ? completedIn(before, (id) => !again.includes(id)) : 0,
+      shown: (path) => shownPath(path, cwd, env),
+      now: () => new Date(),
+    });
+    const ask = createAsk(call, { signal, onAsking: progress.pause });
+    const mayBegin = await (keeps ? mayRerun(again, named, { before, ask, output }) : mayRunAgain(before, ask));
+    const shown: Promise<void>[] = [];
+    const onEvent = (event: ApplyEvent) => {
+      progress.onEvent(event);
+      if (event.event === "shown" && !output.json) shown.push(showDiff(event, call));
+    };
+    const options = { ...settings, store, resume, rerun, only, approve: approver(call, ask), signal, onEvent };
+    const report = mayBegin ? await applyNebula(nebula, options) : before;
+    await Promise.all(shown);
+    const isMeant = (id: string) => only === undefined || only.includes(id);
+    const isDone = completedIn(report, isMeant) === report.phases.filter(({ id }) => isMeant(id)).length;
+    const interrupted = signal.aborted && !isDone;
+    if (interrupted) progress.interrupt();
+    else if (!mayBegin) output.problem("nothing was run. Use --resume to continue the last run");
+    const failed = !mayBegin || !isDone;
+    const viewer = { machine: (await ownMachine(env)).id, now: new Date() };
+    return { json: report, text: renderApplyReport(report, viewer), failed, interrupted };
+  });
+}
+
+/** Whether the run may join others, and keep what they have done. It is known later which of them still live. */
+function mayJoin(record: NebulaRecord | undefined, { remote }: RunSettings): boolean {
+  return remote !== undefined && record?.leases !== undefined;
+}
+
+function takeInterrupt(): AbortSignal {
+  const interrupted = new AbortController();
+  takeEndSignals(() => {
+    // The terminal has printed ^C on the current line.
+    if (process.stderr.isTTY && !interrupted.signal.aborted) process.stderr.write("\n");
+    interrupted.abort();
+  });
+  return interrupted.signal;
+}
+
+function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean = () => true): number {
+  return phases.filter(({ id, state }) => state === "completed" && isMeant(id)).length;
+}
+
+type Ask = (question: string) => Promise<boolean>;
+
+/** Asks a person, if stdin is a terminal. */
+function createAsk(
+  { options, stdin, output }: ApplyCall,
+  asking: Pick<QuestionOptions, "signal" | "onAsking">,
+): Ask | undefined {
+  const terminal = stdin as NodeJS.ReadStream;
+  if (options.yes === true || terminal.isTTY !== true) return undefined;
+  return createQuestions({ stdin: terminal, output, ...asking }).ask;
+}
+
+/** Asks before a run without --resume discards completed phases. If the last run finished, running it again is
+ *  intended. */
+export async function mayRunAgain(before: ApplyReport, ask: Ask | undefined): Promise<boolean> {
+  const [completed, all] = [completedIn(before), before.phases.length];
+  if (ask === undefined || completed === 0 || completed === all) return true;
+  const stand = `${completed} of ${countNoun(all, "phase")} completed in the last run`;
+  return ask(`${stand}, and --resume would keep them. Run all phases again?`);
+}
+
+interface Rerun {
+  readonly before: ApplyReport;
+  readonly ask: Ask | undefined;
+  readonly output: Pick<Output, "note">;
+}
+
+/** Asks before completed phases that depend on a named one run again. Says so if nobody can be asked. */
+async function mayRerun(
+  again: readonly string[],
+  named: readonly string[],
+  { before, ask, output }: Rerun,
+): Promise<boolean> {
+  const isLost = ({ id, state }: PhaseReport) => state === "completed" && again.includes(id) && !named.includes(id);
+  const lost = before.phases.filter(isLost).map(({ id }) => printable(id));
+  if (lost.length === 0) return true;
+  const sentence = `${lost.join(", ")} completed in the last run and ${lost.length === 1 ? "depends" : "depend"} on ${named.join(", ")}`;
+  if (ask !== undefined) return ask(`${sentence}. Run ${lost.length === 1 ? "it" : "them"} again too?`);
+  output.note(`${sentence}, so ${lost.length === 1 ? "it runs" : "they run"} again too`);
+  return true;
+}
+
+function approver(call: ApplyCall, ask: Ask | undefined): ApplyOptions["approve"] {
+  const { options, output } = call;
+  if (ask === undefined) return async () => options.yes === true;
+  return async ({ id, title, gate }, work) => {
+    const named = `phase ${printable(id)}, "${printable(title)}",`;
+    if (work === undefined) return ask(`${named} needs your approval (gate "${gate}"). Start it?`);
+    const diff = await diffOf(work, call);
+    output.problem(diff === "" ? `${named} is done. Git shows no change.` : `${named} is done. What changed:\n${diff}`);
+    return ask(`${named} is done and needs your review. Accept it?`);
+  };
+}
+
+async function showDiff({ phase, ...work }: Extract<ApplyEvent, { event: "shown" }>, call: ApplyCall): Promise<void> {
+  const diff = await diffOf(work, call);
+  call.output.note(`${printable(phase)}: ${diff === "" ? "git shows no change" : `what changed:\n${diff}`}`);
+}
+
+/** Lines of a diff that a person is shown. */
+const mostDiffLines = 400;
+
+/** Returns what changed in a folder since a commit, and the names of new files. Empty outside of a repository. */
+async function diffOf(
+  { folder, base = "HEAD" }: Omit<FinishedWork, "answer">,
+  { env }: Pick<ApplyCall, "env">,
+): Promise<string> {
+  const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
+  const lines: string[] = [];
+  const commands = [
+    ["diff", base, "--", "."],
+    ["ls-files", "--others", "--exclude-standard", "--", "."],
+  ];
+  for (const [index, args] of commands.entries()) {
+    const git = await readGit(place, args);
+    if ("refused" in git) return "";
+    for await (const batch of splitRecords(git.output, "\n", "keep"))
+      for (const line of batch) lines.push((index === 0 ? "" : "new file: ") + printable(decodeBytes(line)));
+    await git.end;
+  }
+  const more = lines.length - mostDiffLines;
+  const rest = more > 0 ? [`… and ${countNoun(more, "more line")}. See git -C ${printable(folder)} diff ${base}`] : [];
+  return [...lines.slice(0, mostDiffLines), ...rest].join("\n");
+}
+
+type ApplyCall = Call<ApplyFlags>;
+
+interface ApplyFlags extends AgentFlags, SettingsFlags {
+  readonly "ignore-limits"?: boolean | undefined;
+  readonly yes?: boolean | undefined;
+  readonly resume?: boolean | undefined;
+  readonly rerun?: readonly string[] | undefined;
+  readonly only?: readonly string[] | undefined;
+}
+
+/** Renders the waves with each phase's prompt and layers. */
+export function renderApplyPlan({ waves }: Pick<ApplyPlan, "waves">): string {
+  const lines = waves.flatMap((wave, index) => [
+    `wave ${index + 1}`,
+    ...renderTable(wave.map(rowOf), ["left", "left", "right", "left"]).map((line) => `  ${line}`),
+  ]);
+  return [
+    ...lines,
+    "Nothing was run. Prior work is not counted here: it is known only after the dependencies have answered.",
+  ].join("\n");
+}
+
+function rowOf({ id, title, state, promptTokens, layers, overflow }: PlannedPhase): string[] {
+  const parts = layers.map(
+    ({ name, tokens, truncated }) => `${layerName(name)} ${formatNumber(tokens)}${truncated ? " (truncated)" : ""}`,
+  );
+  if (overflow > 0) parts.push(missing(overflow));
+  if (state === "completed") return [printable(id), printable(title), "", "completed"];
+  return [printable(id), printable(title), `${formatNumber(promptTokens)} tokens`, parts.join(", ") || "no context"];
+}

@@ -1,0 +1,266 @@
+import { ContextError } from "../../errors.ts";
+import {
+  changePlugin,
+  installState,
+  listPluginSessions,
+  type PluginChange,
+  type PluginClient,
+  type PluginPlace,
+  type PluginSession,
+  type PluginSettings,
+  pluginClients,
+} from "../../plugins/index.ts";
+import { countNoun, didYouMean, formatNumber, printable } from "../../text/index.ts";
+import { findProgram, homeDirectory, projectRoot } from "../../workspace/index.ts";
+import {
+  type ActionHelp,
+  type Call,
+  type Command,
+  type CommandResult,
+  defineCommand,
+  type OptionSpecs,
+  type OptionValues,
+} from "../command.ts";
+import { createDiff } from "../inject/unified-diff.ts";
+import { describeError } from "../report-error.ts";
+import { lookInStore, storeOptions, storePath } from "../store-file.ts";
+import { renderTable, shownPath } from "../table.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+const scopeOption = {
+  scope: { value: "SCOPE", choices: ["user", "project"], summary: "where the plugin is (default: user)" },
+} as const satisfies OptionSpecs;
+const dryRunOption = { "dry-run": { summary: "show the changes; write nothing" } } as const satisfies OptionSpecs;
+const intakeOptions = {
+  "max-result-tokens": { value: "N", summary: "results above this many tokens become a page (default: 16000)" },
+  "no-deltas": { summary: "leave repeated text in the results; only cut long ones" },
+} as const satisfies OptionSpecs;
+const trimOption = {
+  trim: {
+    value: "N",
+    summary: 'also trim the history to requests of N tokens, or "window" for the model\'s limit (opencode, pi)',
+  },
+} as const satisfies OptionSpecs;
+
+const guardOption = {
+  guard: { summary: "also stop tool calls at the limits of guard in the configuration (claude-code)" },
+} as const satisfies OptionSpecs;
+
+const actions = {
+  install: { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...guardOption },
+  uninstall: { ...scopeOption, ...dryRunOption },
+  status: storeOptions,
+  check: scopeOption,
+  serve: { ...intakeOptions, ...storeOptions },
+  hook: { ...intakeOptions, ...storeOptions },
+} as const;
+type Action = keyof typeof actions;
+const actionNames = Object.keys(actions) as Action[];
+const options = { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...guardOption, ...storeOptions };
+type PluginCall = Call<OptionValues<typeof options>>;
+
+const clientArgument = {
+  name: "CLIENT",
+  summary: `the AI client: ${Object.keys(pluginClients).join(", ")}`,
+} as const;
+
+const actionHelp: Readonly<Record<Action, ActionHelp>> = {
+  install: {
+    summary: "add the plugin to an AI client",
+    arguments: [clientArgument],
+    options: actions.install,
+    details: `Writes the plugin's files into the client's own folder. Other files stay as they are. A file that was
+changed by hand is never overwritten. Run it again to change the settings or after an update of plimsoll.`,
+    examples: [
+      { line: "plimsoll plugin install claude-code", meaning: "for all your projects" },
+      { line: "plimsoll plugin install claude-code --scope project", meaning: "for this project, as files to commit" },
+      { line: "plimsoll plugin install claude-code --dry-run", meaning: "show the files" },
+      { line: "plimsoll plugin install claude-code --guard", meaning: "with the spend guard" },
+      { line: "plimsoll plugin install opencode --trim 100000", meaning: "also keep requests below 100,000 tokens" },
+    ],
+  },
+  uninstall: {
+    summary: "remove the plugin from an AI client",
+    arguments: [clientArgument],
+    options: actions.uninstall,
+    details: `Removes exactly what install wrote. Stored results stay, so that ids in old sessions still work.`,
+    examples: [{ line: "plimsoll plugin uninstall claude-code", meaning: "remove it" }],
+  },
+  status: {
+    summary: "show whether the plugin is installed and what it did in each session",
+    arguments: [clientArgument],
+    options: actions.status,
+    examples: [
+      { line: "plimsoll plugin status claude-code", meaning: "results, edits, tokens saved, recalls, errors" },
+    ],
+  },
+  check: {
+    summary: "test whether a shortened result reaches the client's request",
+    arguments: [clientArgument],
+    options: actions.check,
+    details: `Starts the client with the installed plugin, in a folder of its own and with a model on loopback that
+follows a script. Nothing leaves this computer, and no tokens are spent. Run it after an update of the client.`,
+    examples: [{ line: "plimsoll plugin check claude-code", meaning: "run the test" }],
+  },
+  serve: {
+    summary: "the process that the plugin starts",
+    arguments: [clientArgument],
+    options: actions.serve,
+    details: `An MCP server on stdin and stdout. The installed plugin starts it; there is no need to run it by hand.`,
+    examples: [{ line: "plimsoll plugin serve claude-code", meaning: "what the client runs" }],
+  },
+  hook: {
+    summary: "answer one event of a client",
+    arguments: [clientArgument],
+    options: actions.hook,
+    details: `Reads the event as JSON on stdin and prints the answer, or nothing to change nothing. The installed plugin
+runs it; there is no need to run it by hand.`,
+    examples: [{ line: "plimsoll plugin hook gemini-cli < event.json", meaning: "what the client runs" }],
+  },
+};
+
+export const pluginCommand: Command = defineCommand({
+  arguments: [{ name: "ACTION", choices: actionNames, summary: "what to do" }, clientArgument],
+  options,
+  details: `A plugin shortens tool results inside an AI client before its model first sees them: text that the
+conversation already has becomes a note, a very long result becomes a page. The original is kept on this computer, and
+the model can ask for it. "plimsoll help plugin ACTION" shows the help of one action.`,
+  examples: [
+    { line: "plimsoll plugin install claude-code", meaning: "add the plugin for all your projects" },
+    { line: "plimsoll plugin status claude-code", meaning: "what it saved in each session" },
+    { line: "plimsoll plugin check claude-code", meaning: "test it with the installed client, without a network" },
+    { line: "plimsoll plugin uninstall claude-code", meaning: "remove it" },
+  ],
+  actions: actionHelp,
+  async run(call) {
+    const [action, name = ""] = call.arguments as readonly [Action, string];
+    refuseOthers(action, call);
+    const client = await findClient(name);
+    if (action === "serve") return (await import("./plugin-serve.ts")).runPluginServe(call, client, settingsOf(call));
+    if (action === "hook") return (await import("./plugin-serve.ts")).runPluginHook(call, client, settingsOf(call));
+    if (action === "status") return showStatus(call, client);
+    if (action === "check") return runCheck(call, client);
+    return change(call, client, action);
+  },
+});
+
+function refuseOthers(action: Action, { options: given }: PluginCall): void {
+  const names = Object.keys(options).filter((name) => given[name as keyof typeof given] !== undefined);
+  const wrong = names.find((name) => !Object.hasOwn(actions[action], name));
+  if (wrong === undefined) return;
+  const takers = actionNames.filter((name) => Object.hasOwn(actions[name], wrong));
+  throw new ContextError("usage", `--${wrong} cannot be used with ${action}`, {
+    hint: `It belongs to ${takers.join(" and ")}.`,
+  });
+}
+
+async function findClient(name: string): Promise<PluginClient> {
+  if (Object.hasOwn(pluginClients, name)) return pluginClients[name]!();
+  const names = Object.keys(pluginClients);
+  if (/^codex/.test(name)) {
+    throw new ContextError("usage", "Codex has no hook that replaces a tool result without showing it as blocked", {
+      hint: 'Use "plimsoll mcp install --tool codex-cli": its tools page their results, and mcp wrap does it for other servers.',
+    });
+  }
+  throw new ContextError("usage", `there is no plugin for "${printable(name)}"`, {
+    hint: didYouMean(name, names) ?? `Clients with a plugin: ${names.join(", ")}.`,
+  });
+}
+
+function placeOf({ options: given, cwd, env }: PluginCall): PluginPlace {
+  const home = homeDirectory(env);
+  const scope = given.scope === "project" ? "project" : "user";
+  return { scope, root: scope === "project" ? projectRoot(cwd, home) : home, env };
+}
+
+function settingsOf({ options: given }: PluginCall): PluginSettings {
+  const most = given["max-result-tokens"];
+  return {
+    maxResultTokens: most === undefined ? undefined : wholeNumber(most, "max-result-tokens", 500),
+    deltas: given["no-deltas"] !== true,
+    guard: given.guard === true,
+    trim: given.trim === undefined || given.trim === "window" ? given.trim : wholeNumber(given.trim, "trim", 8_000),
+  };
+}
+
+async function change(call: PluginCall, client: PluginClient, action: "install" | "uninstall"): Promise<CommandResult> {
+  const { cwd, env, output } = call;
+  const dryRun = call.options["dry-run"] === true;
+  const place = placeOf(call);
+  const reports = await changePlugin(client, { action, place, settings: settingsOf(call), dryRun });
+  const shown = (path: string) => shownPath(path, cwd, env);
+  const problems = reports.flatMap(({ problem }) => problem ?? []);
+  for (const problem of problems) output.problem(describeError(problem, shown));
+  const isChanged = reports.some((report) => ["written", "deleted"].includes(statusOf(report)));
+  if (action === "install" && isChanged && problems.length === 0) await noteNext(call, client);
+  const diffOf = dryRun ? await createDiff(shown) : () => "";
+  const files = reports.map((report) => ({ path: shown(report.path), status: statusOf(report) }));
+  const verb = { install: "installed", uninstall: "uninstalled" }[action];
+  const sum = isChanged ? `${client.id}: ${dryRun ? "would be " : ""}${verb}` : `${client.id}: nothing to change`;
+  const diffs = reports.flatMap(({ change }) => (change === undefined ? [] : diffOf(change))).filter(Boolean);
+  const lines = files.filter(({ status }) => status !== "same").map(({ path, status }) => `${path}: ${status}`);
+  return {
+    json: { client: client.id, action, scope: place.scope, dry_run: dryRun, files },
+    text: [...diffs, ...(dryRun ? [] : lines), ...(problems.length > 0 ? [] : [sum])].join("\n"),
+    failed: problems.length > 0,
+  };
+}
+
+async function noteNext({ env, output }: PluginCall, { notes }: PluginClient): Promise<void> {
+  for (const note of notes) output.note(note);
+  if ((await findProgram("plimsoll", env)) === undefined) output.note(notOnPath);
+}
+
+const notOnPath =
+  'plimsoll is not on PATH, so the client cannot start it and all results stay as they are. Run "npm install -g plimsoll"';
+
+function statusOf({ change, problem }: PluginChange): "written" | "deleted" | "same" | "failed" {
+  if (problem !== undefined || change === undefined) return "failed";
+  if (change.before === change.after) return "same";
+  return change.after === undefined ? "deleted" : "written";
+}
+
+async function showStatus(call: PluginCall, client: PluginClient): Promise<CommandResult> {
+  const settings: PluginSettings = { deltas: true };
+  const [user, project] = (["user", "project"] as const).map((scope) =>
+    installState(client, placeOf({ ...call, options: { ...call.options, scope } }), settings),
+  );
+  const installed = { user: await user!, project: await project! };
+  const sessions = (await lookInStore(await storePath(call), (store) => listPluginSessions(store, client.id))) ?? [];
+  const words = { installed: "installed", other: "installed with other settings, or changed", absent: "not installed" };
+  return {
+    json: { client: client.id, installed, sessions },
+    text: [
+      `${client.id}: user: ${words[installed.user]}; project: ${words[installed.project]}`,
+      ...(sessions.length === 0 ? ["no session has used it yet"] : renderSessions(sessions)),
+    ].join("\n"),
+  };
+}
+
+function renderSessions(sessions: readonly PluginSession[]): string[] {
+  const title = ["session", "last used", "results", "duplicates", "deltas", "pages", "tokens saved", "recalls"];
+  const newest = sessions.slice(0, 20);
+  const rows = newest.map((each) => [
+    ...[each.sessionId, each.lastUsed.slice(0, 16).replace("T", " ")],
+    ...[each.results, each.duplicates, each.deltas, each.pages, each.savedTokens, each.recalls].map(formatNumber),
+  ]);
+  const sides = title.map((_, index) => (index < 2 ? ("left" as const) : ("right" as const)));
+  const errors = newest.flatMap(({ sessionId, errors }) => errors.map((error) => `${sessionId}: ${printable(error)}`));
+  const more = sessions.length - newest.length;
+  return [
+    ...renderTable([title, ...rows], sides),
+    ...(more > 0 ? [`${countNoun(more, "older session")} not shown; --json has all`] : []),
+    ...(errors.length > 0 ? ["errors:", ...errors] : []),
+  ];
+}
+
+async function runCheck(call: PluginCall, client: PluginClient): Promise<CommandResult> {
+  call.output.progress(`starting ${client.id}`);
+  const { passed, version, lines } = await client.check(placeOf(call));
+  const title = `${client.id}${version === undefined ? "" : ` ${version}`}: ${passed ? "the plugin works" : "the plugin does not work"}`;
+  return {
+    json: { client: client.id, version: version ?? null, passed, lines },
+    text: [...lines, title].join("\n"),
+    failed: !passed,
+  };
+}

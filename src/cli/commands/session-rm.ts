@@ -1,0 +1,149 @@
+import { ContextError } from "../../errors.ts";
+import { forgetHistory, listHistories } from "../../history/index.ts";
+import { forgetServer, runningSessions } from "../../mcp/index.ts";
+import { findAttempts } from "../../nebula/index.ts";
+import { deleteSession, listStoredSessions, type StoredSession } from "../../session/index.ts";
+import type { Store } from "../../store/index.ts";
+import { countNoun, didYouMean, printable, shownTime } from "../../text/index.ts";
+import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
+import { lookInStore, storeOptions, storePath } from "../store-file.ts";
+import { readAge } from "../whole-number.ts";
+
+const options = {
+  all: { summary: "delete every session, and the folders of finished agent runs" },
+  "older-than": { value: "AGE", summary: "delete sessions that were not used for this long: 7d, 12h, 30m" },
+  "dry-run": { summary: "show what would be deleted; delete nothing" },
+  ...storeOptions,
+} as const satisfies OptionSpecs;
+
+type RmCall = Call<OptionValues<typeof options>>;
+
+export const rmCommand: Command = defineCommand({
+  arguments: [{ name: "ID", optional: true, repeated: true, summary: "the sessions" }],
+  options,
+  details: `Deletes sessions: token use, work log, all results, and what a trimmer stored under the same id. Then
+rewrites the store's file, so that none of their bytes remain in it or in its log. Servers of one directory share
+results; these are deleted with the session whose id they carry. A session that a server has open is not deleted.`,
+  examples: [
+    { line: "plimsoll session rm mcp-shop-0f3a77c2d1", meaning: "one session" },
+    { line: "plimsoll session rm --older-than 7d", meaning: "sessions that were not used for a week" },
+    { line: "plimsoll session rm --all --dry-run", meaning: "what --all would delete" },
+  ],
+  async run(call) {
+    const choice = readChoice(call);
+    const dryRun = call.options["dry-run"] === true;
+    const result = await lookInStore(await storePath(call), (store) => remove(store, choice, dryRun));
+    const { deleted, kept } = result ?? { deleted: [], kept: [] };
+    if (result === undefined && choice.ids.length > 0) throw unknownSession(choice.ids[0]!, []);
+    const attempts = choice.all ? await findAttempts(call.env) : undefined;
+    const { ended = [], running = [] } = attempts ?? {};
+    if (!dryRun) await attempts?.removeEnded();
+    for (const { id, pid } of kept) call.output.note(inUse(id, pid));
+    if (running.length > 0)
+      call.output.note(`${countNoun(running.length, "agent")} still running, so the folders are kept`);
+    const told = deleted.map(({ id, lastUsed, calls }) => ({ id, calls, last_used: lastUsed ?? null }));
+    const json = { dry_run: dryRun, deleted: told, kept, run_folders: ended };
+    return { json, text: renderReport(deleted, { runFolders: ended.length, dryRun }) };
+  },
+});
+
+interface Choice {
+  readonly ids: readonly string[];
+  readonly all: boolean;
+  /** Time of the last call, ISO 8601. */
+  readonly before: string | undefined;
+}
+
+function readChoice({ arguments: ids, options: given }: RmCall): Choice {
+  const all = given.all === true;
+  const age = given["older-than"];
+  const count = [ids.length > 0, all, age !== undefined].filter(Boolean).length;
+  if (count !== 1) {
+    throw new ContextError("usage", count === 0 ? "no session is named" : "too many choices", {
+      hint: "Name sessions, or use --all or --older-than AGE.",
+    });
+  }
+  const before = age === undefined ? undefined : new Date(Date.now() - readAge(age, "--older-than")).toISOString();
+  return { ids, all, before };
+}
+
+interface Removal {
+  readonly deleted: readonly StoredSession[];
+  /** Sessions that a server has open. */
+  readonly kept: readonly { readonly id: string; readonly pid: number }[];
+}
+
+async function remove(store: Store, choice: Choice, dryRun: boolean): Promise<Removal> {
+  const every = await listEvery(store);
+  const chosen = choose(every, choice);
+  const running = await runningUsers(store, every);
+  const kept = chosen.flatMap(({ id }) => (running.has(id) ? { id, pid: running.get(id)! } : []));
+  const [first] = kept;
+  if (first !== undefined && choice.ids.length > 0) {
+    throw new ContextError("usage", inUse(first.id, first.pid), { hint: "End the server, and try again." });
+  }
+  const deleted = chosen.filter(({ id }) => !running.has(id));
+  if (dryRun || deleted.length === 0) return { deleted, kept };
+  for (const { id } of deleted) {
+    await deleteSession(store, id);
+    await forgetHistory(store, id);
+    await forgetServer(store, id);
+  }
+  await store.purge();
+  return { deleted, kept };
+}
+
+/** Lists sessions of servers and programs, and those that only a trimmer has stored. */
+async function listEvery(store: Store): Promise<StoredSession[]> {
+  const sessions = await listStoredSessions(store);
+  const known = new Set(sessions.map(({ id }) => id));
+  const trimmed = (await listHistories(store)).filter((id) => !known.has(id));
+  return [...sessions, ...trimmed.map((id) => ({ id, lastUsed: undefined, calls: 0, resultsOf: [id] }))];
+}
+
+/** Finds, for each session, a server that has it open or uses its results. */
+async function runningUsers(store: Store, every: readonly StoredSession[]): Promise<Map<string, number>> {
+  const running = await runningSessions(store);
+  const shared = every.flatMap(({ id, resultsOf }) => {
+    const pid = running.get(id);
+    return pid === undefined ? [] : resultsOf.map((group) => [group, pid] as const);
+  });
+  return new Map([...shared, ...running]);
+}
+
+function choose(every: readonly StoredSession[], { ids, all, before }: Choice): readonly StoredSession[] {
+  if (all) return every;
+  if (before !== undefined) return every.filter(({ lastUsed }) => lastUsed !== undefined && lastUsed < before);
+  return ids.map((id) => {
+    const found = every.find((session) => session.id === id);
+    if (found === undefined)
+      throw unknownSession(
+        id,
+        every.map((session) => session.id),
+      );
+    return found;
+  });
+}
+
+function unknownSession(id: string, ids: readonly string[]): ContextError {
+  return new ContextError("usage", `there is no session "${id}"`, {
+    hint: didYouMean(id, [...ids]) ?? 'See "plimsoll session list".',
+  });
+}
+
+function inUse(id: string, pid: number): string {
+  return `session ${printable(id)} is in use by the server with process ${pid}, so it is kept`;
+}
+
+function renderReport(
+  deleted: readonly StoredSession[],
+  { runFolders, dryRun }: { readonly runFolders: number; readonly dryRun: boolean },
+): string {
+  const verb = dryRun ? "would delete" : "deleted";
+  const lines = deleted.map(({ id, lastUsed, calls }) => {
+    const used = lastUsed === undefined ? "" : `, last used ${shownTime(lastUsed)}`;
+    return `${verb} ${printable(id)} (${countNoun(calls, "call")}${used})`;
+  });
+  if (runFolders > 0) lines.push(`${verb} ${countNoun(runFolders, "run folder")}`);
+  return lines.length === 0 ? "nothing to delete" : lines.join("\n");
+}

@@ -1,0 +1,187 @@
+import { ContextError } from "../../errors.ts";
+import type { MaintainedStore } from "../../store/index.ts";
+import { countNoun, formatNumber, printable, shownTime } from "../../text/index.ts";
+import { loadConfig } from "../../workspace/index.ts";
+import { type Command, type CommandGroup, defineCommand } from "../command.ts";
+import type { PruneReport } from "../prune-store.ts";
+import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
+import { renderTable } from "../table.ts";
+import { readAge } from "../whole-number.ts";
+
+export const storeCommand: CommandGroup = {
+  subcommands: [
+    {
+      name: "stats",
+      summary: "show what the store holds: records, bytes and times by kind",
+      load: async () => statsCommand,
+    },
+    {
+      name: "prune",
+      summary: "delete what was not used for some time",
+      load: async () => pruneCommand,
+    },
+    {
+      name: "migrate",
+      summary: "copy a store to another place, such as a file to PostgreSQL, and compare both",
+      load: async () => (await import("./store-migrate.ts")).migrateCommand,
+    },
+  ],
+  examples: [
+    { line: "plimsoll store stats", meaning: "what the store holds" },
+    { line: "plimsoll store prune --older-than 30d", meaning: "delete what was not used for 30 days" },
+    {
+      line: "plimsoll store migrate --from state.db --to postgres://plimsoll@db/team",
+      meaning: "move a file's content to PostgreSQL",
+    },
+  ],
+};
+
+const statsCommand: Command = defineCommand({
+  options: storeOptions,
+  details: `Shows the store's size on its disk, and for each kind of record how many there are, the bytes of their values,
+and when the oldest and the newest was written. In PostgreSQL the size is that of all namespaces, and the rows are those
+of yours. Bytes of deleted values stay in a file until it is rewritten, which session rm and store prune do.`,
+  examples: [
+    { line: "plimsoll store stats", meaning: "the default store" },
+    { line: "plimsoll store stats --store postgres://plimsoll@db/team", meaning: "a shared store" },
+    { line: "plimsoll store stats --json | jq .size", meaning: "JSON for programs" },
+  ],
+  async run(call) {
+    const place = await storePath(call);
+    const shown = shownStore(place, call.cwd, call.env);
+    const found = await lookInStore(place, readStats);
+    if (found === undefined) call.output.note(`there is no store in ${shown} yet`);
+    const { size, kinds } = found ?? { size: 0, kinds: [] };
+    const rows = kinds.map(({ kind, records, bytes, oldest, newest }) => [
+      ...[kind, formatNumber(records), formatNumber(bytes)],
+      ...[oldest, newest].map((time) => shownTime(new Date(time).toISOString())),
+    ]);
+    const [head = "", ...lines] = renderTable(
+      [["kind", "records", "bytes", "oldest", "newest"], ...rows],
+      ["left", "right", "right", "left", "left"],
+    );
+    const total = `${printable(shown)}: ${formatNumber(size)} bytes`;
+    const told = kinds.map(({ oldest, newest, ...kind }) => ({
+      ...{ ...kind, oldest: new Date(oldest).toISOString(), newest: new Date(newest).toISOString() },
+    }));
+    return {
+      json: { store: shown, size, kinds: told },
+      text: kinds.length === 0 ? total : [total, call.output.style.dim(head), ...lines].join("\n"),
+    };
+  },
+});
+
+interface Kind {
+  readonly kind: string;
+  readonly records: number;
+  readonly bytes: number;
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+async function readStats(store: MaintainedStore): Promise<{ readonly size: number; readonly kinds: readonly Kind[] }> {
+  const kinds = new Map<string, Kind>();
+  const add = (one: Kind): void => {
+    const before = kinds.get(one.kind) ?? one;
+    const isFirst = before === one;
+    kinds.set(one.kind, {
+      kind: one.kind,
+      records: one.records + (isFirst ? 0 : before.records),
+      bytes: one.bytes + (isFirst ? 0 : before.bytes),
+      oldest: Math.min(one.oldest, before.oldest),
+      newest: Math.max(one.newest, before.newest),
+    });
+  };
+  for (const { collection, ...facts } of await store.listCollections()) add({ kind: kindOf(collection), ...facts });
+  for (const { stream, entries, bytes, written } of await store.listStreams()) {
+    const kind = /^session\/.*\/(ids|log)$/s.exec(stream)?.[1] === "ids" ? "stream of result ids" : "stream of entries";
+    add({ kind, records: entries, bytes, oldest: written, newest: written });
+  }
+  return {
+    size: await store.size(),
+    kinds: [...kinds.values()].sort((left, right) => (left.kind < right.kind ? -1 : 1)),
+  };
+}
+
+/** Originals of trimmed content have a collection for each conversation. */
+function kindOf(collection: string): string {
+  return collection.replace(/^(history\/recall)\/.*$/s, "$1");
+}
+
+const pruneCommand: Command = defineCommand({
+  options: {
+    "older-than": { value: "AGE", summary: "how long it was not used: 30d, 12h, 8w (default: retention)" },
+    "dry-run": { summary: "show what would be deleted; delete nothing" },
+    purge: { summary: "in PostgreSQL, also rewrite the tables; everybody's calls wait meanwhile" },
+    ...storeOptions,
+  },
+  details: `Deletes sessions with their results and work logs, conversations of trimmers, originals of shortened results,
+and the state of finished nebulas, if nobody used them for that long, and says what no longer works. Keeps what a running
+server has open, results that a newer session uses, and nebulas that can be resumed. Then rewrites the store's file, so
+that none of the bytes remain. PostgreSQL reuses the space by itself; --purge rewrites its tables too.
+Servers prune once a day if the user's configuration has "retention: 30d".`,
+  examples: [
+    { line: "plimsoll store prune --older-than 30d", meaning: "what was not used for 30 days" },
+    { line: "plimsoll store prune --older-than 4w --dry-run", meaning: "what that would delete" },
+  ],
+  async run(call) {
+    const { options, cwd, env } = call;
+    const { retention } = (await loadConfig({ cwd, env })).values;
+    const age = options["older-than"] ?? retention;
+    if (age === undefined) {
+      throw new ContextError("usage", "--older-than is missing", {
+        hint: "Name an age, such as 30d, or set retention in your configuration.",
+      });
+    }
+    const before = Date.now() - readAge(age, "--older-than");
+    const dryRun = options["dry-run"] === true;
+    const place = await storePath(call);
+    const { pruneStore } = await import("../prune-store.ts");
+    const report = await lookInStore(place, async (store) => {
+      const pruned = await pruneStore(store, { before, dryRun });
+      const isFile = !place.includes("://");
+      if (!dryRun && (options.purge === true || (isFile && isAnything(pruned)))) await store.purge();
+      return pruned;
+    });
+    const { sessions, originals, nebulas, orphans, kept } = report ?? nothing;
+    for (const { id, reason } of kept) call.output.note(`${printable(id)} is kept: ${printable(reason)}`);
+    const json = {
+      ...{ dry_run: dryRun, originals, orphans, kept },
+      sessions: sessions.map(({ id, calls, lastUsed }) => ({
+        ...{ id, calls, last_used: new Date(lastUsed).toISOString() },
+      })),
+      nebulas: nebulas.map(({ key, name }) => ({ key, name })),
+    };
+    return { json, text: renderPrune(report ?? nothing, dryRun) };
+  },
+});
+
+const nothing: PruneReport = { sessions: [], originals: 0, nebulas: [], orphans: 0, kept: [] };
+
+function isAnything({ sessions, originals, nebulas, orphans }: PruneReport): boolean {
+  return sessions.length + originals + nebulas.length + orphans > 0;
+}
+
+/** Says what is gone, and what that breaks. */
+function renderPrune(report: PruneReport, dryRun: boolean): string {
+  const verb = dryRun ? "would delete" : "deleted";
+  const lines = report.sessions.map(({ id, calls, lastUsed, isTrimmed }) => {
+    const breaks = isTrimmed
+      ? "if the conversation goes on, its history is trimmed again, and what was trimmed cannot be recalled"
+      : "its results can no longer be paged or recalled";
+    const used = `${countNoun(calls, "call")}, last used ${shownTime(new Date(lastUsed).toISOString())}`;
+    return `${verb} ${printable(id)} (${used}): ${breaks}`;
+  });
+  if (report.originals > 0) {
+    lines.push(
+      `${verb} ${countNoun(report.originals, "original")} of shortened results: plimsoll recall no longer finds them`,
+    );
+  }
+  for (const { name } of report.nebulas) {
+    lines.push(
+      `${verb} the state of nebula ${printable(name)}: its phases would run again, and their answers are gone`,
+    );
+  }
+  if (report.orphans > 0) lines.push(`${verb} ${countNoun(report.orphans, "stream")} that no session refers to`);
+  return lines.length === 0 ? "nothing to delete" : lines.join("\n");
+}

@@ -1,0 +1,120 @@
+import { forgetHistory, listHistoryUses } from "../history/index.ts";
+import { pruneIntake } from "../intake/index.ts";
+import { forgetServer, runningSessions } from "../mcp/index.ts";
+import { type PrunedNebula, pruneNebulas } from "../nebula/index.ts";
+import { deleteSession, listStoredSessions, pruneOrphans, type StoredSession } from "../session/index.ts";
+import type { MaintainedStore } from "../store/index.ts";
+import { isNumber, readJson } from "../text/index.ts";
+import { readAge } from "./whole-number.ts";
+
+/** What a prune deletes, and what it keeps although it is old. */
+export interface PruneReport {
+  readonly sessions: readonly PrunedSession[];
+  /** Originals of shortened results. */
+  readonly originals: number;
+  /** Finished nebulas. */
+  readonly nebulas: readonly PrunedNebula[];
+  /** Streams that a killed process left. */
+  readonly orphans: number;
+  readonly kept: readonly { readonly id: string; readonly reason: string }[];
+}
+
+export interface PrunedSession {
+  readonly id: string;
+  readonly calls: number;
+  /** Milliseconds since 1970. */
+  readonly lastUsed: number;
+  /** Whether the store has decisions of a trimmer for it. */
+  readonly isTrimmed: boolean;
+}
+
+interface PruneOptions {
+  /** What was last used before this time is deleted. Milliseconds since 1970. */
+  readonly before: number;
+  readonly dryRun: boolean;
+}
+
+/** Deletes sessions, conversations, originals and finished nebulas that were not used since `before`. Keeps what a
+ *  running server has open, results that a newer session uses, and nebulas that can be resumed. Collections that this
+ *  version does not know stay as they are. */
+export async function pruneStore(store: MaintainedStore, options: PruneOptions): Promise<PruneReport> {
+  const { before, dryRun } = options;
+  const { old, kept } = await chooseSessions(store, before);
+  for (const { id } of dryRun ? [] : old) {
+    await deleteSession(store, id);
+    await forgetHistory(store, id);
+    await forgetServer(store, id);
+  }
+  const nebulas = await pruneNebulas(store, options);
+  const unfinished = nebulas
+    .filter(({ isFinished }) => !isFinished)
+    .map(({ name }) => ({ id: `nebula ${name}`, reason: "it is not finished and can be resumed" }));
+  return {
+    sessions: old,
+    originals: await pruneIntake(store, options),
+    nebulas: nebulas.filter(({ isFinished }) => isFinished),
+    orphans: await pruneOrphans(store, options),
+    kept: [...kept, ...unfinished],
+  };
+}
+
+async function chooseSessions(
+  store: MaintainedStore,
+  before: number,
+): Promise<{ readonly old: readonly PrunedSession[]; readonly kept: PruneReport["kept"] }> {
+  const stored = new Map((await listStoredSessions(store)).map((session) => [session.id, session]));
+  const histories = await listHistoryUses(store);
+  const written = new Map((await store.listFacts("sessions")).map((facts) => [facts.key, facts.written]));
+  const running = await runningSessions(store);
+  const lastUse = (id: string): number =>
+    Math.max(timeOf(stored.get(id)) ?? written.get(id) ?? 0, histories.get(id) ?? 0);
+  const ids = [...new Set([...stored.keys(), ...histories.keys()])];
+  const isOld = (id: string): boolean => lastUse(id) < before;
+  /** Results that somebody still uses, with one of the users. */
+  const used = new Map(
+    ids
+      .filter((id) => !isOld(id) || running.has(id))
+      .flatMap((id) => groupsOf(stored.get(id)).map((group) => [group, id])),
+  );
+  const reasonToKeep = (id: string): string | undefined => {
+    const pid = running.get(id);
+    if (pid !== undefined) return `the server with process ${pid} has it open`;
+    const user = used.get(id);
+    return user === undefined ? undefined : `session ${user} uses its results`;
+  };
+  const candidates = ids.filter(isOld).map((id) => ({ id, reason: reasonToKeep(id) }));
+  return {
+    old: candidates
+      .filter(({ reason }) => reason === undefined)
+      .map(({ id }) => ({
+        ...{ id, calls: stored.get(id)?.calls ?? 0, lastUsed: lastUse(id), isTrimmed: histories.has(id) },
+      })),
+    kept: candidates.flatMap(({ id, reason }) => (reason === undefined ? [] : [{ id, reason }])),
+  };
+}
+
+function timeOf(session: StoredSession | undefined): number | undefined {
+  return session?.lastUsed === undefined ? undefined : Date.parse(session.lastUsed);
+}
+
+function groupsOf(session: StoredSession | undefined): readonly string[] {
+  return session?.resultsOf ?? [];
+}
+
+/** A prune reads the names of all records, so it runs at most this often. */
+const pauseMs = 86_400_000;
+
+/** Prunes a store by the retention of the configuration, unless somebody has done so within a day. */
+export async function pruneByRetention(
+  store: MaintainedStore,
+  { retention, now = Date.now }: { readonly retention: string; readonly now?: () => number },
+): Promise<PruneReport | undefined> {
+  const age = readAge(retention, "retention");
+  const time = now();
+  let isDue = false;
+  await store.update("upkeep", "pruned", (text) => {
+    isDue = time - (readJson(text, isNumber) ?? 0) >= Math.min(pauseMs, age);
+    return isDue ? String(time) : text!;
+  });
+  return isDue ? pruneStore(store, { before: time - age, dryRun: false }) : undefined;
+}

@@ -1,0 +1,9 @@
+/** Shortens tool results before a model first sees them: repeated text becomes a note, long results become a page. */
+export {
+  type AdmittedResult,
+  createIntake,
+  type HeldLines,
+  type IncomingResult,
+  type Intake,
+  type IntakeOptions,
+} from "../intake/index.ts";

@@ -1,0 +1,13 @@
+/** Counts, checks and repairs messages in the formats of Anthropic, OpenAI and the AI SDK. */
+export {
+  type CountOptions,
+  countMessages,
+  countTools,
+  type FormatName,
+  formatNames,
+  formatOfRequest,
+  normaliseMessages,
+  type Problem,
+  type ValidateOptions,
+  validateRequest,
+} from "../messages/index.ts";

@@ -1,0 +1,2 @@
+/** Keeps state in one SQLite file that several processes can use at once. */
+export { openSqliteStore, type SqliteStoreOptions } from "../store/sqlite.ts";

@@ -1,0 +1,10 @@
+/** Keeps state: the interface that every store has, and a store in memory. */
+export {
+  createMemoryStore,
+  type ListOptions,
+  type ReadOptions,
+  type RevisionOptions,
+  type Store,
+  type StoreRecord,
+  type StreamEntry,
+} from "../store/index.ts";

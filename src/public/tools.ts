@@ -1,0 +1,2 @@
+/** The tools that read a project: files, search, and git. */
+export { createTools, type ToolsOptions } from "../tools/index.ts";
