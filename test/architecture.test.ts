@@ -1,5 +1,5 @@
 /** The folder tree is the architecture: these hold it to ARCHITECTURE.md. The rules themselves are in architecture/. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { checkArchitecture, createProject, type Manifest } from "./architecture/check-architecture.ts";
@@ -23,7 +23,7 @@ test("every source file keeps the architecture", () => {
 
 test("every door has its source, and the tree was really read", () => {
   expect([...project.doors].filter((door) => !project.sources.has(door))).toEqual([]);
-  expect(paths).toEqual(expect.arrayContaining(["src/errors.ts", "src/index.ts", "src/cli/main.ts"]));
+  expect(paths).toEqual(expect.arrayContaining(["src/errors.ts", "src/public/index.ts", "src/cli/main.ts"]));
 });
 
 test("the version costs two modules", () => {
@@ -35,7 +35,7 @@ test("the version costs two modules", () => {
 });
 
 test("what every command starts with brings no package along", () => {
-  const reached = [...staticReach("src/cli/run-process.ts", project).keys()];
+  const reached = [...staticReach("src/cli/run-cli.ts", project).keys()];
   expect(reached.filter((target) => !/^(src\/|node:)/.test(target))).toEqual([]);
 });
 
@@ -44,4 +44,28 @@ test("few files are long, and those are named", () => {
   const long = lengths.filter(({ lines }) => lines > lookAgainLines);
   for (const { path, lines } of long) console.log(`${path}: ${lines} lines, look again`);
   expect(long.length).toBeLessThan(lengths.length / 10);
+});
+
+test("an exported name is declared once, so one word means one thing", () => {
+  const declared = /^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm;
+  const places = new Map<string, string[]>();
+  for (const { path, text, isTest } of project.sources.values()) {
+    if (isTest) continue;
+    for (const [, name = ""] of text.matchAll(declared)) places.set(name, [...(places.get(name) ?? []), path]);
+  }
+  const twice = [...places].filter(([name, paths]) => paths.length > 1 && !sameForEverySdk.includes(name));
+  expect(twice).toEqual([]);
+});
+
+/** Users of each SDK import it from another path. */
+const sameForEverySdk: readonly string[] = ["withContextBudget", "recallTool"];
+
+test("every path that ARCHITECTURE.md names exists, and the page is short", () => {
+  const page = readFileSync(`${root}ARCHITECTURE.md`, "utf8");
+  const named = [...page.matchAll(/`((?:src|test|content|docs|examples|bench|schemas)\/[^`\s]*)`/g)].map(
+    ([, path = ""]) => path,
+  );
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter((path) => !/[A-Z]{2}/.test(path) && !existsSync(`${root}${path}`))).toEqual([]);
+  expect(page.split("\n").length).toBeLessThanOrEqual(201);
 });

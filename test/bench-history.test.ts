@@ -3,7 +3,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { benchSession, messageBudget, needsTrimming } from "../bench/history/bench-session.ts";
 import { createHull, createLine } from "../bench/history/bound/frontier.ts";
-import { type BoundOptions, type BoundSession, offlineBound } from "../bench/history/bound/offline-bound.ts";
+import {
+  type BoundOptions,
+  type BoundSession,
+  fewestBreaks,
+  offlineBound,
+} from "../bench/history/bound/offline-bound.ts";
 import { clearings, trimmedMessages } from "../bench/history/bound/trimmed-messages.ts";
 import { goalsOf } from "../bench/history/goals.ts";
 import { measureWindow, type Row } from "../bench/history/measure-window.ts";
@@ -11,8 +16,8 @@ import { aiSdkPeer } from "../bench/history/peers/ai-sdk.ts";
 import { createStopwatch } from "../bench/history/peers/peer.ts";
 import { createCacheSimulator } from "../src/billing/index.ts";
 import { validateRequest } from "../src/messages/index.ts";
-import { generateSession } from "../src/replay/index.ts";
 import { createCounter } from "../src/tokens/index.ts";
+import { generateSession } from "./generate/generate-session.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
 const price = { read: 0.1, write: 1.25 };
@@ -100,6 +105,8 @@ describe("the offline bound", () => {
         const options = { budget, worth, price, prefixTokens, protect: { turns: 1, share: 0 } };
         const { cost, keptShares, boundaries, over } = offlineBound({ messages, calls }, options);
         fc.pre(over === 0);
+        const moves = boundaries.filter((boundary, index) => index > 0 && boundary !== boundaries[index - 1]);
+        expect(fewestBreaks({ messages, calls }, options)).toBeLessThanOrEqual(moves.length);
         const scores = everyWay({ messages, calls }, options);
         expect(cost).toBeCloseTo(billOf({ messages, calls }, boundaries), 4);
         expect(cost + worth * (calls.length - keptShares)).toBeCloseTo(Math.min(...scores), 4);
@@ -116,10 +123,7 @@ describe("the offline bound", () => {
     for (const clearing of clearings) {
       const messages = trimmedMessages(session.prepared, clearing);
       const results = [0, 10_000, 100_000].map((worth) => {
-        return offlineBound(
-          { messages, calls: session.prepared.calls },
-          { budget, worth, price, prefixTokens },
-        );
+        return offlineBound({ messages, calls: session.prepared.calls }, { budget, worth, price, prefixTokens });
       });
       for (const { over } of results) expect(over).toBe(0);
       const [least, some, most] = results;
@@ -177,7 +181,7 @@ it("a window is measured on the sessions that need trimming and on those that fi
   const { rows, needing, fitting } = await measureWindow(sessions, options);
   expect([needing, fitting]).toEqual([1, 1]);
   const named = (name: string): Row => rows.find((row) => row.name === name)!;
-  expect(named("none")).toMatchObject({ needing: 1, fitting: 1, breaksPer100: 0 });
+  expect(named("none")).toMatchObject({ needing: 1, fitting: 1, breaksPer100: 0, quotes: { all: 1, far: 1 } });
   const economic = named("economic");
   expect(economic.toLine).toBeCloseTo(1, 6);
   expect(economic.toBound).toBeGreaterThan(0.95);
@@ -187,9 +191,11 @@ it("a window is measured on the sessions that need trimming and on those that fi
 });
 
 it("a goal that is missed says so, and a peer that is invalid or too large is no rival", () => {
+  const all = { all: 1, far: 1 };
   const row = (name: string, facts: Partial<Row> = {}): Row => ({
     ...{ name, kind: "policy", needing: 0.5, fitting: 1, kept: 0.5, toLine: 1, toBound: 1.1 },
-    ...{ overWindow: 0, invalid: 0, breaksPer100: 1, msPerTurn: 1 },
+    ...{ overWindow: 0, invalid: 0, breaksPer100: 1, msPerTurn: 1, refetchesPer100: 1, filesNamed: 1 },
+    ...{ quotes: all, names: all, edits: all },
     ...facts,
   });
   const peer = { kind: "peer", toLine: 0.9 } as const;
@@ -204,7 +210,8 @@ it("a goal that is missed says so, and a peer that is invalid or too large is no
     { kept: 0.4, cost: 0.4 },
     { kept: 0.6, cost: 0.6 },
   ];
-  const window = { window: 64_000, needing: 1, calls: 9, fitting: 1, rows, line, bound: [] };
+  const sizes = { window: 64_000, needing: 1, calls: 9, fitting: 1 };
+  const window = { ...sizes, rows, line, bound: [], fewestBreaksPer100: 1 };
   const time = { messages: 1, milliseconds: 1 };
   const peers = { messages: 400, known: 1, counted: 1, peers: [] };
   const goals = goalsOf([window], {

@@ -2,13 +2,19 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { measureTask, textTasks } from "../bench/tools/measure-text.ts";
 import { measurementOf, timeInTurns } from "../bench/tools/measurement.ts";
 import { pageThrough } from "../bench/tools/page-through.ts";
-import { runPlain } from "../bench/tools/plain-command.ts";
+import { findRipgrep, runPlain } from "../bench/tools/plain-command.ts";
 import { goalsOf, renderReport } from "../bench/tools/render-report.ts";
 import { createRepository, needlesIn } from "../bench/tools/repository.ts";
 import type { ServerClient } from "../bench/tools/server-client.ts";
+import { createSourceRepository } from "../bench/tools/source-repository.ts";
+import { createSession } from "../src/session/index.ts";
+import { createCounter } from "../src/tokens/index.ts";
+import { createTools } from "../src/tools/index.ts";
 
 const folders: string[] = [];
 afterEach(() => {
@@ -21,9 +27,11 @@ function temporaryFolder(): string {
   return folder;
 }
 
+const fileCount = process.env.PLIMSOLL_DEEP === "1" ? 1_000 : 200;
+
 it("the repository has the files and the needles that it is said to have, and ignores the rest", async () => {
-  const { root, files } = await createRepository(join(temporaryFolder(), "repository"), 1_000);
-  expect(files).toBe(1_001);
+  const { root, files } = await createRepository(join(temporaryFolder(), "repository"), fileCount);
+  expect(files).toBe(fileCount + 1);
   const listed = await runPlain({
     program: "git",
     args: ["ls-files", "--cached", "--others", "--exclude-standard"],
@@ -32,9 +40,31 @@ it("the repository has the files and the needles that it is said to have, and ig
   expect(listed.lines).toBe(files);
   const status = spawnSync("git", ["status", "--porcelain"], { cwd: root, encoding: "utf8" });
   expect(status.stdout).toBe("");
-  for (const { word, files: holding } of Object.values(needlesIn(1_000))) {
+  for (const { word, files: holding } of Object.values(needlesIn(fileCount))) {
     const found = spawnSync("git", ["grep", "-c", word], { cwd: root, encoding: "utf8" });
     expect(found.stdout.trim().split("\n")).toHaveLength(holding);
+  }
+});
+
+it("pages in text form have every fact of the plain commands, and cost at most 5 % more", {
+  timeout: 120_000,
+  // Everyday runs compare the text forms in src/tools/text-forms.test.ts.
+  tags: ["deep"],
+}, async () => {
+  const modules = fileURLToPath(new URL("../node_modules", import.meta.url));
+  const repository = createSourceRepository(join(temporaryFolder(), "sources"), modules, 120);
+  const counter = await createCounter("estimate:claude-5");
+  const tools = createTools({ root: repository.root });
+  const session = await createSession({ counter, tools, now: Date.now, format: "text", budget: { total: 1_000_000 } });
+  const call = (tool: string, args: Record<string, unknown>) =>
+    session.call(tool as (typeof tools)[number]["name"], args);
+  const tasks = textTasks(repository, await findRipgrep());
+  expect(tasks.length).toBeGreaterThan(7);
+  for (const task of tasks) {
+    const { name, tokens, plainTokens, missing, added } = await measureTask(task, counter, call);
+    expect({ name, missing, added, isTooLarge: tokens > plainTokens * 1.05 }).toEqual({
+      ...{ name, missing: 0, added: 0, isTooLarge: false },
+    });
   }
 });
 
@@ -76,6 +106,7 @@ describe("paging through", () => {
         const continuation = next < pages.length ? { continuation_token: `offset:${next}` } : {};
         return { text: "12345", data: { files, ...continuation } };
       },
+      context: async () => ({ definitions: [], instructions: "" }),
       peakMegabytes: () => undefined,
       close: async () => {},
     };

@@ -1,14 +1,6 @@
 /** Every relative link of the repository's pages leads to a file and, with an anchor, to a heading in it: on GitHub and on the
  *  documentation site, which takes the same pages. */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,11 +20,7 @@ test.each(files)("the relative links in %s lead to files and headings", (file) =
 
 test("a link to a missing file or heading is found, and one in a code block is none", () => {
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-links-"));
-  const page = [
-    "# A `b`: *c*",
-    "[good](#a-b-c) [good](sub/x.md#two-1)",
-    "[bad](y.md) [bad](#d) [bad](sub/x.md#three)",
-  ];
+  const page = ["# A `b`: *c*", "[good](#a-b-c) [good](sub/x.md#two-1)", "[bad](y.md) [bad](#d) [bad](sub/x.md#three)"];
   writeFileSync(
     join(folder, "page.md"),
     [...page, "```", "[no link](z.md)", "```", "`[no](link.md)`", "[bad]: q.md"].join("\n"),
@@ -47,7 +35,7 @@ test("a link to a missing file or heading is found, and one in a code block is n
 test("the site's sidebar shows every page of docs/ once", () => {
   const pages = listPages(join(root, "docs"));
   const shown = sidebarOf(pages).flatMap(({ items }) => items.map(({ link }) => link));
-  expect(shown.sort()).toEqual(pages.map(({ path }) => `/${path.replace(/\.md$/, "")}`).sort());
+  expect(shown.sort()).toEqual(pages.map(({ path }) => `/${path.replace(/(?<=\/)index\.md$|\.md$/, "")}`).sort());
 });
 
 test("the site's sidebar shows a new page by itself, with its heading and under its folder", () => {
@@ -74,23 +62,19 @@ test("the site's sidebar shows a new page by itself, with its heading and under 
 });
 
 test("the site shows pages of docs/ itself and every other file on GitHub", () => {
-  const linkOf = (href: string, page: string) =>
-    siteLink(href, { page, root, repository: "https://x.test/r" });
+  const linkOf = (href: string, page: string) => siteLink(href, { page, root, repository: "https://x.test/r" });
   expect(linkOf("policies.md#a", "history.md")).toBe("policies.md#a");
   expect(linkOf("../policies.md", "api/history.md")).toBe("../policies.md");
   expect(linkOf("docs/policies.md", "index.md")).toBe("policies.md");
+  expect(linkOf("docs/public/favicon.svg", "index.md")).toBe("/favicon.svg");
   expect(linkOf("../README.md#quick-start", "history.md")).toBe("index.md#quick-start");
   expect(linkOf("../../README.md", "api/history.md")).toBe("../index.md");
-  expect(linkOf("../src/index.ts", "history.md")).toBe("https://x.test/r/blob/main/src/index.ts");
-  expect(linkOf("ARCHITECTURE.md#layers", "index.md")).toBe(
-    "https://x.test/r/blob/main/ARCHITECTURE.md#layers",
-  );
+  expect(linkOf("../src/errors.ts", "history.md")).toBe("https://x.test/r/blob/main/src/errors.ts");
+  expect(linkOf("ARCHITECTURE.md#layers", "index.md")).toBe("https://x.test/r/blob/main/ARCHITECTURE.md#layers");
   for (const href of ["#layers", "https://example.com/a.md", "mailto:a@example.com"]) {
     expect(linkOf(href, "history.md")).toBe(href);
   }
-  expect(() => linkOf("../gone.md", "history.md")).toThrow(
-    "docs/history.md: the link to ../gone.md leads to no file",
-  );
+  expect(() => linkOf("../gone.md", "history.md")).toThrow("docs/history.md: the link to ../gone.md leads to no file");
 });
 
 function deadLinks(folder: string, file: string): string[] {

@@ -1,14 +1,15 @@
 /** The histories behind the hazards, in Anthropic's shape. */
-import { generateSession } from "../src/replay/generate/generate-session.ts";
-import type { Quirk } from "../src/replay/generate/quirks.ts";
-import type { SessionBlock, SessionMessage } from "../src/replay/generate/session-message.ts";
+import { generateSession } from "./generate/generate-session.ts";
+import type { Quirk } from "./generate/quirks.ts";
+import type { SessionBlock, SessionMessage } from "./generate/session-message.ts";
 
 export type NamedHistory = readonly [name: string, messages: readonly SessionMessage[]];
 
+const isDeep = process.env.PLIMSOLL_DEEP === "1";
+
 export function validHistories(): NamedHistory[] {
   const words = "The berth is narrow, the tide is late. ";
-  const odd =
-    "caf\u00e9 e\u0301 \u{1f6a2} \u202eabc \u0000\u0007\ufeff a\r\nb\u2028c <|endoftext|> </system>";
+  const odd = "caf\u00e9 e\u0301 \u{1f6a2} \u202eabc \u0000\u0007\ufeff a\r\nb\u2028c <|endoftext|> </system>";
   return [
     ["one message", [said("user", "hello")]],
     ["one giant message", [said("user", words.repeat(40_000))]],
@@ -16,8 +17,11 @@ export function validHistories(): NamedHistory[] {
       "a giant message behind a session",
       [...session(20).slice(0, -1), said("assistant", words.repeat(10_000)), said("user", "go on")],
     ],
-    ["a result of 10 MB", exchange([call("a")], [result("a", words.repeat(270_000))])],
-    ["a call of 1 MB", exchange([call("a", { content: words.repeat(27_000) })], [result("a", "Wrote it.")])],
+    ["a result of megabytes", exchange([call("a")], [result("a", words.repeat(isDeep ? 270_000 : 54_000))])],
+    [
+      "a very large call",
+      exchange([call("a", { content: words.repeat(isDeep ? 27_000 : 9_000) })], [result("a", "Wrote it.")]),
+    ],
     [
       "nothing but the person's text",
       [...Array(8)].flatMap(() => [said("user", words.repeat(2_000)), said("assistant", "ok")]),
@@ -51,19 +55,13 @@ export function validHistories(): NamedHistory[] {
     ["an empty result", exchange([call("a")], [result("a", "")])],
     ["a failed call", exchange([call("a")], [{ ...result("a", "Error: no such file"), is_error: true }])],
     ["a long session", session(150)],
-    ["a session of many short turns", session(600, "chat").filter(({ role }) => role !== "system")],
+    ["a session of many short turns", session(isDeep ? 600 : 200, "chat").filter(({ role }) => role !== "system")],
   ];
 }
 
 export function brokenHistories(): NamedHistory[] {
   const quirk = (name: Quirk): NamedHistory => [name, session(60, "coding", [name])];
-  const all: Quirk[] = [
-    "unanswered-calls",
-    "reused-ids",
-    "consecutive-users",
-    "late-results",
-    "repeated-results",
-  ];
+  const all: Quirk[] = ["unanswered-calls", "reused-ids", "consecutive-users", "late-results", "repeated-results"];
   return [
     ["no messages", []],
     ...[...all, "starts-with-assistant" as const].map(quirk),
@@ -74,10 +72,7 @@ export function brokenHistories(): NamedHistory[] {
       [said("user", "look"), said("assistant", "yes"), { role: "user", content: [result("a", "lost")] }],
     ],
     ["nothing but the assistant", [said("assistant", "hello"), said("assistant", "again")]],
-    [
-      "empty texts",
-      [said("user", "look"), said("assistant", ""), said("user", ""), said("assistant", "  \n")],
-    ],
+    ["empty texts", [said("user", "look"), said("assistant", ""), said("user", ""), said("assistant", "  \n")]],
   ];
 }
 
@@ -111,10 +106,7 @@ function withThinking(): SessionMessage[] {
 
 function builtInNames(): SessionMessage[] {
   const names = ["__proto__", "constructor", "toString", "hasOwnProperty"];
-  const input = JSON.parse('{"__proto__": {"polluted": true}, "constructor": "x"}') as Record<
-    string,
-    unknown
-  >;
+  const input = JSON.parse('{"__proto__": {"polluted": true}, "constructor": "x"}') as Record<string, unknown>;
   const calls = names.map((name): SessionBlock => ({ type: "tool_use", id: name, name, input }));
   return exchange(
     calls,
@@ -122,19 +114,21 @@ function builtInNames(): SessionMessage[] {
   );
 }
 
+const sessions = new Map<string, readonly SessionMessage[]>();
+
+/** Generated once for all formats: nobody changes what was generated. */
 export function session(
   turns: number,
   profile: "coding" | "chat" = "coding",
   quirks: readonly Quirk[] = [],
 ): readonly SessionMessage[] {
-  return generateSession({ seed: 11, turns, profile, quirks }).messages;
+  const key = [turns, profile, ...quirks].join(" ");
+  const messages = sessions.get(key) ?? generateSession({ seed: 11, turns, profile, quirks }).messages;
+  sessions.set(key, messages);
+  return messages;
 }
 
-function exchange(
-  calls: readonly SessionBlock[],
-  results: readonly SessionBlock[],
-  text = "look",
-): SessionMessage[] {
+function exchange(calls: readonly SessionBlock[], results: readonly SessionBlock[], text = "look"): SessionMessage[] {
   return [
     said("user", text),
     { role: "assistant", content: [{ type: "text", text: `I will: ${text}` }, ...calls] },
@@ -168,7 +162,6 @@ function nested(depth: number): Record<string, unknown> {
 
 /** A picture of one pixel. */
 function image() {
-  const data =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   return { type: "image", source: { type: "base64", media_type: "image/png", data } } as const;
 }

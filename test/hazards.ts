@@ -1,7 +1,7 @@
 /** Histories that break trimmers, in every message format. All are frozen: who changes a caller's object fails at once. */
 import type { FormatName } from "../src/messages/index.ts";
-import { convertMessages } from "../src/replay/generate/convert/convert-messages.ts";
-import type { SessionMessage } from "../src/replay/generate/session-message.ts";
+import { convertMessages } from "./generate/convert/convert-messages.ts";
+import type { SessionMessage } from "./generate/session-message.ts";
 import { brokenHistories, type NamedHistory, said, session, validHistories } from "./hazard-histories.ts";
 
 export interface Hazard {
@@ -45,10 +45,7 @@ export function clientHazards(format: FormatName): readonly ClientHazard[] {
   const histories: [string, (readonly SessionMessage[])[]][] = [
     ["a client that compacts its history", [upTo(21), upTo(41), compacted(51), compacted(61)]],
     ["a client that rewinds its history", [upTo(41), upTo(61), upTo(11), upTo(21)]],
-    [
-      "a client that forks its history",
-      [upTo(61), fork, [...fork, ...messages.slice(prompt + 1, prompt + 21)]],
-    ],
+    ["a client that forks its history", [upTo(61), fork, [...fork, ...messages.slice(prompt + 1, prompt + 21)]]],
     ["a client that edits its first message", [upTo(41), edited.slice(0, 43), edited.slice(0, 61)]],
     ["a client that sends the same again", [upTo(61), upTo(61), upTo(61)]],
   ];
@@ -59,9 +56,7 @@ export function clientHazards(format: FormatName): readonly ClientHazard[] {
 }
 
 /** A list with something in it that is no message, and the start of the path that an error has to name. */
-export function malformed(
-  format: FormatName,
-): readonly { name: string; messages: readonly object[]; path: string }[] {
+export function malformed(format: FormatName): readonly { name: string; messages: readonly object[]; path: string }[] {
   const before = convertMessages(session(4), format);
   const strange: [string, unknown][] = [
     ["null", null],
@@ -92,9 +87,9 @@ function strangers(format: FormatName): object[] {
     client_note: { seen: true },
   }));
   const stranger = { type: "hologram", beam: "blue", client_note: 1 };
-  const last =
-    format === "responses" ? stranger : { role: "user", content: [stranger, { type: "text", text: "look" }] };
-  return [...messages, last];
+  if (format === "responses") return [...messages, stranger];
+  if (format === "gemini") return [...messages, { role: "user", parts: [{ hologram: stranger }, { text: "look" }] }];
+  return [...messages, { role: "user", content: [stranger, { type: "text", text: "look" }] }];
 }
 
 function deepFreeze<Value>(value: Value): Value {

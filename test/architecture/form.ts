@@ -11,12 +11,11 @@ export function checkForm(source: Source): Violation[] {
 
 function checkExports({ path, nodes }: Source): Violation[] {
   return nodes.flatMap((placed) => {
-    const { node, line } = placed;
-    if (node.type === "ExportAllDeclaration") {
-      return { file: path, line, subject: "export *", rule: "hides what a file gives. List the names." };
+    if (placed.node.type === "ExportAllDeclaration") {
+      return { file: path, line: placed.line, subject: "export *", rule: "hides what a file gives. List the names." };
     }
     return isDefaultExport(placed)
-      ? { file: path, line, subject: "default export", rule: "has no name. Export it by name." }
+      ? { file: path, line: placed.line, subject: "default export", rule: "has no name. Export it by name." }
       : [];
   });
 }

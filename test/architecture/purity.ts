@@ -16,7 +16,7 @@ export function checkPurity(source: Source): Violation[] {
   });
 }
 
-const rule = "is not pure, and everything at or below src/index.ts is. Let the caller pass it in.";
+const rule = "is not pure, and everything below the workspace is. Let the caller pass it in.";
 
 /** Not even as names of our own: telling a local `fetch` from the global one is more than a reader should have to do. */
 const impureNames = new Set(

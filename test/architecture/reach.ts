@@ -22,8 +22,11 @@ const lazyTargets: readonly { matches(target: string): boolean; what: string }[]
   { matches: isDriver, what: "a store driver" },
   { matches: (target) => /^(libsql|pg)$/.test(target), what: "a database" },
   { matches: (target) => target === "gpt-tokenizer", what: "a tokenizer" },
-  { matches: (target) => /^src\/tokens\/(exact|estimate)\//.test(target), what: "a counter's tables" },
-  { matches: (target) => target.startsWith("src/cli/commands/"), what: "a command" },
+  {
+    matches: (target) => /^src\/tokens\/(exact|estimator|features|scan-words|pretoken|.*\.data)\.ts$/.test(target),
+    what: "a counter's tables",
+  },
+  { matches: (target) => /^src\/cli\/commands\/(?!index\.ts)/.test(target), what: "a command" },
 ];
 
 /** Every door of the pure part, and the command itself, loads none of the lazy things. */
@@ -44,6 +47,7 @@ function lazyKind(target: string): string | undefined {
 }
 
 function isLight(path: string): boolean {
-  const isPureDoor = isPure(path) && /^src\/([\w-]+\/)?index\.ts$/.test(path);
-  return isPureDoor || path === "src/cli/main.ts" || path === "src/cli/run-process.ts";
+  const isPureDoor = isPure(path) && /^src\/[\w-]+\/index\.ts$/.test(path);
+  const isPublic = /^src\/public\/(?!store-)/.test(path);
+  return isPureDoor || isPublic || path === "src/cli/main.ts" || path === "src/cli/run-cli.ts";
 }

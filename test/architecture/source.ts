@@ -53,7 +53,7 @@ export function readSource(path: string, text: string): Source {
 }
 
 function collect(node: Node, parent: Node | undefined, walk: { nodes: Placed[]; text: string }): void {
-  // Only a violation asks for its line.
+  // Only an import and a violation ask for their line: finding it takes as long as the text is.
   walk.nodes.push({
     node,
     parent,
@@ -68,7 +68,8 @@ export function isNode(value: unknown): value is Node {
   return typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 }
 
-function importOf({ node, line }: Placed): Import | undefined {
+function importOf(placed: Placed): Import | undefined {
+  const { node } = placed;
   switch (node.type) {
     case "ImportDeclaration":
     case "ExportNamedDeclaration":
@@ -76,14 +77,14 @@ function importOf({ node, line }: Placed): Import | undefined {
       if (!isNode(node.source)) return undefined;
       // A type marked inside the braces still leaves `import {} from …` behind, which loads the module.
       const kind = node.importKind === "type" || node.exportKind === "type" ? "type" : "static";
-      return { specifier: literal(node.source), kind, line };
+      return { specifier: literal(node.source), kind, line: placed.line };
     }
     case "ImportExpression":
-      return { specifier: literal(node.source), kind: "lazy", line };
+      return { specifier: literal(node.source), kind: "lazy", line: placed.line };
     case "TSImportType":
-      return { specifier: literal(node.source), kind: "type", line };
+      return { specifier: literal(node.source), kind: "type", line: placed.line };
     case "TSExternalModuleReference":
-      return { specifier: literal(node.expression), kind: "static", line };
+      return { specifier: literal(node.expression), kind: "static", line: placed.line };
     default:
       return undefined;
   }

@@ -40,8 +40,9 @@ async function completeInFish(line: string): Promise<string[]> {
 describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => {
   test("commands, options and arguments complete", async () => {
     expect(await completeInBash("plimsoll ")).toEqual([
-      ...["init", "inject", "packs", "notes", "sync", "audit", "count"],
-      ...["trim", "validate", "replay", "mcp", "session", "compose", "snapshot", "fabric", "run", "nebula"],
+      ...["init", "inject", "import", "packs", "notes", "sync", "audit", "count"],
+      ...["trim", "validate", "replay", "bill", "mcp", "plugin", "recall", "statusline", "guard", "session", "store"],
+      ...["compose", "snapshot", "fabric", "run", "nebula"],
       ...["trust", "config", "completion"],
       "help",
     ]);
@@ -61,9 +62,7 @@ describe.skipIf(!has("bash"))("bash (skipped where it is not installed)", () => 
     expect(await completeInBash("plimsoll count --counter=exact:o")).toEqual(["o200k"]);
     expect(await completeInBash("plimsoll count --counter=au")).toEqual(["auto"]);
     expect(await completeInBash("plimsoll count --counter bytes/4,aut")).toEqual(["bytes/4,auto"]);
-    expect(await completeInBash("plimsoll count --counter exact:o", "COMP_WORDBREAKS=' ='")).toEqual([
-      "exact:o200k",
-    ]);
+    expect(await completeInBash("plimsoll count --counter exact:o", "COMP_WORDBREAKS=' ='")).toEqual(["exact:o200k"]);
   });
 });
 

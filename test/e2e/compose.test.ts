@@ -43,16 +43,7 @@ test("what is printed is within the budget, and what was cut is told on stderr",
 test("JSON has the text, the facts of each layer, the budget and the counter", async () => {
   sandbox.write("project.md", "12345678");
   sandbox.write("prior.md", lines(50));
-  const args = [
-    "compose",
-    "--project",
-    "project.md",
-    "--prior",
-    "prior.md",
-    "--max-context-tokens",
-    "40",
-    "--json",
-  ];
+  const args = ["compose", "--project", "project.md", "--prior", "prior.md", "--max-context-tokens", "40", "--json"];
   const { code, stdout } = await sandbox.call(args);
   const { text, ...facts } = JSON.parse(stdout);
   expect(code).toBe(0);
@@ -119,15 +110,8 @@ test("a snapshot of the project can be the project layer, and 0 composes nothing
   const snapshot = await sandbox.call(["compose", "--snapshot", "--prior", "prior.md"]);
   expect(snapshot.stdout).toContain("harbour");
   expect(snapshot.stdout).toMatch(/\n\n---\n\ndone$/);
-  const none = await sandbox.call([
-    "compose",
-    "--snapshot",
-    "--prior",
-    "prior.md",
-    "--max-context-tokens",
-    "0",
-  ]);
-  expect(none).toEqual({ code: 0, stdout: "", stderr: "plimsoll: the budget is 0: nothing is composed\n" });
+  const none = await sandbox.call(["compose", "--snapshot", "--prior", "prior.md", "--max-context-tokens", "0"]);
+  expect(none).toEqual({ code: 0, stdout: "", stderr: "plimsoll: the budget is 0, so nothing is composed\n" });
 });
 
 test("what a snapshot left out itself is told too", async () => {
@@ -154,9 +138,7 @@ test("beside other layers a snapshot keeps its tree and its conventions, each in
   const { stdout } = await sandbox.call([...args, "--max-context-tokens", "600"]);
   const { text, tokens, layers } = JSON.parse(stdout);
   const [project] = text.split("\n\n---\n\n");
-  expect(project).toMatch(
-    / entries omitted\]\n```\n\n## Conventions\n\n### AGENTS\.md\n\nline 0\n.*\n\[truncated\]$/s,
-  );
+  expect(project).toMatch(/ entries omitted\]\n```\n\n## Conventions\n\n### AGENTS\.md\n\nline 0\n.*\n\[truncated\]$/s);
   expect(layers[0].truncated).toBe(true);
   expect(layers[0].tokens).toBeGreaterThan(220);
   expect(tokens).toBeGreaterThan(560);
@@ -171,13 +153,9 @@ test("wrong usage is told before anything is read", async () => {
   };
   expect(await usage()).toMatch(/^plimsoll: no layer is given\. Name at least one: --project FILE/);
   expect(await usage("--project", "-", "--prior", "-")).toContain("more than one layer");
-  expect(await usage("--project", "missing.md", "--snapshot")).toContain(
-    "--project and --snapshot are both given",
-  );
+  expect(await usage("--project", "missing.md", "--snapshot")).toContain("--project and --snapshot are both given");
   for (const value of ["-1", "1.5", "ten", "1e3", ""])
-    expect(await usage("--project", "a.md", `--max-context-tokens=${value}`)).toContain(
-      "--max-context-tokens",
-    );
+    expect(await usage("--project", "a.md", `--max-context-tokens=${value}`)).toContain("--max-context-tokens");
   expect(await usage("--project", "a.md", "--counter", "bytes/5")).toContain("bytes/5");
   expect(await usage("a.md")).not.toBe("");
 });
@@ -186,15 +164,7 @@ test("a layer that cannot be read is named, and nothing is printed", async () =>
   sandbox.write("a.md", "a");
   sandbox.write("image.png", Buffer.from([0, 1, 2]));
   const failed = async (name: string): Promise<string> => {
-    const run = await sandbox.call([
-      "compose",
-      "--project",
-      "a.md",
-      "--prior",
-      name,
-      "--max-context-tokens",
-      "0",
-    ]);
+    const run = await sandbox.call(["compose", "--project", "a.md", "--prior", name, "--max-context-tokens", "0"]);
     expect({ name, code: run.code, stdout: run.stdout }).toEqual({ name, code: 1, stdout: "" });
     return run.stderr;
   };

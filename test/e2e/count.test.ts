@@ -46,14 +46,7 @@ test("JSON has every file by path, the total, and what was skipped", async () =>
 
 test("several counters stand side by side, each once, given by comma or by repeating", async () => {
   sandbox.write("a", "abcdefgh");
-  const { stdout } = await sandbox.call([
-    "count",
-    "a",
-    "--counter",
-    "bytes/4,chars/3.5",
-    "--counter",
-    "bytes/4",
-  ]);
+  const { stdout } = await sandbox.call(["count", "a", "--counter", "bytes/4,chars/3.5", "--counter", "bytes/4"]);
   expect(stdout.split("\n")[0]).toBe("bytes/4  chars/3.5  bytes  file");
 });
 
@@ -124,10 +117,7 @@ test("what .gitignore leaves out is not counted", async () => {
   sandbox.write("dist/a.js", "abcd");
   sandbox.write("src/a.ts", "abcd");
   const { stdout } = await sandbox.call(["count", ".", ...bytes4, "--json"]);
-  expect(JSON.parse(stdout).files.map(({ path }: { path: string }) => path)).toEqual([
-    ".gitignore",
-    "src/a.ts",
-  ]);
+  expect(JSON.parse(stdout).files.map(({ path }: { path: string }) => path)).toEqual([".gitignore", "src/a.ts"]);
 });
 
 // Permissions do not bind root: there the command runs as nobody, if setpriv is present and nobody can reach the build.

@@ -7,8 +7,8 @@ import { describe, expect, test } from "vitest";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const attemptLine = /^(with.*): (\d+) calls, largest (\d+) of (\d+) tokens\. (.*)$/;
 
-async function run(example: string): Promise<string[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [`examples/${example}/agent.mjs`], {
+async function run(example: string, program = "agent.mjs"): Promise<string[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [`examples/${example}/${program}`], {
     cwd: root,
   });
   return stdout.trimEnd().split("\n");
@@ -19,9 +19,7 @@ describe.each(["ai-sdk", "anthropic", "openai"])("the example %s", (example) => 
     const lines = await run(example);
     const attempts = lines.flatMap((line) => {
       const [, name, calls, largest, window, outcome] = attemptLine.exec(line) ?? [];
-      return name === undefined
-        ? []
-        : [{ name, calls, isWithin: Number(largest) <= Number(window), outcome }];
+      return name === undefined ? [] : [{ name, calls, isWithin: Number(largest) <= Number(window), outcome }];
     });
     const [first, ...rest] = attempts;
     expect(first?.name).toBe("without a budget");
@@ -32,4 +30,11 @@ describe.each(["ai-sdk", "anthropic", "openai"])("the example %s", (example) => 
     }
     expect(lines.filter((line) => line.startsWith("  trimmed: ")).length).toBeGreaterThanOrEqual(rest.length);
   });
+});
+
+test("the example of a summary uses what its small model says, and the digest while that model is down", async () => {
+  const lines = await run("anthropic", "summary.mjs");
+  const summaries = lines.flatMap((line) => /^ {2}trimmed to \d+ tokens, summary (.*)$/.exec(line)?.[1] ?? []);
+  expect(summaries).toEqual(["used", "used", "failed", "used"]);
+  expect(lines.at(-1)).toMatch(/^The agent has read \d+ files and has found no bug yet\.\]$/);
 });

@@ -3,7 +3,7 @@
  * acknowledged, straight to the descriptor, so that a line the parent reads was printed after the write.
  */
 import { writeSync } from "node:fs";
-import { findBlock, putBlock } from "../../dist/text/index.js";
+import { markedBlock } from "../../dist/text/index.js";
 import { changeFile } from "../../dist/workspace/index.js";
 
 const [root, path, job, count = "Infinity"] = process.argv.slice(2);
@@ -15,7 +15,7 @@ await jobs[job]();
 async function rewrite() {
   for (let index = 0; index < Number(count); index += 1) {
     const body = `${index}\n`.repeat(index % 3 === 0 ? 100_000 : 10);
-    await changeFile(path, { root, change: (file) => putBlock(file, "context", body) });
+    await changeFile(path, { root, change: (file) => markedBlock.put(file, "context", body) });
     say(index);
   }
 }
@@ -23,7 +23,7 @@ async function rewrite() {
 async function put() {
   const { written } = await changeFile(path, {
     root,
-    change: (file) => putBlock(file, "context", "Same.\n"),
+    change: (file) => markedBlock.put(file, "context", "Same.\n"),
   });
   say(written);
 }
@@ -37,7 +37,7 @@ async function append() {
 
 function addLine(line) {
   return (file) => {
-    const search = file === undefined ? { kind: "none" } : findBlock(file, "context");
-    return putBlock(file, "context", (search.kind === "block" ? search.block.body : "") + line);
+    const search = file === undefined ? { kind: "none" } : markedBlock.find(file, "context");
+    return markedBlock.put(file, "context", (search.kind === "block" ? search.block.body : "") + line);
   };
 }

@@ -30,18 +30,8 @@ test("without a command the help is the result, and no failure", async () => {
 });
 
 const nebula = ["nebula", "nebula validate", "nebula show", "nebula apply", "nebula status"];
-const pinned = [
-  "inject",
-  "count",
-  "mcp",
-  "compose",
-  "snapshot",
-  "run",
-  ...nebula,
-  "trust",
-  "config",
-  "completion",
-];
+const mcp = ["mcp", "mcp serve", "mcp wrap", "mcp install", "mcp uninstall"];
+const pinned = ["inject", "count", ...mcp, "compose", "snapshot", "run", ...nebula, "trust", "config", "completion"];
 
 test("the help of the program and of these commands is as pinned, and has examples", async () => {
   const program = await sandbox.call(["--help"]);
@@ -51,29 +41,30 @@ test("the help of the program and of these commands is as pinned, and has exampl
     expect(program.stdout).toContain(words[0]);
     const help = await sandbox.call([...words, "--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
+    expect(help.stdout).toContain(`Usage: plimsoll ${command} `);
     expect(help.stdout).toContain("Examples:");
     await expect(help.stdout).toMatchFileSnapshot(`golden/help-${words.join("-")}.txt`);
   }
 });
 
-test.each(["count", "nebula apply"])("the help of %s comes by each way of asking for it", async (command) => {
-  const words = command.split(" ");
-  const help = await sandbox.call([...words, "--help"]);
-  expect(await sandbox.call(["help", ...words])).toEqual(help);
-  expect(await sandbox.call(["--quiet", "help", ...words])).toEqual(help);
-  expect(await sandbox.call([...words, "-qh"])).toEqual(help);
-  expect(JSON.parse((await sandbox.call([...words, "-h", "--json"])).stdout)).toEqual({
-    help: help.stdout.trimEnd(),
-  });
-});
+test.each(["count", "nebula apply", "mcp wrap", "mcp install"])(
+  "each way of asking for the help of %s prints it",
+  async (command) => {
+    const words = command.split(" ");
+    const help = await sandbox.call([...words, "--help"]);
+    expect(await sandbox.call(["help", ...words])).toEqual(help);
+    expect(await sandbox.call(["--quiet", "help", ...words])).toEqual(help);
+    expect(await sandbox.call([...words, "-qh"])).toEqual(help);
+    expect(JSON.parse((await sandbox.call([...words, "-h", "--json"])).stdout)).toEqual({
+      help: help.stdout.trimEnd(),
+    });
+  },
+);
 
 test.each([
   [["cuont"], 'unknown command "cuont". Did you mean "count"?'],
   [["hepl"], 'unknown command "hepl". Did you mean "help"?'],
-  [
-    ["wibble"],
-    expect.stringMatching(/^unknown command "wibble"\. Commands are .*validate.* config, completion\.$/),
-  ],
+  [["wibble"], expect.stringMatching(/^unknown command "wibble"\. Commands are .*validate.* config, completion\.$/)],
   [["help", "cuont"], 'unknown command "cuont". Did you mean "count"?'],
   [["--jsno", "count"], 'unknown option "--jsno". Did you mean "--json"?'],
   [["--counter", "count"], 'unknown option "--counter". Options of a command come after its name.'],
@@ -84,10 +75,7 @@ test.each([
   [["count", "--counter", "bytes/4,"], "--counter has an empty name in its list"],
   [["count", "--model", ""], "--model has an empty value"],
   [["config", "extra"], 'unexpected argument "extra". See "plimsoll config --help".'],
-  [
-    ["help", "count", "extra"],
-    'unexpected argument "extra". The help of a command is "plimsoll help count".',
-  ],
+  [["help", "count", "extra"], 'unexpected argument "extra". The help of a command is "plimsoll help count".'],
   [["-qx"], 'unknown option "-x". Options of a command come after its name.'],
   [["completion"], 'SHELL is missing. See "plimsoll completion --help".'],
   [["completion", "bahs"], 'unknown shell "bahs". Did you mean "bash"? Choose from bash, zsh, fish.'],
@@ -144,8 +132,7 @@ test("colours appear only when they are forced here, and never with NO_COLOR", a
 });
 
 test("a reader that stops early ends the command quietly", async () => {
-  for (let index = 0; index < 1000; index++)
-    sandbox.write(`some-long-file-name-to-fill-the-pipe-${index}.txt`, "x");
+  for (let index = 0; index < 1000; index++) sandbox.write(`some-long-file-name-to-fill-the-pipe-${index}.txt`, "x");
   const script = `"${process.execPath}" "${mainFile}" count . --counter bytes/4 --json | head -n 1; exit \${PIPESTATUS[0]}`;
   const { code, stdout, stderr } = await runProcess(["bash", "-c", script], {
     cwd: sandbox.cwd,

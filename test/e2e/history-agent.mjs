@@ -5,14 +5,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeSync } from "node:fs";
 import { createTrimmer } from "../../dist/history/index.js";
-import { openSqliteStore } from "../../dist/store/sqlite.js";
+import { openStore } from "../../dist/store/open-store.js";
 
-const { job, options, messages, calls, path, checkpoint, ids } = JSON.parse(
-  readFileSync(process.argv[2], "utf8"),
-);
+const { job, options, messages, calls, path, checkpoint, ids } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const say = (value) => writeSync(1, `${JSON.stringify(value)}\n`);
 const digest = ({ messages: sent }) => createHash("sha256").update(JSON.stringify(sent)).digest("hex");
-const store = path === undefined ? undefined : await openSqliteStore({ path, waitMs: 60_000 });
+const store = path === undefined ? undefined : await openStore({ place: path, waitMs: 60_000 });
 const trimmer = await createTrimmer({ ...options, store, checkpoint });
 const reduce = (length) => trimmer.reduce({ messages: messages.slice(0, length) });
 

@@ -1,11 +1,11 @@
 /** Times the built trimmer: prints `{ perTurn: { kind: 5,000 messages by 50 }, parsedAnew: { kind: ratio to JSON.parse } }`.
- *  Argument: the limits, as JSON. */
+ *  Arguments: the limits, as JSON; a file with the messages of a long session. */
+import { readFileSync } from "node:fs";
 import { createTrimmer } from "../../dist/history/index.js";
-import { generateSession } from "../../dist/replay/index.js";
 import { createCounter } from "../../dist/tokens/index.js";
 
 const counter = await createCounter("estimate:claude-5");
-const { messages } = generateSession({ seed: 3, turns: 2600 });
+const messages = JSON.parse(readFileSync(process.argv[3], "utf8"));
 const [short, long, turns] = [50, 5000, 60];
 const everything = 1e9;
 const limits = JSON.parse(process.argv[2]);
@@ -60,7 +60,7 @@ async function perTurn({ policy, windows }) {
   return ratioOf(measure, { limit: limits.perTurn, rounds: [2, 15] });
 }
 
-/** The whole reduction of a history that was parsed anew, by parsing it. */
+/** The whole reduction of a history that was parsed again, by parsing it. */
 async function parsedAnew(count, { policy, windows }) {
   const text = JSON.stringify(messages.slice(0, count));
   const trimmer = await create(policy, windows[1]);
@@ -77,7 +77,6 @@ async function parsedAnew(count, { policy, windows }) {
 const result = { perTurn: {}, parsedAnew: {} };
 for (const kind of kinds) {
   result.perTurn[kind.name] = await perTurn(kind);
-  for (const count of [200, 2000])
-    result.parsedAnew[`${kind.name}, ${count} messages`] = await parsedAnew(count, kind);
+  for (const count of [200, 2000]) result.parsedAnew[`${kind.name}, ${count} messages`] = await parsedAnew(count, kind);
 }
 console.log(JSON.stringify(result));

@@ -1,3 +1,4 @@
+// @module-tag deep
 /** Below /proc a folder cannot be made, and Linux says that the one around it is missing: Node tries that for ever. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
@@ -18,6 +19,9 @@ test
     [["sync"]],
     [["sync", "--allow-private"], "company: { source: 'git@localhost:none.git' }\n"],
     [["nebula", "status", "plan"]],
+    [["statusline"]],
+    [["guard"]],
+    [["bill", "."]],
   ])("%j ends where HOME is /proc/self", async (args, config = "") => {
   sandbox.write(".plimsoll/config.yaml", config);
   const env = { HOME: "/proc/self", GIT_SSH_COMMAND: "false" };

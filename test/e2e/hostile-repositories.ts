@@ -89,10 +89,7 @@ const hostileCases: Readonly<Record<string, Hostility>> = {
   "a filter whose name is not UTF-8": (shop) => {
     shop.write(".git/info/attributes", Buffer.from("*.txt filter=\xff\n", "latin1"));
     const clean = shop.program.replaceAll('"', '\\"');
-    appendFileSync(
-      join(shop.root, ".git/config"),
-      Buffer.from(`[filter "\xff"]\n\tclean = "${clean}"\n`, "latin1"),
-    );
+    appendFileSync(join(shop.root, ".git/config"), Buffer.from(`[filter "\xff"]\n\tclean = "${clean}"\n`, "latin1"));
     return undefined;
   },
   "a file system monitor": (shop) => {
@@ -290,6 +287,9 @@ const buildEnvironment: NodeJS.ProcessEnv = {
   PATH: process.env.PATH,
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_CONFIG_NOSYSTEM: "1",
+  // Neither sample hooks in each repository nor a process for maintenance after each commit.
+  GIT_TEMPLATE_DIR: "",
+  ...{ GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "maintenance.auto", GIT_CONFIG_VALUE_0: "false" },
   GIT_AUTHOR_NAME: "Ada",
   GIT_AUTHOR_EMAIL: "ada@example.org",
   GIT_COMMITTER_NAME: "Ada",

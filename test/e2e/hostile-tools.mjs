@@ -10,14 +10,15 @@ const names = ["notes.txt", "readme.txt", "AGENTS.md", "CLAUDE.md", ".env", "way
 const paths = names.filter((name) => existsSync(join(root, name)));
 
 const calls = [
-  ["project_files", { include_hidden: true, max_depth: 9 }],
+  ["project_files", { mode: "files", include_hidden: true, max_depth: 9 }],
   // Both secrets have these characters, as has a password's line.
   ["search_content", { pattern: "(outside|own)-[0-9a-f]{16}|PASSWORD", is_regex: true }],
   ["vcs_status", {}],
   ["vcs_log", {}],
-  ...[{}, { staged: true }, { commit: "HEAD" }, { from: "HEAD" }, { from: "HEAD", to: "HEAD~1" }].map(
-    (args) => ["vcs_diff", args],
-  ),
+  ...[{}, { staged: true }, { commit: "HEAD" }, { from: "HEAD" }, { from: "HEAD", to: "HEAD~1" }].map((args) => [
+    "vcs_diff",
+    args,
+  ]),
   ...paths.flatMap((path) => [
     ["read_file", { path }],
     ["vcs_blame", { path }],

@@ -10,9 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => sandbox.remove());
 
-const schemas = ["config", "pack", "profile", "adapter"].map(
-  (name) => `.plimsoll/schemas/${name}.schema.json`,
-);
+const schemas = ["config", "pack", "profile", "adapter"].map((name) => `.plimsoll/schemas/${name}.schema.json`);
 const sample = [".plimsoll/packs/project/context.md", ".plimsoll/packs/project/pack.yaml"];
 
 function read(path: string): string {
@@ -50,6 +48,54 @@ test("the sample lints clean, and inject takes it", async () => {
   expect(read("AGENTS.md")).toContain("\n## This project\n");
 });
 
+interface Row {
+  readonly adapter: string;
+  readonly packs: readonly string[];
+  readonly approxTokens: number;
+  readonly budget: { readonly value: number } | null;
+}
+
+/** A newcomer's first minutes in a TypeScript repository. */
+test("a new project weighs less than 4,000 tokens for every tool, and one line changes that", async () => {
+  sandbox.write("package.json", '{ "scripts": { "test": "vitest" }, "devDependencies": { "typescript": "^7.0.0" } }');
+  sandbox.write("tsconfig.json", "{}");
+  sandbox.write("src/index.ts", "export {};\n");
+  await sandbox.call(["init"]);
+  const first = await sandbox.call(["inject", "--all", "--dry-run", "--json", "--counter", "estimate:claude-5"]);
+  const rows: Row[] = JSON.parse(first.stdout).filter(({ packs }: Row) => packs.length > 0);
+  expect(rows.length).toBeGreaterThan(5);
+  for (const { packs, approxTokens } of rows) {
+    expect(approxTokens).toBeLessThanOrEqual(4000);
+    expect(packs).toEqual(expect.arrayContaining(["base", "project", "security", "typescript"]));
+    expect(packs).not.toContain("python");
+  }
+  const config = read(".plimsoll/config.yaml");
+  sandbox.write(".plimsoll/config.yaml", config.replace(/^budgets: .*$/m, "budgets: { claude-code: 2500 }"));
+  const { code, stdout, stderr } = await sandbox.call(["inject", "--tool", "claude-code", "--stats"]);
+  expect({ code, stderr: stderr.match(/--model|over budget|too small/) }).toEqual({ code: 0, stderr: null });
+  const tokens = /^claude-code .*~([\d,]+) +2500 tokens +full +OK/m.exec(stdout)?.[1] ?? "";
+  expect(Number(tokens.replace(",", ""))).toBeGreaterThan(1500);
+  expect(Number(tokens.replace(",", ""))).toBeLessThanOrEqual(2500);
+  const counted = await sandbox.call(["count", "CLAUDE.md", "--counter", "estimate:claude-5", "--json"]);
+  expect(JSON.parse(counted.stdout).total.tokens["estimate:claude-5"]).toBeLessThanOrEqual(2500);
+});
+
+test("no command of a new project asks for a model", async () => {
+  await sandbox.call(["init"]);
+  await sandbox.call(["inject"]);
+  const commands = [
+    ["inject", "--stats"],
+    ["audit"],
+    ["packs", "list"],
+    ["packs", "show", "base"],
+    ["count", "AGENTS.md"],
+  ];
+  for (const command of commands) {
+    const { code, stderr } = await sandbox.call(command);
+    expect({ command, code, model: stderr.includes("model") }).toEqual({ command, code: 0, model: false });
+  }
+});
+
 test("each file's schema line leads to a schema that is there", async () => {
   await sandbox.call(["init"]);
   for (const path of [".plimsoll/config.yaml", ".plimsoll/packs/project/pack.yaml"]) {
@@ -74,18 +120,18 @@ test("the configuration names the tools found here; what is commented out is the
   sandbox.write("GEMINI.md", "Mine.");
   await sandbox.call(["init"]);
   const written = JSON.parse((await sandbox.call(["config", "--json"])).stdout).values;
-  expect(written).toEqual({ ...defaults, counter: "auto", tools: ["gemini-cli"] });
-  sandbox.write(
-    ".plimsoll/config.yaml",
-    read(".plimsoll/config.yaml").replace(/^# (?=[a-z_]+:(?! \{ source))/gm, ""),
-  );
+  expect(written).toEqual({
+    ...{ ...defaults, counter: "auto", model: "claude-sonnet-5", tools: ["gemini-cli"] },
+    ...{ budgets: { "*": 4000 }, on_overflow: "thin" },
+  });
+  sandbox.write(".plimsoll/config.yaml", read(".plimsoll/config.yaml").replace(/^# (?=[a-z_]+:(?! \{ source))/gm, ""));
   const uncommented = JSON.parse((await sandbox.call(["config", "--json"])).stdout);
   expect(uncommented.values).toEqual(written);
-  const fromFile = Object.entries(uncommented.sources).filter(([, from]) =>
-    String(from).startsWith("project"),
-  );
-  // Where state goes is not the project's to say, and an empty list adds nothing to another file's.
-  const keys = Object.keys(written).filter((key) => !["store", "deny", "allow"].includes(key));
+  const fromFile = Object.entries(uncommented.sources).filter(([, from]) => String(from).startsWith("project"));
+  // A project cannot say where state goes and how long it stays. What agents may do and spend needs trust. An empty list
+  // adds nothing to another file's.
+  const others = ["store", "retention", "run", "guard", "deny", "allow"];
+  const keys = Object.keys(written).filter((key) => !others.includes(key));
   expect(fromFile.map(([key]) => key.split(".")[0])).toEqual(expect.arrayContaining(keys));
 });
 
@@ -95,8 +141,8 @@ test("a second run changes nothing and says what it kept", async () => {
   const { code, stdout } = await sandbox.call(["init"]);
   expect(code).toBe(0);
   expect(stdout.split("\n").slice(0, 3)).toEqual([
-    "kept .plimsoll/config.yaml (it was there)",
-    "kept .plimsoll/packs (it was there)",
+    "kept .plimsoll/config.yaml (it exists)",
+    "kept .plimsoll/packs (it exists)",
     "",
   ]);
   expect(snapshot()).toEqual(before);

@@ -19,14 +19,10 @@ test("every problem of the content is told with file and line, nothing is writte
   const before = project.identities();
   const run = await project.run(["inject", "--quiet"]);
   expect(run).toMatchObject({ code: 1, stdout: "" });
-  expect(run.stderr).toMatch(
-    /\.plimsoll\/packs\/typo\/pack\.yaml:5: unknown key "wieght"\. Did you mean "weight"\?/,
-  );
+  expect(run.stderr).toMatch(/\.plimsoll\/packs\/typo\/pack\.yaml:5: unknown key "wieght"\. Did you mean "weight"\?/);
   expect(run.stderr).toMatch(/\.plimsoll\/packs\/broken\/pack\.yaml:\d+: /);
   expect(run.stderr).toMatch(/\.plimsoll\/packs\/wrong\/pack\.yaml:5: .*weight/);
-  expect(run.stderr).toMatch(
-    /\.plimsoll\/profiles\/team\.yaml:3: unknown key "pakcs"\. Did you mean "packs"\?/,
-  );
+  expect(run.stderr).toMatch(/\.plimsoll\/profiles\/team\.yaml:3: unknown key "pakcs"\. Did you mean "packs"\?/);
   expect(run.stderr).toMatch(/\.plimsoll\/adapters\/mine\.yaml:3: .*verbosity/);
   const json = await project.call(["inject", "--json"]);
   expect(json.code).toBe(1);
@@ -61,12 +57,10 @@ test("in content that others maintain an unknown key is a warning", async () => 
   // The project's own layer is the same folder here, and strict.
   expect(run.code).toBe(1);
   project.put("elsewhere/packs/typo/pack.yaml", project.read(".plimsoll/packs/typo/pack.yaml"));
-  project.put("elsewhere/packs/typo/context.md", "## Typo\n");
+  project.put("elsewhere/packs/typo/context.md", "## Typo\n\nText.\n");
   project.put(".plimsoll/packs/typo/pack.yaml", "id: other\nname: Other\ndescription: d\ntags: [t]\n");
   const other = await project.call(["inject", "--content", "elsewhere", "--tool", "claude-code"]);
-  expect(other.stderr).toContain(
-    'elsewhere/packs/typo/pack.yaml:5: unknown key "wieght". Did you mean "weight"?',
-  );
+  expect(other.stderr).toContain('elsewhere/packs/typo/pack.yaml:5: unknown key "wieght". Did you mean "weight"?');
   expect(other.code).toBe(0);
   expect(project.read("CLAUDE.md")).toContain("## Typo");
 });
@@ -80,7 +74,7 @@ test("a context file of 60 MB is refused before it is read: below 200 MB of memo
     env: { NODE_OPTIONS: `--import=${new URL("./inject-memory.mjs", import.meta.url)}` },
   });
   expect(run).toMatchObject({ code: 1, stdout: "" });
-  expect(run.stderr).toMatch(/\.plimsoll\/packs\/large\/context\.md:1: has 62914560 bytes, .*5 MB/);
+  expect(run.stderr).toMatch(/\.plimsoll\/packs\/large\/context\.md:1: has 62914560 bytes\. .*5 MB/);
   expect(Number(/peak memory (\d+) MB/.exec(run.stderr)?.[1])).toBeLessThan(200);
   expect(Object.keys(project.tree()).filter((name) => !name.startsWith(".plimsoll"))).toEqual([]);
 });
@@ -93,15 +87,15 @@ test.each([
   [["--scope", "here"], /unknown scope "here"/],
   [["--on-overflow", "crop"], /unknown on-overflow "crop"\. Did you mean "drop"\?/],
   [["--counter", "bytes"], /unknown counter "bytes"/],
-  [["--status", "--check"], /--status and --check exclude each other/],
-  [["--status", "--uninstall"], /exclude each other/],
-  [["--check", "--watch"], /exclude each other/],
-  [["--uninstall", "--watch"], /exclude each other/],
+  [["--status", "--check"], /--status and --check cannot be used together/],
+  [["--status", "--uninstall"], /cannot be used together/],
+  [["--check", "--watch"], /cannot be used together/],
+  [["--uninstall", "--watch"], /cannot be used together/],
   [["--status", "--dry-run"], /--status .*--dry-run/],
   [["--check", "--stats"], /--check .*--stats/],
   [["--status", "--force"], /--status .*--force/],
-  [["--all", "--tool", "cursor"], /--all and --tool exclude each other/],
-  [["--global", "--scope", "project"], /exclude each other/],
+  [["--all", "--tool", "cursor"], /--all and --tool cannot be used together/],
+  [["--global", "--scope", "project"], /cannot be used together/],
   [["--unistall"], /unknown option "--unistall"\. Did you mean "--uninstall"\?/],
   [["CLAUDE.md"], /unexpected argument "CLAUDE\.md"/],
   [["--watch", "--tool", "claude-cod"], /unknown tool "claude-cod"/],
@@ -112,15 +106,38 @@ test.each([
   expect(project.tree()).toEqual({});
 });
 
-test("a tool or a profile that only the configuration names is told in the same way", async () => {
+test("a tool or a profile that only the configuration names is told with its line", async () => {
   project.put(".plimsoll/config.yaml", "tools: [claude-cod]\n");
   expect(await project.call(["inject"])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("claude-code"),
+    code: 1,
+    stderr: expect.stringMatching(/config\.yaml:1: .*claude-code/),
   });
-  project.put(".plimsoll/config.yaml", "profile: backedn\n");
+  project.put(".plimsoll/config.yaml", "title: T\nprofile: backedn\n");
   expect(await project.call(["inject"])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("backend"),
+    code: 1,
+    stderr: expect.stringMatching(/config\.yaml:2: .*backend/),
   });
+});
+
+test("a folder of rules shows that its tool is in use, though the adapter looks only under HOME", async () => {
+  const targets =
+    "targets:\n  - { scope: project, path: .cursor/rules/team.mdc, mode: replace-file }\n  - { scope: global, path: ~/.cursor/rules/team.mdc, mode: replace-file }\n";
+  project.put(
+    "content/adapters/cursor.yaml",
+    `id: cursor\ntype: file-inject\n${targets}detect:\n  - path: ~/.cursor\n`,
+  );
+  project.put(
+    "content/adapters/copilot.yaml",
+    "id: copilot\ntype: file-inject\ntargets:\n  - { scope: project, path: .github/copilot-instructions.md }\n",
+  );
+  project.put("content/packs/base/pack.yaml", "id: base\nbase: true\n");
+  project.put("content/packs/base/context.md", "## Here\n\nText.\n");
+  project.put(".github/CODEOWNERS", "");
+  const adapters = async () => {
+    const { stdout } = await project.call(["inject", "--dry-run", "--json", "--content", "content"]);
+    return JSON.parse(stdout).map(({ adapter }: { adapter: string }) => adapter);
+  };
+  expect(await adapters()).toEqual([]);
+  project.put(".cursor/rules/style.mdc", "Ours.\n");
+  expect(await adapters()).toEqual(["cursor"]);
 });

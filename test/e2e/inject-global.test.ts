@@ -45,16 +45,14 @@ test("files under HOME are written for the tools that are there, the project is 
 
 test("the user's layer counts for files under HOME only, the project's for the project only, as do its notes", async () => {
   putHome(".config/plimsoll/packs/personal/pack.yaml", "id: personal\nname: P\ndescription: d\ntags: [t]\n");
-  putHome(".config/plimsoll/packs/personal/context.md", "## Personal\n");
-  project.pack("team", "## Team\n");
+  putHome(".config/plimsoll/packs/personal/context.md", "## Personal\n\nMine.\n");
+  project.pack("team", "## Team\n\nOurs.\n");
   project.put(".plimsoll/notes.yaml", "notes: [Freeze until Friday.]\n");
   project.put("package.json", "{}");
   await project.call(["inject", "--tool", "claude-code", "-q"]);
   await project.call(["inject", "--tool", "claude-code", "-q", "--global"]);
   const [here, home] = [project.read("CLAUDE.md"), inHome(".claude/CLAUDE.md")];
-  expect(here).toMatch(
-    /## Current Context\n\n- Freeze until Friday\.\n[\s\S]*Language: JavaScript[\s\S]*## Team/,
-  );
+  expect(here).toMatch(/## Current Context\n\n- Freeze until Friday\.\n[\s\S]*Language: JavaScript[\s\S]*## Team/);
   expect(here).not.toContain("## Personal");
   expect(home).toContain("## Personal");
   expect(home).not.toMatch(/## Team|Freeze|Language: /);
@@ -100,10 +98,7 @@ test("a clipboard program on PATH receives the text, and nothing else", async ()
 test("a clipboard program that fails gives way to the next one, at last to the rules", async () => {
   fakeCommand("wl-copy", "exit 1");
   fakeCommand("xclip", "cat > /dev/null; exit 1");
-  const run = await project.call(
-    ["inject", "--global", "--tool", "claude-ai", "-q"],
-    only(`${bin}:/usr/bin:/bin`),
-  );
+  const run = await project.call(["inject", "--global", "--tool", "claude-ai", "-q"], only(`${bin}:/usr/bin:/bin`));
   expect(run.code).toBe(0);
   expect(run.stdout).toMatch(/^-{40}\n# Developer Context\n/);
 });
@@ -142,7 +137,7 @@ test("in a project clipboard and exports are left out, and one line says how to 
 test("a file in the place of the export is kept, and copied before --force replaces it", async () => {
   putHome("plimsoll-chatgpt-context.md", "Mine.\n");
   const run = await project.call(["inject", "--global", "--tool", "chatgpt", "-q"], only(bin));
-  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("was not written by plimsoll") });
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("plimsoll did not write this file") });
   expect(inHome("plimsoll-chatgpt-context.md")).toBe("Mine.\n");
   await project.call(["inject", "--global", "--tool", "chatgpt", "-q", "--force"], only(bin));
   expect(inHome("plimsoll-chatgpt-context.md")).toContain("plimsoll:owns");

@@ -59,16 +59,16 @@ describe("a tool that reads AGENTS.md", () => {
     expect(await check()).toMatchObject({ code: 0 });
     config("tools: [agents-md, cursor]\nown_files: [cursro]\n");
     expect(await inject()).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('Did you mean "cursor"?'),
+      code: 1,
+      stderr: expect.stringContaining('config.yaml:2: unknown tool "cursro". Did you mean "cursor"?'),
     });
   });
 
   test("is served by AGENTS.md though the run names only the tool", async () => {
     await inject("-q");
-    project.pack("own", "## Own\n");
+    project.pack("own", "## Own\n\nOurs.\n");
     const run = await inject("--tool", "cursor");
-    expect(run.stderr).toContain("cursor gets no file of its own: it reads that of agents-md");
+    expect(run.stderr).toContain("cursor gets no separate file, because it reads the file of agents-md");
     expect(project.read("AGENTS.md")).toContain("## Own");
     expect(files()).toEqual(["AGENTS.md", "CLAUDE.md"]);
   });
@@ -76,7 +76,7 @@ describe("a tool that reads AGENTS.md", () => {
   test("has its own file under HOME, where none reads that of another", async () => {
     const both = ["--global", "--tool", "agents-md,github-copilot"];
     const run = await inject(...both);
-    expect(run.stderr).not.toContain("gets no file of its own");
+    expect(run.stderr).not.toContain("gets no separate file");
     expect(run.stdout).toMatch(/^~\/\.agents\/AGENTS\.md \(agents-md\): created/m);
     expect(run.stdout).toMatch(/^~\/\.copilot\/copilot-instructions\.md \(github-copilot\): created/m);
     const alone = await inject("--global", "--tool", "github-copilot");
@@ -92,6 +92,7 @@ describe("a tool that reads AGENTS.md", () => {
   });
 
   test("has the smallest budget of those that share the file, and none of their limits on other files", async () => {
+    project.speakEveryLanguage();
     config("tools: [agents-md, devin-desktop]\nverbosity: { devin-desktop: standard }\n");
     const rows = JSON.parse((await inject("--json", "--dry-run")).stdout);
     expect(rows[1]).toMatchObject({ adapter: "devin-desktop", verbosity: "standard", dropped: [] });
@@ -134,7 +135,7 @@ describe("what is left over", () => {
     expect(failed.stdout).toMatch(/^left over +GEMINI\.md +gemini-cli /m);
     expect(JSON.parse((await inject("--status", "--json")).stdout)).toContainEqual({
       ...{ adapter: "gemini-cli", scope: "project", path: "GEMINI.md" },
-      ...{ state: "left over", bytes: 0, limit: null },
+      ...{ state: "left over", bytes: 0, limit: null, dropped: [] },
     });
     const dry = await inject("--prune", "--dry-run");
     expect(dry.stdout).toMatch(/^GEMINI\.md: would restore$/m);
@@ -235,7 +236,7 @@ describe("files further down", () => {
     const run = await inject();
     expect(run.code).toBe(0);
     expect(run.stderr).toContain(
-      "agents-md: fitted to 32,768 bytes in a chain, down to services/api/deep, the tool's own limit",
+      "agents-md: shortened to the tool's own limit of 32,768 bytes for all files that it reads in services/api/deep",
     );
     expect(project.read("AGENTS.md").length).toBeLessThanOrEqual(32_768 - 20_000);
     expect(await check()).toMatchObject({ code: 0, stderr: "" });
@@ -244,6 +245,7 @@ describe("files further down", () => {
   });
 
   test("count before git knows them, and never where git ignores them", async () => {
+    project.speakEveryLanguage();
     config("tools: [agents-md]\n");
     project.put(".gitignore", "build-*\n");
     track();
@@ -265,20 +267,19 @@ describe("files further down", () => {
     const run = await inject("-q");
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(
-      /over its hard limit without any pack \([\d,]+ of 32,768 bytes in a chain, down to services\/api\)/,
+      /exceeded even without packs \([\d,]+ of 32,768 bytes for all files that it reads in services\/api\)/,
     );
     expect(project.read("AGENTS.md")).toBe(text(5_000));
   });
 
   test("make a check fail wherever audit says that a limit is broken", async () => {
+    project.speakEveryLanguage();
     config("tools: [agents-md]\n");
     await inject("-q");
     project.put("services/api/AGENTS.md", text(15_000));
     const failed = await check();
     expect(failed.code).toBe(1);
-    expect(failed.stdout).toMatch(
-      /^over the limit +services\/api\/AGENTS\.md +codex-cli +[\d,]+ +32,768 bytes$/m,
-    );
+    expect(failed.stdout).toMatch(/^over the limit +services\/api\/AGENTS\.md +codex-cli +[\d,]+ +32,768 bytes$/m);
     const audited = await project.call(["audit", "services/api"]);
     expect(audited.stdout).toContain("OVER THE LIMIT");
     // The status tells the same and does not fail.
@@ -292,7 +293,7 @@ describe("files further down", () => {
     await inject("-q");
     expect(await check()).toMatchObject({ code: 0 });
     const audited = await project.call(["audit"]);
-    expect(audited.stdout).toContain("over a second-hand limit: ");
+    expect(audited.stdout).toContain("over a limit that a third party reports: ");
   });
 });
 

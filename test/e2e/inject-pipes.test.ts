@@ -38,14 +38,14 @@ test("a pipe further up in the chain is left out of it", { timeout: 20_000 }, as
 test("a file where a directory belongs is told, without a stack", async () => {
   writeFileSync(at("file"), "");
   const named = await project.run(["inject", "--content", "file", "--dry-run"]);
-  expect(named).toMatchObject({ code: 1, stderr: "plimsoll: file:1: is no directory\n" });
+  expect(named).toMatchObject({ code: 1, stderr: "plimsoll: file:1: is not a directory\n" });
   project.put(".plimsoll/config.yaml", "company: { source: ./file }\n");
   const company = await project.run(["inject", "--dry-run", "--trust"]);
-  expect(company).toMatchObject({ code: 1, stderr: "plimsoll: file:1: is no directory\n" });
+  expect(company).toMatchObject({ code: 1, stderr: "plimsoll: file:1: is not a directory\n" });
 });
 
 test("a file named .plimsoll is told, without a stack", async () => {
   writeFileSync(at(".plimsoll"), "");
   const run = await project.run(["inject", "--dry-run"]);
-  expect(run).toMatchObject({ code: 1, stderr: "plimsoll: .plimsoll:1: is no directory\n" });
+  expect(run).toMatchObject({ code: 1, stderr: "plimsoll: .plimsoll:1: is not a directory\n" });
 });

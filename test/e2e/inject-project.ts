@@ -12,6 +12,8 @@ export interface InjectProject extends Sandbox {
   identities(): Record<string, string>;
   /** Configures that tools which read AGENTS.md get a file of their own all the same. */
   keepOwnFiles(): void;
+  /** Adds a file of every language that a built-in pack is about, so that all built-in packs are used. */
+  speakEveryLanguage(): void;
   /** Adds a pack to the project's own layer. */
   pack(id: string, context: string, more?: string): void;
 }
@@ -32,10 +34,10 @@ export function createProject(): InjectProject {
     tree: (directory = cwd) => describeTree(directory, contentOf),
     identities: () => describeTree(cwd, (path) => `${identityOf(path)} ${contentOf(path)}`),
     keepOwnFiles: () =>
-      put(
-        ".plimsoll/config.yaml",
-        "own_files: [augment, cursor, devin-desktop, github-copilot, kiro, qwen-code]\n",
-      ),
+      put(".plimsoll/config.yaml", "own_files: [augment, cursor, devin-desktop, github-copilot, kiro, qwen-code]\n"),
+    speakEveryLanguage() {
+      for (const path of ["package.json", "tsconfig.json", "pyproject.toml", "schema.sql"]) put(path, "");
+    },
     pack(id, context, more = "weight: 500") {
       put(`.plimsoll/packs/${id}/pack.yaml`, `id: ${id}\nname: ${id}\ndescription: d\ntags: [t]\n${more}\n`);
       sandbox.write(`.plimsoll/packs/${id}/context.md`, context);

@@ -42,10 +42,10 @@ const reasons: Record<string, RegExp> = {
   ".cursor/rules/plimsoll.mdc": /leads through a symbolic link out of /,
   "GEMINI.md": /is a directory, not a file/,
   "QWEN.md": /is read-only \(mode 0444\)\. Allow writing/,
-  "replit.md": /the block was edited by hand and stays as it is\. .*--force/,
-  ".idx/airules.md:2": /a start marker without an end marker/,
-  ".trae/rules/project_rules.md:5": /a second block, or a marker left over from one/,
-  ".kiro/steering/plimsoll.md": /was not written by plimsoll and stays as it is\. .*--force/,
+  "replit.md": /the block was edited by hand, so it was not changed\. .*--force/,
+  ".idx/airules.md:2": /a start marker has no end marker/,
+  ".trae/rules/project_rules.md:5": /there is a second block, or a marker left over from one/,
+  ".kiro/steering/plimsoll.md": /plimsoll did not write this file, so it was not changed\. .*--force/,
   ".aiassistant/rules/plimsoll.md": /is UTF-16 text/,
 };
 
@@ -94,10 +94,7 @@ test("a dry run, the status and JSON tell the same refusals", async () => {
   ]);
   const status = await project.call(["inject", "--tool", tools, "--status", "--json"]);
   expect(status.code).toBe(0);
-  const states = JSON.parse(status.stdout).map((row: { path: string; state: string }) => [
-    row.path,
-    row.state,
-  ]);
+  const states = JSON.parse(status.stdout).map((row: { path: string; state: string }) => [row.path, row.state]);
   expect(Object.fromEntries(states)).toMatchObject({
     "replit.md": "edited",
     ".idx/airules.md": "orphaned",

@@ -38,34 +38,29 @@ const tools = [
   "agents-md,claude-code,gemini-cli,qwen-code,replit,firebase-studio,trae,github-copilot,cursor,kiro",
 ];
 
-test.each(Object.entries(rounds))(
-  "inject and uninstall give the original bytes back: %s",
-  async (_, files) => {
-    project.keepOwnFiles();
-    for (const [path, bytes] of Object.entries(files)) if (bytes !== undefined) project.put(path, bytes);
-    chmodSync(join(project.cwd, "AGENTS.md"), 0o640);
-    const before = project.tree();
-    expect(await project.run(["inject", ...tools, "-q"])).toMatchObject({ code: 0, stderr: "" });
-    for (const [path, bytes] of Object.entries(files)) {
-      const file = project.read(path);
-      expect(file.startsWith(bytes ?? "<!-- plimsoll:start:")).toBe(true);
-      expect(file.match(/^(\xef\xbb\xbf)?<!-- plimsoll:start:context sha256=(?!0123)/gm), path).toHaveLength(
-        1,
-      );
-    }
-    // Another content in between: what stands around a block is found again after it has changed.
-    expect(await project.call(["inject", ...tools, "-q", "--verbosity", "minimal"])).toMatchObject({
-      code: 0,
-    });
-    expect(await project.run(["inject", "--uninstall", "-q"])).toMatchObject({ code: 0, stderr: "" });
-    const after = project.tree();
-    for (const [path, content] of Object.entries(after)) if (content === "(directory)") delete after[path];
-    for (const [path, content] of Object.entries(before)) if (content === "(directory)") delete before[path];
-    expect(after).toEqual(before);
-    expect(statSync(join(project.cwd, "AGENTS.md")).mode & 0o777).toBe(0o640);
-    expect((await project.call(["inject", "--uninstall"])).stdout).toBe("nothing of ours was found\n");
-  },
-);
+test.each(Object.entries(rounds))("inject and uninstall give the original bytes back: %s", async (_, files) => {
+  project.keepOwnFiles();
+  for (const [path, bytes] of Object.entries(files)) if (bytes !== undefined) project.put(path, bytes);
+  chmodSync(join(project.cwd, "AGENTS.md"), 0o640);
+  const before = project.tree();
+  expect(await project.run(["inject", ...tools, "-q"])).toMatchObject({ code: 0, stderr: "" });
+  for (const [path, bytes] of Object.entries(files)) {
+    const file = project.read(path);
+    expect(file.startsWith(bytes ?? "<!-- plimsoll:start:")).toBe(true);
+    expect(file.match(/^(\xef\xbb\xbf)?<!-- plimsoll:start:context sha256=(?!0123)/gm), path).toHaveLength(1);
+  }
+  // Another content in between: what stands around a block is found again after it has changed.
+  expect(await project.call(["inject", ...tools, "-q", "--verbosity", "minimal"])).toMatchObject({
+    code: 0,
+  });
+  expect(await project.run(["inject", "--uninstall", "-q"])).toMatchObject({ code: 0, stderr: "" });
+  const after = project.tree();
+  for (const [path, content] of Object.entries(after)) if (content === "(directory)") delete after[path];
+  for (const [path, content] of Object.entries(before)) if (content === "(directory)") delete before[path];
+  expect(after).toEqual(before);
+  expect(statSync(join(project.cwd, "AGENTS.md")).mode & 0o777).toBe(0o640);
+  expect((await project.call(["inject", "--uninstall"])).stdout).toBe("found nothing that Plimsoll wrote\n");
+});
 
 test.each([
   ["\n", "Before.\n", "After.\n"],
@@ -80,9 +75,7 @@ test.each([
   expect(file.startsWith(`Top.${end}${end}${before}${end}<!-- plimsoll:start:`)).toBe(true);
   expect(file.endsWith(`plimsoll:end:context -->${end}${after}`)).toBe(true);
   expect(
-    file
-      .split("\n")
-      .every((line) => line.endsWith("\r") === (end === "\r\n") || line === file.split("\n").at(-1)),
+    file.split("\n").every((line) => line.endsWith("\r") === (end === "\r\n") || line === file.split("\n").at(-1)),
   ).toBe(true);
   await project.call(["inject", "--uninstall", ...claude]);
   expect(project.read("CLAUDE.md")).toBe(`Top.${end}${end}${before}${after}`);

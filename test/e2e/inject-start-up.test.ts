@@ -12,7 +12,10 @@ beforeEach(() => {
 });
 afterEach(() => project.remove());
 
-test("inject in a small project costs at most 3 times what starting Node costs", { timeout: 120_000 }, () => {
+test("inject in a small project costs at most 3 times what starting Node costs", {
+  tags: ["perf"],
+  timeout: 120_000,
+}, () => {
   project.put("package.json", "{}");
   project.put("CLAUDE.md", "# Mine\n");
   let [bare, inject] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -24,10 +27,7 @@ test("inject in a small project costs at most 3 times what starting Node costs",
   for (let round = 0; round < 5 || (round < mostRounds && inject / bare > limit()); round++) {
     const level = round % 2 === 0 ? "minimal" : "standard";
     bare = Math.min(bare, timeOf(["-e", "0"]));
-    inject = Math.min(
-      inject,
-      timeOf([mainFile, "inject", "--tool", "claude-code,agents-md", "--verbosity", level]),
-    );
+    inject = Math.min(inject, timeOf([mainFile, "inject", "--tool", "claude-code,agents-md", "--verbosity", level]));
   }
   if (deep) console.log(`inject: ${(inject / bare).toFixed(2)} times node -e 0`);
   expect(inject / bare).toBeLessThanOrEqual(limit());

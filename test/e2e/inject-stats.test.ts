@@ -11,7 +11,7 @@ afterEach(() => project.remove());
 const sap = fileURLToPath(new URL("../../examples/sap", import.meta.url));
 
 test.each(["plain", "budgets", "overlap"])("the worked example %s has this table", async (set) => {
-  const content = ["--content", `${sap}/sets/${set}`, "--tool", "claude-code,cursor"];
+  const content = ["--content", `${sap}/sets/${set}`, "--tool", "claude-code,cursor", "--counter", "bytes/4"];
   const dry = await project.call(["inject", "--stats", "--dry-run", "--json", ...content]);
   expect(dry.code).toBe(0);
   const real = await project.run(["inject", "--stats", ...content]);
@@ -41,10 +41,7 @@ test("the example content injects as it is, in each profile and language", async
 /** An adapter of the project's own for a file of its own. */
 function adapter(id: string, more: string): void {
   const target = `{ scope: project, path: ${id.toUpperCase()}.md }`;
-  project.put(
-    `.plimsoll/adapters/${id}.yaml`,
-    `id: ${id}\ntype: file-inject\ntargets:\n  - ${target}\n${more}\n`,
-  );
+  project.put(`.plimsoll/adapters/${id}.yaml`, `id: ${id}\ntype: file-inject\ntargets:\n  - ${target}\n${more}\n`);
 }
 
 const tooSmall = "plimsoll: adapter tiny: budget too small to include any pack content\n";
@@ -84,7 +81,7 @@ test("over a hard limit without any pack: nothing is written there, exit 1, the 
   const run = await project.call(["inject", "--tool", "full,claude-code", "-q", "--stats"]);
   expect(run.code).toBe(1);
   expect(run.stderr).toMatch(
-    /^plimsoll: adapter full: over its hard limit .* of 300 chars in a file.*nothing was written\n$/,
+    /^plimsoll: adapter full: nothing was written, because .* \([\d,]+ of 300 chars for one file\)\n$/,
   );
   expect(run.stdout).toMatch(/^full +\(none\) .* over budget$/m);
   expect(project.read("FULL.md")).toBe(`${"x".repeat(299)}\n`);
@@ -97,9 +94,7 @@ test("with a chosen counter a token of a budget is one of its tokens", async () 
   project.pack("own", `## Own\n\n${"文".repeat(400)}\n`, "weight: 500\nbase: true");
   adapter("counted", "max_tokens: 700");
   const rows = async (...args: string[]) =>
-    JSON.parse(
-      (await project.call(["inject", "--tool", "counted", "--dry-run", "--json", ...args])).stdout,
-    )[0];
+    JSON.parse((await project.call(["inject", "--tool", "counted", "--dry-run", "--json", ...args])).stdout)[0];
   const bytes = await rows();
   expect(bytes.renderedBytes).toBeLessThanOrEqual(2_800);
   const counted = await rows("--counter", "exact:o200k");
@@ -108,6 +103,7 @@ test("with a chosen counter a token of a budget is one of its tokens", async () 
 });
 
 test("thinning takes tiers before packs, and the table tells both", async () => {
+  project.speakEveryLanguage();
   adapter("thin", "max_bytes: 12000");
   const stats = async (...args: string[]) =>
     (await project.call(["inject", "--tool", "thin", "--stats", "-q", ...args])).stdout;
@@ -122,7 +118,7 @@ test("adapters that share a file get one block under the smallest budget, and th
   );
   const run = await project.call(["inject", "--tool", "claude-code,second", "--stats"]);
   expect(run.code).toBe(0);
-  expect(run.stderr).toContain("CLAUDE.md is shared by claude-code, second: the smallest budget rules");
+  expect(run.stderr).toContain("CLAUDE.md is shared by claude-code, second, so the smallest of their budgets applies");
   expect(run.stdout).toMatch(/^claude-code .* 9000 bytes /m);
   expect(project.read("CLAUDE.md").length).toBeLessThanOrEqual(9_000);
   expect(project.read("CLAUDE.md").split("plimsoll:start").length).toBe(2);
@@ -131,12 +127,85 @@ test("adapters that share a file get one block under the smallest budget, and th
 test("two sections of one file keep its hard limit together", async () => {
   const limit = "{ value: 20000, unit: bytes, kind: hard, scope: file, evidence: docs, checked: 2026-11-15 }";
   const target = (section: string) => `targets:\n  - { scope: project, path: BOTH.md, section: ${section} }`;
-  project.put(
-    ".plimsoll/adapters/one.yaml",
-    `id: one\ntype: file-inject\n${target("one")}\nlimits:\n  - ${limit}\n`,
-  );
+  project.put(".plimsoll/adapters/one.yaml", `id: one\ntype: file-inject\n${target("one")}\nlimits:\n  - ${limit}\n`);
   project.put(".plimsoll/adapters/two.yaml", `id: two\ntype: file-inject\n${target("two")}\n`);
   const args = ["--tool", "one,two", "-q"];
   await project.call(["inject", ...args]);
   expect(project.read("BOTH.md").length).toBeLessThanOrEqual(20_000);
+});
+
+test("--dry-run --stats shows the table alone, and the diff below it only with --diff", async () => {
+  const run = async (...args: string[]) => (await project.call(["inject", "--tool", "claude-code", ...args])).stdout;
+  const table = await run("--dry-run", "--stats");
+  expect(table).toMatch(/^Adapter .*\nclaude-code .*\n$/);
+  const both = await run("--dry-run", "--stats", "--diff");
+  expect(both.startsWith(table)).toBe(true);
+  expect(both.slice(table.length)).toMatch(/^--- .*\n\+\+\+ CLAUDE\.md\n/);
+  expect(await run("--dry-run")).toMatch(/^--- .*\n\+\+\+ CLAUDE\.md\n/);
+  const rows = JSON.parse(await run("--dry-run", "--stats", "--json"));
+  expect(rows[0].diff).toContain("+");
+  const refused = await project.call(["inject", "--diff"]);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--dry-run") });
+});
+
+interface Counted {
+  readonly approxTokens: number;
+  readonly counter: string;
+}
+
+/** What inject says about the block in CLAUDE.md, and what audit says about that file. */
+async function bothCounts(...args: string[]): Promise<{ injected: Counted; audited: Counted }> {
+  const stats = await project.call(["inject", "--stats", "--json", "--tool", "claude-code", ...args]);
+  const report = await project.call(["audit", "--json", "--tool", "claude-code", ...args]);
+  const [{ approxTokens, counter }] = JSON.parse(stats.stdout);
+  const audit = JSON.parse(report.stdout);
+  return {
+    injected: { approxTokens, counter },
+    audited: { approxTokens: audit.tools[0].files[0].tokens, counter: audit.counter },
+  };
+}
+
+test.each([
+  ["no model", "title: T\n", [], "estimate:claude-5"],
+  ["a model in the configuration", "model: gpt-5\n", [], "estimate:o200k"],
+  ["a counter in the configuration", "model: gpt-5\ncounter: bytes/4\n", [], "bytes/4"],
+  ["a model on the command line", "model: claude-sonnet-5\n", ["--model", "gpt-4"], "estimate:cl100k"],
+  ["a counter on the command line", "model: claude-sonnet-5\n", ["--counter", "bytes/4"], "bytes/4"],
+])("inject and audit count the same block alike with %s", async (_, config, args, counter) => {
+  project.put(".plimsoll/config.yaml", config);
+  const { injected, audited } = await bothCounts(...args);
+  expect(injected.counter).toBe(counter);
+  expect(audited).toEqual(injected);
+});
+
+test("the user's configuration changes neither count of a project", async () => {
+  project.put("../home/.config/plimsoll/config.yaml", "model: gpt-5\n");
+  const { injected, audited } = await bothCounts();
+  expect(injected.counter).toBe("estimate:claude-5");
+  expect(audited).toEqual(injected);
+});
+
+test("a budget in tokens is counted for the model of the configuration", async () => {
+  const tokens = async (config: string) => {
+    project.put(".plimsoll/config.yaml", `${config}budgets: { claude-code: 2500 }\n`);
+    const { stdout } = await project.call(["inject", "--dry-run", "--json", "--tool", "claude-code"]);
+    return JSON.parse(stdout)[0] as { packs: string[]; approxTokens: number; renderedBytes: number };
+  };
+  const [newer, older, plain] = [
+    await tokens("model: claude-sonnet-5\n"),
+    await tokens("model: gpt-5\n"),
+    await tokens("counter: bytes/4\n"),
+  ];
+  for (const { approxTokens } of [newer, older, plain]) expect(approxTokens).toBeLessThanOrEqual(2500);
+  expect(newer.packs.length).toBeLessThan(older.packs.length);
+  expect(plain.renderedBytes).toBeLessThanOrEqual(10_000);
+});
+
+test("inject mentions a missing model only beside the table", async () => {
+  const note = "no --model given";
+  expect((await project.call(["inject", "--tool", "claude-code"])).stderr).not.toContain(note);
+  expect((await project.call(["inject", "--tool", "claude-code", "--stats"])).stderr).toContain(note);
+  project.put(".plimsoll/config.yaml", "model: claude-sonnet-5\n");
+  expect((await project.call(["inject", "--tool", "claude-code", "--stats"])).stderr).not.toContain(note);
+  expect((await project.call(["audit"])).stderr).not.toContain(note);
 });

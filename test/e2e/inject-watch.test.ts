@@ -91,10 +91,9 @@ function writePack(directory: string, text: string): void {
   writeFileSync(join(folder, "context.md"), `## Own\n\n${text}\n`);
 }
 
-const shows = (path: string, text: string) => () =>
-  existsSync(path) && readFileSync(path, "utf8").includes(text);
+const shows = (path: string, text: string) => () => existsSync(path) && readFileSync(path, "utf8").includes(text);
 
-test("the user's folder may be made later", { timeout: 60_000 }, async () => {
+test("the user's folder may be made later", { tags: ["deep"], timeout: 60_000 }, async () => {
   const file = join(project.home, ".claude/CLAUDE.md");
   await whileWatching(["--global", "--tool", "claude-code"], async (errors) => {
     await until(shows(file, "plimsoll:start"));
@@ -126,6 +125,7 @@ test("a company's directory and what --content names are watched", {
 });
 
 test("nothing is written while .plimsoll is gone, as on another branch, and it goes on when it is back", {
+  tags: ["deep"],
   timeout: 60_000,
 }, async () => {
   project.pack("own", "## Own\n\nFirst.\n");
@@ -134,7 +134,7 @@ test("nothing is written while .plimsoll is gone, as on another branch, and it g
   await whileWatching(["--tool", "claude-code"], async (errors) => {
     await until(shows(file, "First."));
     renameSync(folder, away);
-    await until(() => errors().includes(".plimsoll is gone: nothing is written until it is back"));
+    await until(() => errors().includes(".plimsoll was removed; nothing is written until it is back"));
     // The other branch has its own file.
     writeFileSync(file, "# Other branch\n");
     await sleep(1_000);
@@ -146,7 +146,7 @@ test("nothing is written while .plimsoll is gone, as on another branch, and it g
   });
 });
 
-test("with --json each run is one line, a mistake and a pause too", { timeout: 60_000 }, async () => {
+test("with --json each run is one line, a mistake and a pause too", { tags: ["deep"], timeout: 60_000 }, async () => {
   project.pack("own", "## Own\n\nFirst.\n");
   const folder = join(project.cwd, ".plimsoll");
   await whileWatching(["--tool", "claude-code", "--json"], async (_, results) => {

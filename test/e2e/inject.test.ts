@@ -14,20 +14,11 @@ beforeEach(() => {
 afterEach(() => project.remove());
 
 const tools = [
-  ...[
-    "agents-md",
-    "amazon-q",
-    "augment",
-    "claude-code",
-    "continue",
-    "cursor",
-    "devin-desktop",
-    "firebase-studio",
-  ],
+  ...["agents-md", "amazon-q", "augment", "claude-code", "continue", "cursor", "devin-desktop", "firebase-studio"],
   ...["gemini-cli", "github-copilot", "jetbrains-ai", "kiro", "qwen-code", "replit", "trae"],
 ];
 const row = [
-  ...["adapter", "paths", "packs", "dropped", "thinned", "approxTokens", "renderedBytes"],
+  ...["adapter", "paths", "packs", "scoped", "dropped", "thinned", "leftOut", "approxTokens", "renderedBytes"],
   ...["counter", "budget", "verbosity", "status", "written"],
 ];
 
@@ -44,9 +35,7 @@ test("without a tool in use, CLAUDE.md and AGENTS.md are written; a second run w
   expect(Object.keys(project.tree())).toEqual(["AGENTS.md", "CLAUDE.md"]);
   const before = project.identities();
   const second = await project.run(["inject", "-q"]);
-  expect(second.stdout).toBe(
-    "AGENTS.md (agents-md): already current\nCLAUDE.md (claude-code): already current\n",
-  );
+  expect(second.stdout).toBe("AGENTS.md (agents-md): already current\nCLAUDE.md (claude-code): already current\n");
   expect(await project.run(["inject", "--force", "-q"])).toMatchObject({ code: 0 });
   expect(project.identities()).toEqual(before);
   expect(await project.run(["inject", "--check", "-q"])).toMatchObject({ code: 0, stderr: "" });
@@ -134,7 +123,7 @@ test("the diff of a dry run is what the real run changes, and the dry run writes
   await project.call(["inject", "--tool", "replit,cursor", "--verbosity", "minimal", "-q"]);
   const args = ["inject", "--tool", "agents-md,claude-code,cursor,gemini-cli,kiro,qwen-code,replit"];
   const before = project.identities();
-  const dry = await project.call([...args, "--dry-run", "--stats"]);
+  const dry = await project.call([...args, "--dry-run", "--stats", "--diff"]);
   expect(dry.code).toBe(0);
   expect(project.identities()).toEqual(before);
   const copy = join(project.cwd, "../copy");
@@ -172,12 +161,12 @@ test("JSON has these keys and nothing else on stdout", async () => {
   const { diff, ...rest } = claude;
   expect(diff).toMatch(/^--- \/dev\/null.*\n\+\+\+ CLAUDE\.md/m);
   expect(rest).toMatchObject({
-    ...{ adapter: "claude-code", paths: ["CLAUDE.md"], thinned: [], counter: "bytes/4", budget: null },
+    ...{ adapter: "claude-code", paths: ["CLAUDE.md"], thinned: [], counter: "estimate:claude-5", budget: null },
     ...{ verbosity: "full", status: "OK (1 pack trimmed)", written: false },
     dropped: [{ id: "covered", reason: "overlap", by: "security" }],
   });
   expect(claude.packs).toContain("huge");
-  expect(claude.approxTokens).toBe(Math.ceil(claude.renderedBytes / 4));
+  expect(claude.approxTokens).toBeGreaterThan(claude.renderedBytes / 4);
   expect(agents.dropped).toContainEqual({ id: "huge", reason: "budget" });
   expect(agents.thinned).toContainEqual({ id: "base", tier: "extended" });
   const real = JSON.parse((await project.call(["inject", "--tool", "claude-code", "--json"])).stdout);
@@ -187,10 +176,13 @@ test("JSON has these keys and nothing else on stdout", async () => {
     {
       ...{ adapter: "agents-md", scope: "project", path: "AGENTS.md", state: "not injected" },
       ...{ bytes: agents.renderedBytes, limit: { value: 32_768, unit: "bytes", kind: "hard" } },
+      dropped: agents.dropped.flatMap(({ id, reason }: { id: string; reason: string }) =>
+        reason === "budget" ? [id] : [],
+      ),
     },
     {
       ...{ adapter: "claude-code", scope: "project", path: "CLAUDE.md", state: "current" },
-      ...{ bytes: claude.renderedBytes, limit: null },
+      ...{ bytes: claude.renderedBytes, limit: null, dropped: [] },
     },
   ]);
 });

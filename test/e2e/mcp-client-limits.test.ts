@@ -1,15 +1,15 @@
+// @module-tag deep
 /** A page must arrive whole in every client that is known to cut results. Each client's cut is simulated as its runs showed it. */
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createCounter } from "../../src/tokens/index.ts";
-import { connectLines, joinItems, type LineClient, plimsoll, type ToolResult } from "./mcp-clients.ts";
+import { connectLines, joinItems, type LineClient, plimsoll, readTextPages, type ToolResult } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 const oddServer = fileURLToPath(new URL("mcp-odd-server.mjs", import.meta.url));
 const estimate = await createCounter("estimate:claude-5");
 const bytesOf = (text: string): number => Buffer.byteLength(text);
-const textOf = ({ content }: ToolResult, between: string): string =>
-  content.map(({ text }) => text).join(between);
+const textOf = ({ content }: ToolResult, between: string): string => content.map(({ text }) => text).join(between);
 
 /** Whether the client would cut the result. */
 type Cuts = (result: ToolResult) => boolean;
@@ -88,9 +88,22 @@ async function readWhole(client: LineClient, first: ToolResult, cuts: Cuts) {
 const linesOf = (word: string): string[] =>
   Array.from({ length: 1_500 }, (_, index) => `${index} ${word.repeat(1 + (index % 9))}`);
 
-describe.each(clients)("%s", (name, cuts) => {
-  test("shows pages of characters of one to four bytes whole", async () => {
+describe.each(process.env.PLIMSOLL_DEEP === "1" ? clients : clients.slice(0, 1))("%s", (name, cuts) => {
+  test("shows text pages of characters of one to four bytes whole", async () => {
     const client = await connect(name, large);
+    for (const [bytes, word] of scripts) {
+      const lines = linesOf(word);
+      const path = `text-${bytes}.txt`;
+      sandbox.write(path, `${lines.join("\n")}\n`);
+      const pages = await readTextPages(client, { name: "read_file", args: { path } });
+      expect(pages.map(({ result }) => cuts(result))).toEqual(pages.map(() => false));
+      const shown = pages.flatMap(({ body }) => body.split("\n"));
+      expect(shown).toEqual(lines.map((line, index) => `${index + 1}\t${line}`));
+    }
+  });
+
+  test("shows JSON pages of characters of one to four bytes whole", async () => {
+    const client = await connect(name, ["--format", "json", ...large]);
     for (const [bytes, word] of scripts) {
       const lines = linesOf(word);
       sandbox.write(`text-${bytes}.txt`, `${lines.join("\n")}\n`);
@@ -100,12 +113,15 @@ describe.each(clients)("%s", (name, cuts) => {
     }
   });
 
-  test("shows wrapped pages of characters of one to four bytes whole", async () => {
+  test("shows wrapped pages of characters of one to four bytes whole", { tags: ["deep"] }, async () => {
     const client = await connect(name, ["wrap", ...large, "--", process.execPath, oddServer]);
     for (const [, word] of scripts) {
       const lines = linesOf(word);
-      const result = await client.call("blocks", { texts: [lines.join("\n")] });
-      expect(joinItems(await readWhole(client, result, cuts), "lines")).toEqual(lines);
+      const pages = await readTextPages(client, { name: "blocks", args: { texts: [lines.join("\n")] } });
+      expect(pages.map(({ result }) => cuts(result))).toEqual(pages.map(() => false));
+      // Claude Code gets a preview and then all pages.
+      const whole = pages.filter(({ result }) => !result.content[0]!.text.includes("\n[preview of "));
+      expect(whole.flatMap(({ body }) => body.split("\n"))).toEqual(lines);
     }
     expect(await client.end()).toBe(0);
   });

@@ -64,8 +64,7 @@ function server(sandbox: Sandbox, args: readonly string[]) {
   return { command: process.execPath, args: [mainFile, ...args], env, cwd, stderr: "ignore" as const };
 }
 
-const capabilitiesOf = ({ roots }: ConnectOptions) =>
-  roots === undefined ? {} : { roots: { listChanged: true } };
+const capabilitiesOf = ({ roots }: ConnectOptions) => (roots === undefined ? {} : { roots: { listChanged: true } });
 const rootsOf =
   ({ roots }: ConnectOptions) =>
   async () => ({
@@ -78,15 +77,10 @@ function connectV2(mode: "legacy" | "modern"): Connect {
   return async (sandbox, args, options = {}) => {
     const { name = "test-v2", url } = options;
     const versionNegotiation = { mode: mode === "legacy" ? mode : ({ pin: "2026-07-28" } as const) };
-    const client = new ClientV2(
-      { name, version: "1" },
-      { versionNegotiation, capabilities: capabilitiesOf(options) },
-    );
+    const client = new ClientV2({ name, version: "1" }, { versionNegotiation, capabilities: capabilitiesOf(options) });
     if (options.roots !== undefined) client.setRequestHandler("roots/list", rootsOf(options));
     await client.connect(
-      url === undefined
-        ? new StdioV2(server(sandbox, args))
-        : new HttpV2(new URL(url), requestInitOf(options)),
+      url === undefined ? new StdioV2(server(sandbox, args)) : new HttpV2(new URL(url), requestInitOf(options)),
     );
     return {
       tools: async () => (await client.listTools()).tools as never,
@@ -138,6 +132,32 @@ export async function readPages(
   }
 }
 
+export interface TextPage {
+  readonly result: ToolResult;
+  /** The text without the line about the page. */
+  readonly body: string;
+}
+
+/** All pages of a result in text form, followed as the last line of each page says. */
+export async function readTextPages(
+  client: Pick<TestClient, "call">,
+  call: { readonly name: string; readonly args: Record<string, unknown> },
+): Promise<TextPage[]> {
+  const pages: TextPage[] = [];
+  for (let { name, args } = call; ; ) {
+    const result = await client.call(name, args);
+    const { text } = result.content[0]!;
+    if (result.isError) throw new Error(text);
+    const [, body = text, note = ""] = /^([\s\S]*?)\n?(\[[^\n]* · id r\d+\])$/.exec(text) ?? [];
+    pages.push({ result, body });
+    const [, offset, tool, token] = /; next: (?:offset=(\d+)|(\w+) token=(\S+)) · /.exec(note) ?? [];
+    if (offset === undefined && token === undefined) return pages;
+    if (pages.length > 5_000) throw new Error("the pages do not come to an end");
+    if (offset !== undefined) args = { ...args, offset: Number(offset) };
+    else [name, args] = [tool!, { token }];
+  }
+}
+
 /** The items of all pages; the parts of an item that was cut are joined. Fields that come behind them are none. */
 export function joinItems(pages: readonly PageData[], itemsName: string): unknown[] {
   const items: unknown[] = [];
@@ -172,10 +192,7 @@ export interface LineClient extends Pick<TestClient, "call"> {
 }
 
 /** A client that sees every byte. */
-export function connectLines(
-  command: readonly string[],
-  { cwd, env }: Pick<Sandbox, "cwd" | "env">,
-): LineClient {
+export function connectLines(command: readonly string[], { cwd, env }: Pick<Sandbox, "cwd" | "env">): LineClient {
   const child = spawn(command[0]!, command.slice(1), { cwd, env });
   const lines: string[] = [];
   const waiting = new Map<string, (line: string) => void>();
@@ -205,8 +222,7 @@ export function connectLines(
     write(`${JSON.stringify({ jsonrpc: "2.0", id: lastId, method, params })}\n`);
     return answer;
   };
-  const request: LineClient["request"] = async (method, params) =>
-    JSON.parse(await requestLine(method, params));
+  const request: LineClient["request"] = async (method, params) => JSON.parse(await requestLine(method, params));
   const notify = (method: string, params: object = {}) =>
     write(`${JSON.stringify({ jsonrpc: "2.0", method, params })}\n`);
   return {

@@ -44,6 +44,5 @@ function answer(id, name, args) {
   if (name === "partial") {
     process.stdout.write('{"jsonrpc":"2.0","id":', () => process.exit(6));
   }
-  if (name === "raw")
-    process.stdout.write(`${args.lines.join("\n")}\n`, () => send({ id, result: text("sent") }));
+  if (name === "raw") process.stdout.write(`${args.lines.join("\n")}\n`, () => send({ id, result: text("sent") }));
 }

@@ -21,8 +21,7 @@ const [, connect] = officialClients[1]!;
 
 const linesOf = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `line ${index} `.padEnd(90, "words "));
-const dataOf = ({ content }: ToolResult): PageData =>
-  (JSON.parse(content[0]!.text) as { data: PageData }).data;
+const dataOf = ({ content }: ToolResult): PageData => (JSON.parse(content[0]!.text) as { data: PageData }).data;
 
 let sandbox: Sandbox;
 const opened: LineClient[] = [];
@@ -53,8 +52,7 @@ async function callAtOnce(args: readonly string[], callOf: (file: number) => obj
     params: callOf(file),
   }));
   client.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
-  const answers = () =>
-    client.lines.map((line) => JSON.parse(line) as Answer).filter(({ id }) => ids.includes(id));
+  const answers = () => client.lines.map((line) => JSON.parse(line) as Answer).filter(({ id }) => ids.includes(id));
   await expect.poll(() => answers().length, { timeout: 20_000 }).toBe(10);
   return { client, results: ids.map((id) => answers().find((answer) => answer.id === id)!.result) };
 }
@@ -66,10 +64,9 @@ interface Answer {
 
 describe("mcp", () => {
   let client: TestClient;
-  const read = (paths: readonly string[]) =>
-    Promise.all(paths.map((path) => client.call("read_file", { path })));
+  const read = (paths: readonly string[]) => Promise.all(paths.map((path) => client.call("read_file", { path })));
   beforeAll(async () => {
-    client = await connect(sandbox, ["mcp"]);
+    client = await connect(sandbox, ["mcp", "--format", "json"]);
   });
   afterAll(() => client.close());
 
@@ -86,7 +83,7 @@ describe("mcp", () => {
   });
 
   test("ten large results have a fair share each, and fit the tier together", async () => {
-    const { client: lines, results } = await callAtOnce(["mcp"], (file) => ({
+    const { client: lines, results } = await callAtOnce(["mcp", "--format", "json"], (file) => ({
       name: "read_file",
       arguments: { path: `large-${file}.txt` },
     }));
@@ -105,7 +102,7 @@ describe("wrap", () => {
   let client: TestClient;
   const read = (paths: readonly string[]) =>
     Promise.all(paths.map((path) => client.call("read_text_file", { path: join(sandbox.cwd, path) })));
-  const wrapped = (): string[] => ["mcp", "wrap", "--", process.execPath, filesystem, sandbox.cwd];
+  const wrapped = (): string[] => ["mcp", "wrap", "--format", "json", "--", process.execPath, filesystem, sandbox.cwd];
   const isPage = ({ content }: ToolResult): boolean => content[0]!.text.startsWith('{"status"');
   beforeAll(async () => {
     client = await connect(sandbox, wrapped());

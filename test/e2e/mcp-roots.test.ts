@@ -44,7 +44,7 @@ async function open(
   place: Pick<Sandbox, "cwd">,
   { args = [], ...options }: ConnectOptions & { readonly args?: readonly string[] } = {},
 ): Promise<TestClient> {
-  const client = await connect({ ...sandbox, ...place }, ["mcp", ...args], options);
+  const client = await connect({ ...sandbox, ...place }, ["mcp", "--format", "json", ...args], options);
   opened.push(client.close);
   return client;
 }
@@ -69,7 +69,7 @@ describe.each(someClients)("%s", (_name, connect) => {
     expect(await nameRead(client)).toBe("one");
   });
 
-  test("does not read the home directory or the whole file system unless told to", async () => {
+  test("does not read the home directory or the whole file system unless told to", { tags: ["deep"] }, async () => {
     writeFileSync(join(sandbox.home, "name.txt"), "home\n");
     const [home, all] = [{ cwd: sandbox.home }, { cwd: "/" }];
     const inHome = await open(connect, home);
@@ -78,19 +78,15 @@ describe.each(someClients)("%s", (_name, connect) => {
     expect(isError).toBe(true);
     expect(content[0]!.text).toContain("plimsoll mcp --root DIR");
     expect((await inHome.tools()).length).toBe(10);
-    expect(await nameRead(await open(connect, all))).toContain(
-      "error: The server was started in the whole file",
-    );
+    expect(await nameRead(await open(connect, all))).toContain("error: The server was started in the whole file");
     const offered = { roots: () => [pathToFileURL(sandbox.home).href] };
-    expect(await nameRead(await open(connect, sandbox, offered))).toContain(
-      "error: The client offers the home",
-    );
+    expect(await nameRead(await open(connect, sandbox, offered))).toContain("error: The client offers the home");
     expect(await nameRead(await open(connect, home, { roots: () => [address("two")] }))).toBe("two");
     expect(await nameRead(await open(connect, home, { args: ["--root", "."] }))).toBe("home");
   });
 
-  test("over HTTP each client has its own roots", async () => {
-    const server = connectLines(plimsoll("mcp", "--http", "0"), sandbox);
+  test("over HTTP each client has its own roots", { tags: ["deep"] }, async () => {
+    const server = connectLines(plimsoll("mcp", "--format", "json", "--http", "0"), sandbox);
     opened.push(() => server.child.kill("SIGKILL"));
     await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
     const url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
@@ -111,8 +107,9 @@ describe.each(someClients)("%s", (_name, connect) => {
 
 test.each(officialClients.slice(0, 2))(
   "%s can change its roots, over stdio and HTTP",
+  { tags: ["deep"] },
   async (_name, connect) => {
-    const server = connectLines(plimsoll("mcp", "--http", "0"), sandbox);
+    const server = connectLines(plimsoll("mcp", "--format", "json", "--http", "0"), sandbox);
     opened.push(() => server.child.kill("SIGKILL"));
     await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
     const url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
@@ -128,8 +125,8 @@ test.each(officialClients.slice(0, 2))(
   },
 );
 
-test("a client that offers roots and does not tell them is served without", async () => {
-  const client = connectLines(plimsoll("mcp"), sandbox);
+test("a client that offers roots but does not send them is served without", { tags: ["deep"] }, async () => {
+  const client = connectLines(plimsoll("mcp", "--format", "json"), sandbox);
   opened.push(() => client.child.kill("SIGKILL"));
   const clientInfo = { name: "silent", version: "1" };
   await client.request("initialize", {
@@ -140,5 +137,5 @@ test("a client that offers roots and does not tell them is served without", asyn
   client.notify("notifications/initialized");
   const answer = (await client.call("read_file", { path: "name.txt" })) as ToolResult;
   expect(answer.content[0]!.text).toContain("cwd");
-  expect(client.stderr()).toContain("the client offers roots and does not tell them");
+  expect(client.stderr()).toContain("the client offers roots but did not send them");
 });

@@ -1,13 +1,13 @@
 /** Times the built message counting: prints `{ parsedAnew: { kind: ratio to JSON.parse }, everyTurn: ratio to recounting }` for one counter,
  *  or for the argument `hash` `{ hashing, comparing }`, both by JSON.parse. */
-import { isSameJson } from "../../dist/messages/cache/snapshot.js";
+
 import { countMessages, hashMessage } from "../../dist/messages/index.js";
+import { isSameJson } from "../../dist/messages/json-snapshot.js";
 import { createCounter } from "../../dist/tokens/index.js";
 
-const words =
-  "the budget const return function 42 of error: line => { } import value if (count > 0) src/a.ts\n".split(
-    " ",
-  );
+const words = "the budget const return function 42 of error: line => { } import value if (count > 0) src/a.ts\n".split(
+  " ",
+);
 let seed = 7;
 const random = () => {
   seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
@@ -50,16 +50,13 @@ const short = (content) =>
 const pdf = Buffer.from("%PDF-1.4 << /Type /Page >>".padEnd(300_000, "stream ")).toString("base64");
 
 const kinds = {
-  "results of all kinds": () =>
-    session(200, { result: (turn) => sentences(turn % 10 ? 2500 : 20_000), input: flat }),
+  "results of all kinds": () => session(200, { result: (turn) => sentences(turn % 10 ? 2500 : 20_000), input: flat }),
   "results that differ in one number": () => session(400, { result: alike, input: flat }),
-  "results in blocks": () =>
-    session(400, { result: (turn) => [{ type: "text", text: alike(turn) }], input: flat }),
+  "results in blocks": () => session(400, { result: (turn) => [{ type: "text", text: alike(turn) }], input: flat }),
   "the same result again and again": () =>
     session(400, { result: (turn) => alike(turn % 3 ? 0 : turn), input: () => ({ command: "npm test" }) }),
   "logs with times": () => session(400, { result: log, input: flat }),
-  "two-byte text": () =>
-    session(400, { result: (turn) => "今天天气很好 — ".repeat(150) + turn, input: flat }),
+  "two-byte text": () => session(400, { result: (turn) => "今天天气很好 — ".repeat(150) + turn, input: flat }),
   "nested arguments": () => session(400, { result: () => sentences(500), input: nested }),
   "short texts": () => short((turn) => (turn % 5 ? "ok" : `message ${turn}`)),
   "short blocks": () => short((turn) => [{ type: "text", text: `message ${turn}` }]),

@@ -10,8 +10,7 @@ function highCosts(counter: string): [string, number][] {
   for (let attempt = 0; attempt < 3; attempt++) {
     const { parsedAnew, everyTurn } = measure(counter) as Costs;
     high = Object.entries(parsedAnew).filter(([, ratio]) => ratio >= 1);
-    if (everyTurn > limits[counter.startsWith("bytes") ? "length" : "tokens"])
-      high.push(["every turn", everyTurn]);
+    if (everyTurn > limits[counter.startsWith("bytes") ? "length" : "tokens"]) high.push(["every turn", everyTurn]);
     if (high.length === 0) break;
   }
   return high;
@@ -22,7 +21,7 @@ function measure(job: string): unknown {
 }
 
 interface Costs {
-  /** Counting messages that were parsed anew, by JSON.parse of the same text. */
+  /** Counting messages that were parsed again, by JSON.parse of the same text. */
   parsedAnew: Record<string, number>;
   /** Counting on each of 200 turns, by counting without any memory. */
   everyTurn: number;
@@ -31,9 +30,9 @@ interface Costs {
 // Where counting is one division, looking at a message is a larger share of it.
 const limits = { tokens: 1 / 20, length: 1 / 10 };
 
-describe("counting messages", () => {
+describe("counting messages", { tags: ["perf"] }, () => {
   it.each(["estimate:claude-5", "exact:o200k", "bytes/4"])(
-    "that were parsed anew costs less than JSON.parse, and every turn a twentieth of recounting, by %s",
+    "that were parsed again costs less than JSON.parse, and every turn a twentieth of recounting, by %s",
     (counter) => {
       expect(highCosts(counter)).toEqual([]);
     },
@@ -41,7 +40,7 @@ describe("counting messages", () => {
   );
 });
 
-it("hashing a message takes less time than parsing it, comparing it less than half of that", () => {
+it("hashing a message takes less time than parsing it, comparing it less than half of that", { tags: ["perf"] }, () => {
   const { hashing, comparing } = measure("hash") as { hashing: number; comparing: number };
   expect(hashing).toBeLessThan(0.8);
   expect(comparing).toBeLessThan(0.4);

@@ -17,8 +17,8 @@ function phase(id: string, ...lines: string[]): void {
 }
 
 /** How phases would run that all do so alike, without an agent that is named. */
-const alike = `phase  works in  command                    permissions
-all    .         (none named: see --agent)  the agent's own settings
+const alike = `phase  works in  command                         permissions
+all    .         (no agent chosen, use --agent)  edit
 `;
 
 test("a sound nebula is told to be so, and shown in waves", async () => {
@@ -40,7 +40,7 @@ test("a sound nebula is told to be so, and shown in waves", async () => {
     [expect.stringMatching(/^a plan: 3 phases in 2 waves, \d+ tokens of tasks by bytes\/4$/)],
     [],
     ["phase", "works in", "command", "permissions"],
-    ["all", ".", "(none named: see --agent)", "the agent's own settings"],
+    ["all", ".", "(no agent chosen, use --agent)", "edit"],
     [],
   ]);
   const json = JSON.parse((await sandbox.call(["nebula", "show", "plan", "--json"])).stdout);
@@ -55,7 +55,7 @@ test("a sound nebula is told to be so, and shown in waves", async () => {
     workingDirectory: ".",
     model: null,
     command: null,
-    permissions: "the agent's own settings",
+    permissions: "edit",
   });
 });
 
@@ -66,7 +66,7 @@ test("every problem is told with file and line from where one stands, and the ex
   const { code, stdout, stderr } = await sandbox.call(["nebula", "validate", "plan"]);
   expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
   expect(stdout.split("\n")).toEqual([
-    "plan/a.md:4: error dependency-cycle: phases depend on each other in a circle: a → b → a",
+    "plan/a.md:4: error dependency-cycle: the dependencies form a cycle: a → b → a",
     expect.stringMatching(/^plan\/a\.md:5: warning unknown-key: unknown key "colour"\. /),
     expect.stringMatching(/^plan\/c\.md:1: error missing-front-matter: /),
     "3 phases: 2 errors, 1 warning",
@@ -81,7 +81,7 @@ test("every problem is told with file and line from where one stands, and the ex
     line: 4,
     severity: "error",
     rule: "dependency-cycle",
-    message: "phases depend on each other in a circle: a → b → a",
+    message: "the dependencies form a cycle: a → b → a",
   });
 });
 
@@ -92,8 +92,8 @@ test("a nebula with errors is not shown: its problems are", async () => {
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr.split("\n")).toEqual([
     expect.stringMatching(/^plimsoll: plan\/a\.md:5: unknown key "colour"/),
-    'plimsoll: plan/a.md:4: depends_on names "b", which no phase here has as its id',
-    'plan/c.md:4: depends_on names "d", which no phase here has as its id',
+    'plimsoll: plan/a.md:4: depends_on names "b", but no phase has this id',
+    'plan/c.md:4: depends_on names "d", but no phase has this id',
     "",
   ]);
   const json = await sandbox.call(["nebula", "show", "plan", "--json"]);
@@ -109,7 +109,7 @@ test.each([
     1,
     "nowhere/nebula.toml: no such file or directory. A nebula is a folder with nebula.toml",
   ],
-  [["nebula", "show", "plan", "--json", "--mermaid"], 2, "two forms of one result"],
+  [["nebula", "show", "plan", "--json", "--mermaid"], 2, "cannot be used together"],
   [["nebula", "show", "plan", "--counter", "bytes/4,words"], 2, ""],
 ])("%j ends with %i", async (args, code, message) => {
   phase("a");
@@ -127,7 +127,7 @@ test("the graph is all that stdout gets", async () => {
   );
 });
 
-test("ten times the phases take about ten times as long", async () => {
+test("ten times the phases take about ten times as long", { tags: ["perf"] }, async () => {
   const time = async (count: number) => {
     for (let index = 0; index < count; index++) {
       const before = index % 10 === 0 ? [] : [`depends_on = ["p${index - 1}"]`];

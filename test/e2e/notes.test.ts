@@ -61,7 +61,7 @@ test.each([
   expect(readFileSync(join(sandbox.cwd, file), "utf8")).toBe(text);
 });
 
-test("notes of several runs at once are all kept", async () => {
+test("notes of several runs at once are all kept", { tags: ["deep"] }, async () => {
   const names = Array.from({ length: 6 }, (_, index) => `note ${index}`);
   await Promise.all(names.map((name) => sandbox.run(["notes", "add", name])));
   const { stdout } = await sandbox.run(["notes", "list", "--json"]);

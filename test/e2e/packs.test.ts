@@ -29,38 +29,35 @@ test.each(["", "list", "show", "lint"])("the help of packs %s is as pinned", asy
 });
 
 test("the list has this shape, in the order of the profile, and counts tokens by tier", async () => {
-  pack(
-    "ours",
-    "name: Ours\nweight: 95\noverlaps: [git]\n",
-    "## Ours\n\n<!-- verbosity:detail -->\n12345678\n",
-  );
+  pack("ours", "name: Ours\nweight: 95\noverlaps: [git]\n", "## Ours\n\n<!-- verbosity:detail -->\n12345678\n");
   sandbox.write(".plimsoll/packs/ours/preamble.md", "1234");
   const packs = await json("packs", "list");
   expect(packs.slice(0, 2).map(({ id }: { id: string }) => id)).toEqual(["base", "ours"]);
   expect(packs[1]).toEqual({
     ...{ id: "ours", name: "Ours", layer: "project", weight: 95, base: false, overlaps: ["git"] },
+    ...{ globs: [], nested: false, skills: [] },
     tokens: { core: 4, detail: 3, extended: 0 },
+    ...{ used: true, why: "for every project" },
   });
   expect(packs[0]).toMatchObject({ layer: "embedded", base: true });
   const { stdout } = await sandbox.run(["packs", "list"]);
-  expect(stdout).toMatch(/^ours +Ours +project +95 +4 +3 +0 +git$/m);
+  expect(stdout).toMatch(/^ours +yes +project +95 +4 +3 +0 +git +for every project$/m);
   expect(stdout).toMatch(/\ntokens by bytes\/4\n$/);
 });
 
 test("a profile gives its own weights and order, minimal only base packs", async () => {
+  sandbox.write("package.json", "{}");
   const frontend = await json("packs", "list", "--profile", "frontend");
   const ids = frontend.map(({ id }: { id: string }) => id);
   expect(ids.indexOf("typescript")).toBeLessThan(ids.indexOf("node"));
-  expect(frontend.find(({ id }: { id: string }) => id === "node").weight).toBe(30);
+  expect(frontend.find(({ id }: { id: string }) => id === "typescript").weight).toBe(100);
   const minimal = await json("packs", "list", "--profile", "minimal");
-  expect(minimal.every(({ base }: { base: boolean }) => base)).toBe(true);
+  expect(minimal.every(({ base, used }: { base: boolean; used: boolean }) => base === used)).toBe(true);
 });
 
 test("another content directory, language, counter and the user's own packs can be asked for", async () => {
   const sap = await json("packs", "list", "--content", join(root, "examples/sap"));
-  expect(sap.map(({ id }: { id: string }) => id)).toEqual(
-    expect.arrayContaining(["base", "cap", "btp-core"]),
-  );
+  expect(sap.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(["base", "cap", "btp-core"]));
   const german = await json("packs", "list", "--lang", "de");
   expect(german[0].name).toBe("Arbeitsweise");
   const exact = await sandbox.call(["packs", "list", "--counter", "exact:o200k"]);
@@ -105,14 +102,13 @@ test("a pack that replaces another comes from its own layer alone", async () => 
 });
 
 test("show says which pack drops it, and that a profile leaves it out", async () => {
+  sandbox.write("package.json", "{}");
   const [frontend, minimal] = await Promise.all([
     sandbox.call(["packs", "show", "node", "--profile", "frontend"]),
     sandbox.call(["packs", "show", "node", "--profile", "minimal"]),
   ]);
-  expect(frontend.stdout).toContain(
-    'profile   frontend: dropped, "typescript" comes before it and replaces it\n',
-  );
-  expect(minimal.stdout).toContain("profile   minimal: left out\n");
+  expect(frontend.stdout).toContain('profile   frontend: dropped, "typescript" comes before it and replaces it\n');
+  expect(minimal.stdout).toContain('profile   minimal: left out (profile "minimal" has base packs only)\n');
 });
 
 test("unknown packs and profiles are wrong usage", async () => {
@@ -125,7 +121,7 @@ test("unknown packs and profiles are wrong usage", async () => {
 });
 
 test("a pack's text cannot steer the terminal", async () => {
-  pack("ours", 'name: "red \\e[31m"\n', "## Ours \u001b[31m\n");
+  pack("ours", 'name: "red \\e[31m"\ndetect: [absent]\n', "## Ours \u001b[31m\n");
   for (const command of [["list"], ["show", "ours"]]) {
     const { stdout } = await sandbox.call(["packs", ...command]);
     expect(stdout).toContain("\\x1b[31m");
@@ -137,20 +133,13 @@ test("lint reports the loader's problems and the rules' findings, with file and 
   pack("alpha", "weight: 3\noverlaps:\n  - git\n  - beta\n", "# Alpha\n\n<!-- verbosity:detail -->\n");
   pack("beta", "overlaps: [alpha, gitt]\n");
   pack("gamma", "wieght: 3\n");
-  sandbox.write(
-    ".plimsoll/profiles/web.yaml",
-    "id: web\npacks:\n  - { id: alpha }\n  - weight: 3\n    id: nope\n",
-  );
+  sandbox.write(".plimsoll/profiles/web.yaml", "id: web\npacks:\n  - { id: alpha }\n  - weight: 3\n    id: nope\n");
   const { code, stdout, stderr } = await sandbox.call(["packs", "lint", "--json"]);
   expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
   const found = JSON.parse(stdout);
-  expect(Object.keys(found[0])).toEqual(
-    expect.arrayContaining(["file", "line", "severity", "rule", "message"]),
-  );
+  expect(Object.keys(found[0])).toEqual(expect.arrayContaining(["file", "line", "severity", "rule", "message"]));
   expect(Object.keys(found[0])).toHaveLength(5);
-  const places = found.map(
-    (each: Record<string, string>) => `${each.file}:${each.line} ${each.severity} ${each.rule}`,
-  );
+  const places = found.map((each: Record<string, string>) => `${each.file}:${each.line} ${each.severity} ${each.rule}`);
   expect(places).toEqual([
     ".plimsoll/packs/alpha/context.md:1 warning heading-level",
     ".plimsoll/packs/alpha/context.md:3 warning empty-tier",
@@ -161,9 +150,7 @@ test("lint reports the loader's problems and the rules' findings, with file and 
   ]);
   const text = await sandbox.run(["packs", "lint"]);
   expect(text).toMatchObject({ code: 1, stderr: "" });
-  expect(text.stdout).toContain(
-    "pack.yaml:5: error overlap-cycle: overlaps go in a circle: alpha → beta → alpha.",
-  );
+  expect(text.stdout).toContain("pack.yaml:5: error overlap-cycle: overlaps form a circle: alpha → beta → alpha.");
   expect(text.stdout).toMatch(/ packs: 4 errors, 2 warnings\n$/);
 });
 
@@ -187,9 +174,7 @@ test("lint looks at the texts of every language", async () => {
 });
 
 test("a directory without content is an error of lint, a file that YAML cannot be read from too", async () => {
-  expect(await json("packs", "lint", "--content", "gone")).toMatchObject([
-    { file: "gone", rule: "no-content" },
-  ]);
+  expect(await json("packs", "lint", "--content", "gone")).toMatchObject([{ file: "gone", rule: "no-content" }]);
   pack("ours");
   writeFileSync(join(sandbox.cwd, ".plimsoll/packs/ours/pack.yaml"), "id: [ours\n");
   const { code, stdout } = await sandbox.call(["packs", "lint"]);
@@ -205,4 +190,37 @@ test("what ships with the program and the examples have no errors", async () => 
       code: 0,
     });
   }
+});
+
+test("lint names the files of a pack that plimsoll does not read, and those that it reads", async () => {
+  pack("ours", "", "## Ours\n\nText.\n");
+  for (const name of ["mcp.yaml", "hook.yaml", "tips.md", "resources.yaml", "tools.yaml"])
+    sandbox.write(`.plimsoll/packs/ours/${name}`, "");
+  expect(await json("packs", "lint")).toEqual([
+    {
+      ...{ file: ".plimsoll/packs/ours/pack.yaml", line: 1, severity: "warning", rule: "unused-file" },
+      message: expect.stringMatching(
+        /^these files of the pack are not read: hook\.yaml, mcp\.yaml, resources\.yaml, tips\.md, tools\.yaml\. .*pack\.yaml, .*skills\/\.$/,
+      ),
+    },
+  ]);
+  // They are no problem for a run.
+  expect((await sandbox.call(["inject", "--dry-run"])).stderr).not.toContain("not read");
+});
+
+test("lint names a misspelt file and the one that was meant", async () => {
+  pack("ours", "", "## Ours\n\nText.\n");
+  for (const name of ["hooks.yaml", "contxt.md", "tips.yaml", "notes.txt", "README.md", "context.de.md"])
+    sandbox.write(`.plimsoll/packs/ours/${name}`, "");
+  sandbox.write(".plimsoll/packs/ours/skills/review/SKILL.md", "---\ndescription: Reviews code\n---\n");
+  sandbox.write(".plimsoll/packs/ours/skils/review/SKILL.md", "");
+  const found = await json("packs", "lint");
+  expect(found.map(({ file, rule }: { file: string; rule: string }) => `${file} ${rule}`)).toEqual([
+    ".plimsoll/packs/ours/contxt.md unknown-file",
+    ".plimsoll/packs/ours/pack.yaml unused-file",
+  ]);
+  expect(found[0].message).toContain('is not read. Did you mean "context.md"?');
+  expect(found[1].message).toMatch(
+    /^these files of the pack are not read: hooks\.yaml, notes\.txt, skils\/, tips\.yaml\. /,
+  );
 });

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { generateSession } from "../../src/replay/index.ts";
+import { generateSession } from "../generate/generate-session.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -20,7 +20,8 @@ const attacks = [
 ];
 const hostileName = "<img src=x onerror=alert(1)>\u2028'\"&.jsonl";
 
-describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is installed)", () => {
+// Everyday runs test the page as text: src/cli/replay/render-page.test.ts.
+describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is installed)", { tags: ["deep"] }, () => {
   let sandbox: Sandbox;
   let browser: Browser;
   beforeAll(async () => {
@@ -36,10 +37,8 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
       { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: attacks.join("\n") }] },
       { role: "assistant", content: attacks.join(" ") },
     ]);
-    write("long/long.jsonl", generateSession({ seed: 3, turns: deepTurns }).messages);
     const options = ["--window", "48000,200000", "--reserve", "4000"];
     await makePage("page.html", ["coding.jsonl", "short.jsonl", hostileName, ...options]);
-    await makePage("long.html", ["long", "--policy", "none,economic", "--window", "200000"]);
     write("tiny/tiny.jsonl", [
       { role: "user", content: "hi" },
       { role: "assistant", content: "yes" },
@@ -65,8 +64,18 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`wrote ${file}`) });
   }
 
+  /** The page of a long session takes seconds to make, so only the tests that show it make it. */
+  let hasLongPage = false;
+  async function makeLongPage(): Promise<void> {
+    if (hasLongPage) return;
+    write("long/long.jsonl", generateSession({ seed: 3, turns: deepTurns }).messages);
+    await makePage("long.html", ["long", "--policy", "none,economic", "--window", "200000"]);
+    hasLongPage = true;
+  }
+
   /** Opens a page, and fails on any error in it, any dialog and anything that it loads. */
   async function open(file: string, options: BrowserContextOptions, look: (page: Page) => Promise<void>) {
+    if (file === "long.html") await makeLongPage();
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     const trouble: string[] = [];
     context.on("request", (request) => {
@@ -81,14 +90,16 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
       void dialog.dismiss();
     });
     await page.goto(`file://${join(sandbox.cwd, file)}`);
-    await page.locator(".numbers dd").first().waitFor();
+    // A card is drawn when it comes near the view, and on a phone the first one is far below.
+    const first = page.locator(".card").first();
+    await first.scrollIntoViewIfNeeded();
+    await first.locator(".numbers dd").first().waitFor();
     await look(page);
     await context.close();
     expect(trouble).toEqual([]);
   }
 
-  const card = (page: Page, name: string) =>
-    page.locator(".card", { has: page.locator("h3", { hasText: name }) });
+  const card = (page: Page, name: string) => page.locator(".card", { has: page.locator("h3", { hasText: name }) });
 
   test("shows every window and policy, and a card with a drawn timeline for each session", async () => {
     await open("page.html", {}, async (page) => {
@@ -100,15 +111,62 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
       await coding.scrollIntoViewIfNeeded();
       expect(await coding.locator("svg.timeline path[fill]").count()).toBe(7);
       expect(await coding.locator("svg.timeline .mark").count()).toBeGreaterThan(0);
-      expect(await coding.locator("svg.timeline text.limit").textContent()).toBe(
-        "window 48k, 44k without the reserve",
-      );
+      expect(await coding.locator("svg.timeline text.limit").textContent()).toBe("window 48k, 44k without the reserve");
       expect(await coding.locator("svg.costs .line").count()).toBe(3);
       expect(await coding.locator(".kinds").first().innerText()).toMatch(/prefix\s+20,003\s+user/);
     });
   });
 
-  test("choosing a window or a policy, in the table or above the sessions, changes what is drawn", async () => {
+  test("shows dollars with their price, and what the epochs removed, by tool and by file", async () => {
+    await open("page.html", {}, async (page) => {
+      const facts = await page.locator("header").innerText();
+      expect(facts).toMatch(
+        /Dollars are for input\. anthropic's default: \$[\d.]+ per million input tokens, as of 20\d\d-\d\d/,
+      );
+      expect(await page.locator("tbody td[data-column='$']").first().innerText()).toMatch(/^\$\d+\.\d\d$/);
+      const coding = card(page, "coding.jsonl");
+      await coding.scrollIntoViewIfNeeded();
+      expect(await coding.locator(".numbers").innerText()).toMatch(/\$\s+\$\d/);
+      expect(await coding.locator(".call").innerText()).toMatch(/cost [\d,]+ \(\$[\d.]+\)/);
+      const removed = coding.locator(".removed");
+      expect(await removed.innerText()).toMatch(
+        /^(This epoch|The epoch at call \d+) removed or shortened [\d,]+ tokens: \d+ × /,
+      );
+      expect(await removed.innerText()).toMatch(/ Largest: .+ \([\d,]+\)\.$/);
+      await coding.getByRole("slider").focus();
+      await page.keyboard.press("Home");
+      expect(await removed.innerText()).toBe("Nothing is trimmed up to this call.");
+    });
+  });
+
+  test("shows what the client recorded, as a figure and as a line beside the simulated cost", async () => {
+    const usage = { input_tokens: 900, cache_read_input_tokens: 400, output_tokens: 20 };
+    const line = (type: string, uuid: string, message: object, parentUuid: string | null) => ({
+      ...{ type, uuid, parentUuid, sessionId: "s", timestamp: "2026-11-01T10:00:00Z", message },
+    });
+    const answer = (id: string) => ({
+      ...{ id, role: "assistant", model: "claude-sonnet-5", usage },
+      content: [{ type: "text", text: `answer ${id}` }],
+    });
+    write("recorded/recorded.jsonl", [
+      line("user", "u1", { role: "user", content: "one" }, null),
+      line("assistant", "a1", answer("m1"), "u1"),
+      line("user", "u2", { role: "user", content: "two" }, "a1"),
+      line("assistant", "a2", answer("m2"), "u2"),
+    ]);
+    await makePage("recorded.html", ["recorded", "--policy", "none,economic"]);
+    await open("recorded.html", {}, async (page) => {
+      expect(await page.locator(".notes").innerText()).toMatch(
+        /^recorded: 2 answers, 2,600 input tokens, .*; none: 2 calls/,
+      );
+      expect(await page.locator("svg.costs .line.recorded").count()).toBe(1);
+      expect(await page.locator(".kinds.single").innerText()).toMatch(/recorded\s+1\.9k · \$/);
+    });
+  });
+
+  test("choosing a window or a policy, in the table or above the sessions, changes what is drawn", {
+    tags: ["deep"],
+  }, async () => {
     await open("page.html", {}, async (page) => {
       const numbers = () => card(page, "coding.jsonl").locator(".numbers").innerText();
       const economic = await numbers();
@@ -125,7 +183,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     });
   });
 
-  test("pointing at a call shows its numbers, on both charts at once", async () => {
+  test("pointing at a call shows its numbers, on both charts at once", { tags: ["deep"] }, async () => {
     await open("page.html", {}, async (page) => {
       const coding = card(page, "coding.jsonl");
       const timeline = coding.locator("svg.timeline");
@@ -139,7 +197,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     });
   });
 
-  test("is usable by keyboard alone", async () => {
+  test("is usable by keyboard alone", { tags: ["deep"] }, async () => {
     await open("page.html", {}, async (page) => {
       const timeline = card(page, "coding.jsonl").getByRole("slider");
       for (let presses = 0; presses < 60; presses++) {
@@ -156,7 +214,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     });
   });
 
-  test("sessions can be found and sorted", async () => {
+  test("sessions can be found and sorted", { tags: ["deep"] }, async () => {
     await open("page.html", {}, async (page) => {
       const shown = () => page.locator(".card:not([hidden]) h3").allInnerTexts();
       await page.getByRole("searchbox").fill("CODING");
@@ -177,6 +235,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     await open("page.html", {}, async (page) => {
       expect(await page.title()).toBe("Plimsoll replay");
       const hostile = page.locator(".card").nth(2);
+      await hostile.scrollIntoViewIfNeeded();
       expect(await hostile.locator("h3").textContent()).toBe(hostileName);
       expect(await hostile.locator(".title").textContent()).toContain(attacks[0]);
       expect(await page.locator("img").count()).toBe(0);
@@ -192,6 +251,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     [1280, "dark"],
   ] as const)(
     "at %i pixels in %s everything has its room, and the colours follow",
+    { tags: ["deep"] },
     async (width, colorScheme) => {
       await open("page.html", { colorScheme, viewport: { width, height: 844 } }, async (page) => {
         for (const choice of ["rfc", "none", "economic"]) {
@@ -232,9 +292,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
           const range = row.ownerDocument.createRange();
           range.selectNodeContents(cell);
           const box = range.getBoundingClientRect();
-          return box.width > 0
-            ? [{ left: box.left, right: box.right, top: box.top, bottom: box.bottom }]
-            : [];
+          return box.width > 0 ? [{ left: box.left, right: box.right, top: box.top, bottom: box.bottom }] : [];
         });
         return boxes.flatMap((left) =>
           boxes
@@ -245,7 +303,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     );
   }
 
-  test("no policy to compare with is a page all the same", async () => {
+  test("no policy to compare with is a page all the same", { tags: ["deep"] }, async () => {
     await open("alone.html", {}, async (page) => {
       expect(await page.locator("tbody tr").count()).toBe(1);
       expect(await page.locator(".card .call").innerText()).toMatch(/^Last call, 1 of 1: /);
@@ -253,24 +311,26 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     });
   });
 
-  test.each(["page.html", "tiny.html", "long.html"])("on %s no axis has a label twice", async (file) => {
-    await open(file, {}, async (page) => {
-      const axes = await page.locator("svg.plot").evaluateAll((charts) =>
-        charts.flatMap((chart) => {
-          const texts = [...chart.querySelectorAll("text:not([class])")];
-          const labels = (anchor: string) =>
-            texts
-              .filter((text) => text.getAttribute("text-anchor") === anchor)
-              .map((text) => text.textContent);
-          return [labels("end"), labels("middle")];
-        }),
-      );
-      expect(axes.flat().length).toBeGreaterThan(5);
-      for (const labels of axes) expect(new Set(labels).size).toBe(labels.length);
-    });
-  });
+  test.each(["page.html", "tiny.html", "long.html"])(
+    "on %s no axis has a label twice",
+    { tags: ["deep"], timeout: 120_000 },
+    async (file) => {
+      await open(file, {}, async (page) => {
+        const axes = await page.locator("svg.plot").evaluateAll((charts) =>
+          charts.flatMap((chart) => {
+            const texts = [...chart.querySelectorAll("text:not([class])")];
+            const labels = (anchor: string) =>
+              texts.filter((text) => text.getAttribute("text-anchor") === anchor).map((text) => text.textContent);
+            return [labels("end"), labels("middle")];
+          }),
+        );
+        expect(axes.flat().length).toBeGreaterThan(5);
+        for (const labels of axes) expect(new Set(labels).size).toBe(labels.length);
+      });
+    },
+  );
 
-  test("the name of the window stands on a ground of its own, over all lines", async () => {
+  test("the name of the window stands on a ground of its own, over all lines", { tags: ["deep"] }, async () => {
     await open("page.html", {}, async (page) => {
       const timeline = card(page, "coding.jsonl").locator("svg.timeline");
       await timeline.scrollIntoViewIfNeeded();
@@ -283,7 +343,7 @@ describe.skipIf(!hasBrowser)("the replay page (skipped where no Chromium is inst
     });
   });
 
-  test("a session of thousands of messages is drawn by the pixel and stays quick", async () => {
+  test("a session of thousands of messages is drawn by the pixel and stays quick", { tags: ["perf"] }, async () => {
     await open("long.html", {}, async (page) => {
       const long = card(page, "long.jsonl");
       expect(await long.locator(".call").innerText()).toContain(`of ${deepTurns.toLocaleString("en-US")}`);

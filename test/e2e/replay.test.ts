@@ -1,7 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { generateRequest, generateSession } from "../../src/replay/index.ts";
+import { createClaudeCodeRecorder } from "../generate/claude-code-recording.ts";
+import { generateRequest } from "../generate/generate-request.ts";
+import { generateSession } from "../generate/generate-session.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 let sandbox: Sandbox;
@@ -47,6 +50,10 @@ describe("what is told", () => {
       "over",
       "invalid",
       "kept",
+      "quotes",
+      "names far",
+      "edits",
+      "re-fetch/100",
       "ms/turn",
     ]);
     expect(lines.slice(1, 7).map((line) => line.trim().split(/\s+/).slice(0, 2))).toEqual([
@@ -70,24 +77,23 @@ describe("what is told", () => {
     expect(results.map((row) => Object.keys(row).join(" "))).toEqual(
       Array.from({ length: 3 }, () =>
         [
-          ...[
-            "window",
-            "policy",
-            "sessions",
-            "calls",
-            "cost",
-            "ratioToNone",
-            "breaks",
-            "overWindow",
-            "invalid",
-          ],
-          ...["visibleShare", "msPerTurn"],
+          ...["window", "policy", "sessions", "calls", "cost", "usd", "ratioToNone", "breaks", "overWindow", "invalid"],
+          ...["visibleShare", "references", "msPerTurn"],
         ].join(" "),
       ),
     );
     expect(Object.keys(sessions[0] ?? {})).toEqual([
-      ...["file", "window", "policy", "calls", "cost", "breaks", "overWindow", "invalid", "visibleShare"],
+      ...["file", "window", "policy", "calls", "cost", "usd", "breaks", "overWindow", "invalid", "visibleShare"],
+      "references",
     ]);
+    const far = { count: expect.any(Number), share: 1 };
+    expect(results[0]?.references).toMatchObject({
+      quotes: { count: expect.any(Number), share: 1, far },
+      names: { count: expect.any(Number), share: 1, far },
+      edits: { count: expect.any(Number), share: expect.any(Number), far: expect.any(Object) },
+      refetches: 0,
+      filesNamed: { count: expect.any(Number), share: 1 },
+    });
     expect(sessions.map(({ file, policy }) => `${file} ${policy}`)).toEqual([
       ...["a.jsonl none", "a.jsonl rfc", "a.jsonl economic"],
       ...["b.jsonl none", "b.jsonl rfc", "b.jsonl economic"],
@@ -146,9 +152,7 @@ describe("what is told", () => {
     // No surcharge for writing there.
     expect(Number(openai?.cost) / Number(anthropic?.cost)).toBeLessThan(0.95);
     const unknown = await sandbox.call(["replay", "a.jsonl", ...options, "--model", "claude-next-99"]);
-    expect(unknown.stderr).toBe(
-      `plimsoll: no prices are known for "claude-next-99": billed as anthropic's default\n`,
-    );
+    expect(unknown.stderr).toBe(`plimsoll: no prices are known for "claude-next-99": billed as anthropic's default\n`);
     expect(unknown.stdout).toContain(" · billed as anthropic's default · ");
     const known = await sandbox.call(["replay", "a.jsonl", ...options, "--model", "gpt-5"]);
     expect(known.stdout).toContain(" · billed as gpt-5 · ");
@@ -242,7 +246,7 @@ describe("what cannot be read", () => {
       ]),
     );
     expect(stderr).toContain("messages[1].content");
-    expect(stderr).toContain("runs/requests.jsonl: holds requests, one a line. Write the last one");
+    expect(stderr).toContain("runs/requests.jsonl: the file has several requests, one per line. Save the last request");
     expect(stderr).not.toContain("runs/a.jsonl");
     const json = await sandbox.call(["replay", "runs", "--json"]);
     expect(json.code).toBe(1);
@@ -266,10 +270,13 @@ describe("what cannot be read", () => {
     [["replay", ".", "--policy", "economical"], 'unknown policy "economical". Did you mean "economic"?'],
     [["replay", ".", "--counter", "bytes/4,exact:o200k"], "--counter takes one value"],
     [["replay", ".", "--html", "."], ".: is a directory, not a file"],
-    [["replay", ".", "--window", "200000,16000"], "the reserve of 16,000 takes the whole window of 16,000."],
     [
-      ["replay", ".", "--window", "30000", "--prefix-tokens", "14000"],
-      "the reserve of 16,000 and the prefix of 14,000 take the whole window of 30,000. Lower --reserve or",
+      ["replay", ".", "--window", "16000", "--reserve", "16000"],
+      "the reserve of 16,000 takes the whole window of 16,000.",
+    ],
+    [
+      ["replay", ".", "--window", "30000", "--prefix-tokens", "15000"],
+      "the reserve of 15,000 and the prefix of 15,000 take the whole window of 30,000. Lower --reserve or",
     ],
   ])("%j is refused before any work", async (args, message) => {
     const { code, stdout, stderr } = await sandbox.call(args);
@@ -290,6 +297,90 @@ test("the prefix that is assumed needs its room, too, and a file's own does not"
   const { request } = generateRequest("anthropic", { seed: 3, turns: 5 });
   sandbox.write("request.json", JSON.stringify(request));
   expect(await sandbox.call(["replay", "request.json", ...window])).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("a window without room is left out with a note, and the others are replayed", async () => {
+  sandbox.write("a.jsonl", transcript(1, 10));
+  const run = await sandbox.call(["replay", "a.jsonl", "--window", "32000,64000", "--policy", "none"]);
+  expect(run.stderr).toBe(
+    "plimsoll: a.jsonl: the reserve of 16,000 and the prefix of 20,000 take the whole window of 32,000, so this window is left out\n",
+  );
+  expect(run.code).toBe(0);
+  expect(run.stdout).toMatch(/^ *64,000 +none/m);
+  expect(run.stdout).not.toMatch(/^ *32,000/m);
+  const asked = await sandbox.call(["replay", "a.jsonl", "--window", "16000,64000", "--reserve", "16000"]);
+  expect(asked.code).toBe(0);
+  expect(asked.stderr).toContain("the reserve of 16,000 takes the whole window of 16,000, so this window is left out");
+});
+
+test("the reserve is at most half of each window, unless it is given", async () => {
+  sandbox.write("a.jsonl", transcript(1, 10));
+  const { stdout } = await sandbox.call(["replay", "a.jsonl", "--window", "24000,64000", "--prefix-tokens", "1000"]);
+  expect(stdout).toContain("reserve 12,000 to 16,000");
+});
+
+test("a folder of Claude Code has sub-agents as sessions, forks once, and the recorded usage", async () => {
+  const main = createClaudeCodeRecorder({ sessionId: "m" });
+  main.says("Fix the limit.");
+  main.answers("I look.", "a");
+  main.results("a");
+  main.answers("Done.");
+  main.compacts("They fixed the limit.");
+  main.says("Now the docs.");
+  main.answers("Done.");
+  const fork = main.fork("n");
+  fork.says("And the tests.");
+  fork.answers("Done.");
+  const agent = createClaudeCodeRecorder({ sessionId: "agent", isSubAgent: true });
+  agent.says("Look for limits.");
+  agent.answers("None.");
+  const write = (path: string, lines: readonly object[]) =>
+    sandbox.write(path, lines.map((line) => JSON.stringify(line)).join("\n"));
+  write("p/m.jsonl", main.lines);
+  write("p/n.jsonl", fork.lines);
+  write("p/m/subagents/agent-1.jsonl", agent.lines);
+  sandbox.write("p/m/subagents/agent-1.meta.json", JSON.stringify({ agentType: "Explore" }));
+  const { code, stdout, stderr } = await sandbox.call(["replay", "p", "--policy", "none", "--json"]);
+  expect(code).toBe(0);
+  expect(stderr.split("\n").filter((line) => line.includes("n.jsonl"))).toEqual([
+    "plimsoll: p/n.jsonl: compactions: 1; the requests after each start with its summary",
+    "plimsoll: p/n.jsonl: answers that another session has too: 3; they are counted once",
+  ]);
+  const { results, recorded } = JSON.parse(stdout);
+  expect(results[0]).toMatchObject({ sessions: 3, calls: 5, invalid: 0, breaks: 0 });
+  const billed = [main, fork, agent].flatMap((each) => each.billed);
+  const written = billed.reduce((sum, each) => sum + each.cache_creation_input_tokens, 0);
+  expect(recorded).toMatchObject({ answers: 5, write5m: written, output: 100 });
+  const shown = await sandbox.call(["replay", "p", "--policy", "none"]);
+  expect(shown.stdout).toMatch(/^recorded: 5 answers, .* input tokens, .* read from the cache, .* written, cost /m);
+});
+
+test("the sessions of opencode's database are read, also while its log has the last writes", async () => {
+  sandbox.write("data/notes.db", "not a database of opencode");
+  const database = new Database(join(sandbox.cwd, "data/opencode.db"));
+  database.exec("PRAGMA journal_mode = WAL");
+  database.exec("CREATE TABLE session (id TEXT, time_created INTEGER)");
+  database.exec("CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)");
+  database.exec("CREATE TABLE part (id TEXT, message_id TEXT, data TEXT)");
+  for (const session of ["ses_1", "ses_2"]) {
+    database.prepare("INSERT INTO session VALUES (?, 1)").run([session]);
+    for (const [index, role] of ["user", "assistant", "user", "assistant"].entries()) {
+      const id = `${session}-${index}`;
+      const data = JSON.stringify({ role, time: { created: index } });
+      database.prepare("INSERT INTO message VALUES (?, ?, ?, ?)").run([id, session, index, data]);
+      const part = JSON.stringify({ type: "text", text: `words of ${id}` });
+      database.prepare("INSERT INTO part VALUES (?, ?, ?)").run([`p-${id}`, id, part]);
+    }
+  }
+  const { sessions } = await replayJson("data", "--policy", "none");
+  expect(sessions.map(({ file, calls }) => [file, calls])).toEqual([
+    ["data/opencode.db#ses_1", 2],
+    ["data/opencode.db#ses_2", 2],
+  ]);
+  database.close();
+  const other = await sandbox.call(["replay", "data/notes.db"]);
+  expect(other).toMatchObject({ code: 1, stdout: "" });
+  expect(other.stderr).toContain("data/notes.db: the database cannot be read: ");
 });
 
 describe("the page", () => {

@@ -49,21 +49,127 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test("an agent gets the project's snapshot and the task on its stdin, and its answer comes through", async () => {
-  addProgram("claude", 'echo "args: $*"; cat');
+/** Prints what Claude Code prints with --output-format=json. */
+const claudeProgram = (changes: object, act = "") =>
+  `cat >prompt\n${act}\ncat <<'END'\n${JSON.stringify({ type: "result", result: "Done.", total_cost_usd: 0.25, usage: { input_tokens: 1000, output_tokens: 20 }, permission_denials: [], ...changes })}\nEND`;
+
+test("the answer, the cost and the usage come out of the JSON that claude prints", async () => {
+  addProgram("claude", claudeProgram({}));
+  const args = ["Add a coupon", "--agent", "claude"];
+  expect(await run(args)).toMatchObject({ code: 0, stdout: "Done.\n", stderr: "" });
+  const json = JSON.parse((await run([...args, "--json"])).stdout);
+  expect(json).toMatchObject({ answer: "Done.", costUsd: 0.25, denials: [] });
+  expect(json.usage).toEqual({ inputTokens: 1_000, cachedTokens: 0, outputTokens: 20 });
+});
+
+test("a run in which tools were denied fails, with what to do", async () => {
+  const denials = [{ tool_name: "Bash", tool_input: { command: "npm test" } }];
+  addProgram("claude", claudeProgram({ permission_denials: denials }));
   const { code, stdout, stderr } = await run(["Add a coupon", "--agent", "claude"]);
+  expect([code, stdout]).toEqual([1, "Done.\n"]);
+  expect(stderr).toMatch(/^plimsoll: The agent was not allowed to use: Bash npm test\. Allow more with --allow/);
+  const { error } = JSON.parse((await run(["Add a coupon", "--agent", "claude", "--json"])).stdout);
+  expect(error).toMatchObject({ code: "denied", hint: expect.stringContaining("--allow all") });
+});
+
+test("a run that changes nothing in its scope fails, and one that does completes", async () => {
+  const args = (command: string) => ["Fix it", "--agent-command", command, "--scope", "src/**"];
+  const idle = await run(args("echo All done."));
+  expect([idle.code, idle.stdout]).toEqual([1, "All done.\n"]);
+  expect(idle.stderr).toContain("The agent changed no file in its scope, src/**.");
+  expect(JSON.parse((await run([...args("true"), "--json"])).stdout).error.code).toBe("unchanged");
+  expect(await run(args("echo >other"))).toMatchObject({ code: 1 });
+  expect(await run(args("echo new >src/cart.ts"))).toMatchObject({ code: 0, stderr: "" });
+  const braces = ["Fix it", "--agent-command", "echo newer >src/cart.ts", "--scope", "{docs,src}/**"];
+  expect(await run(braces)).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("an agent's own command gets the model and a file with the prompt", async () => {
+  const command = 'echo {model} "$PLIMSOLL_MODEL"; cat {prompt_file}';
+  const args = ["Say it", "--agent-command", command, "--no-project-context"];
+  expect(await run([...args, "--model", "a b"])).toMatchObject({ code: 0, stdout: "a b a b\nSay it" });
+  expect((await call(args)).stderr).toContain("contains {model}, but no model is chosen");
+});
+
+test("a configuration names the agent, its model, what it may do and more words, which options override", async () => {
+  const line = async (...flags: string[]) =>
+    JSON.parse((await call(["x", "--dry-run", "--json", ...flags])).stdout).command;
+  mkdirSync(join(sandbox.home, ".config/plimsoll"), { recursive: true });
+  const config = "run:\n  agent: claude\n  model: opus\n  allow: read\n  args: [--allowedTools, 'Bash(npm test:*)']\n";
+  writeFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), config);
+  const reading = "--permission-mode=default '--disallowedTools=Edit(**),Write(**),NotebookEdit(**)'";
+  const words = "--allowedTools 'Bash(npm test:*)'";
+  expect(await line()).toBe(`claude -p --output-format=json ${reading} --model=opus ${words}`);
+  expect(await line("--allow", "edit", "--model", "sonnet")).toBe(
+    `claude -p --output-format=json --permission-mode=acceptEdits --model=sonnet ${words}`,
+  );
+  // What is meant for one agent is not for another.
+  expect(await line("--agent", "pi")).toBe("pi -p --tools read,grep,find,ls");
+  expect(await line("--agent-command", "mine")).toBe("mine");
+});
+
+test("a project's own choice of agent has no effect until it is trusted", async () => {
+  addProgram("claude", claudeProgram({}));
+  sandbox.write(".plimsoll/config.yaml", "run:\n  allow: all\n  args: [--dangerously-skip-permissions]\n");
+  const args = ["x", "--agent", "claude"];
+  const refused = await call(args);
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain(".plimsoll/config.yaml:1: the project sets run to");
+  expect(existsSync(join(sandbox.cwd, "prompt"))).toBe(false);
+  expect(await call([...args, "--dry-run"])).toMatchObject({ code: 1 });
+  expect(await run([...args, "--trust"])).toMatchObject({ code: 0, stdout: "Done.\n" });
+});
+
+test("gemini gets no trust for a folder with settings of its own", async () => {
+  const line = async () => JSON.parse((await call(["x", "--agent", "gemini", "--dry-run", "--json"])).stdout).command;
+  expect(await line()).toBe("gemini --approval-mode=auto_edit --skip-trust");
+  sandbox.write(".gemini/settings.json", "{}");
+  expect(await line()).toBe("gemini --approval-mode=auto_edit");
+});
+
+test("the snapshot leaves out what the agent loads by itself, and says so", async () => {
+  sandbox.write("CLAUDE.md", "Use tabs.\n");
+  const prompt = async (...flags: string[]) => (await call(["x", "--dry-run", ...flags])).stdout;
+  const own = await prompt("--agent", "claude");
+  expect(own).toContain("### CLAUDE.md\n\nNot repeated here: you load this by yourself.");
+  expect(own).not.toContain("Use tabs.");
+  expect(own).toContain("Prices are whole cents.");
+  const codex = await prompt("--agent", "codex");
+  expect(codex).toContain("Use tabs.");
+  expect(codex).not.toContain("Prices are whole cents.");
+  for (const all of [await prompt("--agent", "claude", "--with-conventions"), await prompt("--agent-command", "mine")])
+    for (const text of ["Use tabs.", "Prices are whole cents."]) expect(all).toContain(text);
+  sandbox.write("AGENTS.md", "Use tabs.\n");
+  expect(await prompt("--agent", "claude")).not.toContain("Use tabs.");
+});
+
+test("tokens are counted as the agent's models do, unless a counter or model is chosen", async () => {
+  const counter = async (...flags: string[]) =>
+    JSON.parse((await call(["x", "--dry-run", "--json", ...flags])).stdout).prompt.context.counter;
+  expect(await counter("--agent", "claude")).toBe("estimate:claude-5");
+  expect(await counter("--agent", "codex")).toBe("estimate:o200k");
+  expect(await counter("--agent", "claude", "--model", "opus")).toBe("estimate:claude-5");
+  expect(await counter("--agent", "claude", "--model", "claude-sonnet-4-5")).toBe("estimate:claude-3");
+  expect(await counter("--agent", "claude", "--counter", "bytes/4")).toBe("bytes/4");
+  expect(await counter("--agent", "pi")).toBe("bytes/4");
+});
+
+test("an agent gets the project's snapshot and the task on its stdin, and its answer comes through", async () => {
+  addProgram("pi", 'echo "args: $*"; cat');
+  sandbox.write("CONTRIBUTING.md", "Reviews take a day.\n");
+  const { code, stdout, stderr } = await run(["Add a coupon", "--agent", "pi"]);
   expect([code, stderr]).toEqual([0, ""]);
-  expect(stdout).toMatch(/^args: -p\n/);
+  expect(stdout).toMatch(/^args: -p --tools read,grep,find,ls,edit,write\n/);
   expect(stdout).toContain("shop");
   expect(stdout).toContain("cart.ts");
-  expect(stdout).toContain("Prices are whole cents.");
+  expect(stdout).toContain("Reviews take a day.");
   expect(stdout).toMatch(/\n\n---\n\nAdd a coupon$/);
 });
 
 test("a model is named to the agent", async () => {
   addProgram("codex", 'echo "args: $*"');
   const { code, stdout } = await run(["x", "--agent", "codex", "--model", "gpt-5"]);
-  expect([code, stdout]).toEqual([0, "args: exec --model=gpt-5 -\n"]);
+  expect([code, stdout]).toEqual([0, "args: exec --json --sandbox=workspace-write --model=gpt-5 -\n"]);
 });
 
 test("fabric and prior work come between the project and the task, in this order", async () => {
@@ -71,9 +177,7 @@ test("fabric and prior work come between the project and the task, in this order
   sandbox.write("prior.md", "The cart was renamed.\n");
   const files = ["--fabric", "fabric.md", "--prior", "prior.md"];
   const { stdout } = await run(["Go on", "--agent-command", "cat", ...files]);
-  const places = ["cart.ts", "## Claims", "The cart was renamed.", "Go on"].map((part) =>
-    stdout.indexOf(part),
-  );
+  const places = ["cart.ts", "## Claims", "The cart was renamed.", "Go on"].map((part) => stdout.indexOf(part));
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   expect(Math.min(...places)).toBeGreaterThanOrEqual(0);
   expect(stdout.split("\n\n---\n\n")).toHaveLength(4);
@@ -97,7 +201,7 @@ test("a task can come from standard input", async () => {
   const shared = await call(["-", "--fabric", "-", "--dry-run"], "only once");
   expect(shared).toMatchObject({ code: 2, stdout: "" });
   expect(shared.stderr).toContain(
-    'standard input ("-") is named for more than one of TASK, --fabric and --prior',
+    'standard input ("-") is named for more than one input of TASK, --fabric and --prior',
   );
 });
 
@@ -106,7 +210,7 @@ test("with --json the answer and the account of the prompt are one value", async
   const { code, stdout, stderr } = await run(["Answer", "--json", "--counter", "bytes/3.5", ...agent]);
   expect([code, stderr]).toEqual([0, "note\n"]);
   const value = JSON.parse(stdout);
-  expect(Object.keys(value)).toEqual(["answer", "exitCode", "seconds", "prompt"]);
+  expect(Object.keys(value)).toEqual(["answer", "exitCode", "seconds", "denials", "prompt"]);
   expect(value).toMatchObject({ answer: "Answer", exitCode: 0 });
   const { tokens, context, ...more } = value.prompt;
   expect(more).toEqual({});
@@ -135,14 +239,14 @@ test("a hanging agent is ended after its time, with all that it started", async 
     "1",
   ]);
   expect(code).toBe(1);
-  expect(stderr).toBe("plimsoll: The agent was ended after 1 s, the most that it may take.\n");
+  expect(stderr).toBe("plimsoll: The agent was stopped after 1 s, its time limit.\n");
   await expect.poll(() => isRunning(Number(stdout))).toBe(false);
 });
 
 test("an agent that prints 100 MB is ended, and 10 MB of it come through", async () => {
   const { code, stdout, stderr } = await run(["x", "--agent-command", "yes | head -c 100000000"]);
   expect([code, stdout.length]).toEqual([1, 10_000_000]);
-  expect(stderr).toBe("plimsoll: The agent was ended because it printed more than 10,000,000 bytes.\n");
+  expect(stderr).toBe("plimsoll: The agent was stopped because it printed more than 10,000,000 bytes.\n");
 });
 
 test("a dry run prints the prompt and what is in it, and runs nothing", async () => {
@@ -181,6 +285,7 @@ test.each([
   [["--max-context-tokens", "ten"], '--max-context-tokens is "ten"'],
   [["--timeout", "0"], '--timeout is "0"'],
   [["--agent", "claude"], "both given"],
+  [["--allow", "read"], "only known agents can be limited"],
 ])("wrong usage is told, and nothing runs: %j", async (flags, message) => {
   const { code, stdout, stderr } = await call(["x", "--agent-command", "touch ran", ...flags]);
   expect([code, stdout]).toEqual([2, ""]);
@@ -234,11 +339,11 @@ test("an interrupt ends the agent and all that it started, and the exit code is 
   const said = nextText(child.stderr);
   child.kill("SIGINT");
   expect(await exitOf(child)).toBe(130);
-  expect(await said).toBe("plimsoll: interrupted: the agent was ended\n");
+  expect(await said).toBe("plimsoll: interrupted: plimsoll stopped the agent\n");
   await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
-test("an interrupted agent's answer so far is the one JSON value, with the error", async () => {
+test("an interrupted agent's answer so far is the one JSON value, with the error", { tags: ["deep"] }, async () => {
   const child = start(["x", "--json", "--agent-command", "echo half; echo ready >&2; sleep 60"]);
   let stdout = "";
   child.stdout?.on("data", (chunk: Buffer) => {
@@ -250,7 +355,7 @@ test("an interrupted agent's answer so far is the one JSON value, with the error
   expect(JSON.parse(stdout)).toMatchObject({
     answer: "half\n",
     prompt: { context: { maxTokens: 10_000 } },
-    error: { code: "interrupted", message: "interrupted: the agent was ended", hint: null },
+    error: { code: "interrupted", message: "interrupted: plimsoll stopped the agent", hint: null },
   });
 });
 
@@ -269,12 +374,12 @@ test("a task of several words that nobody quoted is told so", async () => {
   const { code, stderr } = await call(["fix", "the", "bug", "--agent-command", "touch ran"]);
   expect([code, stderr]).toEqual([
     2,
-    'plimsoll: unexpected argument "the". Quote TASK where it has several words.\n',
+    'plimsoll: unexpected argument "the". Put quotes around TASK if it has several words.\n',
   ]);
   expect(existsSync(join(sandbox.cwd, "ran"))).toBe(false);
 });
 
-test("a reader that leaves ends the agent without a failure", async () => {
+test("a reader that leaves ends the agent without a failure", { tags: ["deep"] }, async () => {
   const child = start(["x", "--agent-command", "echo $$; while :; do echo more; sleep 0.05; done"]);
   const pid = Number.parseInt(await nextText(child.stdout), 10);
   child.stdout?.destroy();
@@ -282,7 +387,7 @@ test("a reader that leaves ends the agent without a failure", async () => {
   await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
-test("a process that the agent leaves behind does not keep the command", async () => {
+test("a process that the agent leaves behind does not keep the command", { tags: ["deep"] }, async () => {
   const started = performance.now();
   const { code, stdout } = await run(["x", "--agent-command", "sleep 20 & echo $!"]);
   expect(code).toBe(0);

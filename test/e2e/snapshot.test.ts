@@ -98,7 +98,7 @@ test("what is no directory is refused by its name", async () => {
   expect(await sandbox.call(["snapshot", "file"])).toEqual({
     code: 1,
     stdout: "",
-    stderr: "plimsoll: file: is no directory\n",
+    stderr: "plimsoll: file: is not a directory\n",
   });
   const { code, stdout } = await sandbox.call(["snapshot", "missing", "--json"]);
   expect([code, JSON.parse(stdout).error]).toMatchObject([
@@ -113,7 +113,7 @@ test("a bare repository and an empty folder are folders too", async () => {
   expect(await sandbox.call(["snapshot", sandbox.home])).toEqual({
     code: 0,
     stdout: "",
-    stderr: "plimsoll: nothing was found here\n",
+    stderr: "plimsoll: no files were found here\n",
   });
 });
 
@@ -154,7 +154,7 @@ test("without git the folder is walked, and that is said once", async () => {
   git("init", "--quiet");
   const { stdout, stderr } = await sandbox.call(["snapshot"], { env: { PATH: dirname(process.execPath) } });
   const hasGit = spawnSync(join(dirname(process.execPath), "git"), ["--version"]).status === 0;
-  expect(stderr).toBe(hasGit ? "" : "plimsoll: .: listed without git, which is not on PATH\n");
+  expect(stderr).toBe(hasGit ? "" : "plimsoll: .: listed without git, because git is not on PATH\n");
   expect(stdout).toBe("## Structure\n\n```\n.gitignore\nkept\n```");
   expect((await sandbox.call(["snapshot", "--quiet"], { env: { PATH: "/nowhere" } })).stderr).toBe("");
 });

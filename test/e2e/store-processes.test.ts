@@ -11,8 +11,8 @@ import type { Store } from "../../src/store/index.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
-const kills = deep ? 200 : 8;
-const writesEach = deep ? 300 : 60;
+const kills = deep ? 200 : 2;
+const writesEach = deep ? 300 : 30;
 const writer = fileURLToPath(new URL("./store-writer.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-processes-"));
 const newPath = (): string => join(mkdtempSync(join(root, "case-")), "state.db");
@@ -29,7 +29,9 @@ afterEach(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("several processes on one store", () => {
-  test("four that create it and append at once leave one stream without gaps, batches whole", async () => {
+  test("four that create it and append at once leave one stream without gaps, batches whole", {
+    tags: ["deep"],
+  }, async () => {
     const path = newPath();
     const results = await Promise.all([1, 2, 3, 4].map(() => run(path, "append", writesEach)));
     const entries = await withStore(path, (store) => store.read("log"));
@@ -52,7 +54,9 @@ describe("several processes on one store", () => {
     expect(record?.value).toBe(String(4 * writesEach));
   });
 
-  test("another process reads and goes on while the first still holds the store, and after it was killed", async () => {
+  test("another process reads and goes on while the first still holds the store, and after it was killed", {
+    tags: ["deep"],
+  }, async () => {
     const path = newPath();
     const holder = start(path, "hold");
     await firstLine(holder);

@@ -1,14 +1,14 @@
 /**
- * A process that works on a store: node store-writer.mjs PATH JOB [COUNT]. It prints a line for every write that the
+ * A process that works on a store: node store-writer.mjs PLACE JOB [COUNT]. It prints a line for every write that the
  * store acknowledged, straight to the descriptor, so that a line the parent reads was printed after the write.
  */
 import { writeSync } from "node:fs";
-import { openSqliteStore } from "../../dist/store/sqlite.js";
+import { openStore } from "../../dist/store/open-store.js";
 
-const [path, job, count = "Infinity"] = process.argv.slice(2);
+const [place, job, count = "Infinity"] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${line}\n`);
-const jobs = { append, increment, update, hold, write };
-const store = await openSqliteStore({ path, waitMs: 60_000 });
+const jobs = { append, increment, update, hold, write, endure };
+const store = await openStore({ place, waitMs: 60_000 });
 await jobs[job]();
 await store.close();
 
@@ -52,5 +52,20 @@ async function write() {
     const sequence = await store.append("log", [`${index}:`.padEnd(size, "x")]);
     const revision = await store.put("records", `k${index % 50}`, `${index}:`.padEnd(size, "y"));
     say(`${index} ${sequence} ${revision}`);
+  }
+}
+
+/** Endless writes that go on after an error of the store. A line says what was stored, or "?" if the store did not say so. */
+async function endure() {
+  for (let index = 0; ; index += 1) {
+    const id = `${process.pid}:${index}`;
+    try {
+      const sequence = await store.append("log", [id]);
+      const { revision } = await store.update("counters", `${process.pid}`, (value) => String(Number(value ?? 0) + 1));
+      say(`${id} ${sequence} ${revision}`);
+    } catch (error) {
+      if (error.code !== "store_unavailable") throw error;
+      say(`${id} ?`);
+    }
   }
 }

@@ -7,8 +7,7 @@ const random = (below) => {
   seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
   return (seed >>> 8) % below;
 };
-const draw = (characters, length) =>
-  Array.from({ length }, () => characters[random(characters.length)]).join("");
+const draw = (characters, length) => Array.from({ length }, () => characters[random(characters.length)]).join("");
 const letters = "abcdefghijklmnopqrstuvwxyz";
 const base64 = `${letters}${letters.toUpperCase()}0123456789+/`;
 
@@ -22,10 +21,7 @@ const runs = {
 };
 /** Where bytes are merged, it takes long what has many pairs, or few that are alike. */
 const mixtures = {
-  "Han characters": draw(
-    String.fromCharCode(...Array.from({ length: 5_000 }, (_, at) => 0x4e00 + at)),
-    333_333,
-  ),
+  "Han characters": draw(String.fromCharCode(...Array.from({ length: 5_000 }, (_, at) => 0x4e00 + at)), 333_333),
   letters: draw(letters, 1_000_000),
   "spaces and tabs": draw(" \t", 1_000_000),
 };

@@ -9,7 +9,7 @@ function slowRuns(counter: string, limitMs: number): [string, number][] {
   return Object.entries<number>(JSON.parse(output)).filter(([, ms]) => ms > limitMs);
 }
 
-describe("1 MB of one thing", () => {
+describe("1 MB of one thing", { tags: ["perf"] }, () => {
   it.each(["estimate:o200k", "estimate:claude-5"])("is estimated in at most 25 ms by %s", (counter) => {
     expect(slowRuns(counter, 25)).toEqual([]);
   });

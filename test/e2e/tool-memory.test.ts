@@ -1,3 +1,4 @@
+// @module-tag deep
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,9 +13,7 @@ function measure(large: Buffer, tool: string, args: object): { grown: number; it
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   writeFileSync(join(root, "small.txt"), "needle\n");
   writeFileSync(join(root, "large.txt"), large);
-  return JSON.parse(
-    execFileSync(process.execPath, [script, root, tool, JSON.stringify(args)], { encoding: "utf8" }),
-  );
+  return JSON.parse(execFileSync(process.execPath, [script, root, tool, JSON.stringify(args)], { encoding: "utf8" }));
 }
 
 // Only Linux tells the most memory that a process had since it began.

@@ -22,27 +22,11 @@ export async function whyNoTrace(): Promise<string | undefined> {
   }
 }
 
-export async function runTraced(
-  sandbox: Sandbox,
-  args: readonly string[],
-  options: RunOptions = {},
-): Promise<Trace> {
+export async function runTraced(sandbox: Sandbox, args: readonly string[], options: RunOptions = {}): Promise<Trace> {
   const log = join(dirname(sandbox.home), `trace-${process.hrtime.bigint()}.txt`);
   // -y shows the folder of an open file, without which a relative path says nothing. -s: no path is cut. --seccomp-bpf: only the calls
   // that are traced stop the process.
-  const wrapper = [
-    "strace",
-    "-f",
-    "--seccomp-bpf",
-    "-y",
-    "-qq",
-    "-s",
-    "4096",
-    "-e",
-    `trace=${calls}`,
-    "-o",
-    log,
-  ];
+  const wrapper = ["strace", "-f", "--seccomp-bpf", "-y", "-qq", "-s", "4096", "-e", `trace=${calls}`, "-o", log];
   const run = await sandbox.run(args, { ...options, wrapper });
   return { ...run, ...readTrace(readFileSync(log, "utf8"), options.cwd ?? sandbox.cwd) };
 }
@@ -74,8 +58,7 @@ function readTrace(log: string, cwd: string): Pick<Trace, "programs" | "opened" 
     if (call === "connect" && /AF_INET6?\b/.test(rest)) seen.connected.add(rest.slice(0, 200));
     else if (!result.startsWith("-")) noteCall({ call, rest, here, seen });
     const moved = placeAfter({ call, rest, here });
-    if (!result.startsWith("-") && moved !== undefined)
-      places.set(call.endsWith("chdir") ? pid : result, moved);
+    if (!result.startsWith("-") && moved !== undefined) places.set(call.endsWith("chdir") ? pid : result, moved);
   }
   return { programs: [...seen.programs], opened: [...seen.opened], connected: [...seen.connected] };
 }

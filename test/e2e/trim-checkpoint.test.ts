@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { generateRequest, generateSession } from "../../src/replay/index.ts";
+import { generateRequest } from "../generate/generate-request.ts";
+import { generateSession } from "../generate/generate-session.ts";
 import { createSandbox, type Run, type Sandbox } from "./run-plimsoll.ts";
 
 let sandbox: Sandbox;
@@ -83,11 +84,11 @@ test("a request keeps its bytes up to the end of its messages", async () => {
 
 describe("the checkpoint stays as it is", () => {
   test.each([
-    ["", "c:1: is no JSON: unexpected end of JSON input. Move it away"],
-    ["null\n", "c: is no checkpoint. Move it away"],
-    ['{"version": 1', "c:1: is no JSON"],
+    ["", "c:1: is not JSON: unexpected end of JSON input. Move it away"],
+    ["null\n", "c: is not a checkpoint. Move it away"],
+    ['{"version": 1', "c:1: is not JSON"],
     ["[]", "c: checkpoint must be an object. Start without the checkpoint"],
-    ['{"version":3}', "c: checkpoint.version is 3, and 2 is known"],
+    ['{"version":3}', "c: checkpoint.version is 3; this version reads 2"],
     [
       '{"version":2,"policy":"economic","ledger":{"epochs":[{"boundary":-1}]}}',
       "c: checkpoint.ledger.epochs[0].boundary must be a whole number",
@@ -118,7 +119,25 @@ describe("the checkpoint stays as it is", () => {
     expect(run).toEqual({
       code: 1,
       stdout: "",
-      stderr: "plimsoll: folder: is a directory, not a file. Move it out of the way.\n",
+      stderr: "plimsoll: folder: is a directory, not a file. Move it away.\n",
     });
   });
+});
+
+test("metadata of the RFC, in the checkpoint or in the request, says where trimming starts", async () => {
+  const messages = session.slice(0, 9);
+  const metadata = { trimmed_up_to_message_index: 4 };
+  const args = ["--policy", "rfc", "--format", "anthropic", "--json", "--window", "200000", "--counter", "bytes/4"];
+  const sent = async (input: object, ...more: string[]) => {
+    const { code, stdout } = await sandbox.call(["trim", ...args, ...more], { input: JSON.stringify(input) });
+    expect(code).toBe(0);
+    const { messages, metadata } = JSON.parse(stdout) as { messages: object[]; metadata: object };
+    return { text: JSON.stringify(messages.slice(0, 4)), metadata };
+  };
+  expect((await sent({ messages })).text).not.toContain("[trimmed]");
+  const requested = await sent({ messages, metadata });
+  expect(requested).toEqual({ text: expect.stringContaining("[trimmed]"), metadata });
+  sandbox.write("m.json", JSON.stringify(metadata));
+  expect(await sent({ messages }, "--checkpoint", "m.json")).toEqual(requested);
+  expect(await sent({ messages }, "--checkpoint", "m.json")).toEqual(requested);
 });

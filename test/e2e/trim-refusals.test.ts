@@ -32,7 +32,7 @@ describe("what cannot fit", () => {
     const run = await sandbox.run(["trim", "h.json", ...tight, "--stats"]);
     expect(run).toMatchObject({ code: 1, stdout: "" });
     expect(run.stderr).toMatch(
-      /^plimsoll: h\.json: cannot be trimmed to fit: 2,\d+ tokens are left, 1,000 may be sent \(--window 1000, 0 for the answer\); largest: messages\[0\] \(user text, 2,000\), .*\. Shorten what is largest, or use a model with a larger window\.\n$/,
+      /^plimsoll: h\.json: cannot be trimmed to fit: 2,\d+ tokens remain, but at most 1,000 fit \(--window 1000, 0 for the answer\); largest: messages\[0\] \(user text, 2,000\), .*\. Shorten the largest messages, or use a model with a larger window\.\n$/,
     );
     const json = await sandbox.run(["trim", "h.json", ...tight, "--json"]);
     expect(json.code).toBe(1);
@@ -48,19 +48,19 @@ describe("what cannot fit", () => {
     );
     const wide = await trim(request, "--window", "1000", "--reserve", "0", "--prefix-tokens", "900");
     expect(wide.stderr).toContain(
-      "0 may be sent (--window 1000, 0 for the answer, at least 1,000 for the prefix, system text and tools)",
+      "at most 0 fit (--window 1000, 0 for the answer, at least 1,000 for the prefix, system text and tools)",
     );
   });
 
   test("tells of the reserve where a lower one helps, and then it does", async () => {
-    const advice = "Shorten what is largest, lower --reserve, or use a model with a larger window.\n";
+    const advice = "Shorten the largest messages, lower --reserve, or use a model with a larger window.\n";
     const window = ["--window", "9000", "--counter", "bytes/4"];
     const run = await trim(long, ...window, "--reserve", "8000");
     expect(run).toMatchObject({ code: 1, stdout: "" });
     expect(run.stderr).toContain(advice);
     expect(await trim(long, ...window, "--reserve", "4000")).toMatchObject({ code: 0, stderr: "" });
     const hopeless = await trim(long, "--window", "1500", "--counter", "bytes/4", "--reserve", "100");
-    expect(hopeless.stderr).toContain("Shorten what is largest, or use a model with a larger window.\n");
+    expect(hopeless.stderr).toContain("Shorten the largest messages, or use a model with a larger window.\n");
   });
 
   test.each(["rfc", "rfc-headroom"])("is said and printed with the policy %s", async (policy) => {
@@ -109,7 +109,7 @@ describe("what is malformed", () => {
   test.each([
     ["", "in: is empty"],
     ["null", "in: holds null, not messages"],
-    ['[{"role":', "in:1: is no JSON: unexpected end of JSON input"],
+    ['[{"role":', "in:1: is not JSON: unexpected end of JSON input"],
     [Buffer.from([0, 1, 2]), "in: binary file"],
   ])("is an error with the file where there are no messages: %j", async (content, message) => {
     sandbox.write("in", content);
@@ -135,9 +135,12 @@ test.each([
   [["--window", "9", "--format", "xml"], 'unknown format "xml"'],
   [["--window", "9", "--counter", "bytes/5"], 'unknown counter "bytes/5"'],
   [["--window", "9", "--widnow", "9"], 'Did you mean "--window"?'],
-  [["--window", "16000"], "the reserve of 16,000 takes the whole window of 16,000. Lower --reserve."],
   [
-    ["--window", "20000", "--prefix-tokens", "4000", "--policy", "rfc"],
+    ["--window", "16000", "--reserve", "16000"],
+    "the reserve of 16,000 takes the whole window of 16,000. Lower --reserve.",
+  ],
+  [
+    ["--window", "20000", "--reserve", "16000", "--prefix-tokens", "4000", "--policy", "rfc"],
     "the reserve of 16,000 and the prefix of 4,000 take the whole window of 20,000. Lower --reserve or --prefix-tokens.",
   ],
 ])("%j is wrong usage", async (args, message) => {
@@ -157,6 +160,6 @@ test("more than can be read is refused", async () => {
   const run = await sandbox.call(["trim", "huge.json", ...tight]);
   expect(run).toMatchObject({ code: 1, stdout: "" });
   expect(run.stderr).toContain(
-    "huge.json: 101 MB, a history above 100 MB is not read: take its oldest messages out first\n",
+    "huge.json: 101 MB, a history above 100 MB is not read. Remove its oldest messages first\n",
   );
 });

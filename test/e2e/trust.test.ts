@@ -50,20 +50,16 @@ describe("a company that the project names", () => {
     ["inject", "--check"],
     ["inject", "--uninstall"],
     ["inject", "--watch"],
-  ])(
-    "%s %s stops before it writes, and names file, line, key and command",
-    { timeout: 20_000 },
-    async (...args) => {
-      projectWithCompany();
-      const before = project.tree();
-      const { code, stdout, stderr } = await project.run(args);
-      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-      expect(stderr).toContain(".plimsoll/config.yaml:2: ");
-      expect(stderr).toContain("company");
-      expect(stderr).toContain('"plimsoll trust"');
-      expect(project.tree()).toEqual(before);
-    },
-  );
+  ])("%s %s stops before it writes, and names file, line, key and command", { timeout: 20_000 }, async (...args) => {
+    projectWithCompany();
+    const before = project.tree();
+    const { code, stdout, stderr } = await (args.length === 1 ? project.run(args) : project.call(args));
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(".plimsoll/config.yaml:2: ");
+    expect(stderr).toContain("company");
+    expect(stderr).toContain('"plimsoll trust"');
+    expect(project.tree()).toEqual(before);
+  });
 
   test("run stops before it starts the agent", async () => {
     projectWithCompany();
@@ -181,7 +177,7 @@ describe("the store", () => {
     expect(existsSync(join(project.home, ".local/state/plimsoll/state.db"))).toBe(true);
   });
 
-  test("is taken from PLIMSOLL_STORE by every command, below --store", async () => {
+  test("is taken from PLIMSOLL_STORE by every command, below --store", { tags: ["deep"] }, async () => {
     project.put("plan/nebula.toml", '[nebula]\nname = "n"\n');
     project.put("plan/a.md", '+++\nid = "a"\ntitle = "A"\n+++\n\nDo it.\n');
     const env = { PLIMSOLL_STORE: join(project.home, "mine.db") };
@@ -209,24 +205,32 @@ describe("addresses that a project's packs fetch", () => {
   });
   afterEach(() => server.close());
 
-  test("are not asked, nor read from the cache, until they are trusted", async () => {
+  test("are not asked until they are trusted, and need no trust once their text is in the project", async () => {
     const untrusted = await project.call(["sync", "--allow-private"]);
     expect(untrusted.stderr).toContain("sync:fetch (.plimsoll/packs/web/context.md:3)");
+    expect(untrusted.stdout).toBe("Nothing was fetched: this project's sources are not trusted.\n");
     expect(asked).toEqual([]);
     const refused = await project.call(["inject"]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain(".plimsoll/packs/web/context.md:3: sync:fetch");
+    expect(refused.stderr).toMatch(
+      /\.plimsoll\/packs\/web\/context\.md:3: the text of .*\/page was never fetched\. Run `plimsoll sync`/,
+    );
     expect(existsSync(join(project.cwd, "CLAUDE.md"))).toBe(false);
 
     expect((await project.call(["sync", "--trust", "--allow-private"])).code).toBe(0);
     expect(asked).toEqual(["/page"]);
     const shown = await project.call(["packs", "show", "web"]);
-    expect(shown.stdout).not.toContain("Fetched text.");
-    expect(shown.stderr).toContain("not trusted");
+    expect(shown.stdout).toContain("Fetched text.");
+    expect(shown.stderr).toBe("");
+    expect((await project.call(["inject"])).code).toBe(0);
+    expect(readFileSync(join(project.cwd, "AGENTS.md"), "utf8")).toContain("Fetched text.");
 
+    // A sync would ask the address again.
+    const again = await project.call(["sync", "--force", "--allow-private"]);
+    expect(again.stderr).toContain("not trusted");
+    expect(asked).toEqual(["/page"]);
+    expect((await project.call(["inject", "--check"])).code).toBe(0);
     expect((await project.call(["trust"])).stdout).toContain("127.0.0.1");
-    const { stdout } = await project.call(["inject", "--dry-run"]);
-    expect(stdout).toContain("Fetched text.");
   });
 });
 
@@ -277,7 +281,7 @@ describe("plimsoll trust", () => {
     expect((await project.call(["inject", "--dry-run"])).code).toBe(0);
     rmSync(project.cwd, { recursive: true });
     const gone = await project.call(["trust", "--revoke", "project"], { cwd: dirname(project.cwd) });
-    expect(gone.stdout).toContain("is trusted no more");
+    expect(gone.stdout).toContain("is no longer trusted");
   });
 
   test("a record that is damaged is an error that says what to do", async () => {
@@ -376,13 +380,7 @@ describe("links that lead out of the project", () => {
     writeBeside("secret.md", '+++\nid = "a"\ntitle = "A"\n+++\n\nSecret task.\n');
     project.put("plan/nebula.toml", '[nebula]\nname = "n"\n');
     symlinkSync(beside("secret.md"), join(project.cwd, "plan/a.md"));
-    const { code, stdout, stderr } = await project.call([
-      "nebula",
-      "apply",
-      "plan",
-      "--agent-command",
-      "cat",
-    ]);
+    const { code, stdout, stderr } = await project.call(["nebula", "apply", "plan", "--agent-command", "cat"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("plan/a.md:1: ");
     expect(stderr).toContain("symbolic link");
@@ -400,18 +398,18 @@ describe("what a nebula says of agents", () => {
     nebula("", 'model = "opus"');
     const refused = await project.run(["nebula", "apply", "plan", ...agent]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain('plan/a.md:4: model is "opus"');
+    expect(refused.stderr).toContain('plan/a.md:4: the project sets model to "opus"');
     expect(refused.stderr).toContain('"plimsoll trust plan"');
     expect(existsSync(join(project.cwd, "where"))).toBe(false);
     expect((await project.call(["trust"])).stdout).toContain("plan/a.md:4");
     expect((await project.run(["nebula", "apply", "plan", ...agent])).code).toBe(0);
     nebula('[execution]\nmodel = "haiku"\n');
     expect((await project.call(["nebula", "apply", "plan", ...agent])).stderr).toContain(
-      'plan/nebula.toml:4: execution.model is "haiku"',
+      'plan/nebula.toml:4: the project sets execution.model to "haiku"',
     );
   });
 
-  test("a plan that git ignores is trusted by its folder", async () => {
+  test("a plan that git ignores is trusted by its folder", { tags: ["deep"] }, async () => {
     project.put(".gitignore", "plan\n");
     nebula("", 'model = "opus"');
     expect((await project.call(["trust"])).stdout).toContain("nothing to trust");
@@ -426,11 +424,11 @@ describe("what a nebula says of agents", () => {
     for (const args of [["validate"], ["show"], ["apply", "--trust", "--agent", "opencode"]]) {
       const { code, stdout, stderr } = await project.call(["nebula", args[0]!, "plan", ...args.slice(1)]);
       expect(code).toBe(1);
-      expect(stdout + stderr).toMatch(/plan\/a\.md:4: .*model.*begins with "-"/);
+      expect(stdout + stderr).toMatch(/plan\/a\.md:4: .*model.*starts with "-"/);
     }
     expect(await project.call(["run", "x", "--agent", "pi", "--model=--yolo", "--dry-run"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('begins with "-"'),
+      stderr: expect.stringContaining('starts with "-"'),
     });
   });
 
@@ -442,9 +440,9 @@ describe("what a nebula says of agents", () => {
     mkdirSync(beside("elsewhere"));
     symlinkSync(beside("elsewhere"), join(project.cwd, "link"));
     nebula(`[context]\nworking_dir = "${value()}"\n`);
-    const refused = await project.run(["nebula", "apply", "plan", ...agent]);
+    const refused = await project.call(["nebula", "apply", "plan", ...agent]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain("plan/nebula.toml:4: context.working_dir");
+    expect(refused.stderr).toContain("plan/nebula.toml:4: the project sets context.working_dir to");
     expect(refused.stderr).toContain(realpathSync(beside("elsewhere")));
     expect(existsSync(join(beside("elsewhere"), "where"))).toBe(false);
     const shown = await project.call(["nebula", "show", "plan"]);
@@ -461,13 +459,40 @@ describe("what a nebula says of agents", () => {
     expect(existsSync(join(project.cwd, "src/where"))).toBe(true);
   });
 
+  test("what a phase allows its agent needs trust, unless it only reads", async () => {
+    nebula("", 'allow = "all"');
+    const refused = await project.run(["nebula", "apply", "plan", ...agent]);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('the project sets allow to "all"') });
+    expect(existsSync(join(project.cwd, "where"))).toBe(false);
+    nebula("", 'allow = "read"');
+    expect((await project.run(["nebula", "apply", "plan", ...agent])).code).toBe(0);
+    const claude = ["nebula", "show", "plan", "--agent", "claude", "--json"];
+    const permissions = async (...more: string[]) =>
+      JSON.parse((await project.call([...claude, ...more])).stdout).phases[0].permissions;
+    expect(await permissions()).toBe("read");
+    expect(await permissions("--allow", "edit")).toBe("edit");
+  });
+
+  test("gemini gets no trust for a working directory with settings of its own", async () => {
+    mkdirSync(join(project.cwd, "src"));
+    nebula('[context]\nworking_dir = "src"\n');
+    for (const args of [["validate"], ["show"], ["apply", "--dry-run"]]) {
+      const shown = async () =>
+        (await project.call(["nebula", args[0]!, "plan", "--agent", "gemini", ...args.slice(1)])).stdout;
+      expect(await shown()).toContain("gemini --approval-mode=auto_edit --skip-trust");
+      project.put("src/.gemini/settings.json", "{}");
+      expect(await shown()).not.toContain("--skip-trust");
+      rmSync(join(project.cwd, "src/.gemini"), { recursive: true });
+    }
+  });
+
   test("validate, show and --dry-run show where each phase works, its command and its permissions", async () => {
     mkdirSync(join(project.cwd, "src"));
     nebula('[context]\nworking_dir = "src"\n', 'model = "opus"');
     project.put("plan/b.md", '+++\nid = "b"\ntitle = "B"\n+++\n\nDo it.\n');
     const rows = [
-      "a src claude -p --model='opus' the agent's own settings",
-      "b src claude -p the agent's own settings",
+      "a src claude -p --output-format=json --permission-mode=acceptEdits --model=opus edit",
+      "b src claude -p --output-format=json --permission-mode=acceptEdits edit",
     ];
     const claude = ["--agent", "claude"];
     for (const args of [["validate"], ["show"], ["apply", "--dry-run", "--trust"]]) {
@@ -479,79 +504,75 @@ describe("what a nebula says of agents", () => {
     expect(JSON.parse(stdout).phases[0]).toMatchObject({
       workingDirectory: "src",
       model: "opus",
-      command: "claude -p --model='opus'",
-      permissions: "the agent's own settings",
+      command: "claude -p --output-format=json --permission-mode=acceptEdits --model=opus",
+      permissions: "edit",
     });
     const plain = await project.call(["nebula", "validate", "plan"]);
-    expect(plain.stdout).toContain("(none named: see --agent), model opus");
+    expect(plain.stdout).toContain("(no agent chosen, use --agent), model opus");
     const run = await project.call(["run", "x", "--dry-run", "--model", "opus", ...claude]);
-    expect(run.stderr).toContain("claude -p --model='opus'");
-    expect(run.stderr).toContain("the agent's own settings");
+    expect(run.stderr).toContain("--permission-mode=acceptEdits --model=opus, permissions: edit");
   });
 });
 
 const isRoot = process.geteuid?.() === 0;
-describe.skipIf(!isRoot)(
-  "a directory of another user (skipped unless root, who alone can give files away)",
-  () => {
-    const other = 54_321;
-    beforeEach(() => {
-      project.put(".plimsoll/config.yaml", "title: Planted\n");
-      mkdirSync(join(project.cwd, "sub"));
-      for (const path of ["", ".plimsoll", ".plimsoll/config.yaml", ".git"])
-        chownSync(join(project.cwd, path), other, other);
-    });
-    const inSub = () => ({ cwd: join(project.cwd, "sub") });
+describe.skipIf(!isRoot)("a directory of another user (skipped unless root, who alone can give files away)", () => {
+  const other = 54_321;
+  beforeEach(() => {
+    project.put(".plimsoll/config.yaml", "title: Planted\n");
+    mkdirSync(join(project.cwd, "sub"));
+    for (const path of ["", ".plimsoll", ".plimsoll/config.yaml", ".git"])
+      chownSync(join(project.cwd, path), other, other);
+  });
+  const inSub = () => ({ cwd: join(project.cwd, "sub") });
 
-    test("gives no configuration, above and in it, and the error says what to do", async () => {
-      for (const cwd of [project.cwd, join(project.cwd, "sub")]) {
-        for (const args of [["config"], ["inject"], ["notes", "list"], ["count", "."]]) {
-          const { code, stderr } = await project.call(args, { cwd });
-          expect(code, args.join(" ")).toBe(1);
-          expect(stderr).toContain(`belongs to user ${other}`);
-          expect(stderr).toContain("plimsoll trust");
-        }
+  test("gives no configuration, above and in it, and the error says what to do", async () => {
+    for (const cwd of [project.cwd, join(project.cwd, "sub")]) {
+      for (const args of [["config"], ["inject"], ["notes", "list"], ["count", "."]]) {
+        const { code, stderr } = await project.call(args, { cwd });
+        expect(code, args.join(" ")).toBe(1);
+        expect(stderr).toContain(`belongs to user ${other}`);
+        expect(stderr).toContain("plimsoll trust");
       }
-    });
+    }
+  });
 
-    test("is refused also where it has only a .plimsoll folder of theirs, without a configuration", async () => {
-      rmSync(join(project.cwd, ".plimsoll/config.yaml"));
-      expect((await project.call(["inject"], inSub())).code).toBe(1);
-      chownSync(join(project.cwd, ".plimsoll"), 0, 0);
-      chownSync(project.cwd, 0, 0);
-      expect((await project.call(["inject"], inSub())).code).toBe(0);
-    });
+  test("is refused also where it has only a .plimsoll folder of theirs, without a configuration", async () => {
+    rmSync(join(project.cwd, ".plimsoll/config.yaml"));
+    expect((await project.call(["inject"], inSub())).code).toBe(1);
+    chownSync(join(project.cwd, ".plimsoll"), 0, 0);
+    chownSync(project.cwd, 0, 0);
+    expect((await project.call(["inject"], inSub())).code).toBe(0);
+  });
 
-    test("counts where PLIMSOLL_TRUST, plimsoll trust, safe.directory or sudo's own user says so", async () => {
-      const titled = async (env: Record<string, string> = {}) =>
-        (await project.call(["config"], { ...inSub(), env })).stdout.includes("Planted");
-      expect(await titled()).toBe(false);
-      expect(await titled({ PLIMSOLL_TRUST: "1" })).toBe(true);
-      expect(await titled({ SUDO_UID: String(other) })).toBe(true);
-      expect(await titled({ SUDO_UID: "1" })).toBe(false);
-      const named = (value: string) => writeBeside("home/.gitconfig", `[safe]\n\tdirectory = ${value}\n`);
-      const real = realpathSync(project.cwd);
-      for (const value of [real, "*", `${dirname(real)}/*`]) {
-        named(value);
-        expect(await titled(), value).toBe(true);
-      }
-      for (const value of [`${real}x`, dirname(real), `${real}\n\tdirectory =`]) {
-        named(value);
-        expect(await titled(), value).toBe(false);
-      }
-      expect((await project.call(["trust"], inSub())).stdout).toContain(`belongs to user ${other}`);
-      expect(await titled()).toBe(true);
-      await project.call(["trust", "--revoke"], inSub());
-      expect(await titled()).toBe(false);
-    });
+  test("counts where PLIMSOLL_TRUST, plimsoll trust, safe.directory or sudo's own user says so", async () => {
+    const titled = async (env: Record<string, string> = {}) =>
+      (await project.call(["config"], { ...inSub(), env })).stdout.includes("Planted");
+    expect(await titled()).toBe(false);
+    expect(await titled({ PLIMSOLL_TRUST: "1" })).toBe(true);
+    expect(await titled({ SUDO_UID: String(other) })).toBe(true);
+    expect(await titled({ SUDO_UID: "1" })).toBe(false);
+    const named = (value: string) => writeBeside("home/.gitconfig", `[safe]\n\tdirectory = ${value}\n`);
+    const real = realpathSync(project.cwd);
+    for (const value of [real, "*", `${dirname(real)}/*`]) {
+      named(value);
+      expect(await titled(), value).toBe(true);
+    }
+    for (const value of [`${real}x`, dirname(real), `${real}\n\tdirectory =`]) {
+      named(value);
+      expect(await titled(), value).toBe(false);
+    }
+    expect((await project.call(["trust"], inSub())).stdout).toContain(`belongs to user ${other}`);
+    expect(await titled()).toBe(true);
+    await project.call(["trust", "--revoke"], inSub());
+    expect(await titled()).toBe(false);
+  });
 
-    test("is no obstacle where it has no .plimsoll", async () => {
-      rmSync(join(project.cwd, ".plimsoll"), { recursive: true });
-      expect((await project.call(["inject", "--dry-run"])).code).toBe(0);
-      expect((await project.call(["notes", "list"])).code).toBe(0);
-    });
-  },
-);
+  test("is no obstacle where it has no .plimsoll", async () => {
+    rmSync(join(project.cwd, ".plimsoll"), { recursive: true });
+    expect((await project.call(["inject", "--dry-run"])).code).toBe(0);
+    expect((await project.call(["notes", "list"])).code).toBe(0);
+  });
+});
 
 test("a project's allow shows no secret until it is trusted, and the command says that it is left out", async () => {
   project.put("package.json", '{ "name": "p" }\n');
@@ -560,9 +581,7 @@ test("a project's allow shows no secret until it is trusted, and the command say
   project.put(".plimsoll/config.yaml", 'allow: [".env"]\n');
   const untrusted = await project.call(["snapshot"]);
   expect(untrusted.stdout).not.toContain("TOKEN=abc");
-  expect(untrusted.stderr).toContain(
-    "left out, because this project is not trusted: allow (.plimsoll/config.yaml:1)",
-  );
+  expect(untrusted.stderr).toContain("left out, because this project is not trusted: allow (.plimsoll/config.yaml:1)");
   const trusted = await project.call(["snapshot"], { env: { PLIMSOLL_TRUST: "1" } });
   expect(trusted.stdout).toContain("TOKEN=abc");
   expect(trusted.stderr).not.toContain("left out");

@@ -35,7 +35,7 @@ test("each problem is a line with path, rule and message, and the exit code is 1
     code: 1,
     stdout: `path                                rule             message
 messages[1].content[0].id           unanswered-call  "t1" has no tool_result in the next message
-messages[2].content[0].tool_use_id  orphan-result    answers no call of the turn before it: "t9" is no call of this conversation
+messages[2].content[0].tool_use_id  orphan-result    answers no call of the previous turn: "t9" is not the id of any call
 `,
     stderr: "plimsoll: 2 problems in 3 messages, anthropic\n",
   });
@@ -64,9 +64,7 @@ test("JSON Lines and requests are read from a file and from standard input", asy
   expect((await sandbox.run(["validate", "-"], { input: lines })).stderr).toBe(note);
   expect((await sandbox.run(["validate"], { input: lines })).stderr).toBe(note);
   const request = JSON.stringify({ model: "gpt-5", input: "hi" });
-  expect((await sandbox.run(["validate"], { input: request })).stderr).toBe(
-    "plimsoll: valid: 0 messages, responses\n",
-  );
+  expect((await sandbox.run(["validate"], { input: request })).stderr).toBe("plimsoll: valid: 0 messages, responses\n");
 });
 
 test("every format can be asked for, and auto recognises them", async () => {
@@ -75,11 +73,7 @@ test("every format can be asked for, and auto recognises them", async () => {
   const responses = [user, { type: "function_call", call_id: "c1", name: "ls", arguments: "{}" }, user];
   const part = { type: "tool-call", toolCallId: "c1", toolName: "ls", input: {} };
   const sdk = [user, { role: "assistant", content: [part] }, user];
-  const rfc = [
-    user,
-    { role: "assistant", content: [{ type: "tool_use", id: "c1", name: "ls", args: {} }] },
-    user,
-  ];
+  const rfc = [user, { role: "assistant", content: [{ type: "tool_use", id: "c1", name: "ls", args: {} }] }, user];
   const paths = {
     openai: "messages[1].tool_calls[0].id",
     responses: "messages[1].call_id",
@@ -105,14 +99,16 @@ test("strict mode also tells what sources disagree about", async () => {
   expect((await sandbox.call(["validate", "h.json"])).code).toBe(0);
   const strict = await sandbox.call(["validate", "h.json", "--strict"]);
   expect(strict.code).toBe(1);
-  expect(strict.stdout).toContain('messages[1].role  alternation  is "user" like that of messages[0]\n');
+  expect(strict.stdout).toContain(
+    'messages[1].role  alternation  is "user", the same as in messages[0]; roles must alternate\n',
+  );
 });
 
 test.each([
   ["", "in: is empty. It should hold messages as JSON."],
-  ["null", "in: holds null, not messages. It should be a list of messages, a request with messages or input"],
+  ["null", "in: holds null, not messages. It should be a list of messages, a request with messages, input or contents"],
   ["7", "in: holds a number, not messages."],
-  ['[\n{"role": "user",\n', "in:2: is no JSON: expected double-quoted property name"],
+  ['[\n{"role": "user",\n', "in:2: is not JSON: expected double-quoted property name"],
   [Buffer.from([0xff, 0, 1]), "in: binary file"],
   [Buffer.from("[\n\xfc]", "latin1"), "in: invalid UTF-8 in line 2: convert it first"],
 ])("what holds no messages is an error with the file: %j", async (content, message) => {
@@ -135,9 +131,9 @@ test.each([
   ],
   [
     { model: "gpt-5", messages: [user] },
-    "holds 300 requests, and one is read at a time. Write the one that is meant to a file of its own.",
+    "holds 300 requests, but only one can be read. Write one of them to a separate file.",
   ],
-  [{ level: "info" }, "holds 300 lines and no message. It should be a list of messages"],
+  [{ level: "info" }, "holds 300 lines but no message. It should be a list of messages"],
 ])("lines of something else are told in one line: %j", async (line, message) => {
   sandbox.write("in.jsonl", `${JSON.stringify(line)}\n`.repeat(300));
   for (const command of [["validate"], ["trim", "--window", "100000"]]) {
@@ -194,5 +190,5 @@ test("paths are relative to here", async () => {
   const { stderr } = await sandbox.call(["validate", join(sandbox.cwd, "d/h.json")], {
     cwd: join(sandbox.cwd, "d"),
   });
-  expect(stderr).toBe("plimsoll: h.json: is no JSON: unexpected token 'o'\n");
+  expect(stderr).toBe("plimsoll: h.json: is not JSON: unexpected token 'o'\n");
 });

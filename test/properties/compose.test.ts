@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { type ComposedLayer, type ContextLayers, createContextBudget } from "../../src/compose/index.ts";
+import { type ComposedLayer, type ContextLayers, createPromptComposer } from "../../src/compose/index.ts";
 import { scanLines } from "../../src/text/index.ts";
 import { type Counter, counterNames, createCounter } from "../../src/tokens/index.ts";
 import { checkSections, type DrawnSection, drawnFabric, fabricText } from "./drawn-fabric.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 300;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 50;
 const timeout = 300_000;
 
 const counters = new Map<string, Counter>();
@@ -64,28 +64,40 @@ const anyShares = fc.option(
 test("any layers fit any budget by any counter, with whole characters, closed fences, true facts and the same bytes", {
   timeout,
 }, () => {
-  const property = fc.property(
-    oddLayers,
-    counterName,
-    anyBudget,
-    anyShares,
-    (layers, name, maxTokens, shares) => {
-      const counter = counters.get(name)!;
-      const result = createContextBudget({ counter, maxTokens, shares }).compose(layers);
-      expect(counter.count(result.text)).toBeLessThanOrEqual(maxTokens);
-      expect(result.tokens).toBe(counter.count(result.text));
-      expect(result.omitted).toBe(result.layers.reduce((sum, { omitted }) => sum + omitted, 0));
-      // UTF-8 has no half of a surrogate pair.
-      expect(Buffer.from(result.text).toString()).toBe(result.text);
-      expect(createContextBudget({ counter, maxTokens, shares }).compose(layers)).toEqual(result);
-      for (const [part, layer] of partsOf(result.text, result.layers)) {
-        expect(counter.count(part)).toBe(layer.tokens);
-        expect(scanLines(part, () => {})).toBeUndefined();
-        checkPart(part, layer, encoded(layers[layer.name]!));
-      }
-    },
-  );
+  const property = fc.property(oddLayers, counterName, anyBudget, anyShares, (layers, name, maxTokens, shares) => {
+    const counter = counters.get(name)!;
+    const result = createPromptComposer({ counter, maxTokens, shares }).compose(layers);
+    expect(counter.count(result.text)).toBeLessThanOrEqual(maxTokens);
+    expect(result.tokens).toBe(counter.count(result.text));
+    expect(result.omitted).toBe(result.layers.reduce((sum, { omitted }) => sum + omitted, 0));
+    // UTF-8 has no half of a surrogate pair.
+    expect(Buffer.from(result.text).toString()).toBe(result.text);
+    expect(createPromptComposer({ counter, maxTokens, shares }).compose(layers)).toEqual(result);
+    for (const [part, layer] of partsOf(result.text, result.layers)) {
+      expect(counter.count(part)).toBe(layer.tokens);
+      expect(scanLines(part, () => {})).toBeUndefined();
+      checkPart(part, layer, encoded(layers[layer.name] as string));
+    }
+  });
   fc.assert(property, { numRuns });
+});
+
+test("answers fit any budget by any counter, and no line of one looks like ours", { timeout }, () => {
+  const answers = fc.array(fc.record({ heading: oddText, text: oddText }), { minLength: 1, maxLength: 4 });
+  const property = fc.property(answers, counterName, anyBudget, (priorWork, name, maxTokens) => {
+    const counter = counters.get(name)!;
+    const { text, tokens, layers } = createPromptComposer({ counter, maxTokens }).compose({ priorWork });
+    expect(tokens).toBeLessThanOrEqual(maxTokens);
+    expect(Buffer.from(text).toString()).toBe(text);
+    const ours = /^(## Prior Work|Answers of other agents, .*|\[\.\.\. truncated, .* omitted\]|)$/;
+    const lines = text.split("\n").filter((line) => !line.startsWith(">") && !ours.test(line));
+    for (const line of lines) expect(line).toMatch(/^### /);
+    if (text === "" || text.includes("answers omitted") || text.includes("answer omitted")) return;
+    expect(lines).toHaveLength(priorWork.length);
+    expect(layers[0]!.truncated).toBe(layers[0]!.omitted > 0);
+  });
+  // An answer costs as much as a layer.
+  fc.assert(property, { numRuns: numRuns / 10 });
 });
 
 /** What is written, as it can be read again. */
@@ -148,29 +160,21 @@ test("sections give way in their order, the longest first, and what is left out 
   timeout,
 }, () => {
   const layers = fc.record({ project: plainText, priorWork: plainText }, { requiredKeys: [] });
-  const property = fc.property(
-    drawnFabric,
-    layers,
-    counterName,
-    anyBudget,
-    (sections, others, name, maxTokens) => {
-      const counter = counters.get(name)!;
-      const result = createContextBudget({ counter, maxTokens }).compose({
-        ...others,
-        fabric: fabricText(sections),
-      });
-      const parts = new Map(
-        partsOf(result.text, result.layers).map(([part, layer]) => [layer.name, { part, layer }]),
-      );
-      const fabric = parts.get("fabric");
-      const given = result.layers.find((layer) => layer.name === "fabric");
-      if (fabric === undefined) {
-        expect(given?.omitted ?? itemsOf(sections)).toBe(itemsOf(sections));
-        return;
-      }
-      checkSections(fabric.part, sections, { counter, overflow: result.overflow, ...given! });
-    },
-  );
+  const property = fc.property(drawnFabric, layers, counterName, anyBudget, (sections, others, name, maxTokens) => {
+    const counter = counters.get(name)!;
+    const result = createPromptComposer({ counter, maxTokens }).compose({
+      ...others,
+      fabric: fabricText(sections),
+    });
+    const parts = new Map(partsOf(result.text, result.layers).map(([part, layer]) => [layer.name, { part, layer }]));
+    const fabric = parts.get("fabric");
+    const given = result.layers.find((layer) => layer.name === "fabric");
+    if (fabric === undefined) {
+      expect(given?.omitted ?? itemsOf(sections)).toBe(itemsOf(sections));
+      return;
+    }
+    checkSections(fabric.part, sections, { counter, overflow: result.overflow, ...given! });
+  });
   fc.assert(property, { numRuns });
 });
 
@@ -188,29 +192,23 @@ test("discoveries stay whole while they fit beside the project's share, and so d
 }, () => {
   const project = fc.oneof({ arbitrary: plainText, weight: 2 }, fencedText);
   const others = fc.record({ project, priorWork: plainText }, { requiredKeys: [] });
-  const property = fc.property(
-    drawnFabric,
-    others,
-    counterName,
-    anyBudget,
-    (sections, layers, name, maxTokens) => {
-      const counter = counters.get(name)!;
-      const budget = createContextBudget({ counter, maxTokens });
-      const { text, overflow } = budget.compose({ ...layers, fabric: fabricText(sections) });
-      // Prior work gives way, the project above its share too. Some tokens are for separators, and since counts do not add up.
-      const available = maxTokens * (layers.project === undefined ? 1 : 0.6) - 12;
-      const marker = `\n\n[... truncated, ${itemsOf(sections)} items omitted]`;
-      const fits = (kept: readonly string[]) => counter.count(kept.join("\n\n") + marker) <= available;
-      const discoveries = sections.filter(({ isDiscovery }) => isDiscovery).map((each) => fabricText([each]));
-      if (fits(discoveries)) {
-        expect(overflow).toBe(0);
-        for (const discovery of discoveries) expect(text).toContain(discovery);
-      }
-      // For headings alone the project does not give up its place.
-      if (!layers.project?.startsWith("`") && fits(sections.map(shortestForm)))
-        for (const { heading } of sections) expect(text).toContain(heading);
-    },
-  );
+  const property = fc.property(drawnFabric, others, counterName, anyBudget, (sections, layers, name, maxTokens) => {
+    const counter = counters.get(name)!;
+    const budget = createPromptComposer({ counter, maxTokens });
+    const { text, overflow } = budget.compose({ ...layers, fabric: fabricText(sections) });
+    // Prior work gives way, the project above its share too. Some tokens are for separators, and since counts do not add up.
+    const available = maxTokens * (layers.project === undefined ? 1 : 0.6) - 12;
+    const marker = `\n\n[... truncated, ${itemsOf(sections)} items omitted]`;
+    const fits = (kept: readonly string[]) => counter.count(kept.join("\n\n") + marker) <= available;
+    const discoveries = sections.filter(({ isDiscovery }) => isDiscovery).map((each) => fabricText([each]));
+    if (fits(discoveries)) {
+      expect(overflow).toBe(0);
+      for (const discovery of discoveries) expect(text).toContain(discovery);
+    }
+    // For headings alone the project does not give up its place.
+    if (!layers.project?.startsWith("`") && fits(sections.map(shortestForm)))
+      for (const { heading } of sections) expect(text).toContain(heading);
+  });
   fc.assert(property, { numRuns });
 });
 
@@ -220,8 +218,7 @@ test("a fabric alone overflows by no more than it is too long, and with as many 
   const fabrics = fc.oneof(drawnFabric.map(fabricText), oddText);
   const property = fc.property(fabrics, counterName, anyBudget, (fabric, name, maxTokens) => {
     const counter = counters.get(name)!;
-    const compose = (tokens: number) =>
-      createContextBudget({ counter, maxTokens: tokens }).compose({ fabric });
+    const compose = (tokens: number) => createPromptComposer({ counter, maxTokens: tokens }).compose({ fabric });
     const { overflow } = compose(maxTokens);
     if (overflow === 0) return;
     expect(compose(maxTokens + overflow).overflow).toBe(0);
@@ -242,7 +239,7 @@ test("prior work costs no heading and nothing of the discoveries: where they giv
     anyBudget,
     anyShares,
     ([sections, { project, priorWork }], name, maxTokens, shares) => {
-      const budget = createContextBudget({ counter: counters.get(name)!, maxTokens, shares });
+      const budget = createPromptComposer({ counter: counters.get(name)!, maxTokens, shares });
       const layers = { project, fabric: fabricText(sections) };
       const headingsIn = (text: string) =>
         sections.filter(({ heading }) => heading !== "" && text.split("\n").includes(heading));

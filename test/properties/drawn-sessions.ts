@@ -1,10 +1,10 @@
 /** Sessions for the properties of trimming: short ones of any shape, which shrink, and some like those of real agents. */
 import fc from "fast-check";
 import { type FormatName, normaliseMessages } from "../../src/messages/index.ts";
-import { convertMessages } from "../../src/replay/generate/convert/convert-messages.ts";
-import { generateSession } from "../../src/replay/generate/generate-session.ts";
-import { quirks } from "../../src/replay/generate/quirks.ts";
-import type { SessionBlock, SessionMessage } from "../../src/replay/generate/session-message.ts";
+import { convertMessages } from "../generate/convert/convert-messages.ts";
+import { generateSession } from "../generate/generate-session.ts";
+import { quirks } from "../generate/quirks.ts";
+import type { SessionBlock, SessionMessage } from "../generate/session-message.ts";
 
 /** In Anthropic's shape, as they are recorded: not yet what a provider takes. */
 export const drawnSession: fc.Arbitrary<readonly SessionMessage[]> = fc.oneof(
@@ -86,8 +86,7 @@ function messagesOf(turns: readonly Turn[]): readonly SessionMessage[] {
     if (asked !== null) messages.push(said("user", words(asked, `ask${index}`)));
     const content: SessionBlock[] = [];
     if (thinking !== null) content.push(thought(words(thinking, `think${index}`)));
-    if (text !== null || calls.length === 0)
-      content.push({ type: "text", text: words(text ?? 3, `say${index}`) });
+    if (text !== null || calls.length === 0) content.push({ type: "text", text: words(text ?? 3, `say${index}`) });
     const ids = calls.map((_call, at) => `call_${index}_${at}`);
     for (const [at, call] of calls.entries()) content.push(callBlock(ids[at] as string, call));
     messages.push({ role: "assistant", content });

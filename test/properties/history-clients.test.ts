@@ -14,7 +14,7 @@ import { countMessages, type FormatName, formatNames } from "../../src/messages/
 import { createCounter } from "../../src/tokens/index.ts";
 import { asRecorded, asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 8;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 2;
 const counter = await createCounter("estimate:claude-5");
 
 /** What a client does before a call. Numbers are shares of what there is. */
@@ -45,9 +45,7 @@ describe.each(policyNames)("%s", (policy) => {
     },
     async (format) => {
       const check = async ({ session, other, moves, share, keep, isCareless }: Walk) => {
-        const [messages, tail] = [session, other].map((each) =>
-          (isCareless ? asRecorded : asSent)(each, format),
-        );
+        const [messages, tail] = [session, other].map((each) => (isCareless ? asRecorded : asSent)(each, format));
         const client = createClient(messages!, tail!);
         const tokens = countMessages(messages!, counter, { format });
         const contextWindow = Math.ceil(1 + share * tokens);
@@ -94,11 +92,7 @@ interface Call {
   readonly epochAt: number | undefined;
 }
 
-function callOf(
-  messages: readonly object[],
-  { messages: sent, stats, isEpoch }: Reduction,
-  at?: number,
-): Call {
+function callOf(messages: readonly object[], { messages: sent, stats, isEpoch }: Reduction, at?: number): Call {
   const texts = (list: readonly object[]) => list.map((message) => JSON.stringify(message));
   return { input: texts(messages), sent: texts(sent), stats, epochAt: isEpoch ? at : undefined };
 }
@@ -121,14 +115,9 @@ function expectWhole(call: Call, { alone, calls, isRfc }: Beside): void {
 
 /** The same history goes out with the same bytes, unless an epoch was decided on it meanwhile. */
 function expectReturn(call: Call, calls: readonly Call[]): void {
-  const at = calls.findLastIndex(
-    ({ input }) => isBeginning(input, call.input) && isBeginning(call.input, input),
-  );
+  const at = calls.findLastIndex(({ input }) => isBeginning(input, call.input) && isBeginning(call.input, input));
   const before = calls[at];
-  if (
-    before === undefined ||
-    [...calls.slice(at), call].some((other) => other !== before && holdsIn(other, call))
-  )
+  if (before === undefined || [...calls.slice(at), call].some((other) => other !== before && holdsIn(other, call)))
     return;
   expect(call.sent).toEqual(before.sent);
 }
@@ -183,8 +172,7 @@ function createClient(session: readonly object[], other: readonly object[]): Cli
       const now = branches[kind]?.(left.at(-1)!, share, { left, other }) ?? left.at(-1)!;
       left.push(now);
       const messages = now.future.slice(0, now.length);
-      if (kind === "edit" && now.length > 0)
-        editInPlace(messages.at(-1 - upTo(share, Math.min(7, now.length - 1)))!);
+      if (kind === "edit" && now.length > 0) editInPlace(messages.at(-1 - upTo(share, Math.min(7, now.length - 1)))!);
       if (kind === "garble") messages.splice(upTo(share, now.length), 0, null as unknown as object);
       return messages;
     },

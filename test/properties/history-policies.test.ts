@@ -8,12 +8,11 @@ import { countMessages, createMessageLens, type FormatName, formatNames } from "
 import { createCounter } from "../../src/tokens/index.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 5;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 2;
 const counter = await createCounter("estimate:claude-5");
 
 describe.each(policyNames)("%s", (policy) => {
-  for (const format of formatNames)
-    testPolicy(policy, format, { numRuns, cases: (each) => drawCase(each, policy) });
+  for (const format of formatNames) testPolicy(policy, format, { numRuns, cases: (each) => drawCase(each, policy) });
 });
 
 function drawCase(format: FormatName, policy: PolicyName): fc.Arbitrary<PolicyCase> {

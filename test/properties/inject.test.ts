@@ -4,32 +4,18 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  type Adapter,
-  limitEvidences,
-  limitKinds,
-  limitUnits,
-  type ToolLimit,
-} from "../../src/adapters/adapter.ts";
+import { type Adapter, adapterValues, type ToolLimit } from "../../src/adapters/adapter.ts";
 import { adapterFileSchema } from "../../src/adapters/adapter-schema.ts";
-import { draftClip } from "../../src/adapters/clips/clips.ts";
-import { type Draft, type DraftOptions, draftFile, settingsOf } from "../../src/adapters/fit/draft-file.ts";
-import { stateOf } from "../../src/adapters/targets/file-target.ts";
-import type { FileTarget } from "../../src/adapters/targets/targets.ts";
+import { draftClip } from "../../src/adapters/clips.ts";
+import { type DraftOptions, draftBody, type FileDraft, settingsOf } from "../../src/adapters/draft-file.ts";
+import { type FileTarget, placeBody, targetFileOf } from "../../src/adapters/targets.ts";
 import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/packs/index.ts";
-import {
-  findBlock,
-  fromByteString,
-  readOwnership,
-  removeBlock,
-  toByteString,
-  verbosities,
-} from "../../src/text/index.ts";
+import { fromByteString, markedBlock, readOwnership, toByteString, verbosities } from "../../src/text/index.ts";
 import { type Counter, createCounter } from "../../src/tokens/index.ts";
 import { loadContent } from "../../src/workspace/index.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = deep ? 400 : 40;
+const numRuns = deep ? 400 : 20;
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 
 const { adapters } = await loadContent<Adapter>({
@@ -39,7 +25,7 @@ const { adapters } = await loadContent<Adapter>({
 const counters: Record<string, Counter> = {};
 let home: string;
 beforeAll(async () => {
-  for (const name of ["bytes/4", "exact:o200k", "estimate:claude-5"])
+  for (const name of ["bytes/4", "exact:o200k", "estimate:claude-5"] as const)
     counters[name] = await createCounter(name);
   home = mkdtempSync(join(tmpdir(), "plimsoll-inject-"));
 });
@@ -86,14 +72,14 @@ const packs = fc
   .map((sources) => orderPacks(mergeLayers([{ layer: "embedded", sources }], { language: "en" }).packs));
 
 const limit: fc.Arbitrary<ToolLimit> = fc
-  .tuple(fc.constantFrom(...limitUnits), fc.integer({ min: 1, max: 12_000 }))
+  .tuple(fc.constantFrom(...adapterValues.limitUnit), fc.integer({ min: 1, max: 12_000 }))
   .chain(([unit, value]) =>
     fc.record({
       unit: fc.constant(unit),
       value: fc.constant(unit === "lines" ? Math.ceil(value / 60) : value),
-      kind: fc.constantFrom(...limitKinds),
+      kind: fc.constantFrom(...adapterValues.limitKind),
       scope: fc.constantFrom("file" as const, "chain" as const, "field" as const),
-      evidence: fc.constantFrom(...limitEvidences),
+      evidence: fc.constantFrom(...adapterValues.limitEvidence),
       checked: fc.constant("2026-11-15"),
     }),
   );
@@ -137,7 +123,6 @@ const options = fc
       ...rest,
       content: { title: "Developer Context", notes, facts },
       counter: counters[counter ?? "bytes/4"]!,
-      counterChosen: counter !== undefined,
       verbosityOf: {},
       defaultOnOverflow: "drop",
       force: false,
@@ -168,14 +153,10 @@ function brokenLimits(given: readonly Adapter[], texts: Texts, options: DraftOpt
   ]);
 }
 
-function brokenBudget(
-  { maxBytes = 0, maxTokens = 0 }: Adapter,
-  block: string,
-  { counter, counterChosen }: DraftOptions,
-): string[] {
+function brokenBudget({ maxBytes = 0, maxTokens = 0 }: Adapter, block: string, { counter }: DraftOptions): string[] {
   const bytes = sizeOf(block, "bytes", counter);
   if (maxBytes > 0) return bytes > maxBytes ? [`${bytes} of ${maxBytes} bytes`] : [];
-  const tokens = counterChosen ? counter.count(block) : bytes / 4;
+  const tokens = counter.name === "bytes/4" ? bytes / 4 : counter.count(block);
   return maxTokens > 0 && tokens > maxTokens ? [`${tokens} of ${maxTokens} tokens`] : [];
 }
 
@@ -192,7 +173,7 @@ function brokenLimit(
 }
 
 function expectAllAccountedFor(
-  { packs: kept, dropped, thinned }: Pick<Draft, "packs" | "dropped" | "thinned">,
+  { packs: kept, dropped, thinned }: Pick<FileDraft, "packs" | "dropped" | "thinned">,
   given: readonly Pack[],
 ) {
   expect([...kept, ...dropped.map((each) => each.id)].sort()).toEqual(given.map((each) => each.id).sort());
@@ -223,28 +204,31 @@ test.each(fileAdapters.map((adapter) => [adapter.id, adapter] as const))(
         const chains = new Map(
           fileTarget.limits.map((each) => [each, [{ folder: "/", copies: 1, others: measured(each.unit) }]]),
         );
-        const place = { target: fileTarget, chains, settings: settingsOf(owners, given) };
+        const about = { adapters: owners, limits: fileTarget.limits, chains, settings: settingsOf(owners, given) };
+        const draftOf = (current: string | undefined) => {
+          const place = (body: string) => placeBody(current, body, target);
+          return draftBody({ ...about, state: targetFileOf(current, target), place }, given);
+        };
         const before = target.mode === "replace-file" ? undefined : current;
-        const draft = draftFile(before, { ...place, state: stateOf(before, target) }, given);
+        const draft = draftOf(before);
         expectAllAccountedFor(draft, given.packs);
         if (draft.status !== "ok") {
           expect(["too small", "over budget"]).toContain(draft.status);
-          expect(draft.file).toBe(before);
+          expect(draft.file).toBeUndefined();
           return;
         }
         const file = fromByteString(draft.file!);
-        const found = findBlock(draft.file!, target.section);
+        const found = markedBlock.find(draft.file!, target.section);
         const size = found.kind === "block" ? found.block.end - found.block.start : draft.file!.length;
         expect(size).toBeLessThanOrEqual(Buffer.byteLength(draft.text!));
         expect(brokenLimits(owners, { field: draft.text!, file, chain: rest }, given)).toEqual([]);
         expect(draft.file!.startsWith(before ?? "")).toBe(true);
-        const again = { ...place, state: stateOf(draft.file, target) };
-        expect(draftFile(draft.file, again, given)).toEqual({ ...draft, state: "injected" });
+        expect(draftOf(draft.file)).toEqual({ ...draft, state: "injected" });
         if (target.mode === "replace-file") {
           expect(readOwnership(draft.file!)).toEqual({ kind: "ours", edited: false });
         } else {
-          expect(findBlock(draft.file!, target.section)).toMatchObject({ block: { edited: false } });
-          expect(removeBlock(draft.file!, target.section).file).toBe(before);
+          expect(markedBlock.find(draft.file!, target.section)).toMatchObject({ block: { edited: false } });
+          expect(markedBlock.remove(draft.file!, target.section).file).toBe(before);
         }
       },
     );
@@ -253,9 +237,7 @@ test.each(fileAdapters.map((adapter) => [adapter.id, adapter] as const))(
 );
 
 test.each(
-  adapters
-    .filter((adapter) => !fileAdapters.includes(adapter))
-    .map((adapter) => [adapter.id, adapter] as const),
+  adapters.filter((adapter) => !fileAdapters.includes(adapter)).map((adapter) => [adapter.id, adapter] as const),
 )(
   "%s: the text for the clipboard is within every limit, instructions included, or there is none",
   async (_, adapter) => {

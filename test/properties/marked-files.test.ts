@@ -2,18 +2,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  findBlock,
+  markedBlock,
   parseSegments,
-  putBlock,
   readOwnership,
-  removeBlock,
   renderOwnedFile,
   textAt,
   toByteString,
   toPlainProse,
 } from "../../src/text/index.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 50_000 : 1_500;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 50_000 : 200;
 const check = <T>(property: fc.IProperty<T>) => fc.assert(property, { numRuns });
 
 /** Few pieces that mean something to the scanner, so that they meet. */
@@ -56,13 +54,13 @@ const bytes = fc.oneof(
   fc.uint8Array({ maxLength: 40 }).map((each) => Buffer.from(each).toString("latin1")),
 );
 const file = fc.option(bytes, { nil: undefined });
-const kindOf = (current: string | undefined) => findBlock(current ?? "", "context").kind;
+const kindOf = (current: string | undefined) => markedBlock.find(current ?? "", "context").kind;
 
 test("a block that is put and removed leaves the file as it was", () => {
   check(
     fc.property(file, text, (before, body) => {
       fc.pre(kindOf(before) === "none");
-      expect(removeBlock(putBlock(before, "context", body), "context").file).toBe(before);
+      expect(markedBlock.remove(markedBlock.put(before, "context", body), "context").file).toBe(before);
     }),
   );
 });
@@ -71,9 +69,9 @@ test("a block put twice is put once, and is found unedited", () => {
   check(
     fc.property(file, text, (before, body) => {
       fc.pre(kindOf(before) !== "broken");
-      const once = putBlock(before, "context", body);
-      expect(putBlock(once, "context", body)).toBe(once);
-      expect(findBlock(once, "context")).toMatchObject({ kind: "block", block: { edited: false } });
+      const once = markedBlock.put(before, "context", body);
+      expect(markedBlock.put(once, "context", body)).toBe(once);
+      expect(markedBlock.find(once, "context")).toMatchObject({ kind: "block", block: { edited: false } });
     }),
   );
 });
@@ -83,13 +81,13 @@ test("a new body leaves every byte outside the block where it was", () => {
     fc.property(file, text, text, (before, first, second) => {
       fc.pre(kindOf(before) === "none");
       const [one, two] = [first, second].map((body) => {
-        const found = putBlock(before, "context", body);
-        const search = findBlock(found, "context");
+        const found = markedBlock.put(before, "context", body);
+        const search = markedBlock.find(found, "context");
         if (search.kind !== "block") throw new Error(search.kind);
         return { found, before: found.slice(0, search.block.start), after: found.slice(search.block.end) };
       });
       expect({ before: two!.before, after: two!.after }).toEqual({ before: one!.before, after: one!.after });
-      expect(putBlock(one!.found, "context", second)).toBe(two!.found);
+      expect(markedBlock.put(one!.found, "context", second)).toBe(two!.found);
     }),
   );
 });
@@ -98,10 +96,10 @@ test("two sections go in either order", () => {
   check(
     fc.property(file, text, text, fc.boolean(), (before, first, second, swap) => {
       fc.pre(kindOf(before) === "none");
-      const both = putBlock(putBlock(before, "context", first), "two", second);
+      const both = markedBlock.put(markedBlock.put(before, "context", first), "two", second);
       const order = swap ? ["context", "two"] : ["two", "context"];
       const rest = order.reduce<string | undefined>(
-        (current, section) => removeBlock(current!, section).file,
+        (current, section) => markedBlock.remove(current!, section).file,
         both,
       );
       expect(rest).toBe(before);
@@ -111,18 +109,13 @@ test("two sections go in either order", () => {
 
 test("a file of ours is ours, and any change of its text is seen", () => {
   check(
-    fc.property(
-      fc.constantFrom("", "---\na: b\n---\n", "Intro\n"),
-      fc.string(),
-      fc.nat(),
-      (preamble, body, place) => {
-        const written = renderOwnedFile({ preamble, body: toByteString(body) });
-        expect(readOwnership(written)).toEqual({ kind: "ours", edited: false });
-        const at = place % written.length;
-        const changed = `${written.slice(0, at)}#${written.slice(at)}`;
-        expect(readOwnership(changed)).not.toEqual({ kind: "ours", edited: false });
-      },
-    ),
+    fc.property(fc.constantFrom("", "---\na: b\n---\n", "Intro\n"), fc.string(), fc.nat(), (preamble, body, place) => {
+      const written = renderOwnedFile({ preamble, body: toByteString(body) });
+      expect(readOwnership(written)).toEqual({ kind: "ours", edited: false });
+      const at = place % written.length;
+      const changed = `${written.slice(0, at)}#${written.slice(at)}`;
+      expect(readOwnership(changed)).not.toEqual({ kind: "ours", edited: false });
+    }),
   );
 });
 

@@ -10,17 +10,16 @@ import {
   trimPacks,
 } from "../../src/packs/index.ts";
 import {
-  findBlock,
   fromByteString,
   type LineKind,
-  putBlock,
+  markedBlock,
   scanLines,
   textAt,
   toByteString,
   verbosities,
 } from "../../src/text/index.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 300;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 100;
 
 /** Lines that mean something, so that they meet: markers, fences, comments, blanks. */
 const line = fc.constantFrom(
@@ -116,10 +115,7 @@ test("a pack is dropped as an overlap exactly when a pack that it names was kept
     fc.property(packs, (given) => {
       const { packs: kept, dropped } = trimPacks(given, 0, "full");
       for (const pack of given.filter(({ base }) => !base)) {
-        const before = kept.slice(
-          0,
-          kept.findLastIndex((each) => given.indexOf(each) < given.indexOf(pack)) + 1,
-        );
+        const before = kept.slice(0, kept.findLastIndex((each) => given.indexOf(each) < given.indexOf(pack)) + 1);
         const covered = before.some((each) => !each.base && pack.overlaps.includes(each.id));
         expect(dropped.some((each) => each.id === pack.id)).toBe(covered);
       }
@@ -152,8 +148,8 @@ test("whatever packs say, the block around them can be found again, whole and un
   fc.assert(
     fc.property(packs, verbosity, words, (given, level, notes) => {
       const body = renderContext(given, { title: "T", verbosity: level, notes, facts: [] });
-      const file = putBlock("before\n", "context", toByteString(body));
-      const found = findBlock(`${file}\nafter\n`, "context");
+      const file = markedBlock.put("before\n", "context", toByteString(body));
+      const found = markedBlock.find(`${file}\nafter\n`, "context");
       expect(found).toMatchObject({ kind: "block", block: { edited: false } });
       if (found.kind === "block") expect(fromByteString(found.block.body)).toBe(body);
     }),
@@ -170,9 +166,7 @@ test("nothing in a block swallows what stands behind it, and none of its lines i
       scanLines(following, ({ start, end }, kind) => lines.push({ kind, text: following.slice(start, end) }));
       expect(lines.at(-1)).toEqual({ kind: "text", text: "<!-- behind -->" });
       expect(
-        lines.filter(
-          ({ kind, text: each }) => kind === "text" && /^\s*<!--.*plimsoll:|sync:fetch/.test(each),
-        ),
+        lines.filter(({ kind, text: each }) => kind === "text" && /^\s*<!--.*plimsoll:|sync:fetch/.test(each)),
       ).toEqual([]);
     }),
     { numRuns },
@@ -180,12 +174,12 @@ test("nothing in a block swallows what stands behind it, and none of its lines i
 });
 
 test("a text without markers comes out as it went in", () => {
-  const plain = fc.array(fc.constantFrom("text", "é 😀", "", "## Heading", "- item", "    code"), {
+  const plain = fc.array(fc.constantFrom("text", "é 😀", "", "## Heading\n\ntext", "- item", "    code"), {
     minLength: 1,
   });
   fc.assert(
     fc.property(plain, verbosity, (lines, level) => {
-      const given = `# T\n${lines.join("\n")}`;
+      const given = `# T\ntext\n${lines.join("\n")}`;
       const pack = createPackSource({ pack: { id: "a" }, texts: { "context.md": given }, directory: "a" });
       const { packs: merged } = mergeLayers([{ layer: "embedded", sources: [pack] }], { language: "en" });
       expect(renderContext(merged, { title: "T", verbosity: level })).toContain(`\n\n${given.trimEnd()}\n`);
@@ -199,36 +193,31 @@ test("an addition loses no line of either text, and every tier stays what it was
   const write = (name: string, tiers: readonly string[]) =>
     tiers.map((tier, index) => `<!-- verbosity:${tier} -->\n${name}${index}\n`).join("");
   fc.assert(
-    fc.property(
-      tagged,
-      tagged,
-      fc.constantFrom("before" as const, "after" as const),
-      (below, above, position) => {
-        const make = (name: string, tiers: readonly string[], additive: boolean) =>
-          createPackSource({
-            pack: { id: "a", additive, additive_position: position },
-            texts: { "context.md": write(name, tiers) },
-            directory: name,
-          });
-        const [merged] = mergeLayers(
-          [
-            { layer: "embedded", sources: [make("low", below, false)] },
-            { layer: "project", sources: [make("high", above, true)] },
-          ],
-          { language: "en" },
-        ).packs;
-        for (const [index, level] of verbosities.entries()) {
-          const shown = ["core", "detail", "extended"].slice(0, index + 1);
-          const expected = [["low", below] as const, ["high", above] as const].flatMap(([name, tiers]) =>
-            tiers.flatMap((tier, at) => (shown.includes(tier) ? [`${name}${at}`] : [])),
-          );
-          const lines = textAt(merged!.context, level)
-            .split("\n")
-            .filter((each) => each !== "");
-          expect(lines.sort()).toEqual(expected.sort());
-        }
-      },
-    ),
+    fc.property(tagged, tagged, fc.constantFrom("before" as const, "after" as const), (below, above, position) => {
+      const make = (name: string, tiers: readonly string[], additive: boolean) =>
+        createPackSource({
+          pack: { id: "a", additive, additive_position: position },
+          texts: { "context.md": write(name, tiers) },
+          directory: name,
+        });
+      const [merged] = mergeLayers(
+        [
+          { layer: "embedded", sources: [make("low", below, false)] },
+          { layer: "project", sources: [make("high", above, true)] },
+        ],
+        { language: "en" },
+      ).packs;
+      for (const [index, level] of verbosities.entries()) {
+        const shown = ["core", "detail", "extended"].slice(0, index + 1);
+        const expected = [["low", below] as const, ["high", above] as const].flatMap(([name, tiers]) =>
+          tiers.flatMap((tier, at) => (shown.includes(tier) ? [`${name}${at}`] : [])),
+        );
+        const lines = textAt(merged!.context, level)
+          .split("\n")
+          .filter((each) => each !== "");
+        expect(lines.sort()).toEqual(expected.sort());
+      }
+    }),
     { numRuns },
   );
 });

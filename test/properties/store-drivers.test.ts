@@ -2,11 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, expect, test } from "vitest";
-import { createMemoryStore, type Store } from "../../src/store/index.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ContextError } from "../../src/errors.ts";
+import { createMemoryStore, type RevisionOptions, type Store, type StoreRecord } from "../../src/store/index.ts";
+import { openPostgresStore } from "../../src/store/postgres.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 150;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;
 const root = mkdtempSync(join(tmpdir(), "plimsoll-drivers-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -81,6 +84,14 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
           store.append(s, values),
     ),
   ),
+  fc.tuple(name, fc.integer({ min: 0, max: 6 })).map(
+    call(
+      "trimStream",
+      ([s, through]) =>
+        (store) =>
+          store.trimStream(s, through),
+    ),
+  ),
   fc.tuple(name, number, number).map(
     call(
       "read",
@@ -106,10 +117,68 @@ test("any sequence of operations gives the same results on memory and on SQLite"
   await fc.assert(property, { numRuns });
 });
 
+describe.skipIf(noPostgres !== undefined)("PostgreSQL", () => {
+  let server: PostgresServer;
+  let url: string;
+  beforeAll(async () => {
+    server = await startPostgres();
+    url = await server.newDatabase();
+  }, 60_000);
+  afterAll(() => server?.remove());
+
+  test("any sequence of operations gives the same results on memory and on PostgreSQL", {
+    timeout: 1_200_000,
+  }, async () => {
+    let runs = 0;
+    const property = fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async (operations) => {
+      runs += 1;
+      const memory = createMemoryStore();
+      const postgres = await openPostgresStore({ url, namespace: `run-${runs}` });
+      const counted = withCountedRevisions(postgres);
+      for (const run of operations) expect(await outcome(run, counted)).toEqual(await outcome(run, memory));
+      await postgres.close();
+    });
+    // A hundredth of the time of a file, and as many operations as a person waits for.
+    await fc.assert(property, { numRuns: Math.min(numRuns, 1_000) });
+  });
+});
+
+/** Revisions of PostgreSQL grow, but not by one. Numbers them by their order, as the other stores do. */
+function withCountedRevisions(store: Store): Store {
+  const revisions: number[] = [];
+  const counted = (revision: number): number => {
+    const known = revisions.indexOf(revision);
+    return known < 0 ? revisions.push(revision) : known + 1;
+  };
+  const own = ({ expectedRevision: given }: RevisionOptions = {}): RevisionOptions => ({
+    // One that was never given.
+    expectedRevision:
+      given === undefined || !(given >= 1) || given % 1 !== 0 ? given : (revisions[given - 1] ?? 2 ** 40 + given),
+  });
+  const told = <T>(call: Promise<T>): Promise<T> =>
+    call.catch((error: ContextError) => {
+      const real = (text: string): string => {
+        const number = Number(text);
+        return String(number > 2 ** 40 ? number - 2 ** 40 : revisions.includes(number) ? counted(number) : number);
+      };
+      const message = error.message.replace(/(?<=revision |, not )\d+/g, real);
+      throw new ContextError(error.code, message, { hint: error.hint });
+    });
+  const record = <T extends StoreRecord | undefined>(found: T): T =>
+    found === undefined ? found : { ...found, revision: counted(found.revision) };
+  return {
+    ...store,
+    get: async (...args) => record(await store.get(...args)),
+    put: async (c, k, v, options) => counted(await told(store.put(c, k, v, own(options)))),
+    update: async (...args) => record(await store.update(...args)),
+    delete: (c, k, options) => told(store.delete(c, k, own(options))),
+    list: async (...args) => (await store.list(...args)).map(record),
+  };
+}
+
 /** Names the operation in a counterexample. */
 function call<T>(method: string, make: (input: T) => Operation): (input: T) => Operation {
-  return (input) =>
-    Object.assign(make(input), { [fc.toStringMethod]: () => `${method}(${fc.stringify(input)})` });
+  return (input) => Object.assign(make(input), { [fc.toStringMethod]: () => `${method}(${fc.stringify(input)})` });
 }
 
 /** A refusal is a result too: its code and its message. */

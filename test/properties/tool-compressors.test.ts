@@ -1,5 +1,5 @@
 /** What stays of each tool's result in the work log. The texts are those that the design asks for, word for word. */
-import { testCompressor } from "../../src/session/compress/compressor.contract.ts";
+import { testCompressor } from "../../src/session/compressor.contract.ts";
 import { createTools } from "../../src/tools/index.ts";
 
 const tools = createTools({ root: "." });
@@ -52,9 +52,26 @@ testCompressor(toolOf("project_files"), [
     data: { path: "empty", files: [], ...page, total: 0, returned: 0 },
     text: "Listed 0 files in empty.",
   },
+  {
+    args: {},
+    data: {
+      path: ".",
+      file_count: 909,
+      entries: [{ path: "README.md" }, { path: "docs/", files: 9 }, { path: "src/", files: 899 }],
+      ...page,
+      total: 3,
+      returned: 3,
+    },
+    text: "Listed 2 directories with 909 files in the root. Largest: src/ (899), docs/ (9)",
+  },
 ]);
 
 testCompressor(toolOf("search_content"), [
+  {
+    args: { pattern: "createStore", mode: "files" },
+    data: { files: ["a", "b", "c", "d"].map((name) => ({ path: `src/${name}.ts` })), ...page, total: 12, returned: 4 },
+    text: "Found 'createStore' in 4 of 12 files: a.ts, b.ts, c.ts, +1 more",
+  },
   {
     args: { pattern: "createStore" },
     data: {

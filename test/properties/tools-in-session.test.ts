@@ -13,32 +13,43 @@ const root = createProject();
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const cases: readonly [tool: string, args: Record<string, unknown>, itemsName: string][] = [
-  ["project_files", {}, "files"],
-  ["project_files", { max_files: 7 }, "files"],
+  ["project_files", {}, "entries"],
+  ["project_files", { mode: "files" }, "files"],
+  ["project_files", { mode: "files", max_files: 20 }, "files"],
+  ["search_content", { pattern: "return", mode: "files" }, "files"],
+  ["search_content", { pattern: "return", mode: "count" }, "files"],
   ["search_content", { pattern: "return" }, "matches"],
-  ["search_content", { pattern: "return", max_results: 10, context_lines: 0 }, "matches"],
+  ["search_content", { pattern: "return", max_results: 40, context_lines: 0 }, "matches"],
   ["read_file", { path: "src/file1.ts" }, "lines"],
   ["read_file", { path: "long.txt", max_line_length: 100_000 }, "lines"],
   ["vcs_log", { max_commits: 3 }, "commits"],
+  ["vcs_log", { max_commits: 3, mode: "full" }, "commits"],
+  ["vcs_diff", { commit: "HEAD", mode: "stat" }, "files"],
+  ["vcs_diff", { commit: "HEAD", mode: "files" }, "files"],
   ["vcs_diff", { commit: "HEAD" }, "hunks"],
   ["vcs_status", {}, "changes"],
   ["vcs_blame", { path: "src/file1.ts" }, "lines"],
 ];
 
-describe.each([600, 2_000])("with %i tokens a call", (perToolCall) => {
+/** Each page starts programs again: small pages are for the deep run. */
+const sizes = process.env.PLIMSOLL_DEEP === "1" ? [600, 2_000] : [2_500];
+const forms = sizes.flatMap((size) => [[size, "json"] as const, [size, "text"] as const]);
+
+describe.each(forms)("with %i tokens a call, as %s", (perToolCall, format) => {
   test.each(cases)("%s %j", async (tool, args, itemsName) => {
     const tools = createTools({ root });
     const session = await createSession({
       counter: await createCounter("bytes/4"),
       store: createMemoryStore(),
-      now: () => new Date("2026-11-15T12:00:00Z"),
+      now: () => Date.parse("2026-11-15T12:00:00Z"),
       budget: { perToolCall },
       tools,
+      format,
     });
     const { items, pages } = await pageThrough(session, { tool, args, itemsName, perToolCall });
     const whole = await wholeResult(tool, args);
     expect(items).toEqual(whole);
-    if (JSON.stringify(whole).length > perToolCall * 8) expect(pages).toBeGreaterThan(2);
+    if (format === "json" && JSON.stringify(whole).length > perToolCall * 8) expect(pages).toBeGreaterThan(2);
     const log = session.workLog("full");
     if (!("entries" in log)) throw new Error("the full view has entries");
     expect(log.entries.length).toBeGreaterThan(0);
@@ -112,9 +123,11 @@ function createProject(): string {
     writeFileSync(join(directory, path), text);
   };
   const git = (...args: string[]) =>
-    execFileSync("git", ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", ...args], {
-      cwd: directory,
-    });
+    execFileSync(
+      "git",
+      ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "maintenance.auto=false", ...args],
+      { cwd: directory },
+    );
   for (let file = 0; file < 30; file++) {
     write(`src/file${file}.ts`, `export function f${file}() {\n  return ${file};\n}\n`.repeat(10));
   }

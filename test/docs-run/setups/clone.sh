@@ -1,0 +1,2 @@
+# The repository's examples, as a clone has them.
+cp -R "$PLIMSOLL_ROOT/examples" examples

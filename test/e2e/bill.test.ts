@@ -1,0 +1,162 @@
+import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { generateBilledSession } from "../generate/billed-sessions.ts";
+import { createClaudeCodeRecorder } from "../generate/claude-code-recording.ts";
+import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+beforeEach(() => {
+  sandbox = createSandbox();
+});
+afterEach(() => sandbox.remove());
+
+const claude = generateBilledSession({ seed: 11, agent: "claude-code", calls: 40 });
+const codex = generateBilledSession({ seed: 12, agent: "codex", calls: 30 });
+
+function record(path: string, text: string): string {
+  const file = join(sandbox.home, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+function recordBoth(): string {
+  record(`.codex/sessions/2026/10/01/rollout-${codex.session}.jsonl`, codex.text);
+  return record(`.claude/projects/one/${claude.session}.jsonl`, claude.text);
+}
+
+async function billJson(...args: string[]) {
+  const { code, stdout, stderr } = await sandbox.call(["bill", ...args, "--json"]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return JSON.parse(stdout);
+}
+
+test("the help is as pinned", async () => {
+  const { code, stdout } = await sandbox.call(["bill", "--help"]);
+  expect(code).toBe(0);
+  await expect(stdout).toMatchFileSnapshot("golden/help-bill.txt");
+});
+
+test("a HOME without recordings gets a message that says where it looked", async () => {
+  const { code, stdout, stderr } = await sandbox.run(["bill"]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain("no agent has recorded sessions here yet");
+  expect(stderr).toContain("~/.claude/projects");
+});
+
+describe("sums", () => {
+  test("of the usual places equal what was billed, and each grouping has the same total", async () => {
+    recordBoth();
+    const expected = {
+      calls: 70,
+      read: claude.totals.read + codex.totals.read,
+      output: claude.totals.output + codex.totals.output,
+      uncached: claude.totals.uncached + codex.totals.uncached,
+    };
+    for (const by of ["day", "week", "month", "project", "session", "model", "agent", "tool"]) {
+      const { rows, total } = await billJson("--by", by);
+      expect(total, by).toMatchObject(expected);
+      const sum = (name: string) =>
+        rows.reduce((all: number, row: Record<string, number>) => all + (row[name] ?? 0), 0);
+      expect({ calls: sum("calls"), read: sum("read"), output: sum("output") }, by).toMatchObject({
+        ...{ calls: 70, read: expected.read, output: expected.output },
+      });
+      expect(sum("usd")).toBeCloseTo(total.usd, 4);
+    }
+  });
+
+  test("count a fork once, and skip and count damaged lines", async () => {
+    const recorder = createClaudeCodeRecorder({ sessionId: "first" });
+    recorder.says("Look.");
+    recorder.answers("Looking.", "call-1");
+    recorder.results("call-1");
+    recorder.answers("Done.");
+    const fork = recorder.fork("second");
+    fork.says("More.");
+    fork.answers("More.");
+    const lines = (each: typeof recorder) => each.lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    record(".claude/projects/p/first.jsonl", `${lines(recorder)}{"type":"assistant","mess\n\u0000\n`);
+    record(".claude/projects/p/second.jsonl", lines(fork));
+    const { total, recordings } = await billJson();
+    expect(total.calls).toBe(3);
+    expect(recordings).toMatchObject({ files: 2, damagedLines: 2 });
+  });
+
+  test("leave out other days and projects", async () => {
+    recordBoth();
+    const { rows } = await billJson("--by", "day");
+    const [{ key: first }, last] = [rows[0], rows.at(-1)];
+    const early = await billJson("--until", first);
+    const late = await billJson("--since", last.key, "--project", "codex");
+    expect(early.rows.map(({ key }: { key: string }) => key)).toEqual([first]);
+    expect(late.total.calls).toBeLessThan(70);
+    expect((await billJson("--project", "CODEX")).total.calls).toBe(30);
+    const wrong = await sandbox.call(["bill", "--since", "yesterday"]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain("2026-11-01");
+  });
+
+  test("list a model without a price of its own, and leave it out of the dollars", async () => {
+    record(".claude/projects/p/a.jsonl", claude.text.replaceAll("claude-opus-5", "claude-novel-9"));
+    const { total, unpriced } = await billJson();
+    expect(unpriced).toMatchObject([{ model: "claude-novel-9", usd: 0 }]);
+    expect(unpriced[0].calls).toBeGreaterThan(0);
+    expect(total.unpriced).toBe(unpriced[0].calls);
+    const text = await sandbox.call(["bill"]);
+    expect(text.stdout).toContain("no price of its own: claude-novel-9");
+  });
+
+  test("as CSV quote what has a comma, and start no formula", async () => {
+    record(".claude/projects/p/a.jsonl", claude.text.replaceAll(/"cwd":"[^"]*"/g, '"cwd":"=A1,\\"b"'));
+    const { stdout } = await sandbox.call(["bill", "--by", "project", "--csv"]);
+    expect(stdout.split("\n")[0]).toBe("project,calls,input_fresh,write_5m,write_1h,read,output,usd");
+    expect(stdout.split("\n")[1]).toMatch(/^"'=A1,""b",40,/);
+  });
+});
+
+describe("the index", () => {
+  const state = () => join(sandbox.home, ".local/state/plimsoll/bill");
+
+  test("lets the next run read only what is new, and may be deleted or damaged", async () => {
+    const file = recordBoth();
+    const first = await billJson();
+    expect(first.recordings.bytesRead).toBeGreaterThan(100_000);
+    const second = await billJson();
+    expect(second).toEqual({ ...first, recordings: { ...first.recordings, bytesRead: 0 } });
+    const more = generateBilledSession({ seed: 11, agent: "claude-code", calls: 41 }).text.slice(claude.text.length);
+    appendFileSync(file, more);
+    const third = await billJson();
+    expect(third.total.calls).toBe(71);
+    expect(third.recordings.bytesRead).toBeLessThan(more.length + 100);
+    const [name = ""] = readdirSync(state());
+    writeFileSync(join(state(), name), '{"path":\nnonsense');
+    expect((await billJson()).total).toEqual(third.total);
+    rmSync(state(), { recursive: true });
+    expect({ ...(await billJson()), recordings: {} }).toEqual({ ...third, recordings: {} });
+  });
+
+  test("is not written with --no-index", async () => {
+    recordBoth();
+    await billJson("--no-index");
+    expect(existsSync(state())).toBe(false);
+  });
+
+  test("a file that was replaced is read again", async () => {
+    const file = recordBoth();
+    await billJson();
+    writeFileSync(file, generateBilledSession({ seed: 99, agent: "claude-code", calls: 60 }).text);
+    expect((await billJson()).total.calls).toBe(90);
+  });
+});
+
+test("the table names causes, and hostile names stay on their line", async () => {
+  const hostile = JSON.stringify("/repo/\u001b[2Jx\nforged").slice(1, -1);
+  record(".claude/projects/p/a.jsonl", claude.text.replaceAll(/"cwd":"[^"]*"/g, `"cwd":"${hostile}"`));
+  const { code, stdout } = await sandbox.run(["bill", "--by", "project"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("Cache losses:");
+  for (const { cause } of claude.planted) expect(stdout).toContain(cause);
+  expect(stdout).not.toContain("\u001b[2J");
+  expect(stdout).not.toMatch(/^forged/m);
+});

@@ -1,0 +1,132 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { answerLine, createTranscripts, type Transcripts } from "./claude-transcripts.ts";
+import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+let transcripts: Transcripts;
+
+beforeEach(() => {
+  sandbox = createSandbox();
+  transcripts = createTranscripts(sandbox.home);
+});
+afterEach(() => sandbox.remove());
+
+const attended = { CLAUDE_CODE_SESSION_ATTENDED: "1" };
+const unattended = { CLAUDE_CODE_SESSION_ATTENDED: "0", CLAUDE_CODE_ENTRYPOINT: "sdk-cli" };
+
+function configure(text: string): void {
+  mkdirSync(join(sandbox.home, ".config/plimsoll"), { recursive: true });
+  writeFileSync(join(sandbox.home, ".config/plimsoll/config.yaml"), text);
+}
+
+function hookInput(session = "s1"): string {
+  return JSON.stringify({
+    ...{ session_id: session, transcript_path: transcripts.file(session), cwd: sandbox.cwd },
+    ...{ permission_mode: "default", hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: {} },
+  });
+}
+
+async function askGuard(env: Record<string, string> = attended, input = hookInput()): Promise<string> {
+  const { code, stdout, stderr } = await sandbox.call(["guard", "--hook"], { input, env });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
+function decisionOf(stdout: string): { permissionDecision: string; permissionDecisionReason: string } {
+  return JSON.parse(stdout).hookSpecificOutput;
+}
+
+test("its help is frozen", async () => {
+  const { stdout } = await sandbox.call(["guard", "--help"]);
+  await expect(stdout).toMatchFileSnapshot("golden/help-guard.txt");
+});
+
+test("says nothing if no limit is configured, whatever the transcripts are", async () => {
+  transcripts.add("s1", '{"usage" damaged\n');
+  const { code, stdout, stderr } = await sandbox.run(["guard", "--hook"], { input: hookInput(), env: unattended });
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
+  configure("# guard: off\n");
+  expect(await askGuard()).toBe("");
+});
+
+test("asks from the call on at which the session reached its limit, never before, sub-agents included", async () => {
+  configure("guard: { session_usd: 1.5 }\n");
+  for (let index = 1; index <= 6; index++) {
+    const line = answerLine({ id: `m${index}` });
+    // Every line is there twice, as in real transcripts.
+    if (index % 2 === 0) transcripts.addToAgent("s1", `a${index}`, line + line);
+    else transcripts.add("s1", line + line);
+    const stdout = await askGuard();
+    if (index < 5) expect({ index, stdout }).toEqual({ index, stdout: "" });
+    else expect(decisionOf(stdout).permissionDecision).toBe("ask");
+  }
+  const { permissionDecisionReason: reason } = decisionOf(await askGuard());
+  expect(reason).toBe(
+    "Plimsoll's spend guard: this session has spent $1.80 of $1.50 (6 answers in this session, sub-agents included, at list prices of the API; a subscription is billed differently). To go on, allow this call, or raise guard.session_usd in ~/.config/plimsoll/config.yaml.",
+  );
+});
+
+test("adds up all sessions of the day, and denies if told so", async () => {
+  configure("guard: { day_usd: 0.9, on_limit: deny }\n");
+  const yesterday = new Date(Date.now() - 86_400_000);
+  transcripts.add("s1", answerLine({ id: "a" }) + answerLine({ id: "old", time: yesterday }));
+  transcripts.addToAgent("s2", "x", answerLine({ id: "b", session: "s2" }));
+  transcripts.add("s2", "\n");
+  expect(await askGuard()).toBe("");
+  transcripts.add("s3", answerLine({ id: "c", session: "s3" }));
+  const { permissionDecision, permissionDecisionReason } = decisionOf(await askGuard());
+  expect(permissionDecision).toBe("deny");
+  expect(permissionDecisionReason).toContain("today's sessions have spent $0.90 of $0.90");
+  expect(permissionDecisionReason).toContain("To go on, raise guard.day_usd in ");
+});
+
+test("ends a run that nobody watches", async () => {
+  configure("guard: { session_usd: 0.3 }\n");
+  transcripts.add("s1", answerLine({ id: "a" }));
+  const answer = JSON.parse(await askGuard(unattended));
+  expect(answer).toEqual({ continue: false, stopReason: expect.stringContaining("spent $0.30 of $0.30") });
+  expect(JSON.parse(await askGuard({ CLAUDE_CODE_ENTRYPOINT: "sdk-ts" }))).toHaveProperty("continue", false);
+});
+
+test("asks and says why if it cannot tell what was spent", async () => {
+  configure("guard: { session_usd: 5 }\n");
+  const reasonOf = async (input = hookInput()): Promise<string> =>
+    decisionOf(await askGuard(attended, input)).permissionDecisionReason;
+  expect(await reasonOf()).toContain("a transcript could not be read: ENOENT");
+  expect(await reasonOf("not json")).toContain("the client did not name the transcript");
+  transcripts.add("s1", answerLine({ id: "a", model: "my-own-model" }));
+  expect(await reasonOf()).toContain('the price of "my-own-model" is not known. Set it under prices');
+  transcripts.add("s2", `${answerLine({ id: "b", session: "s2" })}{"type":"assistant","message":{"usage":{\n`);
+  expect(await reasonOf(hookInput("s2"))).toContain("1 line cannot be read");
+  expect(await reasonOf(hookInput("s2"))).toContain("1 line cannot be read");
+  configure("guard: { session_usd: many }\n");
+  expect(await reasonOf()).toContain('"guard.session_usd" must be');
+});
+
+test("a price in the user's configuration makes a model known", async () => {
+  configure("guard: { session_usd: 1.5 }\nprices: { my-own-model: { input: 10, output: 1 } }\n");
+  transcripts.add("s1", answerLine({ id: "a", model: "my-own-model" }));
+  expect(await askGuard()).toBe("");
+  transcripts.add("s1", answerLine({ id: "b", model: "my-own-model" }));
+  expect(decisionOf(await askGuard()).permissionDecisionReason).toContain("spent $2.00 of $1.50");
+});
+
+test("a project's limits count only after they were trusted, and never instead of the user's before", async () => {
+  configure("guard: { session_usd: 0.5 }\n");
+  sandbox.write(".plimsoll/config.yaml", "guard: { session_usd: 100 }\n");
+  transcripts.add("s1", answerLine({ id: "a" }) + answerLine({ id: "b" }));
+  expect(decisionOf(await askGuard()).permissionDecisionReason).toContain("spent $0.60 of $0.50");
+  expect((await sandbox.call(["trust", "--yes"])).code).toBe(0);
+  expect(await askGuard()).toBe("");
+});
+
+test("shows a person what was spent and what the limits are", async () => {
+  configure("guard: { session_usd: 5, day_usd: 20 }\n");
+  transcripts.add("s1", answerLine({ id: "a" }));
+  const { stdout } = await sandbox.call(["guard", "--transcript", transcripts.file()]);
+  expect(stdout).toBe("session  $0.30 of $5.00\ntoday    $0.30 of $20.00\n");
+  const { stdout: json } = await sandbox.call(["guard", "--json"]);
+  expect(JSON.parse(json)).toMatchObject({ day: { answers: 1 }, guard: { session_usd: 5, on_limit: "ask" } });
+});

@@ -1,0 +1,149 @@
+/** The process of a plugin with inputs as the client's hooks send them, and the commands around it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { claudeFolder } from "../../src/plugins/claude-code.ts";
+import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+const children: ChildProcess[] = [];
+beforeEach(() => {
+  sandbox = createSandbox();
+});
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill();
+  sandbox.remove();
+});
+
+const text = Array.from({ length: 200 }, (_, index) => `line ${index}: ${"word ".repeat(6)}`).join("\n");
+
+/** Starts the process and returns a function that calls its tools. */
+function serve(args: readonly string[] = []) {
+  const child = spawn(process.execPath, [mainFile, "plugin", "serve", "claude-code", ...args], {
+    ...{ cwd: sandbox.cwd, env: sandbox.env, stdio: ["pipe", "pipe", "inherit"] as const },
+  });
+  children.push(child);
+  const waiting = new Map<number, (answer: { result: Record<string, unknown> }) => void>();
+  createInterface({ input: child.stdout! }).on("line", (line) => {
+    const answer = JSON.parse(line);
+    waiting.get(answer.id)?.(answer);
+  });
+  let last = 0;
+  const request = (method: string, params: object = {}) =>
+    new Promise<{ result: Record<string, unknown> }>((resolve) => {
+      waiting.set(++last, resolve);
+      child.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", id: last, method, params })}\n`);
+    });
+  const call = async (name: string, input: object): Promise<string> => {
+    const { result } = await request("tools/call", { name, arguments: input });
+    return (result.content as { text: string }[])[0]!.text;
+  };
+  const bash = async (stdout: string, callId: string) => {
+    const input = { session_id: "s-1", agent_id: "", tool_name: "Bash", tool_use_id: callId };
+    const tool = { tool_input: JSON.stringify({ command: callId }), tool_response: JSON.stringify({ stdout }) };
+    const answer = JSON.parse(await call("after_tool", { ...input, ...tool }));
+    return answer.hookSpecificOutput?.updatedToolOutput.stdout as string | undefined;
+  };
+  return { child, request, call, bash };
+}
+
+/** Sends a result until it comes back shortened. On a busy computer the process gives up after 50 ms. */
+async function shortened({ bash }: Pick<ReturnType<typeof serve>, "bash">, output: string): Promise<string> {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const short = await bash(output, `attempt ${attempt}`);
+    if (short !== undefined) return short;
+  }
+  return "";
+}
+
+test("two processes of one session share what the context holds, and recall and status know it", async () => {
+  const [one, two] = [serve(), serve()];
+  await one.request("initialize", { protocolVersion: "2025-06-18" });
+  const { result } = await one.request("tools/list");
+  expect((result.tools as { name: string }[]).map(({ name }) => name)).toEqual(["recall"]);
+  expect(await one.bash(text, "first")).toBeUndefined();
+  const short = await shortened(two, text);
+  const [, id = ""] = /plimsoll recall ([a-z2-7]{10})/.exec(short ?? "") ?? [];
+  expect(id).not.toBe("");
+  expect(await two.call("recall", { id, lines: "3-3" })).toBe(text.split("\n")[2]);
+  expect((await sandbox.call(["recall", id])).stdout).toBe(`${text}\n`);
+  // The numbers are written after the answer.
+  await two.request("ping");
+  await expect
+    .poll(async () => JSON.parse((await sandbox.call(["plugin", "status", "claude-code", "--json"])).stdout).sessions, {
+      timeout: 5_000,
+    })
+    .toMatchObject([{ sessionId: "s-1", duplicates: 1, recalls: 1 }]);
+  const input = JSON.stringify({ session_id: "s-1" });
+  await expect
+    .poll(async () => JSON.parse((await sandbox.call(["statusline", "--json"], { input })).stdout).savedTokens ?? 0)
+    .toBeGreaterThan(500);
+});
+
+test("a store that is no database leaves every result as it is", async () => {
+  const file = join(sandbox.home, "broken.db");
+  writeFileSync(file, "this is no database ".repeat(500));
+  const { bash } = serve(["--store", file]);
+  for (const id of ["1", "2", "3"]) expect(await bash(text, id)).toBeUndefined();
+});
+
+test("settings of install reach the process", async () => {
+  const { bash } = serve(["--no-deltas", "--max-result-tokens", "600"]);
+  const call = { bash };
+  expect(await shortened(call, text)).toContain("similar lines");
+  // A repeated text is no reason to shorten it.
+  expect(await shortened(call, text)).toContain("similar lines");
+});
+
+test("install shows a diff, writes, reports, and uninstall restores", async () => {
+  const dry = await sandbox.call(["plugin", "install", "claude-code", "--dry-run", "--max-result-tokens", "9000"]);
+  expect(dry.stdout).toContain("+++ ~/.claude/skills/plimsoll/.mcp.json");
+  expect(dry.stdout).toContain('+        "9000"');
+  const installed = await sandbox.call(["plugin", "install", "claude-code", "--json"]);
+  expect(JSON.parse(installed.stdout)).toMatchObject({ client: "claude-code", scope: "user", dry_run: false });
+  const status = await sandbox.call(["plugin", "status", "claude-code"]);
+  expect(status.stdout).toBe("claude-code: user: installed; project: not installed\nno session has used it yet\n");
+  const removed = await sandbox.call(["plugin", "uninstall", "claude-code"]);
+  expect(removed).toMatchObject({ code: 0, stdout: expect.stringContaining("claude-code: uninstalled") });
+  expect((await sandbox.call(["plugin", "uninstall", "claude-code"])).stdout).toBe("claude-code: nothing to change\n");
+});
+
+test("the project's folder can have the plugin", async () => {
+  mkdirSync(join(sandbox.cwd, ".git"));
+  const { stdout } = await sandbox.call(["plugin", "install", "claude-code", "--scope", "project"]);
+  expect(stdout).toContain(".claude/skills/plimsoll/hooks/hooks.json: written");
+});
+
+test("codex and unknown clients get a reason and what to do", async () => {
+  const codex = await sandbox.call(["plugin", "install", "codex"]);
+  expect(codex).toMatchObject({ code: 2, stderr: expect.stringContaining("plimsoll mcp install --tool codex-cli") });
+  const typo = await sandbox.call(["plugin", "install", "claude-cod"]);
+  expect(typo.stderr).toContain('Did you mean "claude-code"?');
+});
+
+test("the folder in the repository and the marketplace file are what install writes", () => {
+  const root = new URL("../../", import.meta.url);
+  for (const [name, expected] of Object.entries(claudeFolder({ deltas: true }))) {
+    expect(readFileSync(new URL(`plugins/claude-code/${name}`, root), "utf8"), name).toBe(expected);
+  }
+  const market = JSON.parse(readFileSync(new URL(".claude-plugin/marketplace.json", root), "utf8"));
+  expect(market.plugins).toMatchObject([{ name: "plimsoll", source: "./plugins/claude-code" }]);
+  expect(dirname(market.plugins[0].source)).toBe("./plugins");
+});
+
+test("the help of every action is as pinned, and has examples", async () => {
+  for (const words of [
+    "plugin",
+    "plugin install",
+    "plugin uninstall",
+    "plugin status",
+    "plugin check",
+    "plugin serve",
+  ]) {
+    const { stdout } = await sandbox.call(["help", ...words.split(" ")]);
+    expect(stdout).toContain("Examples:");
+    await expect(stdout).toMatchFileSnapshot(`golden/help-${words.replaceAll(" ", "-")}.txt`);
+  }
+});

@@ -1,0 +1,56 @@
+/** `plimsoll recall`: what an intake shortened is printed as the tool returned it. */
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { createIntake } from "../../src/intake/index.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { createSandbox } from "./run-plimsoll.ts";
+
+const sandbox = createSandbox();
+afterAll(() => sandbox.remove());
+const path = join(sandbox.home, "state.db");
+
+const lines = Array.from({ length: 200 }, (_, n) => `line ${n + 1}${n % 50 === 0 ? " failed" : ""} with a few words`);
+
+/** Shortens a result and returns its id. */
+async function shorten(): Promise<string> {
+  const store = await openSqliteStore({ path });
+  const intake = await createIntake({ sessionId: "s", store });
+  const result = { tool: "Bash", input: { command: "make" }, text: lines.join("\n") };
+  await intake.admit(result);
+  const { id = "" } = await intake.admit(result);
+  await store.close();
+  return id;
+}
+
+test("prints the whole result, a part of it, lines that match, and what fits", async () => {
+  const id = await shorten();
+  const recall = (...words: string[]) => sandbox.run(["recall", id, "--store", path, ...words]);
+  expect((await recall()).stdout).toBe(`${lines.join("\n")}\n`);
+  expect((await recall("--lines", "3-4")).stdout).toBe(`${lines[2]}\n${lines[3]}\n`);
+  expect((await recall("--lines", "200-")).stdout).toBe(`${lines[199]}\n`);
+  expect((await recall("--grep", "failed")).stdout.split("\n")[1]).toBe("51: line 51 failed with a few words");
+  const short = await recall("--max-tokens", "40", "--lines", "10-");
+  const shown = short.stdout.trimEnd().split("\n");
+  expect(shown).toEqual(lines.slice(9, 9 + shown.length));
+  expect(short.stderr).toContain(`go on with --lines ${10 + shown.length}-`);
+  expect(JSON.parse((await recall("--json", "--lines", "7")).stdout)).toMatchObject({
+    id,
+    lines: 200,
+    shown: [{ number: 7 }],
+  });
+});
+
+test("has help of its own", async () => {
+  const help = await sandbox.run(["recall", "--help"]);
+  await expect(help.stdout).toMatchFileSnapshot("golden/help-recall.txt");
+});
+
+test("says what is wrong with an id, a range or a pattern", async () => {
+  const id = await shorten();
+  const recall = (...words: string[]) => sandbox.run(["recall", ...words, "--store", path]);
+  expect(await recall("nothing123")).toMatchObject({ code: 1 });
+  expect((await recall("nothing123")).stderr).toContain('there is no result "nothing123"');
+  expect(await recall(id, "--lines", "x")).toMatchObject({ code: 2 });
+  expect((await recall(id, "--lines", "300-")).stderr).toContain("the result has lines 1 to 200");
+  expect(await recall(id, "--grep", "(")).toMatchObject({ code: 2 });
+});

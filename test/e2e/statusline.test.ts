@@ -1,0 +1,156 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { answerLine, createTranscripts, type Transcripts } from "./claude-transcripts.ts";
+import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
+
+let sandbox: Sandbox;
+let transcripts: Transcripts;
+
+beforeEach(() => {
+  sandbox = createSandbox();
+  transcripts = createTranscripts(sandbox.home);
+});
+afterEach(() => sandbox.remove());
+
+function statusInput(more: object = {}): string {
+  return JSON.stringify({
+    ...{ session_id: "s1", transcript_path: transcripts.file(), cwd: sandbox.cwd },
+    context_window: { total_input_tokens: 28_320, context_window_size: 200_000, used_percentage: 14 },
+    ...more,
+  });
+}
+
+const plain = { NO_COLOR: "1" };
+
+test("its help is frozen", async () => {
+  const { stdout } = await sandbox.call(["statusline", "--help"]);
+  await expect(stdout).toMatchFileSnapshot("golden/help-statusline.txt");
+});
+
+test("shows context, cache, money of the session with its sub-agents, and money of today", async () => {
+  const cached = { input_tokens: 0, cache_read_input_tokens: 90_000, cache_creation_input_tokens: 10_000 };
+  transcripts.add("s1", answerLine({ id: "a" }) + answerLine({ id: "b", usage: cached }));
+  transcripts.addToAgent("s1", "x", answerLine({ id: "c" }));
+  transcripts.add("s2", answerLine({ id: "d", session: "s2" }));
+  const { code, stdout, stderr } = await sandbox.run(["statusline"], { input: statusInput(), env: plain });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toBe("context 28.3k of 200k (14%) · cache 45% · session $0.66 · today $0.96\n");
+});
+
+test("counts an answer once that is written in several lines, copied to a fork, or reported early", async () => {
+  const early = answerLine({ id: "a", usage: { input_tokens: 100_000, output_tokens: 1 } });
+  const late = answerLine({ id: "a", usage: { input_tokens: 100_000, output_tokens: 10_000 } });
+  transcripts.add("s1", early + late + late);
+  transcripts.add("s2", late.replaceAll('"s1"', '"s2"') + answerLine({ id: "b", session: "s2" }));
+  const json = await statusOf(statusInput());
+  expect(json).toMatchObject({ session: { usd: expect.closeTo(0.45, 6) }, today: { usd: expect.closeTo(0.75, 6) } });
+});
+
+test("leaves answers of other days out of today", async () => {
+  const yesterday = new Date(Date.now() - 86_400_000);
+  transcripts.add("s1", answerLine({ id: "a", time: yesterday }) + answerLine({ id: "b" }));
+  transcripts.add("s2", answerLine({ id: "c", session: "s2", time: yesterday }));
+  transcripts.age("s2", yesterday);
+  const json = await statusOf(statusInput());
+  expect(json).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) }, today: { usd: expect.closeTo(0.3, 6) } });
+});
+
+test("reads what a transcript has more since the last run, also a line that was half written", async () => {
+  const line = answerLine({ id: "b" });
+  transcripts.add("s1", answerLine({ id: "a" }) + line.slice(0, 100));
+  expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.3, 6) } });
+  transcripts.add("s1", line.slice(100));
+  expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
+  const index = join(sandbox.home, ".local/state/plimsoll/spend.json");
+  expect(statSync(index).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(readFileSync(index, "utf8")).files[transcripts.file()].answers).toHaveLength(2);
+  writeFileSync(index, "{ damaged");
+  expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
+});
+
+test("shows saved tokens, and the cause and the price of the last loss of the cache", async () => {
+  const time = new Date();
+  const usage = { input_tokens: 0, cache_creation_input_tokens: 200_000 };
+  transcripts.add("s1", answerLine({ id: "a", time, usage }));
+  const folder = join(sandbox.home, ".local/state/plimsoll/saved-tokens");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "s1.json"), '{"savedTokens":12400}');
+  const last = { last_miss_at: Math.floor(time.getTime() / 1000), last_miss_cause: { causes: ["tools_changed"] } };
+  const input = statusInput({ prompt_cache: { misses: 3, miss_recache_tokens: 300_000, ...last } });
+  const { stdout } = await sandbox.run(["statusline"], { input, env: plain });
+  // A write costs $3.75 and a read $0.30 for a million tokens.
+  expect(stdout).toContain(" · saved 12.4k tokens · cache lost: tools changed, 200k tokens written again (+$0.69)\n");
+});
+
+test("says that dollars are about right if a price is not known, and that a subscription pays otherwise", async () => {
+  transcripts.add("s1", answerLine({ id: "a", model: "my-own-model" }));
+  const input = statusInput({ rate_limits: { five_hour: { used_percentage: 3, resets_at: 1 } } });
+  const { stdout } = await sandbox.run(["statusline"], { input, env: plain });
+  expect(stdout).toMatch(/session about \$\d+\.\d\d · today about \$\d+\.\d\d · at API prices\n$/);
+});
+
+test("uses the user's own prices", async () => {
+  const config = join(sandbox.home, ".config/plimsoll/config.yaml");
+  mkdirSync(join(config, ".."), { recursive: true });
+  writeFileSync(config, "prices: { my-own-model: { input: 10, output: 1 } }\n");
+  transcripts.add("s1", answerLine({ id: "a", model: "my-own-model" }));
+  expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(1, 6), isPriced: true } });
+});
+
+test("has colours in a pipe unless NO_COLOR is set", async () => {
+  const { stdout } = await sandbox.run(["statusline"], { input: statusInput() });
+  expect(stdout).toContain("\u001b[32mcontext 28.3k of 200k (14%)\u001b[0m");
+});
+
+test("never fails on input that is empty, cut off or of another shape", async () => {
+  const inputs = [
+    "",
+    "{",
+    "null",
+    "[]",
+    '"x"',
+    '{"transcript_path":7,"context_window":[],"prompt_cache":3,"cost":null}',
+  ];
+  for (const input of [...inputs, statusInput().slice(0, 80), statusInput({ transcript_path: "/nowhere/x.jsonl" })]) {
+    const { code, stdout, stderr } = await sandbox.call(["statusline"], { input, env: plain });
+    expect({ input, code, stderr }).toEqual({ input, code: 0, stderr: "" });
+    expect(stdout.split("\n")).toHaveLength(2);
+  }
+  const { code, stdout } = await sandbox.run(["statusline"], { env: plain });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: "today $0.00\n" });
+});
+
+test("a status line costs at most twice what starting Node costs", { tags: ["perf"], timeout: 120_000 }, () => {
+  const lines = Array.from({ length: 400 }, (_, index) => answerLine({ id: `m${index}` }) + otherLine(index));
+  transcripts.add("s1", lines.join(""));
+  for (let index = 0; index < 100; index++) transcripts.add(`o${index}`, answerLine({ id: `o${index}` }));
+  const input = statusInput();
+  let [bare, status] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let round = 0; round < 5 || (round < 60 && status / bare > 2); round++) {
+    transcripts.add("s1", answerLine({ id: `n${round}` }) + otherLine(round));
+    bare = Math.min(bare, timeOf(["-e", "0"], input));
+    status = Math.min(status, timeOf([mainFile, "statusline"], input));
+  }
+  console.log(`node -e 0: ${bare.toFixed(1)} ms, status line: ${status.toFixed(1)} ms`);
+  expect(status / bare).toBeLessThanOrEqual(2);
+});
+
+async function statusOf(input: string): Promise<unknown> {
+  const { code, stdout, stderr } = await sandbox.call(["statusline", "--json"], { input });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return JSON.parse(stdout);
+}
+
+/** Most of a transcript is text. */
+function otherLine(index: number): string {
+  return `${JSON.stringify({ type: "user", uuid: `u${index}`, message: { role: "user", content: "text ".repeat(2_000) } })}\n`;
+}
+
+function timeOf(args: readonly string[], input: string): number {
+  const start = performance.now();
+  const { status } = spawnSync(process.execPath, args, { input, env: sandbox.env, cwd: sandbox.cwd });
+  expect(status).toBe(0);
+  return performance.now() - start;
+}

@@ -1,0 +1,57 @@
+/** A generated session as the request of one format, ready to be sent: system prompt and tools where the format has them. */
+import type { FormatName } from "../../src/messages/index.ts";
+import { convertMessages } from "./convert/convert-messages.ts";
+import { generateSession, type SessionOptions } from "./generate-session.ts";
+import type { SessionMessage } from "./session-message.ts";
+
+export interface GeneratedRequest {
+  /** The request's body; its list is `messages`. */
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly messages: readonly object[];
+}
+
+/** Ends with what the assistant is to answer. */
+export function generateRequest(format: FormatName, options: SessionOptions): GeneratedRequest {
+  const session = generateSession(options);
+  const history = session.messages.slice(0, session.messages.findLastIndex(({ role }) => role === "user") + 1);
+  const messages = convertMessages(hasSystemField(format) ? history.filter(isTurn) : history, format);
+  const tools = session.tools.map((tool) => convertTool(tool as AnthropicTool, format));
+  const fields = { model: session.model, tools };
+  if (format === "responses") return { messages, request: { ...fields, input: messages } };
+  if (!hasSystemField(format)) return { messages, request: { ...fields, messages } };
+  const system = history.find(({ role }) => role === "system")?.content;
+  if (format === "gemini") {
+    const systemInstruction = system && { parts: system.map((block) => ({ text: Reflect.get(block, "text") })) };
+    return { messages, request: { ...fields, ...(system && { systemInstruction }), contents: messages } };
+  }
+  return { messages, request: { ...fields, max_tokens: 8_000, ...(system && { system }), messages } };
+}
+
+function hasSystemField(format: FormatName): boolean {
+  return format === "anthropic" || format === "gemini";
+}
+
+function isTurn({ role }: SessionMessage): boolean {
+  return role !== "system";
+}
+
+interface AnthropicTool {
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: object;
+}
+
+function convertTool({ name, description, input_schema: schema }: AnthropicTool, format: FormatName): object {
+  switch (format) {
+    case "openai":
+      return { type: "function", function: { name, description, parameters: schema } };
+    case "responses":
+      return { type: "function", name, description, parameters: schema, strict: false };
+    case "gemini":
+      return { functionDeclarations: [{ name, description, parametersJsonSchema: schema }] };
+    case "ai-sdk":
+      return { type: "function", name, description, inputSchema: schema };
+    default:
+      return { name, description, input_schema: schema };
+  }
+}

@@ -1,0 +1,146 @@
+/** What users import is short, documented, and its examples compile. */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, expect, test } from "vitest";
+// @ts-expect-error: a script has no types of its own
+import { listPublicFiles, readPublicApi } from "../scripts/public-api.mjs";
+
+interface PublicName {
+  readonly name: string;
+  readonly kind: "function" | "class" | "constant" | "interface" | "type";
+  readonly doc: { readonly text: string; readonly examples: readonly string[] };
+  readonly members: readonly { readonly name: string; readonly doc: string | undefined }[];
+}
+interface Door {
+  /** The import path, such as `plimsoll/history`. */
+  readonly path: string;
+  readonly file: string;
+  readonly summary: PublicName["doc"];
+  readonly names: readonly PublicName[];
+}
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const doors: readonly Door[] = readPublicApi();
+const names = doors.flatMap(({ path, names: found }) => found.map((each) => ({ ...each, path })));
+const values = names.filter(({ kind }) => kind !== "interface" && kind !== "type");
+
+test("the package has at most 160 public names", () => {
+  expect(new Set(names.map(({ name }) => name)).size).toBeLessThanOrEqual(160);
+});
+
+test("every file in src/public is an import path of the package", () => {
+  expect(doors.map(({ file }) => file).sort()).toEqual(listPublicFiles().sort());
+});
+
+test("every import path and every public name says what it is", () => {
+  expect(doors.filter(({ summary }) => summary.text.length < 20).map(({ path }) => path)).toEqual([]);
+  expect(names.filter(({ doc }) => doc.text === "").map(({ path, name }) => `${path} ${name}`)).toEqual([]);
+});
+
+test("the reference pages in docs/api are current", () => {
+  const { stderr } = spawnSync(process.execPath, ["scripts/write-api.mjs", "--check"], { cwd: root, encoding: "utf8" });
+  expect(stderr).toBe("");
+});
+
+test("every public value has an example", () => {
+  const without = values.filter(({ doc }) => doc.examples.length === 0);
+  expect(without.map(({ path, name }) => `${path} ${name}`)).toEqual([]);
+});
+
+test("every field of public options has a doc comment", () => {
+  const options = names.filter(({ name, kind }) => kind === "interface" && /(Options|Limits)$/.test(name));
+  expect(options.length).toBeGreaterThan(10);
+  const silent = options.flatMap(({ name, members }) =>
+    members.filter(({ doc }) => !doc?.startsWith("*")).map((member) => `${name}.${member.name}`),
+  );
+  expect([...new Set(silent)]).toEqual([]);
+});
+
+const examples = values.flatMap(({ name, doc }) => doc.examples.map((text) => ({ name, text })));
+/** What the compiler says about each folder of `programs`. It runs once for all of them. */
+const errorsIn = { examples: [] as string[], wrong: [] as string[], sessions: [] as string[] };
+beforeAll(() => {
+  const groups = Object.entries({
+    examples: Object.fromEntries(examples.map(({ name, text }, index) => [`${name}-${index}.ts`, text])),
+    wrong: wrongExample(),
+    sessions: sessionPrograms(),
+  });
+  const files = groups.flatMap(([folder, programs]) =>
+    Object.entries(programs).map(([name, text]) => [`${folder}/${name}`, text] as const),
+  );
+  const errors = typeErrors(Object.fromEntries(files));
+  for (const error of errors) {
+    const group = Object.entries(errorsIn).find(([folder]) => error.includes(`src/${folder}/`));
+    (group?.[1] ?? errorsIn.examples).push(error);
+  }
+}, 60_000);
+
+test("the examples in doc comments compile against the public names", () => {
+  expect(examples.length).toBeGreaterThan(30);
+  expect(errorsIn.examples).toEqual([]);
+});
+
+function wrongExample(): Record<string, string> {
+  return { "typo.ts": 'import { createCounter } from "plimsoll";\nawait createCounter("estimat:typo");' };
+}
+
+test("an example that is wrong does not compile", () => {
+  expect(errorsIn.wrong.join("\n")).toContain("estimat:typo");
+});
+
+function sessionPrograms(): Record<string, string> {
+  const open = (tools: string) => `import { type BudgetedTool, createSession } from "plimsoll/session";
+    import { createTools } from "plimsoll/tools";
+    declare const list: BudgetedTool<"list">;
+    declare const loaded: BudgetedTool[];
+    const session = await createSession({ tools: ${tools}, now: Date.now });`;
+  const call = (name: string) => `await session.call("${name}", {});`;
+  return {
+    "tuple.ts": `${open("[list]")} ${call("list")} ${call("tuple_typo")}`,
+    "tools.ts": `${open('createTools({ root: "." })')} ${call("read_file")} ${call("tools_typo")}`,
+    "both.ts": `${open('[...createTools({ root: "." }), list]')} ${call("list")} ${call("both_typo")}`,
+    "dynamic.ts": `${open("loaded")} ${call("anything")}`,
+    "none.ts": `${open("undefined")} ${call("anything")}`,
+  };
+}
+
+test("a session takes only the names of its tools, if these are known", () => {
+  const typos = ["both_typo", "tools_typo", "tuple_typo"];
+  const named = errorsIn.sessions.map((error) => /Argument of type '"(\w+)"'/.exec(error)?.[1]);
+  expect(named.sort()).toEqual(typos);
+});
+
+/** The errors of the compiler, each with its file and its further lines. Each file is a module of a user of the package. */
+function typeErrors(files: Readonly<Record<string, string>>): string[] {
+  const folder = mkdtempSync(join(tmpdir(), "plimsoll-examples-"));
+  try {
+    // Examples may import the SDKs that this project has installed.
+    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, "src", name)), { recursive: true });
+      writeFileSync(join(folder, "src", name), `${text}\nexport {};\n`);
+    }
+    const paths = Object.fromEntries(doors.map(({ path, file }) => [path, [join(root, file)]]));
+    const compilerOptions = {
+      ...{ target: "es2023", module: "nodenext", strict: true, noEmit: true, skipLibCheck: true },
+      ...{ allowImportingTsExtensions: true, exactOptionalPropertyTypes: false },
+      typeRoots: [join(root, "node_modules/@types")],
+      types: ["node"],
+      paths,
+    };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["src"] }));
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    const { stdout } = spawnSync(process.execPath, [tsc, "-p", folder, "--pretty", "false"], { encoding: "utf8" });
+    // The further lines of an error are indented.
+    return stdout
+      .trim()
+      .split(/\n(?! )/)
+      .filter((error) => error !== "");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
