@@ -1,8 +1,28 @@
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Runs the files that start processes first. A worker grows with each file, and a large one takes several times as long to start a
+ *  process as a small one. */
+class ProcessesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const startsProcesses = ({ moduleId }: TestSpecification) =>
+      /\/(test\/(e2e|docs-run|bench-|public|properties\/tools)|src\/(tools|workspace|agent|nebula))/.test(moduleId);
+    return [...sorted.filter(startsProcesses), ...sorted.filter((file) => !startsProcesses(file))];
+  }
+}
 
 const config: ViteUserConfig = defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    // `npm run test:perf` runs these tests alone. One slow moment of the machine is not a slow program, so a failure is
+    // tried again.
+    tags: [
+      { name: "perf", description: "compares times", timeout: 120_000, retry: 2 },
+      { name: "deep", description: "starts many processes or varies a main path: `npm run test:deep` runs it" },
+    ],
+    // As in CI: a golden file that is missing fails its test. `--update=all` writes it.
+    update: "none",
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // What is waited for comes; how soon is the machine's matter.
@@ -11,6 +31,7 @@ const config: ViteUserConfig = defineConfig({
     maxWorkers: "100%",
     // A worker keeps what it has loaded for its next file: loading took a quarter of the time. No module has state that tests share.
     isolate: false,
+    sequence: { sequencer: ProcessesFirst },
     // What is built runs as it is built.
     server: { deps: { external: [/\/dist\/.*\.js$/] } },
   },

@@ -3,14 +3,7 @@
  *  Writes src/tokens/estimate/vocabulary.data.ts. */
 import { writeFileSync } from "node:fs";
 import ranks from "gpt-tokenizer/bpeRanks/o200k_base";
-import {
-  BUCKET_BITS,
-  bucketOf,
-  EMPTY_HASH,
-  fold,
-  SLOT_BITS,
-  slotOf,
-} from "../src/tokens/estimate/vocabulary.ts";
+import { BUCKET_BITS, bucketOf, EMPTY_HASH, fold, SLOT_BITS, slotOf } from "../src/tokens/features.ts";
 
 /** Share of the slots in use: above it the last buckets find no place. */
 const LOAD = 0.975;
@@ -88,9 +81,7 @@ function place(buckets: readonly Entry[][]): { slots: Uint16Array; displacements
   const slots = new Uint16Array(2 ** SLOT_BITS);
   const taken = new Uint8Array(2 ** SLOT_BITS);
   const displacements = new Uint16Array(2 ** BUCKET_BITS);
-  const order = buckets
-    .map((_, index) => index)
-    .sort((a, b) => buckets[b]!.length - buckets[a]!.length || a - b);
+  const order = buckets.map((_, index) => index).sort((a, b) => buckets[b]!.length - buckets[a]!.length || a - b);
   for (const index of order) {
     const bucket = buckets[index]!;
     let displacement = 0;

@@ -1,5 +1,5 @@
 /** What composing large layers costs, in processor time: three of them, of 10 MB each, to 10,000 tokens. */
-import { type ContextLayers, createContextBudget } from "../src/compose/index.ts";
+import { type ContextLayers, createPromptComposer } from "../src/compose/index.ts";
 import { createCounter } from "../src/tokens/index.ts";
 import { processorTime } from "./tokens/processor-time.ts";
 import { type Measurement, measurementOf, timeInTurns } from "./tools/measurement.ts";
@@ -20,16 +20,14 @@ type Kind = (typeof kinds)[number];
 /** The first row has layers of half the size; the ratio of the second to it is about 2 where the time is linear. */
 export async function measureComposeLayers(options: ComposeLayersOptions = {}): Promise<Measurement[]> {
   const { megabytes = 10, rounds = 5 } = options;
-  const budget = createContextBudget({ counter: await createCounter("bytes/4") });
-  const cases = [
-    { kind: kinds[0], size: megabytes / 2 },
-    ...kinds.map((kind) => ({ kind, size: megabytes })),
-  ].map(({ kind, size }) => ({ kind, size, layers: createLayers(kind, size * 1_000_000) }));
+  const budget = createPromptComposer({ counter: await createCounter("bytes/4") });
+  const cases = [{ kind: kinds[0], size: megabytes / 2 }, ...kinds.map((kind) => ({ kind, size: megabytes }))].map(
+    ({ kind, size }) => ({ kind, size, layers: createLayers(kind, size * 1_000_000) }),
+  );
   const compose = (layers: ContextLayers) => async () =>
     processorTime(() => {
       const { tokens } = budget.compose(layers);
-      if (tokens > budget.maxTokens || tokens < budget.maxTokens * 0.9)
-        throw new Error(`composed ${tokens} tokens`);
+      if (tokens > budget.maxTokens || tokens < budget.maxTokens * 0.9) throw new Error(`composed ${tokens} tokens`);
     });
   const times = await timeInTurns(
     rounds,
@@ -48,10 +46,7 @@ function createLayers(kind: Kind, bytes: number): ContextLayers {
   }
   const words =
     kind === "beyond Latin-1" ? "слова, которые занимают по два байта" : "words of a line that people write";
-  const text = repeated(
-    (at) => `${at}: some ${words}, about a hundred bytes of them in every line.\n`,
-    bytes,
-  );
+  const text = repeated((at) => `${at}: some ${words}, about a hundred bytes of them in every line.\n`, bytes);
   const titles = ["Entanglements", "Claims", "Discoveries"];
   const [large = "", middle = "", small = ""] = kind === "large discoveries" ? titles.reverse() : titles;
   const section = (title: string, part: number): string =>
@@ -63,7 +58,6 @@ function createLayers(kind: Kind, bytes: number): ContextLayers {
 /** Flat, as a text is that was read. */
 function repeated(piece: (at: number) => string, bytes: number): string {
   const pieces: string[] = [];
-  for (let size = 0; size < bytes; size += Buffer.byteLength(pieces.at(-1)!))
-    pieces.push(piece(pieces.length));
+  for (let size = 0; size < bytes; size += Buffer.byteLength(pieces.at(-1)!)) pieces.push(piece(pieces.length));
   return Buffer.from(pieces.join("")).toString();
 }

@@ -17,9 +17,7 @@ export function readCorpus(directory: string): LabelledText[] {
   const files = readdirSync(directory)
     .filter((name) => name.endsWith(".jsonl"))
     .sort();
-  const lines = files.flatMap((name) =>
-    readFileSync(join(directory, name), "utf8").split("\n").filter(Boolean),
-  );
+  const lines = files.flatMap((name) => readFileSync(join(directory, name), "utf8").split("\n").filter(Boolean));
   const rows = lines.map((line) => JSON.parse(line));
   const sizes = new Map<string, number>();
   for (const { cat } of rows) sizes.set(cat, (sizes.get(cat) ?? 0) + 1);

@@ -1,9 +1,9 @@
 /** Fits the estimator's coefficients to a labelled corpus: `npm run fit:estimator -- DIRECTORY`. Prints the error on parts that were
  *  held out, then fits to all of it and writes src/tokens/estimate/coefficients.data.ts. The same corpus gives the same file. */
 import { writeFileSync } from "node:fs";
-import { type Script, scripts } from "../src/tokens/estimate/character-kinds.ts";
-import { FEATURE_COUNT, type FeatureName, featureSizes, features } from "../src/tokens/estimate/features.ts";
-import { scan } from "../src/tokens/estimate/scan.ts";
+import { type Script, scripts } from "../src/tokens/character-kinds.ts";
+import { scan } from "../src/tokens/estimator.ts";
+import { FEATURE_COUNT, type FeatureName, featureSizes, features } from "../src/tokens/features.ts";
 import { type Family, families } from "../src/tokens/index.ts";
 import { accuracyOf, contextErrors } from "./accuracy.ts";
 import { type LabelledText, PARTS, readCorpus } from "./corpus.ts";
@@ -139,7 +139,6 @@ function priorOf(family: Family): Float64Array {
   set("SCRIPT_UNIT", claude ? 0.6 : family === "cl100k" ? 0.9 : 0);
   set("SCRIPT_PIECE", family === "o200k" ? 1 : 0.2);
   set("UNKNOWN_UNIT", family === "o200k" ? 2 : 1);
-  for (const [script, tokens] of scriptUnits[family])
-    prior[features.SCRIPT_UNIT + scripts.indexOf(script)] = tokens;
+  for (const [script, tokens] of scriptUnits[family]) prior[features.SCRIPT_UNIT + scripts.indexOf(script)] = tokens;
   return prior;
 }

@@ -54,10 +54,7 @@ function readArguments(): Arguments {
   }
 }
 
-async function measure(
-  { source, sessions, notes }: BenchSessions,
-  { windows, isQuick }: Arguments,
-): Promise<Report> {
+async function measure({ source, sessions, notes }: BenchSessions, { windows, isQuick }: Arguments): Promise<Report> {
   progress("installing peers");
   const { peers, notes: missing } = await loadPeers(isQuick ? undefined : join(folder, "peers"));
   const reports: WindowReport[] = [];

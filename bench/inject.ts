@@ -32,9 +32,7 @@ function readArguments(): { rounds: number; inherit: boolean; json: boolean } {
     if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds takes a whole number from 1 on");
     return { rounds, inherit: values.inherit, json: values.json };
   } catch (error) {
-    console.error(
-      `${(error as Error).message}\nusage: npm run bench:inject [-- --rounds N] [--inherit] [--json]`,
-    );
+    console.error(`${(error as Error).message}\nusage: npm run bench:inject [-- --rounds N] [--inherit] [--json]`);
     process.exit(2);
   }
 }

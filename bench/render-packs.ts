@@ -26,15 +26,13 @@ const results = await injectFiles({
   places: { scope: "project", root, home: root },
   env,
   counter,
-  counterChosen: false,
   verbosityOf: {},
   defaultOnOverflow: "drop",
   force: false,
   dryRun: true,
 });
 const rendered = process.cpuUsage();
-const seconds = (from: NodeJS.CpuUsage, to: NodeJS.CpuUsage) =>
-  (to.user - from.user + to.system - from.system) / 1e6;
+const seconds = (from: NodeJS.CpuUsage, to: NodeJS.CpuUsage) => (to.user - from.user + to.system - from.system) / 1e6;
 process.stdout.write(
   JSON.stringify({
     loadSeconds: seconds(started, loaded),

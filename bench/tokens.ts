@@ -20,9 +20,7 @@ function readArguments(): { corpus?: string | undefined; json: boolean } {
     const options = { corpus: { type: "string" }, json: { type: "boolean", default: false } } as const;
     return parseArgs({ options }).values;
   } catch (error) {
-    console.error(
-      `${(error as Error).message}\nusage: npm run bench:tokens [-- --corpus DIRECTORY] [--json]`,
-    );
+    console.error(`${(error as Error).message}\nusage: npm run bench:tokens [-- --corpus DIRECTORY] [--json]`);
     process.exit(2);
   }
 }

@@ -14,9 +14,7 @@ run(process.execPath, [join(docs, "node_modules/vitepress/bin/vitepress.js"), ta
 function isInstalled() {
   const { devDependencies } = JSON.parse(readFileSync(join(docs, "package.json"), "utf8"));
   const installed = join(docs, "node_modules/vitepress/package.json");
-  return (
-    existsSync(installed) && JSON.parse(readFileSync(installed, "utf8")).version === devDependencies.vitepress
-  );
+  return existsSync(installed) && JSON.parse(readFileSync(installed, "utf8")).version === devDependencies.vitepress;
 }
 
 function run(command, args) {

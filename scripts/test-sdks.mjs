@@ -75,8 +75,7 @@ function talk(folder, name) {
   if (isLate()) return late;
   const needed = Number(/\d+/.exec(manifestIn(folder, name).engines?.node ?? "0")[0]);
   const node = nodeFor(needed);
-  if (node === undefined)
-    return { outcome: "skipped", reason: `it needs Node.js ${needed}, and npx cannot get one` };
+  if (node === undefined) return { outcome: "skipped", reason: `it needs Node.js ${needed}, and npx cannot get one` };
   const script = "sdk-conversation.mjs";
   copyFileSync(join(root, "scripts", script), join(folder, script));
   const [command, ...args] = [...node, script, conversations[name]];

@@ -35,9 +35,7 @@ export function goalsOf({ layers, snapshot, apply }: Measured): Goal[] {
     ...layers.slice(1).map(({ name, milliseconds }) => most(`${name}, ms`, milliseconds, mostComposeMs)),
     ...layers.slice(1, 2).map(({ name, ratio }) => most(`${name} ÷ half of it`, ratio, mostGrowth)),
     ...snapshot.slice(2).map(({ name, milliseconds }) => most(`${name}, ms`, milliseconds, mostSnapshotMs)),
-    ...apply
-      .slice(-1)
-      .map(({ name, addedMs }) => most(`${name}, ms beyond spawning it`, addedMs, mostPhaseMs)),
+    ...apply.slice(-1).map(({ name, addedMs }) => most(`${name}, ms beyond spawning it`, addedMs, mostPhaseMs)),
   ];
 }
 

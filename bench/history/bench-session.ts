@@ -1,17 +1,11 @@
 /** The sessions that everything is measured on: recorded ones from a directory, or generated ones. */
 import { relative } from "node:path";
-import { findSessionFiles } from "../../src/cli/replay/session-files.ts";
+import { findSessionFiles } from "../../src/cli/replay/replay-files.ts";
 import { ContextError } from "../../src/errors.ts";
-import {
-  generateSession,
-  type PreparedSession,
-  prepareSession,
-  type RecordedSession,
-  readSession,
-  type SessionOptions,
-} from "../../src/replay/index.ts";
+import { type PreparedSession, prepareSession, type RecordedSession, readRecording } from "../../src/replay/index.ts";
 import type { Counter } from "../../src/tokens/index.ts";
 import { readTextFile } from "../../src/workspace/index.ts";
+import { generateSession, type SessionOptions } from "../../test/generate/generate-session.ts";
 
 export interface BenchSession {
   readonly prepared: PreparedSession;
@@ -50,7 +44,7 @@ export async function readSessions(directory: string, counter: Counter): Promise
     try {
       const read = await readTextFile(path);
       if (!("text" in read)) throw new ContextError("unreadable_input", read.reason);
-      const session = benchSession(readSession(read.text, { file }), counter);
+      const session = benchSession(readRecording(read.text, { file }), counter);
       const reason = reasonToLeaveOut(session.prepared);
       if (reason === undefined) sessions.push(session);
       else notes.push(`${file} is left out: ${reason}`);

@@ -56,7 +56,7 @@ function turnGoals({ peers, scaling, reparsed }: TurnsReport): Goal[] {
     }),
     most(`a turn at ${long.messages} messages ÷ one at ${short.messages}`, ratio, 3),
     ...reparsed.map(({ messages, ratio: share }) => {
-      return most(`reduction ÷ JSON.parse, ${messages} messages parsed anew`, share, 1);
+      return most(`reduction ÷ JSON.parse, ${messages} messages parsed again`, share, 1);
     }),
   ];
 }

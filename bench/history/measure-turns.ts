@@ -1,4 +1,4 @@
-/** What a turn costs, whatever the sessions: beside the peers, on long histories, and on histories that are parsed anew. */
+/** What a turn costs, whatever the sessions: beside the peers, on long histories, and on histories that are parsed again. */
 import type { Peer } from "./peers/peer.ts";
 import { measurePeerTurns, type PeerTurns } from "./turns/measure-peers.ts";
 import { measureReparsed, type Reparsed } from "./turns/measure-reparsed.ts";
@@ -10,10 +10,7 @@ export interface TurnsReport {
   readonly reparsed: readonly Reparsed[];
 }
 
-export async function measureTurns(
-  peers: readonly Peer[],
-  { isQuick }: { isQuick: boolean },
-): Promise<TurnsReport> {
+export async function measureTurns(peers: readonly Peer[], { isQuick }: { isQuick: boolean }): Promise<TurnsReport> {
   const rounds = isQuick ? 2 : 5;
   return {
     peers: await measurePeerTurns(peers, rounds),

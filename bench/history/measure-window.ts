@@ -1,8 +1,8 @@
 /** One window: every way to trim on the same sessions, beside the policy's own line and the offline bound. */
-import type { ReplayTotals } from "../../src/replay/index.ts";
+import type { ReplayTotals, referenceKinds, Tally } from "../../src/replay/index.ts";
 import { type BenchSession, needsTrimming } from "./bench-session.ts";
 import { type CostAt, createHull, createLine, type Point } from "./bound/frontier.ts";
-import { measureBound } from "./bound/measure-bound.ts";
+import { measureBound, measureFewestBreaks } from "./bound/measure-bound.ts";
 import { measureLine } from "./measure-line.ts";
 import type { Peer } from "./peers/peer.ts";
 import { peerRun, policyRun, type Run, replayAll } from "./replay-runs.ts";
@@ -17,6 +17,8 @@ export interface WindowReport {
   /** Costs are shares of what trimming nothing costs. */
   readonly line: readonly Point[];
   readonly bound: readonly Point[];
+  /** The breaks in 100 calls that no oldest-first trimming can avoid. */
+  readonly fewestBreaksPer100: number;
 }
 
 export interface Row {
@@ -34,6 +36,19 @@ export interface Row {
   readonly invalid: number;
   readonly breaksPer100: number;
   readonly msPerTurn: number;
+  /** What the turns used, of sessions that need trimming: shares that were in the request, and fetches a hundred calls. */
+  readonly quotes: Shares;
+  readonly names: Shares;
+  readonly edits: Shares;
+  readonly refetchesPer100: number;
+  /** Of the calls after the first edit. */
+  readonly filesNamed: number;
+}
+
+/** NaN where nothing was used. */
+interface Shares {
+  readonly all: number;
+  readonly far: number;
 }
 
 export interface WindowOptions {
@@ -46,10 +61,7 @@ export interface WindowOptions {
 
 const policies = ["none", "rfc", "rfc-headroom", "economic", "gentle", "frugal"] as const;
 
-export async function measureWindow(
-  sessions: readonly BenchSession[],
-  options: WindowOptions,
-): Promise<WindowReport> {
+export async function measureWindow(sessions: readonly BenchSession[], options: WindowOptions): Promise<WindowReport> {
   const { window, peers, progress } = options;
   const needing = sessions.filter((session) => needsTrimming(session, window));
   const fitting = sessions.filter((session) => !needing.includes(session));
@@ -66,7 +78,8 @@ export async function measureWindow(
     rows.push(rowOf(run, await replayBoth(run, { needing, fitting, window }), compared));
   }
   const { calls } = none.needing;
-  return { window, needing: needing.length, calls, fitting: fitting.length, rows, line, bound };
+  const fewestBreaksPer100 = (100 * measureFewestBreaks(needing, window)) / calls;
+  return { window, needing: needing.length, calls, fitting: fitting.length, rows, line, bound, fewestBreaksPer100 };
 }
 
 interface Both<Value> {
@@ -106,5 +119,22 @@ function rowOf({ name, kind }: Run, totals: Both<ReplayTotals>, { none, line, bo
     invalid: totals.needing.invalid + totals.fitting.invalid,
     breaksPer100: (100 * breaks) / calls,
     msPerTurn,
+    ...referencesOf(totals.needing),
+  };
+}
+
+type References = Pick<Row, "quotes" | "names" | "edits" | "refetchesPer100" | "filesNamed">;
+
+function referencesOf({ references, calls }: ReplayTotals): References {
+  const share = ({ found, total }: Tally): number => found / total;
+  const shares = (kind: (typeof referenceKinds)[number]): Shares => {
+    return { all: share(references[kind]), far: share(references[kind].far) };
+  };
+  return {
+    quotes: shares("quotes"),
+    names: shares("names"),
+    edits: shares("edits"),
+    refetchesPer100: (100 * references.refetches) / calls,
+    filesNamed: share(references.filesNamed),
   };
 }

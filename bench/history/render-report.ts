@@ -39,17 +39,25 @@ function introduction({ node, counter, sessions: { source, count, calls, tokens 
     `prefix ${formatNumber(PREFIX_TOKENS)}, reserve ${formatNumber(RESERVE)}; cost is billed input, reads 0.1, writes 1.25`,
     "kept: mean share of the history that can still be read; ÷ line, ÷ bound: cost beside economic's own line and",
     "beside the best that oldest-first trimming could have done with full knowledge, both at the same kept share",
+    "quotes, names, edits: what a turn used of earlier results and could still read; far: last seen 10 turns ago or earlier",
   ];
 }
 
-function windowSection({ window, needing, fitting, calls, rows }: WindowReport): string[] {
+function windowSection({ window, needing, fitting, calls, rows, fewestBreaksPer100 }: WindowReport): string[] {
   const header = [
     ...["", "cost ÷ none", "÷ none, fitting", "kept %", "÷ line", "÷ bound"],
     ...["over", "invalid", "breaks/100", "ms/turn"],
   ];
+  const right = (names: readonly string[]): ("left" | "right")[] => [
+    "left",
+    ...names.slice(1).map(() => "right" as const),
+  ];
+  const used = [...["", "quotes %", "far", "names %", "far", "edits %", "far", "re-fetch/100", "files named %"]];
   return [
-    `Window ${formatNumber(window)}: ${needing} sessions need trimming (${formatNumber(calls)} calls), ${fitting} fit`,
-    ...renderTable([header, ...rows.map(cellsOf)], ["left", ...header.slice(1).map(() => "right" as const)]),
+    `Window ${formatNumber(window)}: ${needing} sessions need trimming (${formatNumber(calls)} calls), ${fitting} fit; at least ${cell(fewestBreaksPer100, 2)} breaks in 100 calls`,
+    ...renderTable([header, ...rows.map(cellsOf)], right(header)),
+    "",
+    ...renderTable([used, ...rows.map(usedCells)], right(used)),
   ];
 }
 
@@ -68,18 +76,18 @@ function cellsOf(row: Row): string[] {
   ];
 }
 
+/** How much of what the turns used was in their requests. */
+function usedCells({ name, quotes, names, edits, refetchesPer100, filesNamed }: Row): string[] {
+  const shares = [quotes, names, edits].flatMap(({ all, far }) => [cell(100 * all, 1), cell(100 * far, 1)]);
+  return [name, ...shares, cell(refetchesPer100, 1), cell(100 * filesNamed, 1)];
+}
+
 function cell(value: number | undefined, digits: number): string {
   return value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits);
 }
 
 function turnsSection({ peers, scaling, reparsed }: TurnsReport): string[] {
-  const header = [
-    `ms a turn at ${peers.messages} messages`,
-    "tokens known",
-    "× ours",
-    "same counter",
-    "× ours",
-  ];
+  const header = [`ms a turn at ${peers.messages} messages`, "tokens known", "× ours", "same counter", "× ours"];
   const rows = peers.peers.map(({ name, known, counted }) => [
     name,
     cell(known, 3),
@@ -94,7 +102,7 @@ function turnsSection({ peers, scaling, reparsed }: TurnsReport): string[] {
     `the same message objects: ${cell(short.milliseconds, 3)} ms a turn at ${short.messages} messages, ${cell(long.milliseconds, 3)} ms at ${formatNumber(long.messages)} (× ${cell(ratio, 1)})`,
     ...reparsed.map(({ messages, jsonBytes, parseMs, reduceMs, ratio: share }) => {
       const size = `${formatNumber(messages)} messages, ${cell(jsonBytes / 1e6, 1)} MB of JSON`;
-      return `parsed anew, ${size}: JSON.parse ${cell(parseMs, 2)} ms, reduction ${cell(reduceMs, 2)} ms (× ${cell(share, 2)})`;
+      return `parsed again, ${size}: JSON.parse ${cell(parseMs, 2)} ms, reduction ${cell(reduceMs, 2)} ms (× ${cell(share, 2)})`;
     }),
   ];
 }

@@ -36,8 +36,7 @@ export function peerRun(peer: Peer): Run {
       const stopwatch = createStopwatch();
       const budget = messageBudget(session, window);
       const options = { ...fixed, window, now: () => stopwatch.elapsedMs };
-      return (await replayReducer(session.prepared, peer.open(session, { budget, stopwatch }), options))
-        .totals;
+      return (await replayReducer(session.prepared, peer.open(session, { budget, stopwatch }), options)).totals;
     },
   };
 }

@@ -38,8 +38,7 @@ export function benchCommands({ folder, main, peers }: CommandOptions): BenchCom
     ...applying("plimsoll inject, own packs", { folder, kind: "plimsoll", node, args: inject }),
   ];
   for (const { name, node: runtime, script } of peers) {
-    if (runtime !== node)
-      commands.push({ name: noOpOf(name), node: runtime, args: ["-e", "0"], cwd: folder });
+    if (runtime !== node) commands.push({ name: noOpOf(name), node: runtime, args: ["-e", "0"], cwd: folder });
     commands.push({ name: `${name} --version`, node: runtime, args: [script, "--version"], cwd: folder });
     const args =
       name === "ruler"

@@ -21,10 +21,7 @@ export interface MeasureOptions {
 }
 
 /** The first command is the one that all are compared with. */
-export function measureCommands(
-  commands: readonly BenchCommand[],
-  { rounds, env }: MeasureOptions,
-): CommandRow[] {
+export function measureCommands(commands: readonly BenchCommand[], { rounds, env }: MeasureOptions): CommandRow[] {
   // The first round fills the page cache and is not counted.
   for (const command of commands) timeOf(command, env);
   const times = Array.from({ length: rounds }, () => commands.map((command) => timeOf(command, env)));

@@ -90,9 +90,7 @@ function commandTable(rows: readonly CommandRow[]): string[] {
 function packsTable(rows: readonly PacksRow[]): string[] {
   const lines = rows.map((row) => [
     row.adapters,
-    ...[row.loadSeconds, row.renderSeconds, row.commandSeconds, row.againSeconds].map((each) =>
-      each.toFixed(2),
-    ),
+    ...[row.loadSeconds, row.renderSeconds, row.commandSeconds, row.againSeconds].map((each) => each.toFixed(2)),
     row.peakMegabytes.toFixed(0),
     row.megabytes.toFixed(1),
   ]);

@@ -18,7 +18,7 @@ export const REFERENCE = "gpt-tokenizer o200k";
 export async function createBenchCounters(): Promise<BenchCounter[]> {
   const general: readonly Family[] = ["o200k", "claude-5"];
   const heuristics = await Promise.all(
-    ["bytes/4", "bytes/3.5", "chars/3.5"].map((name) => createCounter(name)),
+    (["bytes/4", "bytes/3.5", "chars/3.5"] as const).map((name) => createCounter(name)),
   );
   const estimators = await Promise.all(
     families.map(async (family) => plain(await createCounter(`estimate:${family}`), [family])),

@@ -30,9 +30,7 @@ export function measureSpeed(texts: readonly BenchText[], counters: readonly Ben
   });
   const sizes = new Map(groups.map(([category, group]) => [category, bytesOf(group)]));
   sizes.set(ALL_UNSEEN, bytesOf(unseen));
-  return counters.flatMap(({ name }) =>
-    [...sizes].map(([of, bytes]) => speedRow(name, of, { bytes, rounds })),
-  );
+  return counters.flatMap(({ name }) => [...sizes].map(([of, bytes]) => speedRow(name, of, { bytes, rounds })));
 }
 
 /** Milliseconds by category. */

@@ -116,17 +116,9 @@ function turnTable({ recountMs, incrementalMs, parseMs, reparsedMs }: TurnsResul
   return renderTable(
     [
       ["recounting everything every turn", rounded(recountMs), ""],
-      [
-        "the same message objects",
-        rounded(incrementalMs),
-        `1/${rounded(recountMs / incrementalMs)} of recounting`,
-      ],
+      ["the same message objects", rounded(incrementalMs), `1/${rounded(recountMs / incrementalMs)} of recounting`],
       ["JSON.parse of all messages, once", rounded(parseMs), ""],
-      [
-        "counting what was parsed, once",
-        rounded(reparsedMs),
-        `${(reparsedMs / parseMs).toFixed(2)} of JSON.parse`,
-      ],
+      ["counting what was parsed, once", rounded(reparsedMs), `${(reparsedMs / parseMs).toFixed(2)} of JSON.parse`],
     ],
     ["left", "right", "left"],
   );

@@ -41,9 +41,7 @@ export function splitInHalves(texts: readonly BenchText[]): { seen: BenchText[];
 }
 
 /** In the categories' alphabetical order. */
-export function groupByCategory<T extends { readonly category: string }>(
-  items: readonly T[],
-): [string, T[]][] {
+export function groupByCategory<T extends { readonly category: string }>(items: readonly T[]): [string, T[]][] {
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const group = groups.get(item.category);

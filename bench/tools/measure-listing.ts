@@ -24,7 +24,7 @@ export async function measureListing(
     const [trackedTimes, allTimes, firstTimes] = (await timeInTurns(rounds, [
       async () => (await runPlain(tracked)).milliseconds,
       async () => (await runPlain(all)).milliseconds,
-      () => timeOf(() => client.call("project_files", {})),
+      () => timeOf(() => client.call("project_files", { mode: "files" })),
     ])) as [number[], number[], number[]];
     const first = measurementOf("project_files, first page", firstTimes, {
       plain: allTimes,
@@ -33,7 +33,7 @@ export async function measureListing(
     });
     const paged = await pageThrough(client, {
       tool: "project_files",
-      args: { include_hidden: true },
+      args: { mode: "files", include_hidden: true },
       itemsName: "files",
       keyOf: ({ path }) => String(path),
     });

@@ -120,5 +120,5 @@ async function withBoth(
 }
 
 function wrapArgs({ main }: WrapOptions, server: readonly string[]): string[] {
-  return [main, "mcp", "wrap", "--", process.execPath, ...server];
+  return [main, "mcp", "wrap", "--total", "100000000", "--", process.execPath, ...server];
 }

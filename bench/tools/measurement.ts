@@ -17,10 +17,7 @@ export type Facts = Omit<Measurement, "name" | "milliseconds" | "ratio" | "added
 
 /** Times things in turns, a round after the other, so that what slows the machine down slows all of them down. The first
  *  round fills caches and is not counted. */
-export async function timeInTurns(
-  rounds: number,
-  things: readonly (() => Promise<number>)[],
-): Promise<number[][]> {
+export async function timeInTurns(rounds: number, things: readonly (() => Promise<number>)[]): Promise<number[][]> {
   const times: number[][] = things.map(() => []);
   for (let round = -1; round < rounds; round++) {
     for (const [index, thing] of things.entries()) {

@@ -57,9 +57,7 @@ async function importFiles(root: string, files: number): Promise<number> {
   const write = async (text: string): Promise<void> => {
     if (!child.stdin.write(text)) await once(child.stdin, "drain");
   };
-  await write(
-    "commit refs/heads/main\ncommitter Bench <bench@example.com> 1700000000 +0000\ndata 5\nfiles\n",
-  );
+  await write("commit refs/heads/main\ncommitter Bench <bench@example.com> 1700000000 +0000\ndata 5\nfiles\n");
   let bytes = 0;
   for (let index = -1; index < files; index++) {
     const [path, text] = index < 0 ? [".gitignore", "out/\n"] : [pathOf(index), textOf(index, files)];
@@ -82,8 +80,7 @@ function textOf(index: number, files: number): string {
   const { few, many } = everyOf(files);
   const lines = Array.from(
     { length: 14 },
-    (_, line) =>
-      `export const value${line} = compute(${index}, "part ${index % 97}", { line: ${line * 7} });`,
+    (_, line) => `export const value${line} = compute(${index}, "part ${index % 97}", { line: ${line * 7} });`,
   );
   if (index % few === 0) lines.push(`// ${needles.few}`);
   if (index % many === 0) lines.push(`export function ${needles.many}(): void {}`);

@@ -11,6 +11,8 @@ export interface ServerCommand {
 
 export interface ServerClient {
   call(name: string, args: object): Promise<CallResult>;
+  /** What the server puts into a conversation before any call: each definition as JSON, and the instructions. */
+  context(): Promise<{ readonly definitions: readonly string[]; readonly instructions: string }>;
   /** The most that the process had in memory so far; undefined where the system does not tell. */
   peakMegabytes(): number | undefined;
   close(): Promise<void>;
@@ -43,6 +45,13 @@ export async function startServer({ args, cwd, env }: ServerCommand): Promise<Se
       const [first] = (content ?? []) as { text?: string }[];
       if (result.isError === true) throw new Error(`${name} failed: ${first?.text}`);
       return { text: first?.text ?? "", data: (structuredContent as { data?: CallResult["data"] })?.data };
+    },
+    async context() {
+      const { tools } = await client.listTools();
+      const definitions = tools.map(({ name, description, inputSchema }) =>
+        JSON.stringify({ name, description, inputSchema }),
+      );
+      return { definitions, instructions: client.getInstructions() ?? "" };
     },
     peakMegabytes: () => peakOf(transport.pid ?? 0),
     close: () => client.close(),

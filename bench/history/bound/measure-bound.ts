@@ -2,7 +2,7 @@
 import { priceOf } from "../../../src/billing/index.ts";
 import { type BenchSession, messageBudget, PREFIX_TOKENS } from "../bench-session.ts";
 import type { Point } from "./frontier.ts";
-import { type BoundResult, offlineBound } from "./offline-bound.ts";
+import { type BoundOptions, type BoundResult, fewestBreaks, offlineBound } from "./offline-bound.ts";
 import { clearings, type TrimmedMessage, trimmedMessages } from "./trimmed-messages.ts";
 
 export interface BoundMeasureOptions {
@@ -15,10 +15,7 @@ export interface BoundMeasureOptions {
 const worths = [0, 3, 6, 8, 10, 12, 14, 16, 20, 25, 30, 40, 60, 100, 200, 500].map((each) => each * 1_000);
 
 /** A point for each way of clearing and each worth, with the sessions' costs added up. */
-export function measureBound(
-  sessions: readonly BenchSession[],
-  { window, isQuick }: BoundMeasureOptions,
-): Point[] {
+export function measureBound(sessions: readonly BenchSession[], { window, isQuick }: BoundMeasureOptions): Point[] {
   const chosen = worths.filter((_, index) => !isQuick || index % 3 === 0);
   return clearings.flatMap((clearing) => {
     const trimmed = sessions.map((session) => ({
@@ -32,21 +29,32 @@ export function measureBound(
   });
 }
 
+/** The fewest breaks of all sessions together, with the way of clearing that needs the fewest. */
+export function measureFewestBreaks(sessions: readonly BenchSession[], window: number): number {
+  const breaksWith = (clearing: (typeof clearings)[number]): number =>
+    sessions.reduce((sum, session) => {
+      const messages = trimmedMessages(session.prepared, clearing);
+      return sum + fewestBreaks({ messages, calls: session.prepared.calls }, boundOptions(session, window, 0));
+    }, 0);
+  return Math.min(...clearings.map(breaksWith));
+}
+
 function boundOf(
   session: BenchSession,
   { messages, window, worth }: { messages: readonly TrimmedMessage[]; window: number; worth: number },
 ): BoundResult {
-  const { calls, prefixTokens, frameTokens } = session.prepared;
+  return offlineBound({ messages, calls: session.prepared.calls }, boundOptions(session, window, worth));
+}
+
+function boundOptions(session: BenchSession, window: number, worth: number): BoundOptions {
+  const { prefixTokens, frameTokens } = session.prepared;
   const { read, write5m } = priceOf({ provider: "anthropic" });
-  return offlineBound(
-    { messages, calls },
-    {
-      budget: messageBudget(session, window),
-      prefixTokens: PREFIX_TOKENS + prefixTokens + frameTokens,
-      price: { read, write: write5m },
-      worth,
-    },
-  );
+  return {
+    budget: messageBudget(session, window),
+    prefixTokens: PREFIX_TOKENS + prefixTokens + frameTokens,
+    price: { read, write: write5m },
+    worth,
+  };
 }
 
 function pointOf(results: readonly BoundResult[]): Point {

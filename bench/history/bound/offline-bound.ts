@@ -41,6 +41,20 @@ export function offlineBound(session: BoundSession, options: BoundOptions): Boun
   return tally(cheapest(states), { session, sums, options });
 }
 
+/** The fewest calls that must change what was sent before: trimming as late and as deep as possible, whatever it costs. */
+export function fewestBreaks(session: BoundSession, options: BoundOptions): number {
+  const sums = sumUp(session.messages);
+  let boundary = 0;
+  let breaks = 0;
+  for (const [index, length] of session.calls.entries()) {
+    if (sizeOf(sums, length, boundary) <= options.budget) continue;
+    const farthest = farthestBoundary({ session, sums, length, before: session.calls[index - 1], options });
+    if (farthest > boundary && index > 0) breaks++;
+    boundary = Math.max(boundary, farthest);
+  }
+  return breaks;
+}
+
 /** The best way to have `boundary` in force after a call. */
 interface State {
   readonly boundary: number;
@@ -171,8 +185,7 @@ function tally(
   { session, sums, options }: Pick<Step, "session" | "sums" | "options">,
 ): BoundResult {
   const boundaries: number[] = [];
-  for (let state = last; state?.previous !== undefined; state = state.previous)
-    boundaries.push(state.boundary);
+  for (let state = last; state?.previous !== undefined; state = state.previous) boundaries.push(state.boundary);
   boundaries.reverse();
   let cost = 0;
   let keptShares = 0;

@@ -47,8 +47,7 @@ function trim(
   const edits = new Map<number, PartEdit>();
   let lostTokens = 0;
   for (const [index, part] of read.parts.entries()) {
-    const edit =
-      clearing === "drop" ? dropped(part, read, hasCalls) : cleared(part, read, clearing === "clear-text");
+    const edit = clearing === "drop" ? dropped(part, read, hasCalls) : cleared(part, read, clearing === "clear-text");
     if (edit === undefined) continue;
     edits.set(index, edit);
     lostTokens += part.tokens;
@@ -64,24 +63,13 @@ function trim(
 const leastTokens = { tool_result: 60, tool_call: 80, text: 60 } as const;
 const longAnswerTokens = 300;
 
-function cleared(
-  { kind, tokens }: CountedPart,
-  { role }: CountedMessage,
-  hasText: boolean,
-): PartEdit | undefined {
+function cleared({ kind, tokens }: CountedPart, { role }: CountedMessage, hasText: boolean): PartEdit | undefined {
   if (kind === "thinking") return nothing;
-  if (kind === "tool_result" || kind === "tool_call")
-    return tokens >= leastTokens[kind] ? placeholder : undefined;
-  return hasText && kind === "text" && role === "assistant" && tokens >= leastTokens.text
-    ? placeholder
-    : undefined;
+  if (kind === "tool_result" || kind === "tool_call") return tokens >= leastTokens[kind] ? placeholder : undefined;
+  return hasText && kind === "text" && role === "assistant" && tokens >= leastTokens.text ? placeholder : undefined;
 }
 
-function dropped(
-  { kind, tokens }: CountedPart,
-  { role }: CountedMessage,
-  hasCalls: boolean,
-): PartEdit | undefined {
+function dropped({ kind, tokens }: CountedPart, { role }: CountedMessage, hasCalls: boolean): PartEdit | undefined {
   if (kind === "tool_result" || kind === "thinking") return nothing;
   if (role !== "assistant") return undefined;
   if (hasCalls) return nothing;

@@ -37,9 +37,7 @@ export interface BlockHistory {
 
 export function createBlockHistory(session: BenchSession): BlockHistory {
   const { prepared, sizes } = session;
-  const messages = prepared.messages.map((message, index) =>
-    blocksOf(message as Message, { index, session }),
-  );
+  const messages = prepared.messages.map((message, index) => blocksOf(message as Message, { index, session }));
   const names = new Map<unknown, string>();
   for (const { value } of messages.flat()) if (value.name !== undefined) names.set(value.id, value.name);
   const rebuild = createRebuilder(session, messages);

@@ -1,7 +1,7 @@
 /** Histories of a chosen length, and a way through them turn by turn, as an agent goes. */
 import { createTrimmer, type Trimmer } from "../../../src/history/index.ts";
-import { generateSession } from "../../../src/replay/index.ts";
 import { type Counter, createCounter } from "../../../src/tokens/index.ts";
+import { generateSession } from "../../../test/generate/generate-session.ts";
 import { PREFIX_TOKENS, RESERVE } from "../bench-session.ts";
 
 export type History = readonly object[];
@@ -40,11 +40,7 @@ export async function freshTrimmer(contextWindow: number, counter?: Counter): Pr
 }
 
 /** Milliseconds of some turns of a history, all of which are played. */
-export function playTurns(
-  trimmer: Trimmer,
-  history: History,
-  isTimed: (length: number) => boolean,
-): number[] {
+export function playTurns(trimmer: Trimmer, history: History, isTimed: (length: number) => boolean): number[] {
   const times: number[] = [];
   const messages: object[] = [];
   for (const length of turnsOf(history)) {

@@ -43,10 +43,7 @@ export async function measureScaling(rounds: number): Promise<Scaling> {
   };
 }
 
-async function playAll(
-  histories: readonly History[],
-  isTimed: (length: number) => boolean,
-): Promise<number[]> {
+async function playAll(histories: readonly History[], isTimed: (length: number) => boolean): Promise<number[]> {
   const times: number[][] = [];
   for (const history of histories) times.push(playTurns(await freshTrimmer(WINDOW), history, isTimed));
   return times.flat();

@@ -1,0 +1,44 @@
+/** Runs the plugins in the real clients against a scripted model and checks what reaches it:
+ *  `npm run accept:plugins -- DIR [CLIENT[:PART]…]`. DIR has an installation of each client; scripts/agents/clients.mjs
+ *  says where. Uses loopback only. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Each client has `acceptPlugin({ folder, root, plimsoll, check, part })`. Without `part` it runs all of its checks. */
+const clients = {
+  "claude-code": () => import("./agents/plugin-claude-code.mjs"),
+  opencode: async () => (await import("./agents/plugin-hooked.mjs")).opencode,
+  pi: async () => (await import("./agents/plugin-hooked.mjs")).pi,
+  "gemini-cli": async () => (await import("./agents/plugin-hooked.mjs")).gemini,
+};
+
+const [directory, ...chosen] = process.argv.slice(2);
+const unknown = chosen.find((name) => !Object.hasOwn(clients, name.split(":")[0]));
+if (directory === undefined || unknown !== undefined) {
+  console.error(`usage: npm run accept:plugins -- DIR [CLIENT[:PART]…]\nclients: ${Object.keys(clients).join(", ")}`);
+  process.exit(2);
+}
+const failures = [];
+const root = mkdtempSync(join(tmpdir(), "plimsoll-accept-"));
+const plimsoll = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
+try {
+  for (const choice of chosen.length > 0 ? chosen : Object.keys(clients)) {
+    const [name, part] = choice.split(":");
+    const { acceptPlugin } = await clients[name]();
+    await acceptPlugin({ folder: resolve(directory), root, plimsoll, check, part });
+  }
+} finally {
+  rmSync(root, { recursive: true, force: true });
+}
+console.log(failures.length === 0 ? "\nAll checks passed." : `\n${failures.length} failed:\n${failures.join("\n")}`);
+process.exitCode = failures.length === 0 ? 0 : 1;
+
+/** Prints one line. `facts` are printed if the check failed. */
+function check(isTrue, what, facts) {
+  console.log(`${isTrue ? "✓" : "✗"} ${what}`);
+  if (isTrue) return;
+  failures.push(what);
+  if (facts !== undefined) console.log(JSON.stringify(facts, null, 2).slice(0, 3_000));
+}

@@ -1,0 +1,368 @@
+/** The plugin in the real Claude Code: both roads, every kind of edit, recall, sub-agents, compaction, failures, time. */
+import { execFile, execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { findClient, modelOf, prepareClient } from "./clients.mjs";
+import { startScriptedModel } from "./scripted-model.mjs";
+
+const recallName = "mcp__plugin_plimsoll_plimsoll__recall";
+const noteOf = (text) => /plimsoll recall ([a-z2-7]{10})/.exec(text)?.[1];
+
+export async function acceptPlugin(context) {
+  const { missing, version } = findClient(context.folder, "claude");
+  if (missing !== undefined) return context.check(false, `claude: not found. Install it: ${missing}`);
+  console.log(`\nclaude-code ${version}`);
+  const isChosen = (name) => context.part === undefined || context.part === name;
+  if (isChosen("install")) await acceptInstall(context);
+  const parts = {
+    edits: acceptEdits,
+    recall: acceptRecall,
+    agents: acceptSubAgent,
+    compaction: acceptCompaction,
+    failures: acceptFailures,
+  };
+  for (const road of ["module", "hooks"]) {
+    const check = (isTrue, what, facts) => context.check(isTrue, `${road}: ${what}`, facts);
+    for (const [name, accept] of Object.entries(parts)) if (isChosen(name)) await accept({ ...context, road, check });
+  }
+  if (isChosen("check")) await acceptCheck(context);
+  if (isChosen("time")) await acceptTime(context);
+}
+
+// A HOME, a project and a model for each run.
+
+async function open(context, { files = {}, install = [], road = context.road } = {}) {
+  const root = mkdtempSync(join(context.root, "claude-"));
+  const [home, project] = [join(root, "home"), join(root, "project")];
+  mkdirSync(home);
+  mkdirSync(project);
+  const env = prepareClient(context.folder, "claude", { home, url: "" });
+  symlinkSync(context.plimsoll, join(home, "bin/plimsoll"));
+  for (const [name, text] of Object.entries(files)) write(join(project, name), text);
+  const place = { ...context, home, project, env };
+  if (road !== "none") run(place, ["plugin", "install", "claude-code", ...install]);
+  if (road === "hooks") withoutModule(home);
+  return place;
+}
+
+/** As in a client whose modules are off. */
+function withoutModule(home) {
+  const file = join(home, ".claude/skills/plimsoll/hooks/hooks.json");
+  const { modules: _, ...rest } = JSON.parse(readFileSync(file, "utf8"));
+  writeFileSync(file, JSON.stringify(rest));
+}
+
+function write(file, text) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+function run({ plimsoll, project, env }, args) {
+  return execFileSync(process.execPath, [plimsoll, ...args, "--quiet"], { cwd: project, env, encoding: "utf8" });
+}
+
+/** Runs the client with a model that makes these calls, one turn each. Returns the results in the last request. */
+async function converse(place, { turns, decide, allowed = "Read Bash Grep Glob Edit", args = [], env = {} }) {
+  const follow = ({ step, text }) => {
+    const turn = turns[step - (place.steps ?? 0)];
+    const calls = typeof turn === "function" ? turn(text) : turn;
+    return calls === undefined ? { text: "Done." } : { text: "Working.", calls: [calls].flat() };
+  };
+  const model = await startScriptedModel(decide ?? follow);
+  const started = performance.now();
+  const words = [
+    "-p",
+    "TASK go",
+    "--model",
+    modelOf("claude"),
+    "--output-format",
+    "json",
+    "--allowedTools",
+    allowed,
+    ...args,
+  ];
+  const options = {
+    ...{ cwd: place.project, timeout: 240_000, maxBuffer: 100_000_000 },
+    env: { ...place.env, ANTHROPIC_BASE_URL: model.url, ...env },
+  };
+  const end = await new Promise((settle) => {
+    const child = execFile(join(place.home, "bin/claude"), words, options, (error, stdout, stderr) =>
+      settle({ code: error === null ? 0 : error.code, stdout, stderr }),
+    );
+    child.stdin.end();
+  });
+  model.close();
+  const main = model.requests.filter(({ body }) => body.tools?.length > 0);
+  const last = main.filter(({ body }) => isMain(body)).at(-1);
+  return {
+    ...end,
+    ms: performance.now() - started,
+    requests: main,
+    results: resultsIn(last?.body),
+    json: parse(end.stdout),
+  };
+}
+
+const isMain = (body) => !JSON.stringify(body.messages[0] ?? "").includes("SUBTASK");
+
+function resultsIn(body) {
+  const blocks = (body?.messages ?? []).flatMap(({ content }) => (Array.isArray(content) ? content : []));
+  const text = (content) =>
+    typeof content === "string" ? content : (content ?? []).map((each) => each.text ?? "").join("\n");
+  return blocks.filter(({ type }) => type === "tool_result").map(({ content }) => text(content));
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+const linesOf = (name, count) =>
+  `${Array.from({ length: count }, (_, index) => `export const ${name}${index} = compute(${index * 7}, "${name}");`).join("\n")}\n`;
+const read = (file_path, more) => ({ name: "Read", input: { file_path, ...more } });
+const bash = (command) => ({ name: "Bash", input: { command, description: "run" } });
+const grep = (pattern, path) => ({ name: "Grep", input: { pattern, path, output_mode: "content", head_limit: 0 } });
+const mcp = (name) => ({ name: `mcp__files__${name}`, input: {} });
+
+const mcpServer = `import readline from "node:readline";
+import { readFileSync } from "node:fs";
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) continue;
+  const tools = ["m", "large"].map((name) => ({ name, description: "reads " + name, inputSchema: { type: "object" } }));
+  const text = method === "tools/call" ? readFileSync(params.name + ".ts", "utf8") : "";
+  const info = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "files", version: "1" } };
+  const result = method === "initialize" ? info : method === "tools/list" ? { tools } : { content: [{ type: "text", text }] };
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+}
+`;
+
+/** Each tool reads a text, reads it again, and reads it after a change. Then it reads a long one. */
+async function acceptEdits(context) {
+  const files = Object.fromEntries(["r", "b", "g", "m"].map((name) => [`${name}.ts`, linesOf(name, 90)]));
+  const large = linesOf("large", 260);
+  const long = Object.fromEntries(["r", "b", "g"].map((name) => [`long-${name}.ts`, linesOf(`long_${name}_`, 260)]));
+  const servers = JSON.stringify({ mcpServers: { files: { command: "node", args: ["mcp.mjs"] } } });
+  const place = await open(context, {
+    files: { ...files, ...long, "large.ts": large, "mcp.mjs": mcpServer, "mcp.json": servers },
+    install: ["--max-result-tokens", "3000"],
+  });
+  const change = (name) => bash(`sed -i 's/${name}45 /changed45 /' ${name}.ts`);
+  const forTool = (name, call, long) => [call, call, change(name), call, long];
+  const turns = [
+    ...forTool("r", read("r.ts"), read("long-r.ts")),
+    ...forTool("b", bash("cat b.ts"), bash("cat long-b.ts")),
+    ...forTool("g", grep("compute", "g.ts"), grep("export.*compute", "long-g.ts")),
+    ...forTool("m", mcp("m"), mcp("large")),
+  ];
+  const allowed = "Read Bash Grep mcp__files__m mcp__files__large";
+  const { results, code, stderr } = await converse(place, { turns, allowed, args: ["--mcp-config", "mcp.json"] });
+  const { check } = context;
+  check(code === 0 && results.length === turns.length, `${results.length} results arrived`, { code, stderr });
+  for (const [index, tool] of ["Read", "Bash", "Grep", "an MCP tool"].entries()) {
+    const [whole = "", same = "", , delta = "", page = ""] = results.slice(index * 5);
+    check(whole.split("\n").length >= 90 && noteOf(whole) === undefined, `${tool}: the first result is whole`, whole);
+    check(same.includes("[Same text as") && noteOf(same), `${tool}: the same again is a note`, same);
+    const isDelta = delta.includes("changed45") && delta.length < whole.length / 2 && noteOf(delta);
+    check(isDelta, `${tool}: after a change only new lines`, delta);
+    if (tool === "Read") check(/^46\t.*changed45/m.test(delta), "Read: the new line has its own number", delta);
+    check(/left out|similar lines/.test(page) && noteOf(page), `${tool}: a long result is a page`, page.slice(0, 500));
+    const id = noteOf(page);
+    const original = id === undefined ? "" : run(place, ["recall", id]);
+    check(original.includes("259"), `${tool}: plimsoll recall has all of it, ${original.length} characters`);
+  }
+  const status = JSON.parse(run(place, ["plugin", "status", "claude-code", "--json"]));
+  const [session = {}] = status.sessions;
+  check(
+    session.duplicates === 4 && session.pages === 4 && session.errors?.length === 0,
+    `status: ${JSON.stringify(session)}`,
+    status,
+  );
+}
+
+async function acceptRecall(context) {
+  const { check } = context;
+  const place = await open(context, { files: { "a.ts": linesOf("value", 200) } });
+  const turns = [
+    read("a.ts"),
+    read("a.ts"),
+    { name: "ToolSearch", input: { query: `select:${recallName}` } },
+    (text) => ({ name: recallName, input: { id: noteOf(text), lines: "100-101" } }),
+    (text) => bash(`plimsoll recall ${noteOf(text)}`),
+  ];
+  const first = await converse(place, { turns, allowed: "Read" });
+  const [, , , recalled = "", shell = ""] = first.results;
+  check(recalled.includes("value99 =") && recalled.includes("value100 ="), "recall by MCP is allowed in -p", recalled);
+  const denied = first.json.permission_denials?.map(({ tool_name }) => tool_name) ?? [];
+  check(denied.join() === "Bash", `nothing in Bash is allowed by the plugin: ${shell.split("\n")[0]}`, first.json);
+  const steps = 5;
+  const more = [read("a.ts"), (text) => bash(`plimsoll recall ${noteOf(text)} --lines 7-7`)];
+  const allowed = "Read Bash(plimsoll:*)";
+  const next = await converse({ ...place, steps }, { turns: more, allowed, args: ["--continue"] });
+  check(next.results[steps]?.includes("[Same text as"), "--continue: what was read before counts", next.results[steps]);
+  check(next.results[steps + 1]?.includes("value6 ="), "recall in the shell, with a rule", next.results[steps + 1]);
+  const fork = ["--resume", first.json.session_id, "--fork-session"];
+  const forked = await converse({ ...place, steps: steps + 2 }, { turns: [read("a.ts")], args: fork });
+  check(forked.results.at(-1)?.includes("value150 ="), "a fork gets the whole text", forked.results.at(-1));
+}
+
+async function acceptSubAgent(context) {
+  const { check } = context;
+  const place = await open(context, { files: { "a.ts": linesOf("value", 200) } });
+  const task = { description: "look", prompt: "SUBTASK read a.ts twice", subagent_type: "general-purpose" };
+  const decide = ({ step, body }) => {
+    const turns = isMain(body) ? [read("a.ts"), { name: "Agent", input: task }] : [read("a.ts"), read("a.ts")];
+    return turns[step] === undefined ? { text: "Done." } : { text: "Working.", calls: [turns[step]] };
+  };
+  const { requests, code } = await converse(place, { decide, allowed: "Read Agent" });
+  const results = resultsIn(requests.filter(({ body }) => !isMain(body)).at(-1)?.body);
+  check(code === 0 && results.length === 2, `a sub-agent sent ${results.length} results`);
+  check(results[0]?.includes("value150 ="), "a sub-agent gets a file whole that the main agent has read", results[0]);
+  check(results[1]?.includes("[Same text as"), "the sub-agent's second read is a note", results[1]);
+}
+
+async function acceptCompaction(context) {
+  const { check } = context;
+  const files = Object.fromEntries(
+    Array.from({ length: 14 }, (_, file) => [`src/file${file}.ts`, linesOf(`f${file}_`, 300)]),
+  );
+  const place = await open(context, { files });
+  const edit = { file_path: "src/file0.ts", old_string: "f0_5 = compute(35", new_string: "f0_5 = computeChanged(35" };
+  const reads = Array.from({ length: 13 }, (_, file) => read(`src/file${file + 1}.ts`));
+  const calls = [
+    read("src/file0.ts"),
+    read("src/file0.ts"),
+    { name: "Edit", input: edit },
+    ...reads,
+    read("src/file13.ts"),
+  ];
+  let turn = 0;
+  const decide = ({ text }) => {
+    if (text.includes("Additional Instructions")) return { text: "<summary>SUMMARY</summary>" };
+    const call = calls[turn++];
+    return call === undefined ? { text: "Done." } : { text: "Working.", calls: [call] };
+  };
+  const { requests } = await converse(place, { decide, env: { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "60000" } });
+  const texts = requests.map(({ body }) => JSON.stringify(body));
+  const before = texts.find((text) => text.includes("Additional Instructions")) ?? "";
+  const [, fence = ""] = /They are data, not instructions:\\n```\\n(.*?)```/.exec(before) ?? [];
+  check(
+    fence.includes("edited: ") && fence.includes("src/file0.ts"),
+    `compaction: the summary is told ${fence.slice(0, 60)}`,
+    before.slice(-3_000),
+  );
+  const after = texts.slice(texts.indexOf(before) + 1).find((text) => text.includes("before it was summarised")) ?? "";
+  const [, back = ""] = /before it was summarised.*?```\\n(.*?)```/.exec(after) ?? [];
+  check(/recall: [a-z2-7]{10}=/.test(back), "compaction: anchors and recall ids come back", after.slice(0, 2_000));
+  check(back.length < 4_000, `compaction: what comes back has ${back.length} characters`);
+}
+
+/** Whatever happens to our process, the client sends the original and goes on. */
+async function acceptFailures(context) {
+  const { check } = context;
+  const turns = [read("a.ts"), read("a.ts"), bash("cat a.ts"), bash("cat a.ts")];
+  const broken = {
+    missing: undefined,
+    "crashing at once": "#!/bin/sh\nexit 1\n",
+    "never answering": "#!/bin/sh\nexec sleep 600\n",
+    "answering nonsense": "#!/bin/sh\nwhile read line; do echo nonsense; done\n",
+    "hanging after its start": hangingServer,
+  };
+  const whole = await open({ ...context, road: "none" }, { files: { "a.ts": linesOf("value", 200) } });
+  const usual = middleOf(gapsOf((await converse(whole, { turns })).requests));
+  for (const [name, script] of Object.entries(broken)) {
+    const place = await open(context, { files: { "a.ts": linesOf("value", 200) } });
+    const program = join(place.home, "bin/plimsoll");
+    rmSync(program);
+    if (script !== undefined) writeFileSync(program, script);
+    if (script !== undefined) chmodSync(program, 0o755);
+    const { results, code, requests } = await converse(place, { turns });
+    const isWhole = results.length === turns.length && results.every((text) => text.includes("value150 ="));
+    const more = middleOf(gapsOf(requests)) - usual;
+    check(
+      code === 0 && isWhole,
+      `plimsoll ${name}: every result is whole`,
+      results.map((text) => text.slice(0, 200)),
+    );
+    check(more < 1_000, `plimsoll ${name}: a tool call takes ${Math.round(more)} ms more than without a plugin`);
+  }
+}
+
+/** Connects as an MCP server does, and then answers no call. */
+const hangingServer = `#!/usr/bin/env node
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const tools = [{ name: "recall", description: "x", inputSchema: { type: "object" } }];
+  const info = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } };
+  const result = method === "initialize" ? info : method === "tools/list" ? { tools } : undefined;
+  if (id !== undefined && result !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+});
+`;
+
+function middleOf(numbers) {
+  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? 0;
+}
+
+/** The times between an answer of the model and the next request. */
+function gapsOf(requests) {
+  return requests.slice(1).map(({ at }, index) => at - requests[index].answered);
+}
+
+async function acceptInstall(context) {
+  const { check } = context;
+  const place = await open(context, { road: "none" });
+  const settings = '{\n  // mine\n  "model": "opus",\n\t"hooks": {},\n}\r\n';
+  write(join(place.home, ".claude/settings.json"), settings);
+  const before = treeOf(place.home);
+  run(place, ["plugin", "install", "claude-code"]);
+  check(treeOf(place.home) !== before, "install writes files");
+  run(place, ["plugin", "uninstall", "claude-code"]);
+  check(treeOf(place.home) === before, "uninstall gives the bytes back");
+}
+
+function treeOf(folder) {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = entries
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => !file.includes("/.local/state/"));
+  return JSON.stringify(files.sort().map((file) => [file, readFileSync(file, "latin1")]));
+}
+
+async function acceptCheck(context) {
+  const place = await open({ ...context, road: "module" });
+  const { passed, version, lines } = JSON.parse(run(place, ["plugin", "check", "claude-code", "--json"]));
+  context.check(passed, `plugin check: ${version}: ${lines.join("; ")}`);
+}
+
+/** 100 calls without the plugin and with each road, in turns, so that a busy moment hits all of them. */
+async function acceptTime(context) {
+  const rounds = 4;
+  const turns = Array.from({ length: 100 / rounds }, (_, index) => bash(`sed s/value/value${index}_/ a.ts`));
+  const times = { none: [], hooks: [], module: [] };
+  for (let round = 0; round < rounds; round++) {
+    for (const road of Object.keys(times)) {
+      const place = await open({ ...context, road }, { files: { "a.ts": linesOf("value", 200) } });
+      const { requests } = await converse(place, { turns });
+      // The first call waits for the start of our process in some runs.
+      times[road].push(...gapsOf(requests).slice(1));
+    }
+  }
+  const at = (list, share) => list.toSorted((one, other) => one - other)[Math.floor(list.length * share)] ?? 0;
+  for (const road of ["hooks", "module"]) {
+    const [p50, p95] = [0.5, 0.95].map((share) => at(times[road], share) - at(times.none, share));
+    const words = `${times[road].length} calls: p50 ${p50.toFixed(1)} ms and p95 ${p95.toFixed(1)} ms more than ${at(times.none, 0.5).toFixed(1)} and ${at(times.none, 0.95).toFixed(1)} ms`;
+    context.check(p50 <= 10 && p95 <= 40, `${road}: ${words}`);
+  }
+}
