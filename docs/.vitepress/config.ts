@@ -26,8 +26,9 @@ export default defineConfig({
       markdown.core.ruler.push("site-links", ({ tokens, env }) => {
         const place = { page: env.relativePath, root, repository };
         for (const token of tokens.flatMap(({ children }) => children ?? [])) {
-          const href = token.type === "link_open" ? token.attrGet("href") : null;
-          if (href !== null) token.attrSet("href", siteLink(href, place));
+          const name = token.type === "image" ? "src" : "href";
+          const address = token.attrGet(name);
+          if (address !== null) token.attrSet(name, siteLink(address, place));
         }
       });
       // The pages are no Vue templates.
@@ -37,7 +38,7 @@ export default defineConfig({
   },
   themeConfig: {
     nav: [
-      { text: "Guide", link: "/inject", activeMatch: "^/[a-z-]+" },
+      { text: "Guide", link: "/many-repositories", activeMatch: "^/[a-z-]+" },
       { text: "Changelog", link: `${repository}/blob/main/CHANGELOG.md` },
       { text: "Contributing", link: `${repository}/blob/main/CONTRIBUTING.md` },
     ],

@@ -19,9 +19,11 @@ const frontPage = "index.md";
 
 /** The sidebar's order. A page that is not listed here appears after these, in a group named after its folder. */
 const knownGroups: Readonly<Record<string, readonly string[]>> = {
+  "Start here": ["many-repositories.md", "long-sessions.md", "commands.md"],
   "Files of AI tools": ["inject.md", "packs.md", "verbosity.md", "sync.md", "audit.md"],
-  Conversations: ["history.md", "policies.md", "billing.md", "tokens.md"],
-  Tools: ["session.md", "mcp.md"],
+  Conversations: ["history.md", "integrations.md", "policies.md", "intake.md", "tokens.md"],
+  Spending: ["bill.md", "spend.md", "billing.md"],
+  Tools: ["session.md", "mcp.md", "plugins.md", "fleet.md"],
   "Prompts and plans": ["compose.md", "nebula.md"],
   Safety: ["trust.md"],
 };
@@ -82,7 +84,7 @@ export interface LinkPlace {
   readonly repository: string;
 }
 
-/** Returns the address that a page's link has on the site. A file outside of docs/ is shown on GitHub.
+/** Returns the address that a page's link or picture has on the site. A file outside of docs/ is shown on GitHub.
  *  Throws if there is no such file, so that a dead link fails the build. */
 export function siteLink(href: string, { page, root, repository }: LinkPlace): string {
   const [, path = "", anchor = ""] = /^([^#?]*)(.*)$/s.exec(href) ?? [];
@@ -90,8 +92,8 @@ export function siteLink(href: string, { page, root, repository }: LinkPlace): s
   const source = page === frontPage ? "README.md" : `docs/${page}`;
   const target = posix.join(posix.dirname(source), decodeURI(path));
   if (!existsSync(join(root, target))) throw new Error(`${source}: the link to ${path} leads to no file`);
-  if (/^docs\/.*\.md$/.test(target))
-    return `${posix.relative(posix.dirname(`docs/${page}`), target)}${anchor}`;
+  if (target.startsWith("docs/public/")) return target.slice("docs/public".length);
+  if (/^docs\/.*\.md$/.test(target)) return `${posix.relative(posix.dirname(`docs/${page}`), target)}${anchor}`;
   return target === "README.md" && page !== frontPage
     ? `${posix.relative(posix.dirname(page), frontPage)}${anchor}`
     : `${repository}/blob/main/${encodeURI(target)}${anchor}`;

@@ -27,9 +27,7 @@ async function attempt(name, settingsFor) {
     ({ text }) => text,
     (error) => error.message,
   );
-  console.log(
-    `${name}: ${sizes.length} calls, largest ${Math.max(...sizes)} of ${contextWindow} tokens. ${outcome}`,
-  );
+  console.log(`${name}: ${sizes.length} calls, largest ${Math.max(...sizes)} of ${contextWindow} tokens. ${outcome}`);
 }
 
 const options = {

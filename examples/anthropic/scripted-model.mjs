@@ -6,6 +6,7 @@ import { createCounter } from "plimsoll/tokens";
 export async function scriptedModel({ model, contextWindow, files }) {
   const counter = await createCounter("auto", { model });
   const sizes = [];
+  const requests = [];
   const fetch = async (_url, { body }) => {
     const { system, messages, tools } = JSON.parse(body);
     const prompt = [{ role: "system", content: system }, ...messages];
@@ -13,9 +14,10 @@ export async function scriptedModel({ model, contextWindow, files }) {
     const tokens = countMessages(prompt, counter, { format }) + countTools(tools, counter, { format, model });
     if (tokens > contextWindow) return refusal(tokens, contextWindow);
     sizes.push(tokens);
+    requests.push(messages);
     return Response.json(answer(sizes.length, tokens, files));
   };
-  return { fetch, sizes };
+  return { fetch, sizes, requests };
 }
 
 function refusal(tokens, contextWindow) {
