@@ -23,11 +23,11 @@ const doors: Readonly<Record<string, Surface>> = {
     types: ["Counter", "CounterName", "ErrorCode", "Problem", "Reduction", "Store", "Trimmer", "TrimmerOptions"],
   },
   "./tokens": {
-    values: ["billedInputTokens", "counterNames", "createCalibrator", "createCounter"],
-    types: ["Calibrator", "CalibratorSnapshot", "Counter", "CounterName", "Observation"],
+    values: ["counterNames", "createCalibrator", "createCounter"],
+    types: ["Calibrator", "Counter", "CounterName"],
   },
   "./messages": {
-    values: ["countMessages", "countTools", "formatNames", "formatOfRequest", "normaliseMessages", "validateRequest"],
+    values: ["countMessages", "countTools", "formatNames", "validateRequest"],
     types: ["CountOptions", "FormatName", "Problem", "ValidateOptions"],
   },
   "./history": {
@@ -90,20 +90,18 @@ const doors: Readonly<Record<string, Surface>> = {
       "Delivered",
       "Envelope",
       "JsonSchema",
-      "RecallOptions",
       "Session",
       "SessionOptions",
       "SessionReport",
       "SessionStatus",
       "ToolArguments",
-      "ToolFailure",
       "ToolResult",
     ],
   },
   "./tools": { values: ["createTools"], types: ["ToolsOptions"] },
   "./store": {
     values: ["createMemoryStore"],
-    types: ["ListOptions", "ReadOptions", "RevisionOptions", "Store", "StoreRecord", "StreamEntry"],
+    types: ["ListOptions", "ReadOptions", "Store", "StoreRecord", "StreamEntry"],
   },
   "./store/sqlite": { values: ["openSqliteStore"], types: ["SqliteStoreOptions"] },
   "./store/postgres": { values: ["openPostgresStore"], types: ["PostgresStoreOptions"] },
@@ -144,7 +142,7 @@ const doors: Readonly<Record<string, Surface>> = {
   },
   "./intake": {
     values: ["createIntake"],
-    types: ["AdmittedResult", "HeldLines", "IncomingResult", "Intake", "IntakeOptions"],
+    types: ["AdmittedResult", "IncomingResult", "Intake", "IntakeOptions"],
   },
   "./anthropic": {
     values: ["recallTool", "withContextBudget"],

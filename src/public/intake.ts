@@ -2,7 +2,6 @@
 export {
   type AdmittedResult,
   createIntake,
-  type HeldLines,
   type IncomingResult,
   type Intake,
   type IntakeOptions,

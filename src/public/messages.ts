@@ -5,8 +5,6 @@ export {
   countTools,
   type FormatName,
   formatNames,
-  formatOfRequest,
-  normaliseMessages,
   type Problem,
   type ValidateOptions,
   validateRequest,

@@ -9,13 +9,11 @@ export {
   type Envelope,
   type JsonSchema,
   listSessions,
-  type RecallOptions,
   readSessionReport,
   type Session,
   type SessionOptions,
   type SessionReport,
   type SessionStatus,
   type ToolArguments,
-  type ToolFailure,
   type ToolResult,
 } from "../session/index.ts";

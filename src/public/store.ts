@@ -3,7 +3,6 @@ export {
   createMemoryStore,
   type ListOptions,
   type ReadOptions,
-  type RevisionOptions,
   type Store,
   type StoreRecord,
   type StreamEntry,

@@ -28,7 +28,6 @@ export { type PageLimit, shareOfLimit } from "./results.ts";
 export {
   type CallOptions,
   createSession,
-  type RecallOptions,
   type Session,
 } from "./session.ts";
 export {

@@ -3,7 +3,6 @@ export {
   type Calibrator,
   type CalibratorSnapshot,
   createCalibrator,
-  type Observation,
 } from "./calibrator.ts";
 export {
   type Counter,
