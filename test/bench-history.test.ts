@@ -174,7 +174,7 @@ it("what the AI SDK leaves of a session is valid, the session's own objects wher
   expect(stopwatch.elapsedMs).toBeGreaterThan(0);
 });
 
-it("a window is measured on the sessions that need trimming and on those that fit", async () => {
+it("a window is measured on the sessions that need trimming and on those that fit", { tags: ["deep"] }, async () => {
   const sessions = [await generated(1, 70), await generated(2, 5)];
   expect(sessions.map((session) => needsTrimming(session, 64_000))).toEqual([true, false]);
   const options = { window: 64_000, peers: [], isQuick: true, progress: () => {} };

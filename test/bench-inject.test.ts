@@ -22,7 +22,7 @@ describe("commands", () => {
   const options = { rounds: 1, env: process.env };
   const noOp = { name: "nothing", node, args: ["-e", "0"], cwd: tmpdir() };
 
-  it("are compared with the first", () => {
+  it("are compared with the first", { tags: ["deep"] }, () => {
     const slow = { ...noOp, name: "slow", args: ["-e", "setTimeout(() => {}, 300)"] };
     const [first, second] = measureCommands([noOp, slow], options);
     expect(first).toMatchObject({ name: "nothing", ratio: 1 });
@@ -38,7 +38,7 @@ describe("commands", () => {
   });
 });
 
-it("the many packs are as large as they are said to be", () => {
+it("the many packs are as large as they are said to be", { tags: ["deep"] }, () => {
   const folder = temporaryFolder();
   writeManyPacks(folder, "mixed");
   const packs = readdirSync(join(folder, "packs"));

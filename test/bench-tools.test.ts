@@ -29,7 +29,9 @@ function temporaryFolder(): string {
 
 const fileCount = process.env.PLIMSOLL_DEEP === "1" ? 1_000 : 200;
 
-it("the repository has the files and the needles that it is said to have, and ignores the rest", async () => {
+it("the repository has the files and the needles that it is said to have, and ignores the rest", {
+  tags: ["deep"],
+}, async () => {
   const { root, files } = await createRepository(join(temporaryFolder(), "repository"), fileCount);
   expect(files).toBe(fileCount + 1);
   const listed = await runPlain({

@@ -70,7 +70,7 @@ describe.skipIf(!hasShell)("documentation", () => {
     if (process.env.DOCS_UPDATE === "1") writeFileSync(join(root, source.name), updatePage(source, problems));
     if (problems.length > 0) expect.fail(`\n${problems.map(({ text }) => text).join("\n\n")}`);
   };
-  const pageTimeout = { timeout: 90_000 };
+  const pageTimeout = { timeout: 300_000 };
   test.concurrent.each(sources.filter(isFirst))("$name shows what happens", pageTimeout, expectShown);
   test.concurrent.each(sources.filter((source) => !isFirst(source)))(
     "$name shows what happens",

@@ -126,7 +126,7 @@ test("output after SIGTERM is kept", async () => {
   expect(end).toMatchObject({ outcome: "timed_out", code: null, answer: "hi\nbye\n", stderr: "why\n" });
 });
 
-test("an agent that ignores SIGTERM is killed", async () => {
+test("an agent that ignores SIGTERM is killed", { tags: ["deep"] }, async () => {
   const end = await runUntil('trap "" TERM; echo $$; while :; do sleep 0.1; done', 1, 50);
   expect(end.outcome).toBe("timed_out");
   expect(await isGone(Number(end.answer))).toBe(true);

@@ -86,20 +86,20 @@ describe("a phase with a worktree", { timeout: 30_000 }, () => {
   });
   const worktrees = { worktrees: true };
 
-  test("is judged by the files of its worktree, not by those of the project", async () => {
+  test("is judged by the files of its worktree, not by those of the project", { tags: ["deep"] }, async () => {
     const act = { a: "echo >a.txt", b: `echo >"${folder}/b.txt"` };
     const report = await apply([scoped("a"), scoped("b")], act, worktrees);
     expect(results(report)).toEqual(["a completed", "b unchanged"]);
     expect([existsSync(join(folder, "a.txt")), existsSync(join(folder, "b.txt"))]).toEqual([false, true]);
   });
 
-  test("completes on --resume with what an earlier attempt left in its worktree", async () => {
+  test("completes on --resume with what an earlier attempt left in its worktree", { tags: ["deep"] }, async () => {
     await apply([scoped("a"), scoped("b")], { a: "echo >a.txt; exit 1", b: "exit 1" }, worktrees);
     const resumed = await apply([scoped("a"), scoped("b")], {}, { ...worktrees, resume: true });
     expect(results(resumed)).toEqual(["a completed", "b unchanged"]);
   });
 
-  test("compares with its new worktree if the old one is gone", async () => {
+  test("compares with its new worktree if the old one is gone", { tags: ["deep"] }, async () => {
     const phases = [scoped("a"), samplePhase("b")];
     await apply(phases, { a: "exit 1", b: "echo >a.txt" }, worktrees);
     rmSync(join(folder, "home/.local/state/plimsoll/worktrees"), { recursive: true });

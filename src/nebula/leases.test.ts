@@ -70,7 +70,7 @@ describe("a watched run", () => {
     return record;
   };
 
-  test("keeps its lease while it works, whatever the clock of the other machine says", async () => {
+  test("keeps its lease while it works, whatever the clock of the other machine says", { tags: ["deep"] }, async () => {
     const wrong = started(leased(one, two));
     const old = { ...leaseOf(wrong, "one")!, renewed: "1999-01-01T00:00:00.000Z" };
     const record = await opened({ ...wrong, leases: { ...wrong.leases, one: old } });

@@ -257,7 +257,7 @@ describe("what goes wrong", () => {
     expect((await session.recall("log")).envelope).toMatchObject({ error: { code: "unknown_result" } });
   });
 
-  it("reports a result that later ones replaced", { timeout: 30_000 }, async () => {
+  it("reports a result that later ones replaced", { tags: ["deep"], timeout: 30_000 }, async () => {
     const session = await openSession({ tools: [listTool(["a"])] });
     const given = { fields: {}, itemsName: "files", items: files, offset: 0 };
     const first = dataOf(await session.deliver(given, { tool: "elsewhere", args: {}, maxTokens: 600 }));

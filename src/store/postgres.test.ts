@@ -142,7 +142,7 @@ describe.skipIf(noPostgres !== undefined)("a store in PostgreSQL", () => {
     await (await blocker).close();
   });
 
-  test("a statement that waits for a lock ends within its time", async () => {
+  test("a statement that waits for a lock ends within its time", { tags: ["deep"] }, async () => {
     const store = await openPostgresStore({ url, namespace: "lock", waitMs: 1_000 });
     const other = await openPostgresStore({ url, namespace: "lock" });
     await store.append("log", ["x"]);

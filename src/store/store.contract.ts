@@ -382,7 +382,7 @@ function describeValues(store: () => Store): void {
     expect((await store().read("log")).map((entry) => entry.value)).toEqual([value, "next"]);
   });
 
-  test("returns ten million characters unchanged", async () => {
+  test("returns ten million characters unchanged", { tags: ["deep"] }, async () => {
     const value = "ten chars😀".repeat(1_000_000).slice(1);
     await store().put("results", "big", value);
     expect((await store().get("results", "big"))?.value === value).toBe(true);

@@ -65,7 +65,7 @@ test("three and more line breaks become two, outside code", () => {
   expect(toPlainProse("a\n\n\n\nb\n\n<!-- x -->\n\nc\n")).toBe("a\n\nb\n\nc\n");
 });
 
-test("takes linear time, whatever the text is", () => {
+test("takes linear time, whatever the text is", { tags: ["deep"] }, () => {
   const before = process.cpuUsage();
   for (const piece of [
     "*a ",

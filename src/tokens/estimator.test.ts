@@ -28,7 +28,7 @@ describe("the estimator", () => {
     expect(errors[Math.floor(0.95 * errors.length)]).toBeLessThan(0.08);
   });
 
-  it("orders the families as they are known to cost: o200k, Claude 3, Claude 5", () => {
+  it("orders the families as they are known to cost: o200k, Claude 3, Claude 5", { tags: ["deep"] }, () => {
     const text = chunksOfRepository().join("\n");
     const [o200k, , claude3, claude5] = estimators.map((estimator) => estimator.count(text)) as number[];
     expect(claude3! / o200k!).toBeGreaterThan(1.05);

@@ -224,7 +224,7 @@ describe.each(ways)("with $tool", ({ tool: searchTool, find }) => {
     },
   );
 
-  test("a page deep in one file begins where the previous page ended", async () => {
+  test("a page deep in one file begins where the previous page ended", { tags: ["deep"] }, async () => {
     const lines = Array.from({ length: 3_000 }, (_, at) => (at % 3 === 0 ? `x ${at}` : `${at}`));
     const root = createTree({ a: "x\n", "b.log": `${lines.join("\n")}\n` });
     for (const context_lines of [0, 1, 4]) {

@@ -59,7 +59,7 @@ test.each([
   ]);
 });
 
-test("every layer sees those below it, none above it, and no sibling", () => {
+test("every layer sees those below it, none above it, and no sibling", { tags: ["deep"] }, () => {
   const layers = layerGroups.flat().filter((layer) => !layer.endsWith(".ts"));
   const order = layerGroups.flatMap((group, index) => group.map((layer) => ({ layer, index })));
   const groupOf = (layer: string) => order.find((each) => each.layer === layer)?.index ?? -1;

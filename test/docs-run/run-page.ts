@@ -13,7 +13,7 @@ import { readPage, type Step, seam } from "./read-page.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const setups = fileURLToPath(new URL("setups", import.meta.url));
-const waitMs = 60_000;
+const waitMs = 150_000;
 
 /** A file of the documentation. */
 export interface Source {

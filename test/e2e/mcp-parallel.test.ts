@@ -82,7 +82,7 @@ describe("mcp", () => {
     expect(rest.map((result) => dataOf(result).returned)).toEqual(Array(9).fill(60));
   });
 
-  test("ten large results have a fair share each, and fit the tier together", async () => {
+  test("ten large results have a fair share each, and fit the tier together", { tags: ["deep"] }, async () => {
     const { client: lines, results } = await callAtOnce(["mcp", "--format", "json"], (file) => ({
       name: "read_file",
       arguments: { path: `large-${file}.txt` },

@@ -84,7 +84,7 @@ test("keeps failures and the sum of a long output, and recall returns the rest",
   expect(await call("recall", { id, pattern: "case-2999" })).toContain("3000: ✓ test/case-2999.test.ts");
 });
 
-test("ends a command with its children when its time is up", async () => {
+test("ends a command with its children when its time is up", { tags: ["deep"] }, async () => {
   sandbox.write(
     "parent.js",
     `const { spawn } = require("node:child_process");

@@ -107,7 +107,9 @@ test("calls that name their conversation have its account, and a new one starts 
   expect(await ask("t:1", "budget_status", {})).toMatchObject({ session: "codex-t:1", calls: 1 });
 });
 
-test("a process of a conversation without a lasting name starts at zero once the others have ended", async () => {
+test("a process of a conversation without a lasting name starts at zero once the others have ended", {
+  tags: ["deep"],
+}, async () => {
   const begin = async () => {
     const env = { ...sandbox.env, OPENCODE_PID: "77" };
     const client = connectLines(plimsoll("mcp", "--format", "json"), { cwd: sandbox.cwd, env });

@@ -68,7 +68,7 @@ test("the definitions of 120 tools take at most 900 tokens, and never change", a
 });
 
 // Codex sends its first request without the tools of a server that is not there after about a second.
-test("a client is greeted before slow servers are, and their tools are still found", async () => {
+test("a client is greeted before slow servers are, and their tools are still found", { tags: ["deep"] }, async () => {
   const greeted = join(sandbox.cwd, "greeted");
   const slow = { ...many, args: [...many.args, "3000", greeted] };
   sandbox.write("servers.json", JSON.stringify({ mcpServers: { slow, other: many } }));

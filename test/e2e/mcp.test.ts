@@ -156,7 +156,9 @@ test("budget_status tells what is used, and resets it", async () => {
 });
 
 // A client keeps old results in its window, although they leave the server's tool tier.
-test("the first warning comes when the conversation has used the budget, and pages then shrink to what is left", async () => {
+test("the first warning comes when the conversation has used the budget, and pages then shrink to what is left", {
+  tags: ["deep"],
+}, async () => {
   const client = await startReady(["--format", "text"]);
   const pages: string[] = [];
   for (let offset = 0; pages.length < 100; offset += 1) {

@@ -64,7 +64,7 @@ describe("some phases", () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean "api"?')]);
   });
 
-  test("run alone with --only, once what they need has completed", async () => {
+  test("run alone with --only, once what they need has completed", { tags: ["deep"] }, async () => {
     const early = await apply(["--only", "page"]);
     expect([early.code, early.stderr]).toEqual([1, expect.stringContaining("phase page needs api, not completed yet")]);
     expect((await apply(["--only", "api"])).code).toBe(0);
@@ -74,7 +74,7 @@ describe("some phases", () => {
     expect(run.stdout).toContain("3 phases: 2 completed, 1 waiting");
   });
 
-  test("show their prompt and what their agent printed", async () => {
+  test("show their prompt and what their agent printed", { tags: ["deep"] }, async () => {
     const asked = await sandbox.call(["nebula", "prompt", "plan", "api"]);
     expect([asked.code, asked.stderr]).toEqual([
       0,
@@ -111,7 +111,7 @@ describe("some phases", () => {
     });
   });
 
-  test("end with every process that they started", { timeout: 20_000 }, async () => {
+  test("end with every process that they started", { tags: ["deep"], timeout: 20_000 }, async () => {
     const away = join(sandbox.home, "away.pid");
     const act = `sleep 60 & setsid sh -c 'echo $$ >"${away}"; exec sleep 60' >/dev/null 2>&1 & echo $! >"$HOME/near.pid"; sleep 0.3`;
     const run = await apply(["--only", "api"], { ACT_api: act });
@@ -194,7 +194,10 @@ describe("worktrees", () => {
     expect([dirty.code, dirty.stderr]).toEqual([1, expect.stringContaining("changes that are not committed: shared")]);
   });
 
-  test("are not needed to be warned, nor to commit one phase after the other", { timeout: 60_000 }, async () => {
+  test("are not needed to be warned, nor to commit one phase after the other", {
+    tags: ["deep"],
+    timeout: 60_000,
+  }, async () => {
     sandbox.write("plan/two.md", '+++\nid = "two"\ntitle = "The two"\n+++\nMake it.\n');
     git("commit", "-qam", "no scope");
     const warned = await apply(["--max-workers", "4"]);
@@ -387,7 +390,7 @@ describe("a limit on the cost", () => {
   });
 });
 
-test("status has tokens, dollars and time of every attempt", async () => {
+test("status has tokens, dollars and time of every attempt", { tags: ["deep"] }, async () => {
   const value = {
     type: "result",
     result: "Made.",
@@ -425,7 +428,7 @@ describe.skipIf(!hasScript)("a person at a terminal who forgets --resume", () =>
     return stdout;
   };
 
-  test("is asked before what has completed runs again; a no runs nothing", async () => {
+  test("is asked before what has completed runs again; a no runs nothing", { tags: ["deep"] }, async () => {
     await apply([], { ACT_docs: "exit 1" });
     const ran = started().length;
     const refused = await typed("n\n");

@@ -137,7 +137,7 @@ test(
 );
 
 describe("a run is refused before it starts", { timeout: 60_000 }, () => {
-  test("without worktrees, without the remote, and while another machine works alone", async () => {
+  test("without worktrees, without the remote, and while another machine works alone", { tags: ["deep"] }, async () => {
     const loose = await apply("one", ["--remote", "origin"]);
     expect([loose.code, loose.stderr]).toEqual([2, expect.stringContaining("--remote needs --worktrees")]);
     const unknown = await apply("one", ["--worktrees", "--remote", "upstream"]);

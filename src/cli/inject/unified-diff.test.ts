@@ -22,7 +22,7 @@ test("a new file is all added, whatever its length and its last line", () => {
   }
 });
 
-test("very many other lines are replaced as a whole, soon", () => {
+test("very many other lines are replaced as a whole, soon", { tags: ["deep"] }, () => {
   const [before, after] = ["a\n".repeat(200_000), "b\n".repeat(200_000)];
   const start = process.cpuUsage();
   const patch = of(`one\n${before}`, `one\n${after}`);

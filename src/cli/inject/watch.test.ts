@@ -42,7 +42,9 @@ async function changesAfter(act: () => void): Promise<number> {
   return changes;
 }
 
-test("a folder that is not there is waited for in the nearest one, and nothing else there counts", async () => {
+test("a folder that is not there is waited for in the nearest one, and nothing else there counts", {
+  tags: ["deep"],
+}, async () => {
   mkdirSync(at("other"));
   watching.update([at("a/b")]);
   expect(await changesAfter(() => writeFileSync(at("other/x"), ""))).toBe(0);

@@ -52,7 +52,7 @@ describe("roles", () => {
     expect(find([user(thinking, text("x"))])).toEqual(["messages[0].content[0].type block-role"]);
   });
 
-  it("are limited to 100,000 messages", () => {
+  it("are limited to 100,000 messages", { tags: ["deep"] }, () => {
     const messages = new Array(100_001).fill(ask);
     expect(find(messages)).toEqual(["messages[100000] too-many-messages"]);
     expect(find(messages.slice(1))).toEqual([]);
