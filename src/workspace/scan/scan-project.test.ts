@@ -331,7 +331,7 @@ test("a missing directory is a failed entry, not an error", async () => {
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 
 // Skipped only if git is not installed: git is the reference here, and the product does not need it.
-test.skipIf(!hasGit)("lists the same files as git, whatever the patterns", { timeout: 300_000 }, async () => {
+test.skipIf(!hasGit)("lists the same files as git, whatever the patterns", { timeout: 900_000 }, async () => {
   const name = fc.constantFrom("a", "b", "a.log", "b c", "[x]", "build", "a\nb");
   const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => parts.join("/"));
   const pattern = fc
