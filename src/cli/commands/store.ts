@@ -167,7 +167,7 @@ function renderPrune(report: PruneReport, dryRun: boolean): string {
   const verb = dryRun ? "would delete" : "deleted";
   const lines = report.sessions.map(({ id, calls, lastUsed, isTrimmed }) => {
     const breaks = isTrimmed
-      ? "if the conversation goes on, its history is trimmed again, and what was trimmed cannot be recalled"
+      ? "if the conversation continues, its history is trimmed again, and what was trimmed cannot be recalled"
       : "its results can no longer be paged or recalled";
     const used = `${countNoun(calls, "call")}, last used ${shownTime(new Date(lastUsed).toISOString())}`;
     return `${verb} ${printable(id)} (${used}): ${breaks}`;
