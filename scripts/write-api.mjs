@@ -77,5 +77,5 @@ function escapeMarkup(text) {
 }
 
 function firstSentence(text) {
-  return (/^.*?[.:](?=\s|$)/s.exec(text)?.[0] ?? text).replaceAll("\n", " ");
+  return (/^.*?\.(?=\s|$)/s.exec(text)?.[0] ?? text).replaceAll("\n", " ");
 }

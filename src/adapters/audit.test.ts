@@ -170,7 +170,7 @@ test("reports text that a tool loads twice: plimsoll's block, a copy, a part", a
   write("CLAUDE.md", `Something of its own stands here\n${rules}\n`);
   const find = await look();
   expect(find("cursor").advice).toEqual([
-    ".cursor/rules/plimsoll.mdc and AGENTS.md both hold plimsoll's block (about 245 tokens twice): inject it into one of them only.",
+    ".cursor/rules/plimsoll.mdc and AGENTS.md both hold Plimsoll's block (about 245 tokens twice): inject it into one of them only.",
   ]);
   expect(find("augment").advice).toEqual([
     "CLAUDE.md repeats about 245 tokens of AGENTS.md, and both are loaded: keep that text in one of them.",

@@ -201,7 +201,7 @@ function sentenceOfRepetition(repetition: Repetition, { repetitions, show }: Adv
   const [a, b] = [show(original.path), show(file.path)];
   if (file.realPath === original.realPath) return [`${a} and ${b} are the same file, and both names are loaded.`];
   const size = `about ${countNoun(tokens, "token")}`;
-  if (injected) return [`${a} and ${b} both hold plimsoll's block (${size} twice): inject it into one of them only.`];
+  if (injected) return [`${a} and ${b} both hold Plimsoll's block (${size} twice): inject it into one of them only.`];
   if (identical) return [`${a} and ${b} hold the same text (${size} twice), and both are loaded: keep one of them.`];
   return [`${b} repeats ${size} of ${a}, and both are loaded: keep that text in one of them.`];
 }

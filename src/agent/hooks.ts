@@ -229,7 +229,7 @@ export function createHookRegistry<Context extends object = HookContext>(): Hook
 
 /**
  * Creates the default registry of the context-engineering RFC: its context hook before each inference, which keeps the
- * newest 10 assistant messages and trims above 0.8 of the window. Other hooks can be registered beside it.
+ * newest 10 assistant messages and trims above 0.8 of the window. You can register other hooks too.
  *
  * @example
  * ```ts

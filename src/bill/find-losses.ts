@@ -1,4 +1,4 @@
-/** Finds calls that read less from the provider's cache than the call before left there, and says why. */
+/** Finds calls that read less from the provider's cache than the previous call left there, and says why. */
 
 import { type InputTokens, inputCost, type ModelPrice } from "../billing/index.ts";
 import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";

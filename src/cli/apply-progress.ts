@@ -70,7 +70,7 @@ function describeEvent(event: ApplyEvent, shown: (path: string) => string): [lin
     case "held":
       return [`${of}waits for your approval (gate "${event.gate}"). ${howToGoOn}`, true];
     case "shown":
-      return [`${of}done, and the run goes on (gate "watch")`, false];
+      return [`${of}done, and the run continues (gate "watch")`, false];
     case "elsewhere":
       return [`${of}${event.state} on ${printable(event.machine)}`, false];
     case "notice":

@@ -86,7 +86,7 @@ function resolveAuto(
   }
   if (!known && !(quiet && model === undefined)) {
     const why = model === undefined ? "no --model given" : `unknown model "${model}"`;
-    output.note(`${why}: counting with ${name}, which counts highest`);
+    output.note(`${why}, so tokens are counted with ${name}, which gives the highest numbers`);
   }
   return name;
 }

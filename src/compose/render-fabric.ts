@@ -5,7 +5,7 @@ import type { Discovery, Entanglement, FabricNote, FabricPhase, FabricState, Not
 
 /**
  * Renders the fabric as Markdown: a heading with counts, then a section for each kind of entry that exists. Returns ""
- * if there is nothing to show. The same entries give the same bytes, whatever their order.
+ * if there is nothing to show. The same entries give the same bytes in any order.
  *
  * @example
  * ```ts

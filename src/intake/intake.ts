@@ -84,7 +84,7 @@ export interface AdmittedResult {
         readonly start: number;
         /** The index after the last line. */
         readonly end: number;
-        /** Says what is not shown and how to get it. It stands beside the lines. */
+        /** Says what is not shown and how to get it. Send it together with the lines. */
         readonly note: string;
       }
     | undefined;

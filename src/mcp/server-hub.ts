@@ -41,7 +41,7 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
       ...{ name, index, connect, emit, listMs },
       learn: (value) => routes.learn(index, value),
       fail(reason) {
-        const text = `The server "${name}" ${reason}. Its tools are missing; the other servers go on.`;
+        const text = `The server "${name}" ${reason}. Its tools are missing; the other servers continue.`;
         notices.push(text);
         log(text);
       },

@@ -128,7 +128,7 @@ export interface ApplyOptions {
    */
   readonly remote?: string | undefined;
   /**
-   * How long this run may give no sign of life, in milliseconds. After that, other machines take its phases over.
+   * How long a lease of this run lasts, in milliseconds. If it is not renewed, other machines take its phases.
    * @default 60_000
    */
   readonly leaseMs?: number | undefined;

@@ -245,7 +245,7 @@ describe("every mistake has its file and line", () => {
       expect.stringMatching(/^a\.md:2: error missing-front-matter: /),
       expect.stringMatching(/^b\.md:1: error unclosed-front-matter: /),
       'c.md:5: error malformed-toml: malformed TOML: invalid value. Texts need quotes: "…"',
-      "nebula.toml:2: error malformed-toml: malformed TOML: invalid value: there is none. Without one, leave the key out",
+      "nebula.toml:2: error malformed-toml: malformed TOML: invalid value: the value is missing. Write one, or leave the key out",
     ]);
   });
 
@@ -254,7 +254,7 @@ describe("every mistake has its file and line", () => {
     write("b.md", "+++\nid: b\n+++\n");
     expect(await problems()).toEqual([
       expect.stringMatching(/^a\.md:1: error missing-front-matter: .* TOML between .* YAML$/),
-      expect.stringMatching(/^b\.md:2: error malformed-toml: .*\. Keys and values stand as key = "value"$/),
+      expect.stringMatching(/^b\.md:2: error malformed-toml: .*\. Write key = "value"$/),
     ]);
   });
 

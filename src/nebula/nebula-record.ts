@@ -26,7 +26,7 @@ export interface NebulaRecord {
   readonly fabric: Fabric;
   /** The git remote of a run that was shared. Completed work may be there only. */
   readonly remote?: string | undefined;
-  /** The runs that work on the nebula now, by their ids. Absent if nobody works on it. */
+  /** The runs that work on the nebula now, by their ids. Absent if no run does. */
   readonly leases?: Readonly<Record<string, Lease>> | undefined;
 }
 

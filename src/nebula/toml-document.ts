@@ -108,9 +108,9 @@ interface TomlFault {
 
 /** Explains the usual mistakes of people who know YAML better. `rest` is the line from the fault on. */
 function likelyCause(what: string, rest: string): string {
-  if (what === "invalid value" && /^(#|$)/.test(rest)) return ": there is none. Without one, leave the key out";
+  if (what === "invalid value" && /^(#|$)/.test(rest)) return ": the value is missing. Write one, or leave the key out";
   if (what === "invalid value" && !/^[-+.]?\d/.test(rest)) return '. Texts need quotes: "…"';
-  return rest.startsWith(":") ? '. Keys and values stand as key = "value"' : "";
+  return rest.startsWith(":") ? '. Write key = "value"' : "";
 }
 
 /** Treats an empty text like a missing key. */

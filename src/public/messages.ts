@@ -1,4 +1,4 @@
-/** Counts, checks and repairs messages in the formats of Anthropic, OpenAI and the AI SDK. */
+/** Counts, checks and repairs messages in the formats of Anthropic, OpenAI, Gemini and the AI SDK. */
 export {
   type CountOptions,
   countMessages,

@@ -19,8 +19,8 @@ export interface SessionStatus {
   readonly total: number;
   /** What each kind of content uses, and how much it may use. */
   readonly ledger: Readonly<Record<LedgerTier, { readonly used: number; readonly limit: number }>>;
-  /** The total minus system text, history and tool results. If nobody announces turns, everything counts that was
-   *  delivered in this conversation. */
+  /** The total minus system text, history and tool results. If the program never calls
+   *  `beginTurn`, everything that was delivered in this conversation counts. */
   readonly remaining: number;
   /** `remaining` minus the user's message and the reserve for the response. Texts call this number "left". */
   readonly available: number;

@@ -24,8 +24,8 @@ interface Collection {
   sortedKeys?: string[] | undefined;
 }
 
-/** Creates a store in memory. Its content is lost when the process ends, which suits tests and sessions that nobody
- *  resumes.
+/** Creates a store in memory. Its content is lost when the process ends, which suits tests and sessions that
+ *  are never resumed.
  *
  * @example
  * ```ts

@@ -77,7 +77,7 @@ async function loadDriver(): Promise<{ Client: typeof Client }> {
     return (await import("pg")).default;
   } catch (error) {
     throw new ContextError("store_unavailable", "the PostgreSQL driver is not installed", {
-      hint: "Run npm install pg@8 beside plimsoll (npm install -g pg@8 if plimsoll is installed globally).",
+      hint: "Run npm install pg@8 in the project that has plimsoll, or npm install --global pg@8 if plimsoll is installed globally.",
       cause: error,
     });
   }

@@ -33,8 +33,8 @@ export interface CalibratorSnapshot {
   readonly family: Family;
   /** The last billed request. Null before the first one and after a reset. */
   readonly anchor: { readonly estimated: number; readonly billed: number } | null;
-  /** Tokens that requests cost beyond ratio × estimate, such as tool definitions that nobody counted. Used while there
-   *  is no anchor. */
+  /** Tokens that requests cost in addition to ratio × estimate, such as tool definitions that were not counted. Used
+   *  while there is no anchor. */
   readonly overhead: number;
   /** Appended tokens as billed and as estimated, where older ones weigh less. Their quotient is the ratio. */
   readonly appended: { readonly billed: number; readonly estimated: number };

@@ -174,7 +174,7 @@ export const configSchema: z.ZodType<ConfigPart> = z
       defaultConfig.allow,
     ),
     run: key(runSchema, "How run and nebula apply start agents. In a project it needs trust."),
-    guard: key(guardSchema, "Stops tool calls of Claude Code at a limit of dollars. In a project it needs trust."),
+    guard: key(guardSchema, "Stops tool calls of Claude Code at a limit in dollars. In a project it needs trust."),
     store: key(
       text,
       "File of the store, or the address of a PostgreSQL database. `default` is the file in the user's state directory. Only for the user's configuration.",

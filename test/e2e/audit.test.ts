@@ -183,7 +183,7 @@ test("with globs, a project of 12 packs always loads at most 40 % of what one fi
   const { stdout } = await sandbox.call(["audit", "--tool", "claude-code", ...bytes4]);
   expect(stdout).toMatch(/^ {2}\.claude\/rules\/plimsoll-api\.md +project, on demand +\d+$/m);
   expect(stdout).toMatch(/^ {2}always loaded +[\d,]+\n {2}on demand +[\d,]+$/m);
-  expect(stdout).not.toContain("both hold plimsoll's block");
+  expect(stdout).not.toContain("both hold Plimsoll's block");
 });
 
 test("only the description of a skill is always loaded", async () => {

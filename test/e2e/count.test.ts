@@ -232,7 +232,8 @@ test("the counter comes from --counter, else --model, else the configuration, el
   };
   expect(await counterOf()).toEqual({
     counters: ["estimate:claude-5"],
-    stderr: "plimsoll: no --model given: counting with estimate:claude-5, which counts highest\n",
+    stderr:
+      "plimsoll: no --model given, so tokens are counted with estimate:claude-5, which gives the highest numbers\n",
   });
   expect(await counterOf("--quiet")).toEqual({ counters: ["estimate:claude-5"], stderr: "" });
   sandbox.write(".plimsoll/config.yaml", "counter: bytes/3.5\n");
@@ -240,7 +241,8 @@ test("the counter comes from --counter, else --model, else the configuration, el
   expect(await counterOf("--model", "gpt-5")).toEqual({ counters: ["estimate:o200k"], stderr: "" });
   expect(await counterOf("--model", "wibble-1")).toEqual({
     counters: ["estimate:claude-5"],
-    stderr: 'plimsoll: unknown model "wibble-1": counting with estimate:claude-5, which counts highest\n',
+    stderr:
+      'plimsoll: unknown model "wibble-1", so tokens are counted with estimate:claude-5, which gives the highest numbers\n',
   });
   expect(await counterOf("--counter", "auto,bytes/4,estimate:o200k", "--model", "gpt-5")).toEqual({
     counters: ["estimate:o200k", "bytes/4"],

@@ -64,7 +64,7 @@ test("asks from the call on at which the session reached its limit, never before
   }
   const { permissionDecisionReason: reason } = decisionOf(await askGuard());
   expect(reason).toBe(
-    "Plimsoll's spend guard: this session has spent $1.80 of $1.50 (6 answers in this session, sub-agents included, at list prices of the API; a subscription is billed differently). To go on, allow this call, or raise guard.session_usd in ~/.config/plimsoll/config.yaml.",
+    "Plimsoll's spend guard: this session has spent $1.80 of $1.50 (6 answers in this session, sub-agents included, at list prices of the API; a subscription is billed differently). To continue, allow this call, or raise guard.session_usd in ~/.config/plimsoll/config.yaml.",
   );
 });
 
@@ -79,7 +79,7 @@ test("adds up all sessions of the day, and denies if told so", async () => {
   const { permissionDecision, permissionDecisionReason } = decisionOf(await askGuard());
   expect(permissionDecision).toBe("deny");
   expect(permissionDecisionReason).toContain("today's sessions have spent $0.90 of $0.90");
-  expect(permissionDecisionReason).toContain("To go on, raise guard.day_usd in ");
+  expect(permissionDecisionReason).toContain("To continue, raise guard.day_usd in ");
 });
 
 test("ends a run that nobody watches", async () => {

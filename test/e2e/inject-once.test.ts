@@ -40,7 +40,7 @@ describe("a tool that reads AGENTS.md", () => {
     expect(await check()).toMatchObject({ code: 0, stderr: "" });
     const { tools } = JSON.parse((await project.call(["audit", "--json"])).stdout);
     const advice = tools.flatMap((tool: { advice: string[] }) => tool.advice);
-    expect(advice.filter((sentence: string) => sentence.includes("plimsoll's block"))).toEqual([]);
+    expect(advice.filter((sentence: string) => sentence.includes("Plimsoll's block"))).toEqual([]);
     const rows = JSON.parse((await inject("--json")).stdout);
     expect(rows.map(({ adapter, paths }: { adapter: string; paths: string[] }) => [adapter, paths])).toEqual([
       ["agents-md", ["AGENTS.md"]],

@@ -78,7 +78,7 @@ describe("some phases", () => {
     const asked = await sandbox.call(["nebula", "prompt", "plan", "api"]);
     expect([asked.code, asked.stderr]).toEqual([
       0,
-      expect.stringMatching(/^plimsoll: prompt: \d+ tokens \(bytes\/4\), of/),
+      expect.stringMatching(/^plimsoll: prompt: \d+ tokens \(bytes\/4\), \d+ of them context/),
     ]);
     expect((await sandbox.call(["nebula", "logs", "plan", "api"])).code).toBe(1);
     await apply([], { ACT_api: "echo looking >&2" });
@@ -99,7 +99,7 @@ describe("some phases", () => {
     const env = { PATH: `${join(sandbox.home, "bin")}:${process.env.PATH}` };
     const shown = (...more: string[]) => sandbox.call(["nebula", "prompt", "plan", "api", ...more]);
     const asked = await shown("--agent", "claude");
-    expect(asked.stderr).toMatch(/^plimsoll: prompt: \d+ tokens \(estimate:claude-5\), of/);
+    expect(asked.stderr).toMatch(/^plimsoll: prompt: \d+ tokens \(estimate:claude-5\), \d+ of them context/);
     expect(asked.stdout).not.toContain("Use tabs.");
     await sandbox.run(["nebula", "apply", "plan", "--agent", "claude"], { env });
     expect(read("prompt-api")).toBe(asked.stdout);

@@ -32,7 +32,7 @@ test("prints the whole result, a part of it, lines that match, and what fits", a
   const short = await recall("--max-tokens", "40", "--lines", "10-");
   const shown = short.stdout.trimEnd().split("\n");
   expect(shown).toEqual(lines.slice(9, 9 + shown.length));
-  expect(short.stderr).toContain(`go on with --lines ${10 + shown.length}-`);
+  expect(short.stderr).toContain(`continue with --lines ${10 + shown.length}-`);
   expect(JSON.parse((await recall("--json", "--lines", "7")).stdout)).toMatchObject({
     id,
     lines: 200,

@@ -184,7 +184,8 @@ describe("the counter", () => {
 
   test("is the one asked for, that of the model, the configuration's, that of the request's model, auto", async () => {
     const request = { model: "gpt-4o", messages: [question] };
-    const none = "plimsoll: no --model given: counting with estimate:claude-5, which counts highest\n";
+    const none =
+      "plimsoll: no --model given, so tokens are counted with estimate:claude-5, which gives the highest numbers\n";
     expect(await nameOf([question])).toEqual(["estimate:claude-5", none]);
     expect(await nameOf(request)).toEqual(["estimate:o200k", ""]);
     sandbox.write(".plimsoll/config.yaml", "counter: bytes/3.5\n");

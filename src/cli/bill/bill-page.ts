@@ -193,7 +193,7 @@ const amount = (usd) => (usd === null ? "\\u2013" : dollars(usd));
 function causePanel() {
   const panel = element("section", { class: "panel" }, element("h2", {}, "Why the cache was lost"));
   if (facts.causes.length === 0) {
-    panel.append(element("p", { class: "dim" }, "No call read less from the cache than the call before left there."));
+    panel.append(element("p", { class: "dim" }, "No call read less from the cache than the previous call left there."));
     return panel;
   }
   const rows = facts.causes.map((row) => [row.cause, whole(row.events), short(row.rewritten), dollars(row.usd), percent(row.share)]);

@@ -64,7 +64,7 @@ function shown(name: string, env: Environment | undefined): string {
 }
 
 function causeLines({ causes, losses, inputUsd }: BillReport, { style }: TextOptions): string[] {
-  if (losses.length === 0) return ["No call read less from the cache than the call before left there."];
+  if (losses.length === 0) return ["No call read less from the cache than the previous call left there."];
   const usd = causes.reduce((sum, row) => sum + row.usd, 0);
   const share = inputUsd === 0 ? "" : `, ${percent(usd / inputUsd)} of what input cost`;
   return [

@@ -36,13 +36,13 @@ export const billCommand: Command = defineCommand({
   details: `Sums what agents spent, from the usage that they recorded: sessions of Claude Code, Codex, opencode, gemini-cli
 and pi. Each request counts once, also if a fork or a resumed session repeats it. Dollars use the prices of each
 model; a model without a price of its own is listed with its tokens and is in no sum of dollars.
-A cache loss is a call that read less from the prompt cache than the call before left there. Its dollars are what
-the call cost beyond a call that reads everything that was left.
+A cache loss is a call that read less from the prompt cache than the previous call left there. Its dollars are
+what the call cost more than a call that reads everything from the cache.
 --by agent separates sub-agents. --by tool gives each call to the tool whose results it sent first.
 --what-if simulates each session at its recorded times, fitted to its recorded usage, and leaves out sessions whose
 simulated bill is more than 5 % off. "references kept" is how much of what the next turns used was still in the
-requests, so that nothing is saved by forgetting.
-Reads only. An index in the state folder keeps what was found, so that the next run reads only what is new; it can be
+requests. If it is lower than as sent, the row saves money by forgetting.
+Only reads. An index in the state folder keeps what was found, so that the next run reads only what is new; it can be
 deleted at any time. Nothing leaves the machine.`,
   examples: [
     { line: "plimsoll bill", meaning: "what was spent by day, what cache losses cost, and why" },

@@ -84,7 +84,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "guard",
-    summary: "show what Claude Code spent, or stop its tool calls at a limit of dollars",
+    summary: "show what Claude Code spent, or stop its tool calls at a limit in dollars",
     load: async () => (await import("./guard.ts")).guardCommand,
   },
   {

@@ -70,7 +70,7 @@ const wrapOptions = {
     summary: "with --config or --from: only these servers (default: all)",
   },
   intake: { summary: "leave out of a result what earlier results already have; recall returns the whole text" },
-  lazy: { summary: "offer four tools that find, describe and call the servers' tools, instead of all of them" },
+  lazy: { summary: "offer six tools that find and call the servers' tools, instead of listing all of them" },
 } as const satisfies OptionSpecs;
 
 const installOptions = {
@@ -145,8 +145,8 @@ the state directory. Set another token with --token-file FILE or the variable PL
 share of the budget: those are split into pages. The model reads more with next_page and recall. plimsoll ends with
 the exit code of the server.
 With --config or --from it runs several servers at once, on stdio or over HTTP. They share one budget. Each tool and
-prompt then has the name of its server in front, as in files_read_file. If a server fails, the others go on.
-With --lazy the model sees six tools, whatever the servers have: find_tool, describe_tool, call_read_tool for tools
+prompt then has the name of its server in front, as in files_read_file. If a server fails, the others continue.
+With --lazy the model sees six tools for any set of servers: find_tool, describe_tool, call_read_tool for tools
 that only read, call_tool, next_page and recall.`,
     examples: [
       {

@@ -89,7 +89,8 @@ const options = {
   },
   lease: {
     value: "SECONDS",
-    summary: "with --remote: after this time without a sign of life, other machines take phases over (default: 60)",
+    summary:
+      "with --remote: after this time without a renewal, other machines take the phases of this one (default: 60)",
   },
   commit: { summary: "commit what a completed phase changed, with its id; needs one worker or --worktrees" },
   only: { value: "PHASE", list: true, summary: "run only this phase; continues the last run" },

@@ -50,7 +50,7 @@ nothing and writes nothing.`,
     const { text, tokens, layers, overflow, counter } = planned;
     const context = layers.reduce((sum, layer) => sum + layer.tokens, 0);
     const account = [
-      `prompt: ${countNoun(tokens, "token")} (${counter}), of which ${formatNumber(context)} are context`,
+      `prompt: ${countNoun(tokens, "token")} (${counter}), ${formatNumber(context)} of them context`,
       ...layers.map((layer) => {
         const cut = layer.truncated ? `, truncated, ${formatNumber(layer.omitted)} omitted` : "";
         return `${layerName(layer.name)}: ${countNoun(layer.tokens, "token")}${cut}`;

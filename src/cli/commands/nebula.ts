@@ -78,7 +78,7 @@ export const nebulaCommand: CommandGroup = {
 const initCommand: Command = defineCommand({
   arguments: [{ name: "DIR", summary: "the folder to create, such as plan" }],
   options: {},
-  details: `Writes nebula.toml and two phases, the second of which depends on the first. Edit the text of the phases,
+  details: `Writes nebula.toml and two phases. The second one depends on the first. Edit the text of the phases,
 add more files, and run "plimsoll nebula validate DIR". Existing files are never changed.`,
   examples: [{ line: "plimsoll nebula init plan", meaning: "start a nebula in the folder plan" }],
   async run(call) {

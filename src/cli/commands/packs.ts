@@ -38,7 +38,7 @@ const listCommand: Command = defineCommand({
   },
   details: `Lists the packs that inject uses in the order in which it writes them: base packs, then by weight, then by
 id. Then lists the packs that it does not use. The last column is the reason. Shows the tokens of the pack's text in
-each tier, counted with bytes/4 unless you choose a counter.`,
+each tier, counted with --counter, or else for --model, or else as the configuration says, or else with bytes/4.`,
   examples: [
     { line: "plimsoll packs list", meaning: "the packs of this project" },
     { line: "plimsoll packs list --profile frontend", meaning: "the order of another profile" },

@@ -19,7 +19,7 @@ export const recallCommand: Command = defineCommand({
   details: `Prints a tool result as the tool returned it. An intake shortens results before a model first sees them, and
 keeps every original in the store. Its notes have the id. Ids such as r12 are those of a trimmed history; they count from
 1 in each session, and a plugin that trims sets PLIMSOLL_SESSION in the client's shell.
-With --max-tokens the output ends between two lines, and a note says from which line to go on.`,
+With --max-tokens the output ends between two lines, and a note says from which line to continue.`,
   examples: [
     { line: "plimsoll recall k3vbq5zoha", meaning: "the whole result" },
     { line: "plimsoll recall k3vbq5zoha --lines 120-180", meaning: "a part of it" },
@@ -38,7 +38,7 @@ With --max-tokens the output ends between two lines, and a note says from which 
         "unreadable_input",
         `there is no result "${printable(id)}" in ${shownStore(file, cwd, env)}`,
         {
-          hint: "Ids stand in the notes of shortened results. Name another store with --store, and for an id such as r12 the session with --session.",
+          hint: "Ids are in the notes of shortened results. Name another store with --store, and for an id such as r12 the session with --session.",
         },
       );
     }
@@ -51,7 +51,7 @@ With --max-tokens the output ends between two lines, and a note says from which 
     });
     const [next] = rest;
     if (next !== undefined) {
-      output.note(`${countNoun(rest.length, "more line")}: go on with --lines ${next.number}-`);
+      output.note(`${countNoun(rest.length, "more line")}: continue with --lines ${next.number}-`);
     }
     return {
       json: { id, call: original.call, lines: count, shown, ...(next !== undefined && { next: next.number }) },

@@ -12,8 +12,8 @@ export const migrateCommand: Command = defineCommand({
     to: { value: "PLACE", summary: "file or address of the new store, which must be empty" },
   },
   details: `Copies all records and streams with their times, then reads both stores and compares every value. The source
-stays as it is. Nobody should write to it meanwhile: if somebody does, the comparison fails and says so. From PostgreSQL,
-copies the namespace of the address. Revisions are new, because nothing outside of a running program keeps them.`,
+stays as it is. If a program writes to it during the copy, the comparison fails and says so. From PostgreSQL, it copies
+the namespace of the address. Revisions are new, because nothing outside of a running program keeps them.`,
   examples: [
     {
       line: "plimsoll store migrate --from ~/.local/state/plimsoll/state.db --to postgres://plimsoll@db/team",

@@ -112,11 +112,11 @@ const pruneCommand: Command = defineCommand({
   options: {
     "older-than": { value: "AGE", summary: "how long it was not used: 30d, 12h, 8w (default: retention)" },
     "dry-run": { summary: "show what would be deleted; delete nothing" },
-    purge: { summary: "in PostgreSQL, also rewrite the tables; everybody's calls wait meanwhile" },
+    purge: { summary: "in PostgreSQL, also rewrite the tables; all other calls wait for that" },
     ...storeOptions,
   },
   details: `Deletes sessions with their results and work logs, conversations of trimmers, originals of shortened results,
-and the state of finished nebulas, if nobody used them for that long, and says what no longer works. Keeps what a running
+and the state of finished nebulas, if they were not used for that long, and says what no longer works. Keeps what a running
 server has open, results that a newer session uses, and nebulas that can be resumed. Then rewrites the store's file, so
 that none of the bytes remain. PostgreSQL reuses the space by itself; --purge rewrites its tables too.
 Servers prune once a day if the user's configuration has "retention: 30d".`,
@@ -167,7 +167,7 @@ function renderPrune(report: PruneReport, dryRun: boolean): string {
   const verb = dryRun ? "would delete" : "deleted";
   const lines = report.sessions.map(({ id, calls, lastUsed, isTrimmed }) => {
     const breaks = isTrimmed
-      ? "if the conversation goes on, its history is trimmed again, and what was trimmed cannot be recalled"
+      ? "if the conversation continues, its history is trimmed again, and what was trimmed cannot be recalled"
       : "its results can no longer be paged or recalled";
     const used = `${countNoun(calls, "call")}, last used ${shownTime(new Date(lastUsed).toISOString())}`;
     return `${verb} ${printable(id)} (${used}): ${breaks}`;

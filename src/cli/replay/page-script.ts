@@ -24,7 +24,7 @@ const alarming = { over: (row) => row.overWindow > 0, invalid: (row) => row.inva
 const terms = [
   ["cost", "input cost, as full-price tokens: tokens read from the prompt cache count less, tokens written to it a little more"],
   ["$", "the same in dollars; " + facts.pricing],
-  ["recorded", "what the client recorded, beside the simulated cost; its dollars include the output. A dashed line, if each call has an answer"],
+  ["recorded", "what the client recorded, to compare with the simulated cost; its dollars include the output. A dashed line, if each call has an answer"],
   ["\\u00d7 none", "that cost as a multiple of sending the whole history each time"],
   ["breaks", "calls that read less from the cache than the previous call left there"],
   ["epoch", "a call on which the policy rewrote earlier messages; marked above the timeline"],

@@ -86,7 +86,7 @@ export function verdictOn(spend: Spend, guard: Config["guard"], place: GuardPlac
     const yes = guard.on_limit === "ask" && isAttended(place.env) ? "allow this call, or " : "";
     return {
       decision: guard.on_limit,
-      reason: `Plimsoll's spend guard: ${facts.join("; ")} (${countOf(spend)}, at list prices of the API; a subscription is billed differently). To go on, ${yes}raise ${keys} in ${configName(place)}.`,
+      reason: `Plimsoll's spend guard: ${facts.join("; ")} (${countOf(spend)}, at list prices of the API; a subscription is billed differently). To continue, ${yes}raise ${keys} in ${configName(place)}.`,
     };
   }
   const [problem] = spend.problems;
@@ -131,7 +131,7 @@ function asking(why: string, place: GuardPlace): Verdict {
   const yes = isAttended(place.env) ? "allow this call, or " : "";
   return {
     decision: "ask",
-    reason: `Plimsoll's spend guard does not know what was spent: ${why}. To go on, ${yes}remove guard from ${configName(place)}.`,
+    reason: `Plimsoll's spend guard does not know what was spent: ${why}. To continue, ${yes}remove guard from ${configName(place)}.`,
   };
 }
 

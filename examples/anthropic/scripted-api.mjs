@@ -1,6 +1,6 @@
-/** Writes 240 logs, and stands in for Anthropic's API on this machine: asks for one log after the other, then answers. Like the
- *  real API it refuses a request that is too long for the window, and says in `usage` how many tokens a request has. Prints the
- *  port. */
+/** Writes 240 log files into `logs/` and plays Anthropic's API on this machine: it asks for one log after the other, then
+ *  answers. Like the real API, it refuses a request that is too long for the window, and reports in `usage` how many tokens a
+ *  request has. Takes a port, or else any free one, and prints it. docs/long-sessions.md uses it. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { countMessages, countTools } from "plimsoll/messages";
@@ -12,7 +12,7 @@ const counted = new Map();
 let asked = 0;
 let hasRecalled = false;
 
-mkdirSync("logs");
+mkdirSync("logs", { recursive: true });
 for (let log = 1; log <= logs; log++) {
   const lines = Array.from(
     { length: 38 },
@@ -27,7 +27,7 @@ const server = createServer(async (request, response) => {
   const { status = 200, ...answer } = answerTo(JSON.parse(Buffer.concat(chunks).toString("utf8")));
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
 });
-server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+server.listen(Number(process.argv[2] ?? 0), "127.0.0.1", () => console.log(server.address().port));
 
 function answerTo({ messages, tools }) {
   if (messages.length === 1) [asked, hasRecalled] = [0, false];
