@@ -50,7 +50,7 @@ profile, and its text (preamble, constraints and context) at the chosen verbosit
     const choice = findPack(call.arguments[0]!, content);
     const { pack } = choice;
     const verbosity = (call.options.verbosity as Verbosity | undefined) ?? "full";
-    const counter = await chooseCounter(call, "bytes/4");
+    const counter = await chooseCounter(call, "auto", { quiet: true });
     const shown: ShownPack = {
       ...describePack(choice, { counter, profile: content.profile }),
       description: pack.description,

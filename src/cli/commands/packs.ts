@@ -38,7 +38,8 @@ const listCommand: Command = defineCommand({
   },
   details: `Lists the packs that inject uses in the order in which it writes them: base packs, then by weight, then by
 id. Then lists the packs that it does not use. The last column is the reason. Shows the tokens of the pack's text in
-each tier, counted with --counter, or else for --model, or else as the configuration says, or else with bytes/4.`,
+each tier, counted with --counter, or else for --model, or else as the configuration says, or else as inject
+does.`,
   examples: [
     { line: "plimsoll packs list", meaning: "the packs of this project" },
     { line: "plimsoll packs list --profile frontend", meaning: "the order of another profile" },
@@ -48,7 +49,7 @@ each tier, counted with --counter, or else for --model, or else as the configura
   async run(call) {
     const content = await loadPacksContent(call);
     const failed = reportProblems(content.problems, call);
-    const counter = await chooseCounter(call, "bytes/4");
+    const counter = await chooseCounter(call, "auto", { quiet: true });
     const choices = [...content.choices].sort((a, b) => Number(b.used) - Number(a.used));
     const rows = choices.map((choice) => describePack(choice, { counter, profile: content.profile }));
     return { json: rows, text: renderList(rows, counter.name, call.output.style), failed };
