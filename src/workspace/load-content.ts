@@ -50,7 +50,7 @@ export interface LoadedContent<Adapter> {
   readonly problems: readonly ContentProblem[];
 }
 
-/** Reads every layer. Loads yaml and zod only if there is a file to read: most runs use the compiled content. */
+/** Reads every layer. Loads the reader of layers only if there is a file to read. */
 export async function loadContent<Adapter extends { readonly id: string }>({
   layers,
   embedded,
