@@ -11,6 +11,7 @@ export {
   counterNameForModel,
   counterNames,
   createCounter,
+  createDraftCounter,
   plainCounter,
 } from "./create-counter.ts";
 
