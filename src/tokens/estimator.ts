@@ -19,7 +19,7 @@ export function createEstimator(family: Family): Counter {
 export function createDraftEstimator(family: Family): Counter {
   const known = new Map<string, Int32Array>();
   const featuresOf = (section: string) => {
-    const found = known.get(section) ?? scan(section).slice();
+    const found = known.get(section) ?? presentIn(scan(section));
     if (known.size >= MOST_SECTIONS) known.clear();
     known.set(section, found);
     return found;
@@ -31,7 +31,7 @@ export function createDraftEstimator(family: Family): Counter {
     for (let start = 0; start < text.length; ) {
       const end = sectionEnd(text, start);
       const counted = featuresOf(text.slice(start, end));
-      for (let at = 0; at < FEATURE_COUNT; at++) sum[at]! += counted[at]!;
+      for (let at = 0; at < counted.length; at += 2) sum[counted[at]!]! += counted[at + 1]!;
       start = end;
     }
     return sum;
@@ -39,6 +39,13 @@ export function createDraftEstimator(family: Family): Counter {
 }
 
 const MOST_SECTIONS = 2_000;
+
+/** Returns the position and the number of each feature that is present. Most features are in few sections. */
+function presentIn(counted: Int32Array): Int32Array {
+  const present: number[] = [];
+  for (let at = 0; at < FEATURE_COUNT; at++) if (counted[at] !== 0) present.push(at, counted[at]!);
+  return Int32Array.from(present);
+}
 
 /** A scan always stops before a symbol that starts a line, and reads nothing before it. So the features of sections
  *  that start with one add up. */
