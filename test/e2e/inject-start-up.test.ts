@@ -20,19 +20,19 @@ test("inject in a small project costs at most 3 times what starting Node costs",
   // Every run writes two files.
   const levels = { minimal: "standard", standard: "minimal" } as const;
   let level: keyof typeof levels = "minimal";
-  expectQuick({
-    inject: () => {
-      level = levels[level];
-      return timeOf([mainFile, "inject", "--tool", "claude-code,agents-md", "--verbosity", level]);
-    },
-  });
+  const inject = () => {
+    level = levels[level];
+    return timeOf([mainFile, "inject", "--tool", "claude-code,agents-md", "--verbosity", level]);
+  };
+  // 3.4 was measured, and is held here with room for a busy machine.
+  expectQuick({ inject }, () => 4.5);
 });
 
 test("inject in a project that init set up costs at most 3 times what starting Node costs", perf, () => {
   for (const [path, text] of Object.entries(typescriptProject)) project.put(path, text);
   timeOf([mainFile, "init"]);
   expect(project.read(".plimsoll/config.yaml")).toContain("tools: [claude-code, cursor]");
-  expectQuick({
+  const runs = {
     "first inject": () => {
       timeOf([mainFile, "inject", "--uninstall"]);
       const time = timeOf([mainFile, "inject"]);
@@ -47,7 +47,8 @@ test("inject in a project that init set up costs at most 3 times what starting N
       return time;
     },
     "inject --check": () => timeOf([mainFile, "inject", "--check"]),
-  });
+  };
+  expectQuick(runs, (bare) => 1 + 120 / bare);
 });
 
 /** A repository in which init finds TypeScript, Claude Code and Cursor. */
@@ -63,13 +64,13 @@ const typescriptProject: Readonly<Record<string, string>> = {
   ".cursor/rules/style.mdc": "---\nalwaysApply: true\n---\nMine.\n",
 };
 
-/** The bar is 3 where it was set, on a machine whose environment makes Node start in 60 ms. Where Node starts in 25 ms the same
- *  work, two synced files among it, weighs more: 3.4 was measured, and is held here with room for a busy machine. Compares the least
- *  of each, in turns, until all are below the limit: others share the machine, and never make a run shorter. */
-function expectQuick(runs: Readonly<Record<string, () => number>>): void {
+/** The bar is 3 where it was set, on a machine whose environment makes Node start in 60 ms, which leaves 120 ms for inject. Where Node
+ *  starts in 25 ms the same work, two synced files among it, weighs more. `limitOf` gives that limit. Compares the least of each, in
+ *  turns, until all are below the limit: others share the machine, and never make a run shorter. */
+function expectQuick(runs: Readonly<Record<string, () => number>>, limitOf: (bare: number) => number): void {
   let bare = Number.POSITIVE_INFINITY;
   const least = new Map(Object.keys(runs).map((name) => [name, Number.POSITIVE_INFINITY]));
-  const limit = () => (bare > 45 ? 3 : 4.5);
+  const limit = () => (bare > 45 ? 3 : limitOf(bare));
   const slow = () => [...least].filter(([, time]) => time / bare > limit());
   const end = performance.now() + mostSeconds * 1000;
   for (let round = 0; round < 5 || (slow().length > 0 && performance.now() < end); round++) {
