@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { z } from "zod";
-import { packSchemas } from "../packs/schema.ts";
+import { loadPackSchemas } from "../packs/index.ts";
 import { configSchema } from "./config-file.ts";
 import { acceptShape, readKnownShape, type ShapeName } from "./known-shape.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
@@ -9,6 +9,7 @@ import { readYaml } from "./read-yaml.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 20_000 : 500;
 
+const { packSchemas } = await loadPackSchemas();
 const schemas: Readonly<Record<ShapeName, z.ZodType>> = {
   config: configSchema,
   pack: packSchemas.pack!,
