@@ -39,7 +39,7 @@ export async function draftClip(adapter: Adapter, options: ClipOptions): Promise
   const settings = settingsOf([adapter], options);
   const place = (body: string): Placed => {
     const text = withInstructions(body, adapter);
-    return { bytes: text, file: () => text, block: () => text };
+    return { bytes: () => text, file: () => text, block: () => text };
   };
   const { limits } = adapter;
   const draft = draftBody(
@@ -72,7 +72,7 @@ async function writeWhole(
     ...{ root: places.root, dryRun, env, force, targets: [target] },
     plan: (current) => {
       const state = targetFileOf(current, target);
-      const after = placeBody(current, body, target).bytes;
+      const after = placeBody(current, body, target).bytes();
       const facts = { state, bytes: after.length };
       const problem = refusalOf(state, { current, target, force });
       return problem === undefined ? { after, facts } : { problem, facts };

@@ -150,7 +150,7 @@ export function draftBody(where: DraftPlace, options: DraftOptions): FileDraft {
     tokens: countOnce(placed.block(), options.counter),
     bytes: Buffer.byteLength(placed.block()),
     limits: usesOf(placed, toolLimits),
-    file: placed.bytes,
+    file: placed.bytes(),
   };
 }
 
@@ -189,14 +189,14 @@ function renderFor({ format }: Pick<Adapter, "format">, content: DraftOptions["c
     const key = JSON.stringify([format, parts, packs.map((pack) => [pack.id, verbosityOf(pack)])]);
     const body =
       known.get(key) ?? renderBody(format, renderContext(packs, { ...content, verbosity: "full", verbosityOf, parts }));
-    if (known.size >= MOST_RENDERED) known.clear();
+    if (known.size * body.length > MOST_RENDERED) known.clear();
     known.set(key, body);
     return body;
   };
 }
 
-/** The texts are large, so only the last few are kept. */
-const MOST_RENDERED = 4;
+/** Characters. The next file nearly always needs the drafts of the last one, but the texts may be large. */
+const MOST_RENDERED = 2 ** 24;
 const rendered = new WeakMap<DraftOptions["content"], Map<string, string>>();
 
 function renderBody(format: Adapter["format"], markdown: string): string {

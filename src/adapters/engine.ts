@@ -115,9 +115,20 @@ async function injectTarget(
     problem,
   } = await changeTarget(target.path, {
     ...writingOf(target, options),
-    plan: (current) => planTarget(current, { target: { ...target, adapters: readers }, chains, settings }, options),
+    plan: rememberPlan((current) =>
+      planTarget(current, { target: { ...target, adapters: readers }, chains, settings }, options),
+    ),
   });
   return problem === undefined ? { ...about, ...draft, change } : { ...about, ...draft, status: "failed", problem };
+}
+
+/** A file is planned again under its lock, and nearly always has the same content then. */
+function rememberPlan<Facts>(plan: TargetChange<Facts>["plan"]): TargetChange<Facts>["plan"] {
+  let last: { readonly current: string | undefined; readonly planned: PlannedChange<Facts> } | undefined;
+  return (current) => {
+    if (last === undefined || last.current !== current) last = { current, planned: plan(current) };
+    return last.planned;
+  };
 }
 
 async function injectSkill(file: PlannedFile, options: EngineOptions): Promise<TargetResult> {

@@ -172,7 +172,7 @@ function stateOf(current: string | undefined, { path, isMain, text, written }: O
 
 /** Keeps the line ends of a checkout. */
 function contentOf(current: string | undefined, { path, isMain, text = "" }: SkillFile): string {
-  if (isMain) return placeBody(current, text, wholeFile(path)).bytes;
+  if (isMain) return placeBody(current, text, wholeFile(path)).bytes();
   const bytes = toByteString(text);
   return current !== undefined && blockHash(current) === blockHash(bytes) ? current : bytes;
 }

@@ -157,10 +157,10 @@ export function targetFileOf(current: string | undefined, target: AdapterTarget)
   return found.block.edited ? "edited" : "injected";
 }
 
-/** A body in its place. The texts are decoded on request: most limits need only one of them, and packs can be large. */
+/** A body in its place. The texts are made on request: a draft that does not fit needs only one of them. */
 export interface Placed {
   /** The file as a byte string. */
-  readonly bytes: string;
+  bytes(): string;
   /** The file as text. */
   file(): string;
   /** The block with its markers, or the whole file if it is Plimsoll's. */
@@ -171,10 +171,14 @@ export interface Placed {
 export function placeBody(current: string | undefined, body: string, target: AdapterTarget): Placed {
   const byteBody = toByteString(body);
   const whole = target.mode === "replace-file";
-  const bytes = whole ? ownFile(current, byteBody, target) : markedBlock.put(current, target.section, byteBody);
-  const file = once(() => fromByteString(bytes));
+  const bytes = once(() =>
+    whole ? ownFile(current, byteBody, target) : markedBlock.put(current, target.section, byteBody),
+  );
+  const file = once(() => fromByteString(bytes()));
   const isBlock = whole || current === undefined;
-  const block = isBlock ? file : once(() => fromByteString(blockIn(bytes, byteBody, target)));
+  // Only a file with CRLF line ends changes the block, and putting a body into a long file takes long.
+  const inFile = () => (current?.includes("\r\n") ? bytes() : "");
+  const block = isBlock ? file : once(() => fromByteString(blockIn(inFile(), byteBody, target)));
   return { bytes, file, block };
 }
 

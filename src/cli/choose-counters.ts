@@ -1,5 +1,12 @@
 import { closest } from "../text/index.ts";
-import { type Counter, type CounterName, counterNameForModel, counterNames, createCounter } from "../tokens/index.ts";
+import {
+  type Counter,
+  type CounterName,
+  counterNameForModel,
+  counterNames,
+  createCounter,
+  createDraftCounter,
+} from "../tokens/index.ts";
 import { type Config, loadConfig } from "../workspace/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
@@ -24,6 +31,8 @@ interface CounterSettings {
   readonly config?: Pick<Config, "counter" | "model"> | undefined;
   /** Leaves out the note that no model is set. */
   readonly quiet?: boolean | undefined;
+  /** The texts to count are drafts of one text. */
+  readonly drafts?: boolean | undefined;
 }
 
 /** Chooses `--counter`, or else the counter of `--model`, or else of the configuration, or else the command's
@@ -44,7 +53,7 @@ export async function chooseCounter(
 export async function chooseCounters(
   call: Call<CounterFlags<readonly string[]>>,
   fallback: string,
-  { config, quiet = false }: CounterSettings = {},
+  { config, quiet = false, drafts = false }: CounterSettings = {},
 ): Promise<Counter[]> {
   const { cwd, env, options } = call;
   const { counter, model } = options;
@@ -56,7 +65,7 @@ export async function chooseCounters(
   tellUnusedModel(names, call);
   const about = { model: model ?? configured.model, quiet };
   const resolved = new Set(names.map((name) => resolveAuto(name, about, call)));
-  return Promise.all([...resolved].map((name) => createCounter(name)));
+  return Promise.all([...resolved].map((name) => (drafts ? createDraftCounter(name) : createCounter(name))));
 }
 
 /** Returns the model only if the counter depends on it, so that no note about an unused --model appears. */

@@ -75,6 +75,12 @@ export async function createCounter(
   });
 }
 
+/** Works as `createCounter`, for the drafts of one text, which share most of their sections: counts them faster. */
+export async function createDraftCounter(name: CounterName): Promise<Counter> {
+  const family = families.find((each) => name === `estimate:${each}`);
+  return family === undefined ? createCounter(name) : (await import("./estimator.ts")).createDraftEstimator(family);
+}
+
 /** Counts the tokens of a text. Any object of this shape can replace a built-in counter. */
 export interface Counter {
   /** A name such as `estimate:claude-5`, shown in reports. */

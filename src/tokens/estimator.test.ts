@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { coefficients } from "./coefficients.data.ts";
 import { type Counter, createCounter } from "./create-counter.ts";
-import { createEstimator } from "./estimator.ts";
+import { createDraftEstimator, createEstimator } from "./estimator.ts";
 import { families } from "./families.ts";
 import { FEATURE_COUNT } from "./features.ts";
 
@@ -14,6 +14,46 @@ let exact: Counter;
 
 beforeAll(async () => {
   exact = await createCounter("exact:o200k");
+});
+
+describe("the estimator of drafts", () => {
+  it("counts every text as the estimator does", () => {
+    const line = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 20 }),
+      fc.string({ maxLength: 30 }),
+      fc.constantFrom(
+        "",
+        "#",
+        "# Title",
+        "## ----",
+        "  # x",
+        "- item:",
+        "a\r",
+        "======\r",
+        "\t",
+        " ",
+        "東京",
+        "x #",
+        "`#`",
+      ),
+    );
+    const text = fc.array(line, { maxLength: 30 }).map((lines) => lines.join("\n"));
+    const drafts = families.map(createDraftEstimator);
+    const property = fc.property(text, (sample) => {
+      expect(drafts.map(({ count }) => count(sample))).toEqual(estimators.map(({ count }) => count(sample)));
+    });
+    fc.assert(property, { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 20_000 : 500 });
+  });
+
+  it("counts texts of any length alike, with more sections than it remembers", () => {
+    const draft = createDraftEstimator("claude-5");
+    const plain = createEstimator("claude-5");
+    const sections = Array.from({ length: 5_000 }, (_, index) => `# ${index}\n\ntext ${index} ...\n\n`).join("");
+    for (const length of [65_535, 65_536, 65_537, sections.length]) {
+      const text = sections.slice(0, length);
+      expect(draft.count(text)).toBe(plain.count(text));
+    }
+  });
 });
 
 describe("the estimator", () => {

@@ -11,14 +11,58 @@ import { cutIntoPieces, scanWord } from "./scan-words.ts";
 /** Takes time linear in the text's length. Returns at least 1 for a text that is not empty, and at most its UTF-8
  *  bytes. */
 export function createEstimator(family: Family): Counter {
+  return estimatorWith(family, scan);
+}
+
+/** Works as `createEstimator`, for the drafts of one text. Remembers the features of each section, so only sections
+ *  that are new are scanned. */
+export function createDraftEstimator(family: Family): Counter {
+  const known = new Map<string, Int32Array>();
+  const featuresOf = (section: string) => {
+    const found = known.get(section) ?? presentIn(scan(section));
+    if (known.size >= MOST_SECTIONS) known.clear();
+    known.set(section, found);
+    return found;
+  };
+  return estimatorWith(family, (text) => {
+    // A longer text is scanned in parts that end elsewhere.
+    if (text.length > buffer.PART_LENGTH) return scan(text);
+    const sum = new Int32Array(FEATURE_COUNT);
+    for (let start = 0; start < text.length; ) {
+      const end = sectionEnd(text, start);
+      const counted = featuresOf(text.slice(start, end));
+      for (let at = 0; at < counted.length; at += 2) sum[counted[at]!]! += counted[at + 1]!;
+      start = end;
+    }
+    return sum;
+  });
+}
+
+const MOST_SECTIONS = 2_000;
+
+/** Returns the position and the number of each feature that is present. Most features are in few sections. */
+function presentIn(counted: Int32Array): Int32Array {
+  const present: number[] = [];
+  for (let at = 0; at < FEATURE_COUNT; at++) if (counted[at] !== 0) present.push(at, counted[at]!);
+  return Int32Array.from(present);
+}
+
+/** A scan always stops before a symbol that starts a line, and reads nothing before it. So the features of sections
+ *  that start with one add up. */
+function sectionEnd(text: string, start: number): number {
+  const end = text.indexOf("\n#", start);
+  return end < 0 ? text.length : end + 1;
+}
+
+function estimatorWith(family: Family, scanText: (text: string) => Int32Array): Counter {
   const weights = Float64Array.from(coefficients[family]);
   return {
     name: `estimate:${family}`,
     count(text) {
       if (text === "") return 0;
-      const tally = scan(text);
+      const counted = scanText(text);
       let tokens = 0;
-      for (let at = 0; at < FEATURE_COUNT; at++) tokens += tally[at]! * weights[at]!;
+      for (let at = 0; at < FEATURE_COUNT; at++) tokens += counted[at]! * weights[at]!;
       return Math.max(1, Math.min(Math.round(tokens), Buffer.byteLength(text)));
     },
   };

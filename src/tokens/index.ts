@@ -10,6 +10,7 @@ export {
   counterNameForModel,
   counterNames,
   createCounter,
+  createDraftCounter,
   plainCounter,
 } from "./create-counter.ts";
 

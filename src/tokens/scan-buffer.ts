@@ -3,7 +3,7 @@
 import { FEATURE_COUNT } from "./features.ts";
 
 /** Units that are scanned at a time. Keeps the copy of a long text small. */
-const PART_LENGTH: number = 1 << 16;
+export const PART_LENGTH: number = 1 << 16;
 
 const bytes: Buffer = Buffer.alloc(2 * PART_LENGTH);
 

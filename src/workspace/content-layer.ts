@@ -1,4 +1,5 @@
-/** Reads one layer of content from its directory: packs/, profiles/ and adapters/. Loads yaml and zod. */
+/** Reads one layer of content from its directory: packs/, profiles/ and adapters/. Loads yaml and zod only for files
+ *  that need them. */
 
 import { type Dirent, lstatSync, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -18,9 +19,9 @@ import {
 import { closest, didYouMean, isPlainObject, oneLine } from "../text/index.ts";
 import { isInside } from "./files/paths.ts";
 import { decodeText, systemReason } from "./files/read-text.ts";
+import { readKnownShape, type ShapeName } from "./known-shape.ts";
 import type { AdapterFile, ContentProblem, Severity } from "./load-content.ts";
-import { readYaml } from "./read-yaml.ts";
-import { parseYamlDocument, type YamlDocument } from "./yaml-document.ts";
+import type { YamlDocument } from "./yaml-document.ts";
 
 export interface LayerContent<Adapter> {
   readonly sources: readonly PackSource[];
@@ -47,12 +48,10 @@ export async function readContentLayer<Adapter extends { readonly id: string }>(
   scope: ContentScope,
   options: AdapterOptions<Adapter>,
 ): Promise<LayerContent<Adapter>> {
-  const schemas = await loadPackSchemas();
-  const adapterSchema = await options.loadAdapterSchema();
   const needed: NeededPack[] = [];
-  const sources = readPacks(scope, schemas);
-  const profiles = readProfiles(scope, schemas, needed);
-  const files = readAdapters(scope, adapterSchema);
+  const sources = await readPacks(scope);
+  const profiles = await readProfiles(scope, needed);
+  const files = await readAdapters(scope, options.loadAdapterSchema);
   const changesOnly = files.every(({ value }) => "missing" in value.over(undefined));
   const adapters = files.flatMap((file) => mergeAdapter(scope, file, options) ?? []);
   return { needed, sources, profiles, adapters: changesOnly ? [...options.spare, ...adapters] : adapters };
@@ -75,12 +74,16 @@ function mergeAdapter<Adapter extends { readonly id: string }>(
   return report(scope, { file, line, rule: "missing-key", message });
 }
 
-function readPacks(scope: ContentScope, schemas: PackSchemas): PackSource[] {
+async function readPacks(scope: ContentScope): Promise<PackSource[]> {
   const directory = join(scope.directory, "packs");
   const folders = listContent(scope, directory)
     .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && leadsToDirectory(scope, entry.name)))
     .map(({ name }) => name);
-  const found = folders.flatMap((folder) => readPackFolder(scope, folder, schemas) ?? []);
+  const found: FoundPack[] = [];
+  for (const folder of folders) {
+    const pack = await readPackFolder(scope, folder);
+    if (pack !== undefined) found.push(pack);
+  }
   return unique(
     scope,
     found.map((pack) => ({ ...pack, id: pack.source.id })),
@@ -91,9 +94,10 @@ function leadsToDirectory(scope: ContentScope, name: string): boolean {
   return statContent(scope, join(scope.directory, "packs", name))?.isDirectory() === true;
 }
 
-function readProfiles(scope: ContentScope, schemas: PackSchemas, needed: NeededPack[]): Profile[] {
+async function readProfiles(scope: ContentScope, needed: NeededPack[]): Promise<Profile[]> {
   const reserved = builtInProfiles.map(({ id }) => id);
-  return readDefinitions(scope, "profiles", schemas.profileFileSchema).flatMap(({ value, file, line, lineOf }) => {
+  const definitions = await readDefinitions(scope, "profiles", profileFile);
+  return definitions.flatMap(({ value, file, line, lineOf }) => {
     for (const [index, id] of (value.only ?? []).entries())
       needed.push({ id, file, line: lineOf(["only", index]), severity: scope.strictness });
     if (!reserved.includes(value.id)) return [createProfile(value)];
@@ -109,12 +113,12 @@ function createProfile({ id, name, description, packs, only }: ProfileFile): Pro
 }
 
 /** In content that others maintain, a file without an id is not an adapter and may have another purpose. */
-function readAdapters<Adapter>(
+async function readAdapters<Adapter>(
   scope: ContentScope,
-  schema: z.ZodType<AdapterFile<Adapter>>,
-): Definition<AdapterFile<Adapter>>[] {
+  load: AdapterOptions<Adapter>["loadAdapterSchema"],
+): Promise<Definition<AdapterFile<Adapter>>[]> {
   const own: ContentScope = { ...scope, problems: [] };
-  const definitions = readDefinitions(own, "adapters", schema);
+  const definitions = await readDefinitions(own, "adapters", { load });
   const withoutId = new Set(own.problems.filter(({ message }) => message === missingId).map(({ file }) => file));
   for (const problem of own.problems) {
     const skipped = scope.strictness === "warning" && withoutId.has(problem.file);
@@ -137,22 +141,23 @@ interface Definition<Value> {
 }
 
 /** Reads one definition per file. The id counts; the file should have the same name. */
-function readDefinitions<Value extends { readonly id: string }>(
+async function readDefinitions<Value extends { readonly id: string }>(
   scope: ContentScope,
   folder: string,
-  schema: z.ZodType<Value>,
-): Definition<Value>[] {
-  const definitions = yamlFilesIn(scope, folder).flatMap(({ name, path: file }) => {
-    const document = readContentYaml(scope, file, schema);
-    if (document?.value === undefined) return [];
+  kind: FileKind<Value>,
+): Promise<Definition<Value>[]> {
+  const definitions: Definition<Value>[] = [];
+  for (const { name, path: file } of yamlFilesIn(scope, folder)) {
+    const document = await readContentYaml(scope, file, kind);
+    if (document?.value === undefined) continue;
     const { value, lineOf } = document;
     const line = lineOf(["id"]);
     if (value.id !== name) {
       const message = `id "${value.id}" differs from the file's name: rename one of them`;
       report(scope, { file, line, severity: "warning", rule: "id-mismatch", message });
     }
-    return [{ id: value.id, value, file, line, lineOf }];
-  });
+    definitions.push({ id: value.id, value, file, line, lineOf });
+  }
   return unique(scope, definitions);
 }
 
@@ -193,7 +198,26 @@ interface ContentEntry {
 
 // Reads one folder of packs/: pack.yaml, texts and skills. Reports files that no reader will use.
 
-type PackSchemas = Awaited<ReturnType<typeof loadPackSchemas>>;
+/** A kind of YAML file: how it is checked. */
+interface FileKind<Value> {
+  /** The JSON Schema that accepts valid files. */
+  readonly shape?: ShapeName | undefined;
+  /** Loads the schema that reads every file and explains its mistakes. */
+  readonly load: () => Promise<z.ZodType<Value>>;
+}
+
+const packFile = kindOf("pack", (schemas) => schemas.packFileSchema);
+const samplesFile = kindOf("samples", (schemas) => schemas.samplesFileSchema);
+const knownErrorsFile = kindOf("known-errors", (schemas) => schemas.knownErrorsFileSchema);
+const learningFile = kindOf("learning", (schemas) => schemas.learningFileSchema);
+const profileFile = kindOf("profile", (schemas) => schemas.profileFileSchema);
+
+function kindOf<Value>(
+  shape: ShapeName,
+  schemaIn: (schemas: Awaited<ReturnType<typeof loadPackSchemas>>) => z.ZodType<Value>,
+): FileKind<Value> {
+  return { shape, load: async () => schemaIn(await loadPackSchemas()) };
+}
 
 interface FoundPack {
   readonly source: PackSource;
@@ -203,23 +227,23 @@ interface FoundPack {
 }
 
 /** Reports all problems of all files of the pack, even if the first one already makes the pack unusable. */
-function readPackFolder(scope: ContentScope, folder: string, schemas: PackSchemas): FoundPack | undefined {
+async function readPackFolder(scope: ContentScope, folder: string): Promise<FoundPack | undefined> {
   const directory = join(scope.directory, "packs", folder);
   const names = listContent(scope, directory).map(({ name }) => name);
   const file = join(directory, "pack.yaml");
   if (!names.includes("pack.yaml")) return reportNoPack(scope, file, names);
-  const document = readContentYaml(scope, file, schemas.packFileSchema);
-  const yaml = <Value>(name: string, schema: z.ZodType<Value>) =>
-    names.includes(name) ? readContentYaml(scope, join(directory, name), schema)?.value : undefined;
+  const document = await readContentYaml(scope, file, packFile);
+  const yaml = async <Value>(name: string, kind: FileKind<Value>) =>
+    names.includes(name) ? (await readContentYaml(scope, join(directory, name), kind))?.value : undefined;
   const rest = {
     texts: readTexts(scope, directory, names),
-    samples: yaml("samples.yaml", schemas.samplesFileSchema),
-    knownErrors: yaml("known_errors.yaml", schemas.knownErrorsFileSchema),
-    learning: yaml("learning.yaml", schemas.learningFileSchema),
-    skills: names.includes("skills") ? readSkills(scope, join(directory, "skills")) : [],
+    samples: await yaml("samples.yaml", samplesFile),
+    knownErrors: await yaml("known_errors.yaml", knownErrorsFile),
+    learning: await yaml("learning.yaml", learningFile),
+    skills: names.includes("skills") ? await readSkills(scope, join(directory, "skills")) : [],
     directory,
   };
-  checkOtherFiles(scope, directory, names);
+  await checkOtherFiles(scope, directory, names);
   const pack = document?.value;
   if (document === undefined || pack === undefined) return undefined;
   const line = document.lineOf(["id"]);
@@ -246,8 +270,9 @@ function readTexts(scope: ContentScope, directory: string, names: readonly strin
 }
 
 /** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
-function readSkills(scope: ContentScope, directory: string): Skill[] {
+async function readSkills(scope: ContentScope, directory: string): Promise<Skill[]> {
   if (!lstatSync(directory).isDirectory()) return [];
+  const { readYaml } = await import("./read-yaml.ts");
   return listContent(scope, directory).flatMap((entry) => {
     const folder = join(directory, entry.name);
     const warn = (message: string) =>
@@ -259,7 +284,7 @@ function readSkills(scope: ContentScope, directory: string): Skill[] {
     if (main === undefined) return warn("has no SKILL.md, so it is not a skill");
     if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(entry.name) || entry.name.length > 64)
       return warn("is left out: the name of a skill has at most 64 lower-case letters, digits and single dashes");
-    const description = descriptionOf(main);
+    const description = descriptionOf(main, readYaml);
     if (description === undefined) {
       const message = "the skill is left out: it needs front matter with a description";
       return report(scope, { file: join(folder, "SKILL.md"), severity: "warning", rule: "skill", message }) ?? [];
@@ -284,12 +309,14 @@ function readSkillFiles(scope: ContentScope, folder: string, prefix: string): [s
   });
 }
 
-function descriptionOf(main: string): string | undefined {
+function descriptionOf(main: string, readYaml: ReadYamlText): string | undefined {
   const frontMatter = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(main)?.[1];
   const { input } = readYaml(frontMatter ?? "");
   const description = isPlainObject(input) ? input.description : undefined;
   return typeof description === "string" && description.trim() !== "" ? oneLine(description) : undefined;
 }
+
+type ReadYamlText = typeof import("./read-yaml.ts").readYaml;
 
 const ownTexts = ["context.md", "constraints.md", "preamble.md"];
 
@@ -302,12 +329,13 @@ const otherFiles = [
 ].map((name) => `${name}.yaml`);
 
 /** Unused files never stop a run. A broken file or a misspelled name gets a warning. */
-function checkOtherFiles(scope: ContentScope, directory: string, names: readonly string[]): void {
+async function checkOtherFiles(scope: ContentScope, directory: string, names: readonly string[]): Promise<void> {
   for (const name of names) {
     const file = join(directory, name);
     const warn = (rule: string, message: string, line = 1) =>
       report(scope, { file, line, severity: "warning", rule, message });
     if (otherFiles.includes(name)) {
+      const { readYaml } = await import("./read-yaml.ts");
       const text = readContentText({ ...scope, problems: [] }, file);
       for (const { line, rule, message } of readYaml(text ?? "").problems) warn(rule, message, line);
     } else if (/\.(md|ya?ml)$/.test(name) && !packFileNames.includes(name) && !readTextName.test(name)) {
@@ -437,14 +465,17 @@ function decodeContent(scope: ContentScope, file: string): string | undefined {
 }
 
 /** Checks a YAML file against its schema. Reports a file that cannot be used and returns `undefined` or no value. */
-function readContentYaml<Value>(
+async function readContentYaml<Value>(
   scope: ContentScope,
   file: string,
-  schema: z.ZodType<Value>,
-): YamlDocument<Value> | undefined {
+  { shape, load }: FileKind<Value>,
+): Promise<YamlDocument<Value> | undefined> {
   const text = readContentText(scope, file);
   if (text === undefined) return undefined;
-  const document = parseYamlDocument(text, schema);
+  const quick = shape === undefined ? undefined : await readKnownShape<Value>(text, shape);
+  if (quick !== undefined) return { ...quick, problems: [] };
+  const { parseYamlDocument } = await import("./yaml-document.ts");
+  const document = parseYamlDocument(text, await load());
   for (const { line, rule, message } of document.problems) {
     const severity = rule === "unknown-key" ? scope.strictness : "error";
     report(scope, { file, line, rule, message, severity });

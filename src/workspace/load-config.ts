@@ -5,6 +5,7 @@ import type { ConfigFile, ConfigProblem } from "./config-file.ts";
 import { configDirectory, type Environment, homeDirectory } from "./directories.ts";
 import { exists, followLinks, isInside, projectRoot, refuseOutside, upward } from "./files/paths.ts";
 import { readRegularText } from "./files/read-text.ts";
+import { readKnownShape } from "./known-shape.ts";
 import { readCompanySource } from "./sync/company-source.ts";
 import {
   type PowerfulSetting,
@@ -163,6 +164,8 @@ async function readLayer(place: Place): Promise<Layer> {
   if (place.label === "project") await refuseOutside(place.path, dirname(dirname(place.path)), place.file);
   const read = await readRegularText(place.path);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: place.file });
+  const quick = await readKnownShape<ConfigPart>(read.text, "config");
+  if (quick !== undefined) return { ...place, values: quick.value, problems: [], lineOf: quick.lineOf };
   const { parseConfigFile } = await import("./config-file.ts");
   return { ...place, ...parseConfigFile(read.text) };
 }

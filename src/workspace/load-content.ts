@@ -5,7 +5,7 @@ import type { z } from "zod";
 import { ContextError } from "../errors.ts";
 import type { ContentLayer, PackLayer, Profile } from "../packs/index.ts";
 import { didYouMean } from "../text/index.ts";
-import type { LayerContent } from "./content-layer.ts";
+import { type LayerContent, readContentLayer } from "./content-layer.ts";
 import { outsideReason } from "./files/paths.ts";
 import { systemReason } from "./files/read-text.ts";
 
@@ -50,7 +50,7 @@ export interface LoadedContent<Adapter> {
   readonly problems: readonly ContentProblem[];
 }
 
-/** Reads every layer. Loads yaml and zod only if there is a file to read: most runs use the compiled content. */
+/** Reads every layer. */
 export async function loadContent<Adapter extends { readonly id: string }>({
   layers,
   embedded,
@@ -71,7 +71,6 @@ export async function loadContent<Adapter extends { readonly id: string }>({
     ...loaded.flatMap(({ adapters }) => adapters),
   ];
   for (const { layer, directory, strictness } of inside.filter(hasContent)) {
-    const { readContentLayer } = await import("./content-layer.ts");
     const scope = { directory, strictness, mayLeave: layer === "user", problems };
     const [lower, spare] = layer === "embedded" ? [[], spareAdapters()] : [lastOfEachId(everyAdapter()), []];
     loaded.push({ ...(await readContentLayer(scope, { lower, spare, loadAdapterSchema })), layer });

@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createProject, type InjectProject } from "./inject-project.ts";
 
@@ -123,6 +124,33 @@ test("ChatGPT gets at most 1,400 bytes that say where the rest is, and the whole
   expect(JSON.parse(again.stdout)[0]).toMatchObject({ adapter: "chatgpt", written: false });
   await project.call(["inject", "--global", "--uninstall", "-q"], only(path));
   expect(existsSync(join(project.home, "plimsoll-chatgpt-context.md"))).toBe(false);
+});
+
+test("with the packs of SAP, ChatGPT gets the core of a pack within its budget, and the export file is written", async () => {
+  fakeCommand("xclip", `cat > "${project.home}/clip"`);
+  const content = fileURLToPath(new URL("../../examples/sap", import.meta.url));
+  const args = [
+    "inject",
+    "--global",
+    "--tool",
+    "chatgpt",
+    "--content",
+    content,
+    "--profile",
+    "cap-developer",
+    "--json",
+  ];
+  const run = await project.call(args, only(`${bin}:/usr/bin:/bin`));
+  expect(run.code).toBe(0);
+  expect(JSON.parse(run.stdout)[0]).toMatchObject({ packs: ["base", "cap"], budget: { value: 1_400 }, written: true });
+  const clip = inHome("clip");
+  expect(Buffer.byteLength(clip, "latin1")).toBeLessThanOrEqual(1_400);
+  expect(clip).toContain("CAP turns models written in CDS into a database schema and OData services");
+  expect(clip).toMatch(/The rest is in sap-chatgpt-context\.md: ask for that file when you need more\.\n$/);
+  const whole = inHome("sap-chatgpt-context.md");
+  expect(whole).toMatch(/^<!-- plimsoll:owns sha256=/);
+  for (const heading of ["# SAP CAP (Cloud Application Programming Model)", "# SAP Developer Ecosystem"])
+    expect(whole).toContain(heading);
 });
 
 test("in a project clipboard and exports are left out, and one line says how to get them", async () => {

@@ -4,7 +4,7 @@ import { createProject, type InjectProject } from "./inject-project.ts";
 import { mainFile } from "./run-plimsoll.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
-const mostRounds = deep ? 200 : 60;
+const mostSeconds = deep ? 90 : 30;
 
 let project: InjectProject;
 beforeEach(() => {
@@ -12,26 +12,75 @@ beforeEach(() => {
 });
 afterEach(() => project.remove());
 
-test("inject in a small project costs at most 3 times what starting Node costs", {
-  tags: ["perf"],
-  timeout: 120_000,
-}, () => {
+const perf = { tags: ["perf"], timeout: 120_000 };
+
+test("inject in a small project costs at most 3 times what starting Node costs", perf, () => {
   project.put("package.json", "{}");
   project.put("CLAUDE.md", "# Mine\n");
-  let [bare, inject] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  // The bar is 3 where it was set, on a machine whose environment makes Node start in 60 ms. Where Node starts in 25 ms the same
-  // work, two synced files among it, weighs more: 3.4 was measured, and is held here with room for a busy machine.
-  const limit = () => (bare > 45 ? 3 : 4.5);
-  // The least of each, in turns, until it is below the limit: others share the machine, and never make a run shorter. Every run writes
-  // two files.
-  for (let round = 0; round < 5 || (round < mostRounds && inject / bare > limit()); round++) {
-    const level = round % 2 === 0 ? "minimal" : "standard";
-    bare = Math.min(bare, timeOf(["-e", "0"]));
-    inject = Math.min(inject, timeOf([mainFile, "inject", "--tool", "claude-code,agents-md", "--verbosity", level]));
-  }
-  if (deep) console.log(`inject: ${(inject / bare).toFixed(2)} times node -e 0`);
-  expect(inject / bare).toBeLessThanOrEqual(limit());
+  // Every run writes two files.
+  const levels = { minimal: "standard", standard: "minimal" } as const;
+  let level: keyof typeof levels = "minimal";
+  const inject = () => {
+    level = levels[level];
+    return timeOf([mainFile, "inject", "--tool", "claude-code,agents-md", "--verbosity", level]);
+  };
+  // 3.4 was measured, and is held here with room for a busy machine.
+  expectQuick({ inject }, () => 4.5);
 });
+
+test("inject in a project that init set up costs at most 3 times what starting Node costs", perf, () => {
+  for (const [path, text] of Object.entries(typescriptProject)) project.put(path, text);
+  timeOf([mainFile, "init"]);
+  expect(project.read(".plimsoll/config.yaml")).toContain("tools: [claude-code, cursor]");
+  const runs = {
+    "first inject": () => {
+      timeOf([mainFile, "inject", "--uninstall"]);
+      const time = timeOf([mainFile, "inject"]);
+      expect(project.read("CLAUDE.md")).toContain("# Mine\n");
+      expect(project.read(".cursor/rules/plimsoll.mdc")).toContain("TypeScript");
+      return time;
+    },
+    "second inject": () => {
+      const before = project.identities();
+      const time = timeOf([mainFile, "inject"]);
+      expect(project.identities()).toEqual(before);
+      return time;
+    },
+    "inject --check": () => timeOf([mainFile, "inject", "--check"]),
+  };
+  expectQuick(runs, (bare) => 1 + 120 / bare);
+});
+
+/** A repository in which init finds TypeScript, Claude Code and Cursor. */
+const typescriptProject: Readonly<Record<string, string>> = {
+  "package.json": JSON.stringify({
+    name: "app",
+    scripts: { test: "vitest" },
+    devDependencies: { typescript: "5.9.2" },
+  }),
+  "tsconfig.json": "{}",
+  "src/main.ts": "export const answer = 42;\n",
+  "CLAUDE.md": "# Mine\n",
+  ".cursor/rules/style.mdc": "---\nalwaysApply: true\n---\nMine.\n",
+};
+
+/** The bar is 3 where it was set, on a machine whose environment makes Node start in 60 ms, which leaves 120 ms for inject. Where Node
+ *  starts in 25 ms the same work, two synced files among it, weighs more. `limitOf` gives that limit. Compares the least of each, in
+ *  turns, until all are below the limit: others share the machine, and never make a run shorter. */
+function expectQuick(runs: Readonly<Record<string, () => number>>, limitOf: (bare: number) => number): void {
+  let bare = Number.POSITIVE_INFINITY;
+  const least = new Map(Object.keys(runs).map((name) => [name, Number.POSITIVE_INFINITY]));
+  const limit = () => (bare > 45 ? 3 : limitOf(bare));
+  const slow = () => [...least].filter(([, time]) => time / bare > limit());
+  const end = performance.now() + mostSeconds * 1000;
+  for (let round = 0; round < 5 || (slow().length > 0 && performance.now() < end); round++) {
+    bare = Math.min(bare, timeOf(["-e", "0"]));
+    for (const [name, run] of Object.entries(runs)) least.set(name, Math.min(least.get(name)!, run()));
+  }
+  const shown = [...least].map(([name, time]) => `${name}: ${(time / bare).toFixed(2)} times node -e 0`);
+  if (deep) console.log(shown.join("\n"));
+  expect(slow(), `${shown.join(", ")}; the limit is ${limit()}`).toEqual([]);
+}
 
 function timeOf(args: readonly string[]): number {
   const start = performance.now();

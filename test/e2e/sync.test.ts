@@ -1,5 +1,5 @@
 /** The built command against a real server on loopback and a real git repository. */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -181,6 +181,52 @@ test("another machine without network and trust injects the same bytes, and --ch
     other.remove();
   }
 });
+
+/** Starts a program that has no network at all, not even this machine's. Not every system lets a user do so. */
+const noNetwork = ["unshare", "--net", "--map-root-user"];
+const canCutNetwork = spawnSync(noNetwork[0]!, [...noNetwork.slice(1), "true"]).status === 0;
+
+test.skipIf(!canCutNetwork)(
+  "a clone with another HOME and no network injects the same bytes (skipped where unshare cannot cut the network)",
+  async () => {
+    writePack("web", `## Page\n\n${marker("/page")}\n`);
+    sandbox.write(".plimsoll/config.yaml", "tools: [agents-md, claude-code]\n");
+    sandbox.write("package.json", "{}");
+    await sandbox.run(["sync"]);
+    await sandbox.run(["inject"]);
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], { cwd: sandbox.cwd });
+    for (const args of [
+      ["init", "-q"],
+      ["add", "-A"],
+      ["commit", "-qm", "all"],
+    ])
+      git(...args);
+
+    const other = createSandbox();
+    try {
+      const names = ["AGENTS.md", "CLAUDE.md"];
+      rmSync(other.cwd, { recursive: true });
+      execFileSync("git", ["clone", "-q", sandbox.cwd, other.cwd]);
+      // The person there has settings and packs of their own.
+      const own = join(other.home, ".config/plimsoll");
+      mkdirSync(join(own, "packs/mine"), { recursive: true });
+      writeFileSync(join(own, "config.yaml"), "title: Mine\nmodel: gpt-5\n");
+      writeFileSync(join(own, "packs/mine/pack.yaml"), "id: mine\nname: Mine\n");
+      writeFileSync(join(own, "packs/mine/context.md"), "Mine.\n");
+      const alone = { wrapper: noNetwork };
+      const reach = `fetch("${origin}/page").then(() => process.exit(0), () => process.exit(7))`;
+      expect(spawnSync(noNetwork[0]!, [...noNetwork.slice(1), process.execPath, "-e", reach]).status).toBe(7);
+      expect(await other.run(["inject", "--check"], alone)).toMatchObject({ code: 0, stderr: "" });
+      for (const name of names) rmSync(join(other.cwd, name));
+      expect((await other.run(["inject"], alone)).code).toBe(0);
+      for (const name of names)
+        expect(readFileSync(join(other.cwd, name), "latin1")).toBe(readFileSync(join(sandbox.cwd, name), "latin1"));
+    } finally {
+      other.remove();
+    }
+  },
+);
 
 test("texts of the user's packs are pinned beside them, for inject --global", async () => {
   const own = join(sandbox.home, ".config/plimsoll");

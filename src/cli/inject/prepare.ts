@@ -99,7 +99,7 @@ export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> 
   const budgets = budgetsFor(options, config.budgets, loaded.adapters);
   const adapters = applyBudgets(loaded.adapters, budgets, scope);
   const chosen = await chooseTools(call, { config, places, adapters });
-  const counter = await chooseCounter(call, "auto", { config, quiet: options.stats !== true });
+  const counter = await chooseCounter(call, "auto", { config, quiet: options.stats !== true, drafts: true });
   return {
     whyNoPacks: loaded.packs.length > 0 ? undefined : whyNoPacks(loaded),
     hasOneBudget: new Set(Object.values(budgets).map(({ value, unit }) => `${value} ${unit}`)).size === 1,
