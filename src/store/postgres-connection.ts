@@ -46,7 +46,7 @@ export async function connectPostgres(
 ): Promise<PostgresConnection> {
   const config = clientConfig(place);
   const pg = await loadDriver();
-  const open = () => openClient(new pg.Client(config), place);
+  const open = () => openClient(() => new pg.Client(config), place);
   const link = createLink(open, place);
   try {
     const run = createQueue(link, place);
@@ -103,7 +103,8 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
 };
 
 /** A purge may take long. Every other statement must end within the time that a call waits. */
-async function openClient(client: Client, { url, waitMs }: PostgresPlace): Promise<Client> {
+async function openClient(create: () => Client, { url, waitMs }: PostgresPlace): Promise<Client> {
+  const client = createClient(create, url);
   // Without a listener, a lost connection would end the process. The next statement fails and reports it.
   client.on("error", () => {});
   try {
@@ -119,6 +120,18 @@ async function openClient(client: Client, { url, waitMs }: PostgresPlace): Promi
   }
 }
 
+/** The driver reads the files of certificates when it creates a client. */
+function createClient(create: () => Client, url: string): Client {
+  try {
+    return create();
+  } catch (error) {
+    const { path, code = "" } = error as NodeJS.ErrnoException;
+    if (path === undefined) throw translate(error, url);
+    const hint = "Check sslrootcert, sslcert and sslkey in the address.";
+    throw unavailable(`the file ${path} cannot be read (${code})`, { file: shownAddress(url), hint, cause: error });
+  }
+}
+
 interface Link {
   /** Returns the living connection, or opens one. */
   client(): Promise<Client>;
@@ -128,6 +141,7 @@ interface Link {
 
 function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Link {
   let current: Client | undefined;
+  let wasOpen = false;
   const keep = (client: Client): Client => {
     const forget = () => {
       if (current === client) current = undefined;
@@ -135,8 +149,11 @@ function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Lin
     client.on("end", forget);
     client.on("error", forget);
     current = client;
+    wasOpen = true;
     return client;
   };
+  /** A server that was there may come back. One that never answered is probably the wrong address. */
+  const canWait = (error: unknown): boolean => isPassing(error) && (wasOpen || !isAbsent(error));
   return {
     async client() {
       if (current !== undefined) return current;
@@ -145,7 +162,7 @@ function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Lin
         try {
           return keep(await open());
         } catch (error) {
-          if (!isPassing(error) || performance.now() - start >= waitMs) throw error;
+          if (!canWait(error) || performance.now() - start >= waitMs) throw error;
         }
         await sleep(20 + 80 * Math.random());
       }
@@ -341,6 +358,12 @@ function isPassing(error: unknown): boolean {
   return isLost(cause) || codeOf(cause) === "53300";
 }
 
+/** Whether nothing answers at the address. */
+function isAbsent(error: unknown): boolean {
+  const cause = error instanceof ContextError ? error.cause : error;
+  return ["ECONNREFUSED", "ENOENT"].includes(codeOf(cause));
+}
+
 function doubtError(cause: unknown, url: string): ContextError {
   return new ContextError("store_unavailable", "the connection to the store was lost during a write", {
     file: shownAddress(url),
@@ -375,7 +398,7 @@ function translate(error: unknown, url: string): unknown {
   const known = reasons[code];
   const file = shownAddress(url);
   if (known !== undefined) {
-    const detail = code === "42501" ? ` (${error.message})` : "";
+    const detail = code === "42501" ? ` (${error.message})` : placeOf(error);
     return unavailable(`${known[0]}${detail}`, { file, hint: known[1], cause: error });
   }
   if (error.message.includes("client password must be a string") || /SASL|SCRAM/.test(error.message)) {
@@ -401,6 +424,16 @@ function translate(error: unknown, url: string): unknown {
     return unavailable(error.message, { file, hint: "See the server's log.", cause: error });
   }
   return error;
+}
+
+/** Returns where a connection failed. A host can have several addresses. */
+function placeOf(error: Error): string {
+  const failures = (error instanceof AggregateError ? error.errors : [error]) as { address?: string; port?: number }[];
+  const places = failures.flatMap(({ address, port }) => {
+    if (address === undefined) return [];
+    return port === undefined ? address : `${address.includes(":") ? `[${address}]` : address}:${port}`;
+  });
+  return places.length === 0 ? "" : ` at ${[...new Set(places)].join(" and ")}`;
 }
 
 function unavailable(problem: string, details: { file: string; hint: string; cause: unknown }): ContextError {

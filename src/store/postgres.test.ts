@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { noPostgres, type PostgresServer, startPostgres } from "../../test/postgres-server.ts";
+import { freePort, noPostgres, type PostgresServer, startPostgres } from "../../test/postgres-server.ts";
 import { openMaintainedPostgres, openPostgresStore, postgresMigrations } from "./postgres.ts";
 import { describeStore, describeUpkeep, expectCallOrder } from "./store.contract.ts";
 import { shownAddress } from "./store.ts";
@@ -114,6 +115,25 @@ describe.skipIf(noPostgres !== undefined)("a store in PostgreSQL", () => {
     await store.put("c", "k", "v");
     expect((await store.get("c", "k"))?.value).toBe("v");
     await store.close();
+  });
+
+  test("a server that refuses the first connection is reported at once, with its host and port", async () => {
+    // The test fails by its own time limit if the store is patient.
+    const waitMs = 600_000;
+    const port = await freePort();
+    const url = `postgres://ann:hush@127.0.0.1:${port}/team`;
+    const refused = await openPostgresStore({ url, waitMs }).catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      ...unavailable,
+      message: `the store cannot be used: the server refuses connections at 127.0.0.1:${port}`,
+      hint: "Check that PostgreSQL runs there, and the host and port.",
+      file: `postgres://ann@127.0.0.1:${port}/team`,
+    });
+    expect(inspect(refused, { depth: 9 })).not.toContain("hush");
+    await expect(openPostgresStore({ url: "postgres://ann@/team?host=/nowhere", waitMs })).rejects.toMatchObject({
+      ...unavailable,
+      message: "the store cannot be used: there is no such socket at /nowhere/.s.PGSQL.5432",
+    });
   });
 
   test("a write whose connection is cut is not sent again", async () => {
