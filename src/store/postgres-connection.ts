@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, ClientConfig } from "pg";
 import { ContextError } from "../errors.ts";
@@ -187,10 +188,15 @@ type Run = <T>(
 
 function createQueue(link: Link, place: PostgresPlace): Run {
   let last: Promise<unknown> = Promise.resolve();
+  let usesNames = true;
   /** Returns if the operation can be repeated. */
   const settle = (error: unknown, { failure, inDoubt }: SessionState): void => {
     // Not an error of the driver but of the caller, for example of its `change`.
     if (error !== failure) throw error;
+    if (usesNames && isUnprepared(error)) {
+      usesNames = false;
+      return;
+    }
     if (!isLost(error)) throw translate(error, place.url);
     link.drop();
     if (inDoubt) throw doubtError(error, place.url);
@@ -201,7 +207,7 @@ function createQueue(link: Link, place: PostgresPlace): Run {
       const client = await link.client();
       const state: SessionState = { inDoubt: false, failure: undefined };
       try {
-        return await operation(createSession(client, state));
+        return await operation(createSession(client, { state, usesNames }));
       } catch (error) {
         settle(error, state);
         if (performance.now() - start >= place.waitMs) throw translate(error, place.url);
@@ -222,10 +228,14 @@ interface SessionState {
   failure: unknown;
 }
 
-function createSession(client: Client, state: SessionState): PostgresSession {
+function createSession(
+  client: Client,
+  { state, usesNames }: { readonly state: SessionState; readonly usesNames: boolean },
+): PostgresSession {
   const read: PostgresSession["read"] = async (sql, values = []) => {
+    const name = usesNames && values.length > 0 ? nameOf(sql) : undefined;
     try {
-      return (await client.query({ text: sql, values: [...values], name: nameOf(sql, values) })).rows;
+      return (await client.query({ text: sql, values: [...values], name })).rows;
     } catch (error) {
       state.failure = error;
       throw error;
@@ -256,12 +266,12 @@ function createSession(client: Client, state: SessionState): PostgresSession {
   };
 }
 
-/** The server parses a statement with a name once for each connection. */
+/** The server parses a statement with a name once for each connection. A pooler may give a connection of the server to
+ *  several programs, so a name means the same statement in all of them. */
 const names = new Map<string, string>();
 
-function nameOf(sql: string, values: readonly unknown[]): string | undefined {
-  if (values.length === 0) return undefined;
-  const name = names.get(sql) ?? `plimsoll_${names.size}`;
+function nameOf(sql: string): string {
+  const name = names.get(sql) ?? `plimsoll_${createHash("sha256").update(sql).digest("hex").slice(0, 16)}`;
   names.set(sql, name);
   return name;
 }
@@ -350,6 +360,12 @@ function isLost(error: unknown): boolean {
   return /^(Connection terminated|Client has encountered a connection error|timeout expired|Client was closed)/.test(
     error.message,
   );
+}
+
+/** Whether a prepared statement is missing, or there already: a pooler has given us another connection of the server.
+ *  The statement did not run. */
+function isUnprepared(error: unknown): boolean {
+  return ["26000", "42P05"].includes(codeOf(error));
 }
 
 /** Whether it helps to try again: the server starts, stops, or has no free connection. */

@@ -162,6 +162,45 @@ describe.skipIf(noPostgres !== undefined)("a store in PostgreSQL", () => {
     await (await blocker).close();
   });
 
+  test("goes on without prepared statements where they get lost, as behind a pooler", async () => {
+    const own = await server.newDatabase();
+    const database = new URL(own.replace("@/", "@x/")).pathname.slice(1);
+    const store = await openPostgresStore({ url: own, waitMs: 600_000 });
+    await store.append("log", ["a"]);
+    server.query(
+      "CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN EXECUTE ''DEALLOCATE ALL''; RETURN NEW; END'",
+      database,
+    );
+    server.query("CREATE TRIGGER forget AFTER INSERT ON plimsoll.entries EXECUTE FUNCTION forget()", database);
+    for (const value of ["b", "c"]) await store.append("log", [value]);
+    await store.update("c", "k", (value) => `${value ?? ""}1`);
+    expect((await store.read("log")).map(({ value }) => value)).toEqual(["a", "b", "c"]);
+    expect((await store.get("c", "k"))?.value).toBe("1");
+    await store.close();
+  });
+
+  test("gives a statement the same name in every program, so that a pooler cannot confuse two", async () => {
+    const own = await server.newDatabase();
+    const database = new URL(own.replace("@/", "@x/")).pathname.slice(1);
+    const store = await openPostgresStore({ url: own });
+    // Only the connection itself sees its prepared statements.
+    server.query(
+      `CREATE FUNCTION names() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+        CREATE TABLE IF NOT EXISTS seen (name text, statement text);
+        INSERT INTO seen SELECT name, statement FROM pg_prepared_statements; RETURN NEW; END'`,
+      database,
+    );
+    server.query("CREATE TRIGGER names AFTER INSERT ON plimsoll.entries EXECUTE FUNCTION names()", database);
+    await store.append("log", ["a"]);
+    await store.close();
+    const seen = server.query(
+      "SELECT name || ' ' || encode(sha256(convert_to(statement, 'UTF8')), 'hex') FROM seen",
+      database,
+    );
+    expect(seen.split("\n").length).toBeGreaterThan(1);
+    for (const line of seen.split("\n")) expect(line).toMatch(/^plimsoll_([0-9a-f]{16}) \1/);
+  });
+
   test("a statement that waits for a lock ends within its time", async () => {
     const store = await openPostgresStore({ url, namespace: "lock", waitMs: 1_000 });
     const other = await openPostgresStore({ url, namespace: "lock" });
