@@ -1,12 +1,12 @@
 /** Measures what composing, snapshots and `nebula apply` cost:
- *  `npm run bench:compose [-- --phases N] [--files N] [--megabytes N] [--rounds N] [--json]`.
+ *  `npm run bench:compose [-- --phases N] [--many N] [--files N] [--megabytes N] [--rounds N] [--json]`.
  *  Works in temporary folders. Results go to stdout, progress to stderr. */
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { measureApply } from "./compose/measure-apply.ts";
+import { measureApply, measureManyPhases } from "./compose/measure-apply.ts";
 import { goalsOf, type Report, renderReport } from "./compose/render-report.ts";
 import { measureComposeLayers } from "./compose-layers.ts";
 import { measureSnapshotScan } from "./snapshot-scan.ts";
@@ -17,6 +17,8 @@ process.stdout.write(sizes.json ? `${JSON.stringify(report, null, 2)}\n` : rende
 
 interface Sizes {
   readonly phases: number;
+  /** The phases of the run with several workers. */
+  readonly many: number;
   readonly files: number;
   readonly megabytes: number;
   readonly rounds: number;
@@ -28,6 +30,7 @@ function readArguments(): Sizes {
     const { values } = parseArgs({
       options: {
         phases: { type: "string", default: "200" },
+        many: { type: "string", default: "1000" },
         files: { type: "string", default: "100000" },
         megabytes: { type: "string", default: "10" },
         rounds: { type: "string", default: "5" },
@@ -39,15 +42,16 @@ function readArguments(): Sizes {
       if (Number.isInteger(value) && value >= least) return value;
       throw new Error(`--${name} takes a whole number from ${least} on`);
     };
-    const [phases, files, megabytes, rounds] = [
+    const [phases, many, files, megabytes, rounds] = [
       whole("phases", 2),
+      whole("many"),
       whole("files"),
       whole("megabytes"),
       whole("rounds"),
     ];
-    return { phases, files, megabytes, rounds, json: values.json };
+    return { phases, many, files, megabytes, rounds, json: values.json };
   } catch (error) {
-    const flags = "[--phases N] [--files N] [--megabytes N] [--rounds N] [--json]";
+    const flags = "[--phases N] [--many N] [--files N] [--megabytes N] [--rounds N] [--json]";
     console.error(`${(error as Error).message}\nusage: npm run bench:compose [-- ${flags}]`);
     process.exit(2);
   }
@@ -62,8 +66,10 @@ async function measure(): Promise<Report> {
   progress(`nebula apply, ${phases} phases`);
   const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
   const apply = await inFolder((folder) => measureApply({ main, folder, phases, rounds }));
-  const parts = { layers, snapshot, apply };
-  return { node: process.versions.node, rounds, ...parts, goals: goalsOf(parts) };
+  progress(`nebula apply, ${sizes.many} phases with several workers`);
+  const many = await inFolder((folder) => measureManyPhases({ main, folder, phases: sizes.many }));
+  const parts = { layers, snapshot, apply, many };
+  return { node: process.versions.node, rounds, load: loadavg()[0]!, ...parts, goals: goalsOf(parts) };
 }
 
 async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {

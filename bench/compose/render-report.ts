@@ -4,7 +4,7 @@ import { formatNumber } from "../../src/text/index.ts";
 import { mostComposeMs } from "../compose-layers.ts";
 import { mostSnapshotMs } from "../snapshot-scan.ts";
 import type { Measurement } from "../tools/measurement.ts";
-import { mostPhaseMs } from "./measure-apply.ts";
+import { mostManyPhaseMs, mostPhaseMs } from "./measure-apply.ts";
 
 export interface Measured {
   /** Processor time; the first row is of layers of half the size. */
@@ -13,11 +13,15 @@ export interface Measured {
   readonly snapshot: readonly Measurement[];
   /** The first row is plain spawning, the last what each phase costs beside it. */
   readonly apply: readonly Measurement[];
+  /** The second row is the whole run, beside the agents alone in the first one. */
+  readonly many: readonly Measurement[];
 }
 
 export interface Report extends Measured {
   readonly node: string;
   readonly rounds: number;
+  /** How many processes waited for a processor at the end, over a minute. */
+  readonly load: number;
   readonly goals: readonly Goal[];
 }
 
@@ -30,12 +34,15 @@ export interface Goal {
 /** Twice the input takes twice the time: no more than a shaky clock allows beyond. */
 const mostGrowth = 2.6;
 
-export function goalsOf({ layers, snapshot, apply }: Measured): Goal[] {
+export function goalsOf({ layers, snapshot, apply, many }: Measured): Goal[] {
   return [
     ...layers.slice(1).map(({ name, milliseconds }) => most(`${name}, ms`, milliseconds, mostComposeMs)),
     ...layers.slice(1, 2).map(({ name, ratio }) => most(`${name} ÷ half of it`, ratio, mostGrowth)),
     ...snapshot.slice(2).map(({ name, milliseconds }) => most(`${name}, ms`, milliseconds, mostSnapshotMs)),
     ...apply.slice(-1).map(({ name, addedMs }) => most(`${name}, ms beyond spawning it`, addedMs, mostPhaseMs)),
+    ...many
+      .slice(1, 2)
+      .map(({ name, addedMs, items = 0 }) => most(`${name}, ms beyond its agents`, addedMs, items * mostManyPhaseMs)),
   ];
 }
 
@@ -44,12 +51,12 @@ function most(what: string, measured: number | undefined, bound: number): Goal {
   return { goal: `${what}, at most ${formatNumber(bound)}`, measured: value, met: value <= bound };
 }
 
-export function renderReport({ node, rounds, layers, snapshot, apply, goals }: Report): string {
-  const rows = [...layers, ...snapshot, ...apply].map(cellsOf);
+export function renderReport({ node, rounds, load, layers, snapshot, apply, many, goals }: Report): string {
+  const rows = [...layers, ...snapshot, ...apply, ...many].map(cellsOf);
   const table = renderTable([["", "ms", "× plain", "+ ms", "items"], ...rows], alignment);
   const sections = [
     [
-      `Node ${node}, median of ${rounds} interleaved rounds`,
+      `Node ${node}, median of ${rounds} interleaved rounds (many phases: one round), load ${load.toFixed(1)} at the end`,
       "Composing in processor time, the rest in time; × plain is beside half the input, git, or the agent alone",
       ...table,
     ],

@@ -1,8 +1,6 @@
-import { parse, relative, resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { ContextError } from "../errors.ts";
 import {
-  type Checkpoint,
-  type ContextMetadata,
   createTrimmer,
   isRfc,
   type Overflow,
@@ -18,35 +16,36 @@ import {
   countNoun,
   type Fields,
   formatNumber,
-  fromByteString,
   type JsonRange,
   memberOf,
   printable,
-  toByteString,
   valuesFrom,
 } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import {
-  type ChangeOptions,
-  type Config,
-  changeFile,
-  type FileChange,
-  loadConfig,
-  readTextFile,
-} from "../workspace/index.ts";
+import { type Config, loadConfig, readTextFile } from "../workspace/index.ts";
 import { chooseCounter, modelForCounter } from "./choose-counters.ts";
 import type { Call, CommandResult } from "./command.ts";
 import { type MessagesInput, type MessagesKey, parseJson, readMessagesInput } from "./messages-input.ts";
 import type { Output } from "./output.ts";
+import { type SavedDecisions, withDecisions, withFile } from "./saved-decisions.ts";
 import { renderTable } from "./table.ts";
 import { problemWithWindow, wholeNumber } from "./whole-number.ts";
 
-/** Runs `trim`. Writes the checkpoint before it prints anything, so that a failure leaves stdout empty. */
+/** Runs `trim`. Saves the decisions before it prints anything, so that a failure leaves stdout empty. */
 export async function runTrim(call: Call<TrimFlags>): Promise<CommandResult> {
-  const { options, output } = call;
   const { values: config } = await loadConfig(call);
   const settings = readSettings(call, config);
-  const saved = options.checkpoint === undefined ? undefined : await openCheckpoint(options.checkpoint, call);
+  return withDecisions(call, (saved) => trimInput(call, { config, settings, saved }));
+}
+
+interface TrimPlan {
+  readonly config: Config;
+  readonly settings: TrimSettings;
+  readonly saved: SavedDecisions | undefined;
+}
+
+async function trimInput(call: Call<TrimFlags>, { config, settings, saved }: TrimPlan): Promise<CommandResult> {
+  const { options, output } = call;
   const input = await readMessagesInput(call.arguments[0], call);
   const request = await readRequestParts(input, call);
   const format = chooseFormat(call, input);
@@ -60,7 +59,7 @@ export async function runTrim(call: Call<TrimFlags>): Promise<CommandResult> {
     ...{ messages: request.messages.length, file: source.file },
   };
   tellOverflow(report, output);
-  await saved?.write(await trimmer.checkpoint());
+  await saved?.save(trimmer);
   // The user asked for these numbers, so --quiet does not hide them.
   if (options.stats) output.problem(renderStats(report));
   return {
@@ -71,12 +70,12 @@ export async function runTrim(call: Call<TrimFlags>): Promise<CommandResult> {
   };
 }
 
-/** The options are checked already, so an error here is about the checkpoint. */
-async function openTrimmer(options: TrimmerOptions, saved: CheckpointFile | undefined): Promise<Trimmer> {
+/** The options are checked already, so an error here is about the saved decisions. */
+async function openTrimmer(options: TrimmerOptions, saved: SavedDecisions | undefined): Promise<Trimmer> {
   try {
-    return await createTrimmer({ ...options, ...saved?.state });
+    return await createTrimmer({ ...options, ...saved?.options });
   } catch (error) {
-    throw saved === undefined ? error : withFile(error, saved.file);
+    throw saved === undefined ? error : withFile(error, saved.place);
   }
 }
 
@@ -104,64 +103,6 @@ function tellOverflow(report: TrimReport, output: Output): void {
   if (reduction.overflow === undefined) return;
   if (!isRfc(settings.policy)) throw overflowError(reduction.overflow, report);
   output.problem(overflowWarning(reduction.overflow, report));
-}
-
-/** The decisions of a trimmer in a file. */
-interface CheckpointFile {
-  /** The file as shown to people. */
-  readonly file: string;
-  /** As read, unchecked; undefined if there is no file yet. Programs with the RFC store only metadata. */
-  readonly state: Pick<TrimmerOptions, "checkpoint" | "metadata"> | undefined;
-  /** Throws if the file has changed since it was read, because another run may have decided something else. */
-  write(next: Checkpoint): Promise<void>;
-}
-
-/** Opens a checkpoint. Throws at once if it could not be written later. */
-export async function openCheckpoint(name: string, { cwd, env }: Pick<Call, "cwd" | "env">): Promise<CheckpointFile> {
-  const path = resolve(cwd, name);
-  const file = relative(cwd, path) || ".";
-  const change = (options: Pick<ChangeOptions, "change" | "dryRun">): Promise<FileChange> =>
-    changeFile(path, { root: parse(path).root, env, ...options }).catch((error: unknown) => {
-      throw withFile(error, file);
-    });
-  const { before } = await change({ dryRun: true, change: (current) => current ?? "" });
-  return {
-    file,
-    state: before === undefined ? undefined : parseState(before, file),
-    async write(next) {
-      const bytes = toByteString(`${JSON.stringify(next)}\n`);
-      await change({
-        change: (current) => {
-          if (current === before || current === bytes) return bytes;
-          throw new ContextError("write_failed", "another run changed it meanwhile", {
-            hint: "Run the command again.",
-          });
-        },
-      });
-    },
-  };
-}
-
-/** Parses a checkpoint. Only checks that it is an object; the trimmer checks its content. */
-function parseState(bytes: string, file: string): CheckpointFile["state"] {
-  try {
-    const value = parseJson(fromByteString(bytes), { file });
-    if (typeof value === "object" && value !== null) {
-      return "trimmed_up_to_message_index" in value
-        ? { metadata: value as object as ContextMetadata }
-        : { checkpoint: value as Checkpoint };
-    }
-    throw new ContextError("unreadable_input", "is not a checkpoint");
-  } catch (error) {
-    throw withFile(error, file, "Move it away: the history is then trimmed again, which costs one cache miss.");
-  }
-}
-
-/** Adds the file to an expected error. */
-function withFile(error: unknown, file: string, advice?: string): unknown {
-  if (!(error instanceof ContextError)) return error;
-  const { code, message, hint = advice, line } = error;
-  return new ContextError(code, message, { hint, file, line, cause: error });
 }
 
 interface TrimReport {
@@ -399,6 +340,8 @@ interface TrimFlags {
   readonly counter?: string | undefined;
   readonly model?: string | undefined;
   readonly checkpoint?: string | undefined;
+  readonly session?: string | undefined;
+  readonly store?: string | undefined;
   readonly stats?: boolean | undefined;
 }
 

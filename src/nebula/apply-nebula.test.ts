@@ -378,3 +378,20 @@ test("a second run of the same nebula is refused while one is running", async ()
   writeFileSync(join(folder, "go"), "");
   expect(states(await first)).toEqual(["api completed", "docs completed", "page completed"]);
 });
+
+test("a phase of a run that works alone writes the record twice", async () => {
+  let writes = 0;
+  const update: Store["update"] = (collection, key, change) => {
+    writes += 1;
+    return store.update(collection, key, change);
+  };
+  const count = async (phases: readonly Phase[]) => {
+    writes = 0;
+    expect(
+      states(await apply(phases, { store: { ...store, update } })).every((each) => each.endsWith("completed")),
+    ).toBe(true);
+    return writes;
+  };
+  const one = await count([phase("api")]);
+  expect((await count([phase("api"), phase("docs"), phase("page")])) - one).toBe(2 * 2);
+});

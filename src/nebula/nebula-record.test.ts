@@ -413,3 +413,24 @@ test("a record that is whole is read as it was written", async () => {
   await store.put("nebula", "plan", JSON.stringify(good));
   expect(await openNebulaRecord(store, "plan").read()).toEqual(good);
 });
+
+test("a change keeps every field and replaces the text of what it changes", async () => {
+  const store = createMemoryStore();
+  const odd = JSON.parse(
+    '{"__proto__":{"title":"\\"q\\"","state":"waiting","attempts":0,"promptTokens":0,"seconds":0}}',
+  );
+  await store.put("nebula", "plan", JSON.stringify({ ...good, phases: { ...good.phases, ...odd }, later: { a: [1] } }));
+  const record = openNebulaRecord(store, "plan");
+  for (const word of ["a", "b"]) {
+    const before = (await record.read())!;
+    await record.change((current) => {
+      const phases = Object.entries(current.phases).map(([id, run]) => [id, { ...run, title: word }]);
+      return { ...note(word)(current), phases: Object.fromEntries(phases) };
+    });
+    const stored = JSON.parse((await store.get("nebula", "plan"))!.value) as NebulaRecord;
+    expect(stored).toMatchObject({ later: { a: [1] }, name: before.name });
+    expect(Object.values(stored.phases).map(({ title }) => title)).toEqual(Object.keys(stored.phases).map(() => word));
+    expect(stored.fabric.notes.at(-1)?.text).toBe(word);
+    expect(stored.fabric.claims).toEqual(before.fabric.claims);
+  }
+});

@@ -143,6 +143,7 @@ export function openNebulaRecord(store: Store, key: string): OpenNebulaRecord {
     if (last?.text !== text) last = { text, record: parseRecord(text, key) };
     return last.record;
   };
+  const write = createWriter();
   return {
     async read() {
       const stored = await store.get(recordCollection, key);
@@ -153,12 +154,41 @@ export function openNebulaRecord(store: Store, key: string): OpenNebulaRecord {
       const { value } = await store.update(recordCollection, key, (text) => {
         const before = text === undefined ? emptyRecord : parse(text);
         result = change(before);
-        return result === before && text !== undefined ? text : JSON.stringify(result);
+        return result === before && text !== undefined ? text : write(result);
       });
       last = { text: value, record: result };
       return result;
     },
   };
+}
+
+/** Returns a function that writes records as JSON. A change keeps nearly all objects of the last record, and a plan can
+ *  have thousands of phases, so it remembers the text of each phase and each entry of the fabric. */
+function createWriter(): (record: NebulaRecord) => string {
+  const texts = new WeakMap<object, string>();
+  const textOf = (value: object): string => {
+    const text = texts.get(value) ?? JSON.stringify(value);
+    texts.set(value, text);
+    return text;
+  };
+  const listOf = (list: readonly object[]) => `[${list.map(textOf).join(",")}]`;
+  return ({ phases, fabric, ...head }) => {
+    const { entanglements, claims, discoveries, notes, ...rest } = fabric;
+    const lists = Object.entries({ entanglements, claims, discoveries, notes });
+    const runs = Object.entries(phases).map(([id, run]) => `${JSON.stringify(id)}:${textOf(run)}`);
+    return joined(head, [
+      `"phases":{${runs.join(",")}}`,
+      `"fabric":${joined(
+        rest,
+        lists.map(([kind, list]) => `"${kind}":${listOf(list)}`),
+      )}`,
+    ]);
+  };
+}
+
+/** Writes an object with some fields, and more whose text is known. */
+function joined(some: object, fields: readonly string[]): string {
+  return `${JSON.stringify(some).slice(0, -1)},${fields.join(",")}}`;
 }
 
 const emptyRecord: NebulaRecord = { version: 1, name: "", directory: "", phases: {}, fabric: emptyFabric };

@@ -186,3 +186,14 @@ describe("a phase", () => {
     expect(record.fabric.notes).toMatchObject([{ kind: "failure", from: "a", text: omitted }]);
   });
 });
+
+test("the end of a phase keeps the state of its scope only if another attempt may need it", () => {
+  const scopeState = { scope: ["src"], folder: "/p", hash: "h" };
+  const { record } = startedRecord(recordOf({ a: run({ state: "waiting" }) }), phase("a", ["src"]), {
+    ...start,
+    scopeState,
+  });
+  const ended = (state: "completed" | "failed" | "waiting") =>
+    endedRecord(record, phase("a"), { state, seconds: 1 }).record.phases.a?.scopeState;
+  expect([ended("completed"), ended("failed"), ended("waiting")]).toEqual([undefined, scopeState, scopeState]);
+});

@@ -145,7 +145,9 @@ const mostAttempts = 100;
 export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End): ChangedRecord {
   const { state, seconds, error, blocked = [], awaits } = end;
   const { error: _, outcome: __, awaits: ___, lost: ____, ...before } = runOf(record, id) ?? { title, ...unstarted };
-  const { claimedBy, ...kept } = before;
+  const { claimedBy, scopeState, ...rest } = before;
+  // Nobody compares the files of a completed phase again, and every write stores the whole record.
+  const kept = { ...rest, ...(state !== "completed" && scopeState !== undefined && { scopeState }) };
   const verdict = isVerdict(end.outcome) && { outcome: end.outcome };
   // Whoever asks a person about it still has it.
   const asked = awaits && { awaits, ...(claimedBy !== undefined && { claimedBy }) };

@@ -9,7 +9,7 @@ import { type Environment, readGit } from "../workspace/index.ts";
 import type { Application, PhaseStarted } from "./application.ts";
 import { lastWords } from "./attempt-folders.ts";
 import type { AdoptedAgent } from "./begin-run.ts";
-import { claimedRecord, unclaimedRecord } from "./leases.ts";
+import { claimedRecord, type OwnRun, unclaimedRecord } from "./leases.ts";
 import type { Phase } from "./nebula.ts";
 import { type LostAttempt, type NebulaRecord, type PhaseRun, readAnswer, runOf, writeAnswer } from "./nebula-record.ts";
 import { type FabricBlocks, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
@@ -32,8 +32,13 @@ export async function runPhase(phase: Phase, application: Application): Promise<
   return startPhase(phase, { ...prepared, last: runOf(claimed, phase.id) }, application);
 }
 
-/** Claims a phase. Returns undefined if another run has it, or has run it. */
+/** Claims a phase. Returns undefined if another run has it, or has run it. A run that works alone writes its claim
+ *  together with the start: every write stores the whole record. */
 async function claimPhase({ id }: Phase, { record, own }: Application): Promise<NebulaRecord | undefined> {
+  if (own.remote === undefined) {
+    const current = await record.read();
+    return current && ownedRecord(current, id, own);
+  }
   let isClaimed = false;
   const after = await record.change((current) => {
     const next = claimedRecord(current, id, own.id);
@@ -41,6 +46,12 @@ async function claimPhase({ id }: Phase, { record, own }: Application): Promise<
     return next;
   });
   return isClaimed ? after : undefined;
+}
+
+/** Returns the record in which the phase belongs to this run, or undefined if it belongs to another one. */
+function ownedRecord(current: NebulaRecord, id: string, own: OwnRun): NebulaRecord | undefined {
+  const record = own.remote === undefined ? claimedRecord(current, id, own.id) : current;
+  return runOf(record, id)?.claimedBy === own.id ? record : undefined;
 }
 
 async function releasePhase({ id }: Phase, { record, own }: Application): Promise<void> {
@@ -167,23 +178,21 @@ async function recordStart(
 ): Promise<{ readonly after: NebulaRecord } & Grant> {
   const limits = { nebula: application.sources.nebula, maxWorkers: application.options.maxWorkers };
   let grant: Grant = {};
-  let isTaken = true;
-  const after = await changeRecord(phase, application, (current) => {
+  const { after, isOurs } = await changeRecord(phase, application, (current) => {
     grant = grantFor(phase, current, limits);
-    isTaken = false;
     if (grant.refusal !== undefined) return { record: current };
     return startedRecord(current, phase, { ...start, budgetUsd: grant.budgetUsd });
   });
-  return { after, ...grant, ...(isTaken && { refusal: "another machine has taken it over" }) };
+  return { after, ...grant, ...(!isOurs && { refusal: "another machine has taken it over" }) };
 }
 
 /** Leaves a phase waiting and says why. */
 async function holdPhase(phase: Phase, error: string, application: Application): Promise<void> {
   const { record, schedule, onEvent, own } = application;
   await record.change((current) => {
-    const run = runOf(current, phase.id);
-    if (run === undefined || run.claimedBy !== own.id) return current;
-    const { claimedBy: _, ...held } = run;
+    const owned = ownedRecord(current, phase.id, own);
+    if (owned === undefined) return current;
+    const { claimedBy: _, ...held } = runOf(owned, phase.id)!;
     return { ...current, phases: { ...current.phases, [phase.id]: { ...held, error } } };
   });
   schedule.hold(phase.id);
@@ -214,8 +223,8 @@ function cutsOf({ layers, overflow }: PhasePrompt): Pick<PhaseStarted, "truncate
 type FollowedAgent = AgentRun & { readonly attemptFolder?: string | undefined };
 
 async function followPhase(phase: Phase, agent: FollowedAgent, application: Application): Promise<void> {
-  const end = await settledEnd(phase, agent, application);
-  if (!(await isOurs(phase, application))) return giveUp(phase, application);
+  const { end, isOurs } = await settledEnd(phase, agent, application);
+  if (!isOurs) return giveUp(phase, application);
   return end.outcome === "completed" ? completePhase(phase, end, application) : failPhase(phase, end, application);
 }
 
@@ -234,8 +243,8 @@ async function giveUp(phase: Phase, { worktrees, schedule, onEvent }: Applicatio
 }
 
 /** Ends what the agent of a phase left behind, and judges how it really ended, also if an earlier run started it. */
-async function settledEnd(phase: Phase, agent: FollowedAgent, application: Application): Promise<AgentEnd> {
-  const { record, options, attempts } = application;
+async function settledEnd(phase: Phase, agent: FollowedAgent, application: Application): Promise<Settled> {
+  const { record, options, attempts, own } = application;
   const end = await agent.end;
   if (agent.attemptFolder !== undefined) await attempts.endLeftovers(agent.attemptFolder);
   const current = await record.read();
@@ -245,9 +254,18 @@ async function settledEnd(phase: Phase, agent: FollowedAgent, application: Appli
   const { prices } = options;
   const judged = judgeEnd(end, { agent: run?.agent, model: run?.model, prices, scope, isChanged });
   const spent = spentOn(run) + (judged.costUsd ?? 0);
-  if (judged.outcome !== "completed" || spent <= (phase.maxBudgetUsd ?? Number.POSITIVE_INFINITY)) return judged;
+  const isOurs = run?.claimedBy === own.id;
+  const isCheap = spent <= (phase.maxBudgetUsd ?? Number.POSITIVE_INFINITY);
+  if (judged.outcome !== "completed" || isCheap) return { end: judged, isOurs };
   const error = `The phase cost ${dollars(spent)}, more than its limit of ${dollars(phase.maxBudgetUsd!)}.`;
-  return { ...judged, outcome: "over_budget", error, hint: "Raise max_budget_usd and use --resume." };
+  const hint = "Raise max_budget_usd and use --resume.";
+  return { end: { ...judged, outcome: "over_budget", error, hint }, isOurs };
+}
+
+interface Settled {
+  readonly end: AgentEnd;
+  /** Whether the phase still belongs to this run. */
+  readonly isOurs: boolean;
 }
 
 /** Waits for an agent of the last run. If it failed while no run was watching, its phase runs again. */
@@ -261,7 +279,7 @@ export async function followAdopted(phase: Phase, agent: AdoptedAgent, applicati
   const attemptFolder = current && runOf(current, phase.id)?.attemptFolder;
   const followed = { ...agent, attemptFolder };
   if (!wasMissed || end.outcome === "completed") return followPhase(phase, followed, application);
-  const missed = await settledEnd(phase, followed, application);
+  const { end: missed } = await settledEnd(phase, followed, application);
   await recordEnd(phase, { ...factsOfEnd(missed), state: "waiting", error: missed.error }, application);
   schedule.again(phase.id);
 }
@@ -303,14 +321,16 @@ async function acceptPhase(phase: Phase, end: Answered, application: Application
 async function recordCompleted(phase: Phase, end: Answered, application: Application): Promise<void> {
   const { schedule, sources, onEvent } = application;
   const refusal = await keepWork(phase, application);
-  if (!(await isOurs(phase, application))) return giveUp(phase, application);
-  if (refusal !== undefined)
+  if (refusal !== undefined) {
+    if (!(await isOurs(phase, application))) return giveUp(phase, application);
     return recordFailure(phase, { ...factsOfEnd(end), outcome: "failed", error: refusal }, application);
+  }
   const blocks = await parseFabricBlock(end.answer);
   const report = withProblems(blocks, phase.id);
   const isResolving = (report.resolved ?? []).length > 0;
   const known = isResolving ? ((await application.record.read())?.fabric.discoveries ?? []) : [];
-  await recordEnd(phase, { ...factsOfEnd(end), state: "completed", report }, application);
+  const isRecorded = await recordEnd(phase, { ...factsOfEnd(end), state: "completed", report }, application);
+  if (!isRecorded) return giveUp(phase, application);
   await application.worktrees?.close(phase);
   schedule.end(phase.id, "completed");
   const notices = [
@@ -326,9 +346,11 @@ async function recordCompleted(phase: Phase, end: Answered, application: Applica
 async function keepWork(phase: Phase, application: Application): Promise<string | undefined> {
   const { worktrees, options, record } = application;
   try {
-    const { attemptFolder = "" } = runOf((await record.read())!, phase.id) ?? {};
-    const work = { attempt: basename(attemptFolder), isOurs: () => isOurs(phase, application) };
-    if (worktrees !== undefined) return await worktrees.merge(phase, work);
+    if (worktrees !== undefined) {
+      const { attemptFolder = "" } = runOf((await record.read())!, phase.id) ?? {};
+      const work = { attempt: basename(attemptFolder), isOurs: () => isOurs(phase, application) };
+      return await worktrees.merge(phase, work);
+    }
     if (options.commit) await commitAll(options.cwd, phase, options.env);
     return undefined;
   } catch (error) {
@@ -420,9 +442,12 @@ function factsOfEnd({ outcome, seconds, usage, costUsd }: EndFacts): EndFacts {
   return { outcome, seconds, usage, costUsd };
 }
 
-async function recordEnd(phase: Phase, end: Ended, application: Application): Promise<void> {
+/** Records the end of a phase, and reports it. Returns false, and does neither, if another run has taken the phase. */
+async function recordEnd(phase: Phase, end: Ended, application: Application): Promise<boolean> {
   const date = new Date().toISOString().slice(0, 10);
-  const after = await changeRecord(phase, application, (current) => endedRecord(current, phase, { ...end, date }));
+  const change = (current: NebulaRecord) => endedRecord(current, phase, { ...end, date });
+  const { after, isOurs } = await changeRecord(phase, application, change);
+  if (!isOurs) return false;
   const { state, seconds, error, usage, costUsd } = end;
   const { promptTokens } = factsOf(after, phase.id);
   const { outcome } = runOf(after, phase.id) ?? {};
@@ -430,10 +455,17 @@ async function recordEnd(phase: Phase, end: Ended, application: Application): Pr
   const place = { ...options, directory: sources.nebula.directory };
   const words = state === "failed" ? lastWords(runOf(after, phase.id)?.attemptFolder, place) : {};
   // The question about it follows.
-  if (end.awaits !== undefined) return;
+  if (end.awaits !== undefined) return true;
   const cost = { ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
   const facts = { state, ...(outcome !== undefined && { outcome }), seconds, promptTokens, ...cost };
   onEvent({ event: "ended", phase: phase.id, ...facts, error, ...words });
+  return true;
+}
+
+interface Changed {
+  readonly after: NebulaRecord;
+  /** False if another run has taken the phase. Then nothing was changed. */
+  readonly isOurs: boolean;
 }
 
 /** Changes the record in one step if the phase still belongs to this run, and reports what did not fit into the
@@ -442,16 +474,17 @@ async function changeRecord(
   phase: Phase,
   { record, onEvent, own }: Application,
   change: (current: NebulaRecord) => ChangedRecord,
-): Promise<NebulaRecord> {
-  let omitted: string | undefined;
+): Promise<Changed> {
+  let [isOurs, omitted]: [boolean, string?] = [false];
   const after = await record.change((current) => {
-    if (runOf(current, phase.id)?.claimedBy !== own.id) return current;
-    const changed = change(current);
+    const owned = ownedRecord(current, phase.id, own);
+    isOurs = owned !== undefined;
+    const changed = owned === undefined ? { record: current } : change(owned);
     omitted = changed.omitted;
     return changed.record;
   });
   if (omitted !== undefined) onEvent({ event: "notice", phase: phase.id, message: omitted });
-  return after;
+  return { after, isOurs };
 }
 
 function factsOf(record: NebulaRecord, id: string): { attempt: number; promptTokens: number } {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, ClientConfig } from "pg";
 import { ContextError } from "../errors.ts";
@@ -46,7 +47,7 @@ export async function connectPostgres(
 ): Promise<PostgresConnection> {
   const config = clientConfig(place);
   const pg = await loadDriver();
-  const open = () => openClient(new pg.Client(config), place);
+  const open = () => openClient(() => new pg.Client(config), place);
   const link = createLink(open, place);
   try {
     const run = createQueue(link, place);
@@ -103,7 +104,8 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
 };
 
 /** A purge may take long. Every other statement must end within the time that a call waits. */
-async function openClient(client: Client, { url, waitMs }: PostgresPlace): Promise<Client> {
+async function openClient(create: () => Client, { url, waitMs }: PostgresPlace): Promise<Client> {
+  const client = createClient(create, url);
   // Without a listener, a lost connection would end the process. The next statement fails and reports it.
   client.on("error", () => {});
   try {
@@ -119,6 +121,18 @@ async function openClient(client: Client, { url, waitMs }: PostgresPlace): Promi
   }
 }
 
+/** The driver reads the files of certificates when it creates a client. */
+function createClient(create: () => Client, url: string): Client {
+  try {
+    return create();
+  } catch (error) {
+    const { path, code = "" } = error as NodeJS.ErrnoException;
+    if (path === undefined) throw translate(error, url);
+    const hint = "Check sslrootcert, sslcert and sslkey in the address.";
+    throw unavailable(`the file ${path} cannot be read (${code})`, { file: shownAddress(url), hint, cause: error });
+  }
+}
+
 interface Link {
   /** Returns the living connection, or opens one. */
   client(): Promise<Client>;
@@ -128,6 +142,7 @@ interface Link {
 
 function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Link {
   let current: Client | undefined;
+  let wasOpen = false;
   const keep = (client: Client): Client => {
     const forget = () => {
       if (current === client) current = undefined;
@@ -135,8 +150,11 @@ function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Lin
     client.on("end", forget);
     client.on("error", forget);
     current = client;
+    wasOpen = true;
     return client;
   };
+  /** A server that was there may come back. One that never answered is probably the wrong address. */
+  const canWait = (error: unknown): boolean => isPassing(error) && (wasOpen || !isAbsent(error));
   return {
     async client() {
       if (current !== undefined) return current;
@@ -145,7 +163,7 @@ function createLink(open: () => Promise<Client>, { waitMs }: PostgresPlace): Lin
         try {
           return keep(await open());
         } catch (error) {
-          if (!isPassing(error) || performance.now() - start >= waitMs) throw error;
+          if (!canWait(error) || performance.now() - start >= waitMs) throw error;
         }
         await sleep(20 + 80 * Math.random());
       }
@@ -170,10 +188,15 @@ type Run = <T>(
 
 function createQueue(link: Link, place: PostgresPlace): Run {
   let last: Promise<unknown> = Promise.resolve();
+  let usesNames = true;
   /** Returns if the operation can be repeated. */
   const settle = (error: unknown, { failure, inDoubt }: SessionState): void => {
     // Not an error of the driver but of the caller, for example of its `change`.
     if (error !== failure) throw error;
+    if (usesNames && isUnprepared(error)) {
+      usesNames = false;
+      return;
+    }
     if (!isLost(error)) throw translate(error, place.url);
     link.drop();
     if (inDoubt) throw doubtError(error, place.url);
@@ -184,7 +207,7 @@ function createQueue(link: Link, place: PostgresPlace): Run {
       const client = await link.client();
       const state: SessionState = { inDoubt: false, failure: undefined };
       try {
-        return await operation(createSession(client, state));
+        return await operation(createSession(client, { state, usesNames }));
       } catch (error) {
         settle(error, state);
         if (performance.now() - start >= place.waitMs) throw translate(error, place.url);
@@ -205,10 +228,14 @@ interface SessionState {
   failure: unknown;
 }
 
-function createSession(client: Client, state: SessionState): PostgresSession {
+function createSession(
+  client: Client,
+  { state, usesNames }: { readonly state: SessionState; readonly usesNames: boolean },
+): PostgresSession {
   const read: PostgresSession["read"] = async (sql, values = []) => {
+    const name = usesNames && values.length > 0 ? nameOf(sql) : undefined;
     try {
-      return (await client.query({ text: sql, values: [...values], name: nameOf(sql, values) })).rows;
+      return (await client.query({ text: sql, values: [...values], name })).rows;
     } catch (error) {
       state.failure = error;
       throw error;
@@ -239,12 +266,12 @@ function createSession(client: Client, state: SessionState): PostgresSession {
   };
 }
 
-/** The server parses a statement with a name once for each connection. */
+/** The server parses a statement with a name once for each connection. A pooler may give a connection of the server to
+ *  several programs, so a name means the same statement in all of them. */
 const names = new Map<string, string>();
 
-function nameOf(sql: string, values: readonly unknown[]): string | undefined {
-  if (values.length === 0) return undefined;
-  const name = names.get(sql) ?? `plimsoll_${names.size}`;
+function nameOf(sql: string): string {
+  const name = names.get(sql) ?? `plimsoll_${createHash("sha256").update(sql).digest("hex").slice(0, 16)}`;
   names.set(sql, name);
   return name;
 }
@@ -335,10 +362,22 @@ function isLost(error: unknown): boolean {
   );
 }
 
+/** Whether a prepared statement is missing, or there already: a pooler has given us another connection of the server.
+ *  The statement did not run. */
+function isUnprepared(error: unknown): boolean {
+  return ["26000", "42P05"].includes(codeOf(error));
+}
+
 /** Whether it helps to try again: the server starts, stops, or has no free connection. */
 function isPassing(error: unknown): boolean {
   const cause = error instanceof ContextError ? error.cause : error;
   return isLost(cause) || codeOf(cause) === "53300";
+}
+
+/** Whether nothing answers at the address. */
+function isAbsent(error: unknown): boolean {
+  const cause = error instanceof ContextError ? error.cause : error;
+  return ["ECONNREFUSED", "ENOENT"].includes(codeOf(cause));
 }
 
 function doubtError(cause: unknown, url: string): ContextError {
@@ -375,7 +414,7 @@ function translate(error: unknown, url: string): unknown {
   const known = reasons[code];
   const file = shownAddress(url);
   if (known !== undefined) {
-    const detail = code === "42501" ? ` (${error.message})` : "";
+    const detail = code === "42501" ? ` (${error.message})` : placeOf(error);
     return unavailable(`${known[0]}${detail}`, { file, hint: known[1], cause: error });
   }
   if (error.message.includes("client password must be a string") || /SASL|SCRAM/.test(error.message)) {
@@ -401,6 +440,16 @@ function translate(error: unknown, url: string): unknown {
     return unavailable(error.message, { file, hint: "See the server's log.", cause: error });
   }
   return error;
+}
+
+/** Returns where a connection failed. A host can have several addresses. */
+function placeOf(error: Error): string {
+  const failures = (error instanceof AggregateError ? error.errors : [error]) as { address?: string; port?: number }[];
+  const places = failures.flatMap(({ address, port }) => {
+    if (address === undefined) return [];
+    return port === undefined ? address : `${address.includes(":") ? `[${address}]` : address}:${port}`;
+  });
+  return places.length === 0 ? "" : ` at ${[...new Set(places)].join(" and ")}`;
 }
 
 function unavailable(problem: string, details: { file: string; hint: string; cause: unknown }): ContextError {

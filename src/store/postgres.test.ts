@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { noPostgres, type PostgresServer, startPostgres } from "../../test/postgres-server.ts";
+import { freePort, noPostgres, type PostgresServer, startPostgres } from "../../test/postgres-server.ts";
 import { openMaintainedPostgres, openPostgresStore, postgresMigrations } from "./postgres.ts";
 import { describeStore, describeUpkeep, expectCallOrder } from "./store.contract.ts";
 import { shownAddress } from "./store.ts";
@@ -116,6 +117,25 @@ describe.skipIf(noPostgres !== undefined)("a store in PostgreSQL", () => {
     await store.close();
   });
 
+  test("a server that refuses the first connection is reported at once, with its host and port", async () => {
+    // The test fails by its own time limit if the store is patient.
+    const waitMs = 600_000;
+    const port = await freePort();
+    const url = `postgres://ann:hush@127.0.0.1:${port}/team`;
+    const refused = await openPostgresStore({ url, waitMs }).catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      ...unavailable,
+      message: `the store cannot be used: the server refuses connections at 127.0.0.1:${port}`,
+      hint: "Check that PostgreSQL runs there, and the host and port.",
+      file: `postgres://ann@127.0.0.1:${port}/team`,
+    });
+    expect(inspect(refused, { depth: 9 })).not.toContain("hush");
+    await expect(openPostgresStore({ url: "postgres://ann@/team?host=/nowhere", waitMs })).rejects.toMatchObject({
+      ...unavailable,
+      message: "the store cannot be used: there is no such socket at /nowhere/.s.PGSQL.5432",
+    });
+  });
+
   test("a write whose connection is cut is not sent again", async () => {
     const store = await openPostgresStore({ url, namespace: "cut", waitMs: 5_000 });
     await store.append("log", ["first"]);
@@ -140,6 +160,45 @@ describe.skipIf(noPostgres !== undefined)("a store in PostgreSQL", () => {
     expect((await store.read("log")).map(({ value }) => value)).toEqual(["first"]);
     await store.close();
     await (await blocker).close();
+  });
+
+  test("goes on without prepared statements where they get lost, as behind a pooler", async () => {
+    const own = await server.newDatabase();
+    const database = new URL(own.replace("@/", "@x/")).pathname.slice(1);
+    const store = await openPostgresStore({ url: own, waitMs: 600_000 });
+    await store.append("log", ["a"]);
+    server.query(
+      "CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN EXECUTE ''DEALLOCATE ALL''; RETURN NEW; END'",
+      database,
+    );
+    server.query("CREATE TRIGGER forget AFTER INSERT ON plimsoll.entries EXECUTE FUNCTION forget()", database);
+    for (const value of ["b", "c"]) await store.append("log", [value]);
+    await store.update("c", "k", (value) => `${value ?? ""}1`);
+    expect((await store.read("log")).map(({ value }) => value)).toEqual(["a", "b", "c"]);
+    expect((await store.get("c", "k"))?.value).toBe("1");
+    await store.close();
+  });
+
+  test("gives a statement the same name in every program, so that a pooler cannot confuse two", async () => {
+    const own = await server.newDatabase();
+    const database = new URL(own.replace("@/", "@x/")).pathname.slice(1);
+    const store = await openPostgresStore({ url: own });
+    // Only the connection itself sees its prepared statements.
+    server.query(
+      `CREATE FUNCTION names() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+        CREATE TABLE IF NOT EXISTS seen (name text, statement text);
+        INSERT INTO seen SELECT name, statement FROM pg_prepared_statements; RETURN NEW; END'`,
+      database,
+    );
+    server.query("CREATE TRIGGER names AFTER INSERT ON plimsoll.entries EXECUTE FUNCTION names()", database);
+    await store.append("log", ["a"]);
+    await store.close();
+    const seen = server.query(
+      "SELECT name || ' ' || encode(sha256(convert_to(statement, 'UTF8')), 'hex') FROM seen",
+      database,
+    );
+    expect(seen.split("\n").length).toBeGreaterThan(1);
+    for (const line of seen.split("\n")) expect(line).toMatch(/^plimsoll_([0-9a-f]{16}) \1/);
   });
 
   test("a statement that waits for a lock ends within its time", { tags: ["deep"] }, async () => {

@@ -109,7 +109,25 @@ function readPlace(options: PostgresStoreOptions): Required<Pick<PostgresStoreOp
     const bytes = Buffer.byteLength(namespace);
     if (bytes > 256) throw invalidArgument(`namespace has ${bytes} bytes`, "Use 1 to 256 bytes.");
   }
+  settleTls(parameters);
   return { url: parameters.size > 0 ? `${base}?${parameters}` : base, schema, namespace };
+}
+
+/** TLS modes of the address, and what the driver gets for them. */
+const tlsModes: Readonly<Record<string, string>> = {
+  ...{ disable: "disable", "no-verify": "no-verify", "verify-full": "verify-full" },
+  // pg 8 checks certificates in these modes too, and warns that pg 9 will not. They keep their meaning.
+  ...{ require: "verify-full", "verify-ca": "verify-full", prefer: "verify-full" },
+};
+
+/** Gives each TLS mode one meaning, whatever the version of the driver. */
+function settleTls(parameters: URLSearchParams): void {
+  const mode = parameters.get("sslmode");
+  if (mode === null || parameters.has("uselibpqcompat")) return;
+  if (!Object.hasOwn(tlsModes, mode)) {
+    throw invalidArgument(`sslmode is "${mode}"`, `Use one of ${Object.keys(tlsModes).join(", ")}.`);
+  }
+  parameters.set("sslmode", tlsModes[mode]!);
 }
 
 /** Names and values are `bytea`: text cannot have a NUL, and `bytea` sorts by bytes whatever the collation. */

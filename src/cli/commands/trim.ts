@@ -3,6 +3,7 @@ import { formatNames } from "../../messages/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { runTrim } from "../run-trim.ts";
+import { storeOptions } from "../store-file.ts";
 
 export const trimCommand: Command = defineCommand({
   arguments: [{ name: "FILE", optional: true, summary: 'messages as JSON or JSON Lines, or "-" for standard input' }],
@@ -32,6 +33,8 @@ export const trimCommand: Command = defineCommand({
     tools: { value: "FILE", summary: "JSON file with the tool definitions that you send" },
     ...counterOptions,
     checkpoint: { value: "FILE", summary: "file with the decisions so far; read if it exists, written afterwards" },
+    session: { value: "ID", summary: "name of the conversation whose decisions so far are in the store" },
+    ...storeOptions,
     stats: { summary: "print token numbers to stderr" },
   },
   details: `Prints messages that fit into window - reserve - prefix tokens. Replaces tool results, tool inputs and
@@ -39,6 +42,8 @@ thinking with placeholders, the oldest first. The output has the form of the inp
 request with new messages (its system text and tools are counted). Text that is not trimmed stays as written.
 With --checkpoint, the next run on the longer history repeats the earlier decisions and appends what is new, so the
 provider's prompt cache stays valid until more must be trimmed. Use one checkpoint for each conversation.
+With --session, the decisions are in the store instead, and so is what was trimmed: plimsoll recall r12 --session ID
+prints it. Machines that share a store continue each other's conversations.
 If the messages cannot fit because of text that people wrote, nothing is printed and the exit code is 1. The rfc
 policies print their result with a warning. The counter is that of --counter, or else of --model, or else of the
 configuration, or else of the request's model, or else auto.`,
@@ -47,6 +52,10 @@ configuration, or else of the request's model, or else auto.`,
     {
       line: "plimsoll trim h.json --window 128000 --checkpoint h.state --stats",
       meaning: "trim after each turn, and show the numbers",
+    },
+    {
+      line: "plimsoll trim h.json --window 128000 --session build-7",
+      meaning: "the same, with the decisions in the store",
     },
     {
       line: "plimsoll trim run.jsonl --window 64000 --policy frugal | plimsoll validate",

@@ -1,0 +1,108 @@
+/** Where `trim` keeps the decisions of a conversation between two runs: in a file, or in a session of the store. */
+import { parse, relative, resolve } from "node:path";
+import { ContextError } from "../errors.ts";
+import type { Checkpoint, ContextMetadata, Trimmer, TrimmerOptions } from "../history/index.ts";
+import { fromByteString, toByteString } from "../text/index.ts";
+import { type ChangeOptions, changeFile, type FileChange } from "../workspace/index.ts";
+import type { Call } from "./command.ts";
+import { parseJson } from "./messages-input.ts";
+import { shownStore, storePath, withStore } from "./store-file.ts";
+
+/** The decisions of one conversation. */
+export interface SavedDecisions {
+  /** Where they are, as shown to people. */
+  readonly place: string;
+  /** What a trimmer continues from. A checkpoint is as read, unchecked. Programs with the RFC store only metadata. */
+  readonly options: Pick<TrimmerOptions, "checkpoint" | "metadata" | "store" | "sessionId">;
+  /** Saves what the trimmer has decided. Throws if another run has decided something else meanwhile. */
+  save(trimmer: Pick<Trimmer, "checkpoint">): Promise<void>;
+}
+
+interface DecisionFlags {
+  readonly checkpoint?: string | undefined;
+  readonly session?: string | undefined;
+  readonly store?: string | undefined;
+}
+
+/** Opens the decisions that the options name during `work`; undefined if they name none. */
+export async function withDecisions<Result>(
+  call: Call<DecisionFlags>,
+  work: (saved: SavedDecisions | undefined) => Promise<Result>,
+): Promise<Result> {
+  const { checkpoint, session, store } = call.options;
+  if (session === undefined) {
+    if (store !== undefined) throw usage("--store has no meaning without --session", "Name the conversation too.");
+    return work(checkpoint === undefined ? undefined : await openCheckpoint(checkpoint, call));
+  }
+  if (checkpoint !== undefined) throw usage("--checkpoint and --session exclude each other", "Use one of them.");
+  const place = await storePath(call);
+  return withStore(place, (opened) =>
+    work({
+      place: shownStore(place, call.cwd, call.env),
+      options: { store: opened, sessionId: session },
+      save: saveInStore,
+    }),
+  );
+}
+
+function usage(problem: string, hint: string): ContextError {
+  return new ContextError("usage", problem, { hint });
+}
+
+async function saveInStore(trimmer: Pick<Trimmer, "checkpoint">): Promise<void> {
+  try {
+    await trimmer.checkpoint();
+  } catch (error) {
+    if (!(error instanceof ContextError) || error.code !== "store_conflict") throw error;
+    const hint = "Run the command again: it continues with the stored decisions.";
+    throw new ContextError(error.code, error.message, { hint, cause: error });
+  }
+}
+
+/** Opens a checkpoint. Throws at once if it could not be written later. */
+export async function openCheckpoint(name: string, { cwd, env }: Pick<Call, "cwd" | "env">): Promise<SavedDecisions> {
+  const path = resolve(cwd, name);
+  const file = relative(cwd, path) || ".";
+  const change = (options: Pick<ChangeOptions, "change" | "dryRun">): Promise<FileChange> =>
+    changeFile(path, { root: parse(path).root, env, ...options }).catch((error: unknown) => {
+      throw withFile(error, file);
+    });
+  const { before } = await change({ dryRun: true, change: (current) => current ?? "" });
+  return {
+    place: file,
+    options: before === undefined ? {} : parseState(before, file),
+    async save(trimmer) {
+      const bytes = toByteString(`${JSON.stringify(await trimmer.checkpoint())}\n`);
+      await change({
+        change: (current) => {
+          if (current === before || current === bytes) return bytes;
+          throw new ContextError("write_failed", "another run changed it meanwhile", {
+            hint: "Run the command again.",
+          });
+        },
+      });
+    },
+  };
+}
+
+/** Parses a checkpoint. Only checks that it is an object; the trimmer checks its content. */
+function parseState(bytes: string, file: string): SavedDecisions["options"] {
+  try {
+    const value = parseJson(fromByteString(bytes), { file });
+    if (typeof value === "object" && value !== null) {
+      return "trimmed_up_to_message_index" in value
+        ? { metadata: value as object as ContextMetadata }
+        : { checkpoint: value as Checkpoint };
+    }
+    throw new ContextError("unreadable_input", "is not a checkpoint");
+  } catch (error) {
+    throw withFile(error, file, "Move it away: the history is then trimmed again, which costs one cache miss.");
+  }
+}
+
+/** Adds the file to an expected error. */
+export function withFile(error: unknown, file: string, advice?: string): unknown {
+  if (!(error instanceof ContextError)) return error;
+  const { code, message, hint = advice, line } = error;
+  return new ContextError(code, message, { hint, file, line, cause: error });
+}
