@@ -72,7 +72,7 @@ export function claudeTools(server: PluginServer): Readonly<Record<string, Plugi
     allow_recall: hook(allowRecall),
     before_compact: hook(beforeCompact),
     after_compact: hook(afterCompact),
-    recall: withModule(recallTool(state), {
+    recall: withModule(recallTool(state), state.sessions, {
       module_ready: hook(moduleReady),
       append: hook(append),
       lost_calls: hook(lostCalls),
@@ -81,13 +81,20 @@ export function claudeTools(server: PluginServer): Readonly<Record<string, Plugi
 }
 
 /** The client's module can call only tools that the model has, too. So its requests come as a recall with a field that
- *  no model is told about. All that a model could reach with it is the record of its own session. */
-function withModule(recall: PluginTool, requests: Readonly<Record<string, PluginTool>>): PluginTool {
+ *  no model is told about. Before a model's own call, a hook names its session, and then other sessions need a hook
+ *  first: all that a model can reach is the record of its own session. */
+function withModule(
+  recall: PluginTool,
+  sessions: ReadonlySet<string>,
+  requests: Readonly<Record<string, PluginTool>>,
+): PluginTool {
   return {
     ...recall,
-    call(input) {
+    async call(input) {
       const request = String(input.module_request ?? "");
-      return (Object.hasOwn(requests, request) ? requests[request]! : recall).call(input);
+      if (!Object.hasOwn(requests, request)) return recall.call(input);
+      const isOwn = sessions.size === 0 || sessions.has(String(input.session_id));
+      return isOwn ? requests[request]!.call(input) : "{}";
     },
   };
 }
