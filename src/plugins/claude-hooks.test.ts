@@ -273,3 +273,13 @@ test("a model cannot reach another session through the requests of the module", 
   const found = async () => (await listPluginSessions(store)).find(({ sessionId }) => sessionId === "other");
   await vi.waitFor(async () => expect(await found()).toMatchObject({ results: 2, recalls: 0 }));
 });
+
+test("a pattern that takes too long does not stop the process", async () => {
+  const slow = `${text}\n${"a".repeat(60)}!`;
+  await afterTool("Bash", outputOf(slow));
+  const { updatedToolOutput } = await afterTool("Bash", outputOf(slow));
+  const [, id = ""] = /plimsoll recall ([a-z2-7]{10})/.exec(updatedToolOutput.stdout) ?? [];
+  expect(await tools.recall!.call({ id, grep: "value11[89]" })).toMatch(/^119: .*\n120: /);
+  await expect(tools.recall!.call({ id, grep: "(a+)+$" })).rejects.toThrow("takes too long");
+  await expect(tools.recall!.call({ id, grep: "(" })).rejects.toThrow("regular expression");
+});

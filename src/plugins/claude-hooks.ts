@@ -288,7 +288,7 @@ function recallTool({ admission, sessions, forkedIds }: ClaudeState): PluginTool
       }
       const asText = (value: unknown): string | undefined => (typeof value === "string" && value ? value : undefined);
       const chosen = recallLines(original, {
-        ...{ lines: asText(lines), grep: asText(grep) },
+        ...{ lines: asText(lines), grep: asText(grep), find: await createFinder() },
         ...{ maxTokens: recallTokens, counter: await createCounter("auto") },
       });
       const [next] = chosen.rest;
@@ -296,5 +296,22 @@ function recallTool({ admission, sessions, forkedIds }: ClaudeState): PluginTool
       const more = countNoun(chosen.rest.length, "more line");
       return `${chosen.text}\n[${more}: call recall again with lines "${next.number}-"]`;
     },
+  };
+}
+
+/** All results wait for this process. */
+const findMs = 200;
+
+/** Returns a search that ends in time, whatever pattern a model writes. */
+async function createFinder(): Promise<(pattern: string, lines: readonly string[]) => number[]> {
+  const { createLineMatcher } = await import("../tools/index.ts");
+  return (pattern, lines) => {
+    const matcher = createLineMatcher(pattern, { isRegex: true, caseSensitive: true, timeoutMs: findMs });
+    if (!("find" in matcher)) {
+      throw new ContextError("usage", `grep is not a regular expression: ${matcher.message}`);
+    }
+    const [found] = matcher.find([lines]) ?? [];
+    if (found === undefined) throw new ContextError("usage", "the pattern takes too long. Use a simpler one");
+    return found.map(([line]) => line);
   };
 }
