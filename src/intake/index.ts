@@ -9,5 +9,5 @@ export {
   type IntakeOptions,
   readOriginal,
 } from "./intake.ts";
-export { pruneIntake } from "./prune-intake.ts";
+export { forgetIntake, listIntakeUses, pruneIntake } from "./prune-intake.ts";
 export { recallLines } from "./recall-lines.ts";

@@ -8,6 +8,8 @@ export interface RecallChoice {
   readonly lines?: string | undefined;
   /** A regular expression. */
   readonly grep?: string | undefined;
+  /** Returns the indexes of the lines that match, within its own limit of time. By default any pattern is tried. */
+  readonly find?: ((pattern: string, lines: readonly string[]) => readonly number[]) | undefined;
   readonly maxTokens?: number | undefined;
   readonly counter: Counter;
 }
@@ -27,14 +29,15 @@ interface RecalledLine {
   readonly text: string;
 }
 
-export function recallLines(text: string, { lines, grep, maxTokens, counter }: RecallChoice): RecalledLines {
+export function recallLines(text: string, choice: RecallChoice): RecalledLines {
+  const { lines, grep, find = findMatches, maxTokens, counter } = choice;
   const all = text.split("\n").map((line, index) => ({ number: index + 1, text: line }));
   const ranged = lines === undefined ? all : chooseRange(all, lines);
-  const pattern = grep === undefined ? undefined : patternOf(grep);
-  const found = pattern === undefined ? ranged : ranged.filter((line) => pattern.test(line.text));
+  const texts = ranged.map((line) => line.text);
+  const found = grep === undefined ? ranged : find(grep, texts).flatMap((index) => ranged[index] ?? []);
   const end = maxTokens === undefined ? found.length : endWithin(found, maxTokens, counter);
   const shown = found.slice(0, end);
-  const rendered = shown.map((line) => (pattern === undefined ? line.text : `${line.number}: ${line.text}`));
+  const rendered = shown.map((line) => (grep === undefined ? line.text : `${line.number}: ${line.text}`));
   return { count: all.length, shown, rest: found.slice(end), text: rendered.join("\n") };
 }
 
@@ -47,6 +50,11 @@ function chooseRange(lines: readonly RecalledLine[], range: string): readonly Re
   const chosen = lines.slice(Math.max(0, Number(from) - 1), last);
   if (chosen.length > 0) return chosen;
   throw new ContextError("usage", `the result has lines 1 to ${formatNumber(lines.length)}, not ${printable(range)}`);
+}
+
+function findMatches(source: string, lines: readonly string[]): number[] {
+  const pattern = patternOf(source);
+  return lines.flatMap((line, index) => (pattern.test(line) ? index : []));
 }
 
 function patternOf(source: string): RegExp {

@@ -50,7 +50,7 @@ export interface HubServerOptions {
   learn(value: unknown): void;
 }
 
-/** A server whose list never ends must not fill the memory. */
+/** A server whose list never ends must not fill the memory, or keep the client waiting. */
 const mostElements = 10_000;
 
 export function createHubServer(options: HubServerOptions): HubServer {
@@ -232,18 +232,20 @@ async function ask(
 
 async function listAll(state: ServerState, method: string, key: string): Promise<string[]> {
   const elements: string[] = [];
+  const deadline = performance.now() + state.listMs;
   let cursor: unknown;
   do {
     const params = cursor === undefined ? "{}" : JSON.stringify({ cursor });
-    const answer = await ask(state, method, { params, mostMs: state.listMs });
+    const answer = await ask(state, method, { params, mostMs: Math.max(0, deadline - performance.now()) });
     if (answer?.message.result === undefined) break;
     const { text, message } = answer;
     const range = memberOf(text, memberOf(text, 0, "result")!.value.start, key);
     if (range !== undefined) {
-      elements.push(...elementsOf(text, range.value.start).map(({ start, end }) => text.slice(start, end)));
+      const found = elementsOf(text, range.value.start).slice(0, mostElements - elements.length);
+      for (const { start, end } of found) elements.push(text.slice(start, end));
     }
     cursor = message.result?.nextCursor ?? undefined;
-  } while (cursor !== undefined && elements.length < mostElements);
+  } while (cursor !== undefined && elements.length < mostElements && performance.now() < deadline);
   return elements;
 }
 

@@ -182,6 +182,9 @@ interface Catalog {
 
 /** Changes of the list are small messages. */
 const mostNoticeBytes = 1_000;
+const listChanged = "notifications/tools/list_changed";
+/** A server's list may never end. */
+const mostPages = 1_000;
 
 /** Reads the server's list when it is first needed, and again after it has changed. */
 function createCatalog(send: ServerConnection["send"]): Catalog {
@@ -199,11 +202,14 @@ function createCatalog(send: ServerConnection["send"]): Catalog {
   const read = async (): Promise<readonly HiddenTool[]> => {
     const tools: HiddenTool[] = [];
     let cursor: unknown;
+    let pages = 0;
     do {
       const { result } = (await ask(cursor)).message;
-      tools.push(...(Array.isArray(result?.tools) ? result.tools : []).filter(isObject).map(readTool));
+      const found: unknown[] = Array.isArray(result?.tools) ? result.tools : [];
+      for (const tool of found.filter(isObject)) tools.push(readTool(tool));
       cursor = result?.nextCursor ?? undefined;
-    } while (cursor !== undefined);
+      pages += 1;
+    } while (cursor !== undefined && pages < mostPages);
     if (tools.length === 0) known = undefined;
     return tools;
   };
@@ -213,7 +219,10 @@ function createCatalog(send: ServerConnection["send"]): Catalog {
       return known;
     },
     takes(line) {
-      const isChange = line.length < mostNoticeBytes && line.includes("notifications/tools/list_changed");
+      const isChange =
+        line.length < mostNoticeBytes &&
+        line.includes(listChanged) &&
+        messagesOf(line).every(({ message: { method } }) => method === listChanged);
       if (isChange) known = undefined;
       if (isChange || asked.size === 0) return isChange;
       const own = messagesOf(line).find(({ message: { id, method } }) => method === undefined && asked.has(id ?? ""));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Intake } from "../intake/index.ts";
 import { inputSchemaOf, readArguments, type ToolFailure, type ToolParameters } from "../session/index.ts";
 import { formatNumber, shorten } from "../text/index.ts";
-import type { Environment } from "../workspace/index.ts";
+import { type Environment, findProgram } from "../workspace/index.ts";
 import type { PageTool } from "./page-tools.ts";
 
 /** What the model may run. */
@@ -114,8 +114,11 @@ interface Ran {
 
 /** Runs a program until it ends, and then ends its children. Output and errors go to one file, in their order: a program
  *  that exits before a pipe is read would lose what it wrote last. */
-async function runProgram([program = "", ...args]: readonly string[], options: RunOptions): Promise<Ran> {
+async function runProgram([name = "", ...args]: readonly string[], options: RunOptions): Promise<Ran> {
   const { root, env, timeoutMs, signal } = options;
+  // The system would also look for a name in the root, if PATH has such an entry.
+  const program = /[\\/]/.test(name) ? name : await findProgram(name, env);
+  if (program === undefined) return { output: "", end: `did not start: ${name} is not on PATH` };
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-run-"));
   const file = openSync(join(folder, "output"), "w+", 0o600);
   const child = spawn(program, args, {

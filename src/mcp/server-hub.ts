@@ -47,7 +47,7 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
       },
     }),
   );
-  const hub: Hub = { members, routes, version, patience, startedAt: Date.now(), emit };
+  const hub: Hub = { members, routes, version, patience, startedAt: Date.now(), emit, log };
   return {
     lines: toClient.lines,
     async send(line) {
@@ -74,6 +74,7 @@ interface Hub {
   readonly patience: typeof eager;
   readonly startedAt: number;
   emit(line: string): Promise<void>;
+  log(text: string): void;
 }
 
 function takeFromClient(hub: Hub, { message, text }: WrittenMessage): void {
@@ -162,32 +163,58 @@ interface ListMethod {
   readonly key: string;
   /** Whether its elements are called by name. */
   readonly isNamed: boolean;
+  /** The fields that must be texts. The first one identifies an element. */
+  readonly texts: readonly string[];
 }
 
 const lists: readonly ListMethod[] = [
-  { method: "tools/list", key: "tools", isNamed: true },
-  { method: "prompts/list", key: "prompts", isNamed: true },
-  { method: "resources/list", key: "resources", isNamed: false },
-  { method: "resources/templates/list", key: "resourceTemplates", isNamed: false },
-  { method: "tasks/list", key: "tasks", isNamed: false },
+  { method: "tools/list", key: "tools", isNamed: true, texts: ["name"] },
+  { method: "prompts/list", key: "prompts", isNamed: true, texts: ["name"] },
+  { method: "resources/list", key: "resources", isNamed: false, texts: ["uri", "name"] },
+  { method: "resources/templates/list", key: "resourceTemplates", isNamed: false, texts: ["uriTemplate", "name"] },
+  { method: "tasks/list", key: "tasks", isNamed: false, texts: ["taskId"] },
 ];
 
 /** All pages of all servers are one list. */
-async function answerList(hub: Hub, id: string, { method, key, isNamed }: ListMethod): Promise<void> {
+async function answerList(hub: Hub, id: string, list: ListMethod): Promise<void> {
+  const { method, key } = list;
   await settleAtMost(hub, method === "tools/list" ? hub.patience.toolsMs : listMs);
   for (const member of hub.members) member.reportLate();
   const found = await Promise.all(
     hub.members.map(async (member, index) => {
       const elements = member.offers(method) ? await member.list(method, key) : [];
-      return elements.map((text) => {
-        const element: unknown = JSON.parse(text);
+      const usable = usableElements(elements, list);
+      const left = elements.length - usable.length;
+      if (left > 0)
+        hub.log(`The server "${member.name}" has ${left} ${key} that no client accepts. They are left out.`);
+      return usable.map(({ text, element }) => {
         hub.routes.learn(index, element);
-        if (!isNamed || !isObject(element)) return text;
-        return replaceAt(text, ["name"], JSON.stringify(`${member.name}_${element.name}`));
+        return list.isNamed ? replaceAt(text, ["name"], JSON.stringify(`${member.name}_${element.name}`)) : text;
       });
     }),
   );
   await hub.emit(`{"jsonrpc":"2.0","id":${id},"result":{"${key}":[${found.flat().join(",")}]}}\n`);
+}
+
+interface ListElement {
+  readonly text: string;
+  readonly element: RpcObject;
+}
+
+/** Clients refuse a whole list for one malformed element, and providers refuse two tools with one name. So such an
+ *  element must not cost the other servers theirs. */
+function usableElements(elements: readonly string[], { texts, key }: ListMethod): ListElement[] {
+  const known = new Set<unknown>();
+  return elements.flatMap((text) => {
+    const element: unknown = JSON.parse(text);
+    if (!isObject(element) || !texts.every((name) => typeof element[name] === "string")) return [];
+    if (!["title", "description"].every((name) => ["string", "undefined"].includes(typeof element[name]))) return [];
+    if (key === "tools" && !(isObject(element.inputSchema) && element.inputSchema.type === "object")) return [];
+    const identity = element[texts[0] ?? ""];
+    if (known.has(identity)) return [];
+    known.add(identity);
+    return [{ text, element }];
+  });
 }
 
 /** Sends a request to the server that it is for. */

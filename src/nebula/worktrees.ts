@@ -142,10 +142,16 @@ async function openMerged(branch: string, place: MergedPlace): Promise<string> {
   return merged;
 }
 
-/** Names the branch of a nebula, and those of its phases. */
-export function branchesOf(name: string): { readonly branch: string; branchOf(phase: Phase): string } {
-  const slug = name.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^[.-]+|\.lock$|[.-]+$|\.(?=\.)/g, "") || "plan";
-  return { branch: `nebula/${slug}`, branchOf: ({ id }) => `nebula-phase/${slug}/${id}` };
+/** Names the branch of a nebula, and those of its phases. Two phases never get the same one. */
+export function branchesOf(name: string): {
+  readonly branch: string;
+  branchOf(phase: Pick<Phase, "id">): string;
+} {
+  const plain = name.replaceAll(/[^A-Za-z0-9._-]+/g, "-");
+  const slug = plain.replaceAll(/^[.-]+|(?:\.lock|[.-])+$|\.(?=\.)/g, "") || "plan";
+  // Git refuses two dots, a dot at the end, and .lock there. No id has a percent sign.
+  const partOf = (id: string): string => id.replaceAll(/\.(?=\.|$|lock$)/g, "%2E");
+  return { branch: `nebula/${slug}`, branchOf: ({ id }) => `nebula-phase/${slug}/${partOf(id)}` };
 }
 
 interface BranchStart extends Sharing {

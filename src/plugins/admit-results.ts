@@ -1,12 +1,12 @@
 /** Admits the tool results of a client's sessions. A failure gives the original back and is counted in the session. */
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname } from "node:path";
 import { type AdmittedResult, createIntake, type IncomingResult, type Intake, readOriginal } from "../intake/index.ts";
 import { messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
-import { type Environment, makeDirectory, stateDirectory } from "../workspace/index.ts";
+import { type Environment, makeDirectory } from "../workspace/index.ts";
 import type { PluginServer } from "./plugin.ts";
-import { type PluginEvent, recordPluginEvent } from "./plugin-sessions.ts";
+import { type PluginEvent, recordPluginEvent, savedTokensFile } from "./plugin-sessions.ts";
 
 /** A context of its own: a session, and in it the main agent or a sub-agent. */
 export interface PluginContext {
@@ -108,8 +108,8 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
 
 /** Writes the number where the status line finds it without opening the store. */
 async function showSaved(env: Environment, sessionId: string, savedTokens: number): Promise<void> {
-  if (savedTokens === 0 || !/^[\w-]+$/.test(sessionId)) return;
-  const folder = join(stateDirectory(env), "saved-tokens");
-  await makeDirectory(folder, 0o700);
-  await writeFile(join(folder, `${sessionId}.json`), JSON.stringify({ savedTokens }), { mode: 0o600 });
+  const file = savedTokensFile(env, sessionId);
+  if (savedTokens === 0 || file === undefined) return;
+  await makeDirectory(dirname(file), 0o700);
+  await writeFile(file, JSON.stringify({ savedTokens }), { mode: 0o600 });
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ContextError } from "../errors.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { claudeTools } from "./claude-hooks.ts";
@@ -257,4 +257,29 @@ test("where the module is, the hook leaves the results alone", async () => {
   const json = JSON.stringify(source);
   expect(await append("d", json)).toEqual({});
   expect(await append("e", json)).toMatchObject({ bases: ["d"] });
+});
+
+test("a model cannot reach another session through the requests of the module", async () => {
+  const other = open(async () => store);
+  const hook = { agent_id: "", transcript_path: "", tool_name: "Bash", tool_input: "{}" };
+  const print = (session_id: string, tool_use_id: string) =>
+    other.after_tool!.call({ ...hook, session_id, tool_use_id, tool_response: JSON.stringify(outputOf(text)) });
+  await print("other", "a");
+  const id = /plimsoll recall (\w{10})/.exec(await print("other", "b"))?.[1];
+  await ask("allow_recall", { tool_input: JSON.stringify({ id }) });
+  await ask("recall", { session_id: "other", module_request: "module_ready" });
+  await ask("recall", { session_id: "other", module_request: "append", tool_response: changed, tool_name: "Bash" });
+  await expect(tools.recall!.call({ id })).rejects.toThrow("this session has no result");
+  const found = async () => (await listPluginSessions(store)).find(({ sessionId }) => sessionId === "other");
+  await vi.waitFor(async () => expect(await found()).toMatchObject({ results: 2, recalls: 0 }));
+});
+
+test("a pattern that takes too long does not stop the process", async () => {
+  const slow = `${text}\n${"a".repeat(60)}!`;
+  await afterTool("Bash", outputOf(slow));
+  const { updatedToolOutput } = await afterTool("Bash", outputOf(slow));
+  const [, id = ""] = /plimsoll recall ([a-z2-7]{10})/.exec(updatedToolOutput.stdout) ?? [];
+  expect(await tools.recall!.call({ id, grep: "value11[89]" })).toMatch(/^119: .*\n120: /);
+  await expect(tools.recall!.call({ id, grep: "(a+)+$" })).rejects.toThrow("takes too long");
+  await expect(tools.recall!.call({ id, grep: "(" })).rejects.toThrow("regular expression");
 });

@@ -72,7 +72,7 @@ export function claudeTools(server: PluginServer): Readonly<Record<string, Plugi
     allow_recall: hook(allowRecall),
     before_compact: hook(beforeCompact),
     after_compact: hook(afterCompact),
-    recall: withModule(recallTool(state), {
+    recall: withModule(recallTool(state), state.sessions, {
       module_ready: hook(moduleReady),
       append: hook(append),
       lost_calls: hook(lostCalls),
@@ -81,13 +81,20 @@ export function claudeTools(server: PluginServer): Readonly<Record<string, Plugi
 }
 
 /** The client's module can call only tools that the model has, too. So its requests come as a recall with a field that
- *  no model is told about. All that a model could reach with it is the record of its own session. */
-function withModule(recall: PluginTool, requests: Readonly<Record<string, PluginTool>>): PluginTool {
+ *  no model is told about. Before a model's own call, a hook names its session, and then other sessions need a hook
+ *  first: all that a model can reach is the record of its own session. */
+function withModule(
+  recall: PluginTool,
+  sessions: ReadonlySet<string>,
+  requests: Readonly<Record<string, PluginTool>>,
+): PluginTool {
   return {
     ...recall,
-    call(input) {
+    async call(input) {
       const request = String(input.module_request ?? "");
-      return (Object.hasOwn(requests, request) ? requests[request]! : recall).call(input);
+      if (!Object.hasOwn(requests, request)) return recall.call(input);
+      const isOwn = sessions.size === 0 || sessions.has(String(input.session_id));
+      return isOwn ? requests[request]!.call(input) : "{}";
     },
   };
 }
@@ -281,7 +288,7 @@ function recallTool({ admission, sessions, forkedIds }: ClaudeState): PluginTool
       }
       const asText = (value: unknown): string | undefined => (typeof value === "string" && value ? value : undefined);
       const chosen = recallLines(original, {
-        ...{ lines: asText(lines), grep: asText(grep) },
+        ...{ lines: asText(lines), grep: asText(grep), find: await createFinder() },
         ...{ maxTokens: recallTokens, counter: await createCounter("auto") },
       });
       const [next] = chosen.rest;
@@ -289,5 +296,22 @@ function recallTool({ admission, sessions, forkedIds }: ClaudeState): PluginTool
       const more = countNoun(chosen.rest.length, "more line");
       return `${chosen.text}\n[${more}: call recall again with lines "${next.number}-"]`;
     },
+  };
+}
+
+/** All results wait for this process. */
+const findMs = 200;
+
+/** Returns a search that ends in time, whatever pattern a model writes. */
+async function createFinder(): Promise<(pattern: string, lines: readonly string[]) => number[]> {
+  const { createLineMatcher } = await import("../tools/index.ts");
+  return (pattern, lines) => {
+    const matcher = createLineMatcher(pattern, { isRegex: true, caseSensitive: true, timeoutMs: findMs });
+    if (!("find" in matcher)) {
+      throw new ContextError("usage", `grep is not a regular expression: ${matcher.message}`);
+    }
+    const [found] = matcher.find([lines]) ?? [];
+    if (found === undefined) throw new ContextError("usage", "the pattern takes too long. Use a simpler one");
+    return found.map(([line]) => line);
   };
 }

@@ -6,6 +6,7 @@ import { isSameJson } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
 import { type Fields, isText, listOf, mapOf, objectOf, readJson } from "../text/index.ts";
 import type { ClientCall } from "./in-client.ts";
+import { pluginResults } from "./plugin-sessions.ts";
 
 /** Shows a client's messages as Anthropic's. */
 export interface MessageView<Message extends object> {
@@ -163,12 +164,11 @@ interface StoredResults {
   readonly restored: Readonly<Record<string, string>>;
 }
 
-const collection = "plugin-results";
 const isEdited = objectOf({ callId: isText, id: isText, call: isText, bases: listOf(isText) });
 const isStored = objectOf({ edited: listOf(isEdited), restored: mapOf(isText) });
 
 async function openResults(store: Store, sessionId: string) {
-  const record = await store.get(collection, sessionId);
+  const record = await store.get(pluginResults, sessionId);
   let known: StoredResults = readJson(record?.value, isStored) ?? { edited: [], restored: {} };
   const originals = new Map<string, string>();
   const load = async (callId: string, id: string): Promise<void> => {
@@ -178,7 +178,7 @@ async function openResults(store: Store, sessionId: string) {
   for (const [callId, id] of Object.entries(known.restored)) await load(callId, id);
   const save = (next: StoredResults) => {
     known = next;
-    return store.put(collection, sessionId, JSON.stringify(next));
+    return store.put(pluginResults, sessionId, JSON.stringify(next));
   };
   return {
     textOf: (callId: string, text: string): string => originals.get(callId) ?? text,

@@ -23,9 +23,10 @@ import * as url from "node:url";
 
 const settings = ${JSON.stringify(chosen)};
 
-/** Where plimsoll is: the command on PATH, or where it was at install. */
+/** Where plimsoll is: the command on PATH, or where it was at install. A project must not bring its own. */
 function findHooks() {
-  const files = (process.env.PATH ?? "").split(path.delimiter).flatMap((folder) => {
+  const folders = (process.env.PATH ?? "").split(path.delimiter).filter((folder) => path.isAbsolute(folder));
+  const files = folders.flatMap((folder) => {
     const command = path.join(folder, "plimsoll");
     const own = fs.existsSync(command) ? [path.dirname(fs.realpathSync(command))] : [];
     return [...own, path.join(folder, "node_modules/plimsoll/dist/cli")];

@@ -52,6 +52,22 @@ const outputsOf = (messages: readonly OpenCodeMessage[]): string[] =>
   );
 
 describe("results in opencode", () => {
+  test("nothing refers to what was compacted while the store was busy", async () => {
+    const kept = createMemoryStore();
+    let isBusy = false;
+    const update: Store["update"] = async (...args) => {
+      if (isBusy) throw new Error("the store is busy");
+      return kept.update(...args);
+    };
+    const { read, hooks } = openCodeSession(open({}, { ...kept, update }));
+    await read("a");
+    isBusy = true;
+    await hooks.event({ event: { type: "session.compacted", properties: { sessionID: "ses_1" } } }, {});
+    isBusy = false;
+    expect(await read("a")).toBe(source("a"));
+    expect(await read("a")).toMatch(/^\[Same text/);
+  });
+
   test("a repeated result becomes a note, a changed one a delta, a long one a page", async () => {
     const { read } = openCodeSession(open({ maxResultTokens: 3_000 }));
     expect(await read("a")).toBe(source("a"));

@@ -71,6 +71,12 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
   store().catch(() => undefined);
   createCounter("auto").catch(() => undefined);
   const sessions = new Map<string, Promise<ClientSession>>();
+  /** Sessions whose contexts are gone, although the store does not know it yet. */
+  const compacted = new Set<string>();
+  const forgetIn = async (sessionId: string, { intake }: ClientSession): Promise<void> => {
+    await intake.forget();
+    compacted.delete(sessionId);
+  };
   const record = async (sessionId: string, event: PluginEvent): Promise<void> => {
     const about = { client, sessionId, now: Date.now() };
     await recordPluginEvent(await store(), about, event).catch(() => undefined);
@@ -91,8 +97,10 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
   return {
     trims: settings.trim !== undefined,
     admit: (call) =>
-      attempt(call.sessionId, waitMs ?? patienceMs, async ({ intake, history, count }) => {
+      attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
+        const { intake, history, count } = session;
         const { callId, tool, input, text } = call;
+        if (compacted.has(call.sessionId)) await forgetIn(call.sessionId, session);
         const admitted = await intake.admit({ callId, tool, input, text });
         const isEdited = admitted.edit !== "none";
         const savedTokens = isEdited ? count(text) - admitted.tokens : 0;
@@ -106,7 +114,8 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
       return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
     },
     async forget(sessionId) {
-      await attempt(sessionId, waitMs ?? patienceMs, ({ intake }) => intake.forget());
+      compacted.add(sessionId);
+      await attempt(sessionId, waitMs ?? patienceMs, (session) => forgetIn(sessionId, session));
     },
   };
 }

@@ -34,4 +34,4 @@ export {
   type PluginSettings,
 } from "./plugin.ts";
 export { servePlugin } from "./plugin-server.ts";
-export { listPluginSessions, type PluginSession } from "./plugin-sessions.ts";
+export { forgetPluginSessions, listPluginSessions, type PluginSession } from "./plugin-sessions.ts";

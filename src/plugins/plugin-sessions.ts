@@ -1,6 +1,9 @@
 /** What plugins did, by session: the numbers of `plugin status`. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { Store } from "../store/index.ts";
 import { isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
+import { type Environment, stateDirectory } from "../workspace/index.ts";
 
 export interface PluginSession {
   readonly client: string;
@@ -26,6 +29,8 @@ export type PluginEvent =
   | { readonly kind: "error"; readonly message: string };
 
 const collection = "plugin-sessions";
+/** Which results of a client whose history is trimmed were shortened, by session. */
+export const pluginResults = "plugin-results";
 const mostErrors = 5;
 
 const isSession: ShapeCheck<PluginSession> = objectOf({
@@ -78,4 +83,23 @@ export async function listPluginSessions(store: Store, client?: string): Promise
 
 function keyOf(client: string, sessionId: string): string {
   return `${client}/${sessionId}`;
+}
+
+/** Deletes what plugins of any client stored for sessions. */
+export async function forgetPluginSessions(
+  store: Store,
+  { sessionIds, env }: { readonly sessionIds: ReadonlySet<string>; readonly env: Environment },
+): Promise<void> {
+  const gone = (await listPluginSessions(store)).filter(({ sessionId }) => sessionIds.has(sessionId));
+  for (const { client, sessionId } of gone) await store.delete(collection, keyOf(client, sessionId));
+  for (const sessionId of sessionIds) {
+    await store.delete(pluginResults, sessionId);
+    const file = savedTokensFile(env, sessionId);
+    if (file !== undefined) await rm(file, { force: true });
+  }
+}
+
+/** Where the status line finds the number of saved tokens. Undefined for an id that is no name of a file. */
+export function savedTokensFile(env: Environment, sessionId: string): string | undefined {
+  return /^[\w-]+$/.test(sessionId) ? join(stateDirectory(env), "saved-tokens", `${sessionId}.json`) : undefined;
 }

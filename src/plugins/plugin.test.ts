@@ -1,8 +1,20 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { pluginClients } from "./index.ts";
+import { openCode } from "./opencode.ts";
 import { changePlugin, installState, type PluginPlace } from "./plugin.ts";
 
 let root: string;
@@ -114,4 +126,45 @@ test("the spend guard is a hook of Claude Code, only on request", async () => {
     hooks: [{ type: "command", command: "plimsoll guard --hook", timeout: 10 }],
   });
   await expect(install("pi", true)).rejects.toMatchObject({ code: "usage", hint: "Leave out --guard." });
+});
+
+test("the script of opencode loads plimsoll from no folder of the project", async () => {
+  const project = join(root, "hostile");
+  mkdirSync(join(project, "bundle"), { recursive: true });
+  writeFileSync(join(project, "plimsoll"), "");
+  writeFileSync(join(project, "bundle/plugin-hooks.js"), 'export const openHooks = () => ({ loaded: "planted" });');
+  const place = { scope: "project", root: project, env: {} } as const;
+  const [script] = await openCode.files(place, { deltas: true });
+  writeFileSync(join(project, "plugin.mjs"), script!.install(undefined)!, "latin1");
+  const program = 'import("./plugin.mjs").then(async ({ Plimsoll }) => console.log(JSON.stringify(await Plimsoll())))';
+  for (const PATH of ["", ":.", "bundle/.."]) {
+    const { stdout } = spawnSync(process.execPath, ["-e", program], { cwd: project, env: { PATH }, encoding: "utf8" });
+    expect(stdout).toBe("{}\n");
+  }
+});
+
+test("an install beside files of somebody else changes nothing, so that they do not become a plugin", async () => {
+  for (const name of [".mcp.json", "hooks/other.json", "skills/a/SKILL.md"]) {
+    const folder = join(root, ".claude/skills/plimsoll");
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), "{}");
+    const before = filesBelow(root);
+    const reports = await change("claude-code", "install");
+    expect(reports).toMatchObject([{ problem: { code: "refused_target", file: join(folder, name) } }]);
+    expect(filesBelow(root)).toEqual(before);
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a manifest that names files behind a link deletes none of them", async () => {
+  const folder = join(root, ".claude/skills/plimsoll");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(root, "mine.txt"), "");
+  symlinkSync("../../..", join(folder, "link"));
+  const empty = createHash("sha256").update("").digest("hex");
+  const files = { "link/mine.txt": empty, "../../../mine.txt": empty };
+  writeFileSync(join(folder, "plimsoll.json"), JSON.stringify({ files }));
+  await change("claude-code", "uninstall");
+  expect(existsSync(join(root, "mine.txt"))).toBe(true);
+  expect((await change("claude-code", "install"))[0]?.problem?.file).toBe(join(folder, "link"));
 });

@@ -1,6 +1,7 @@
 /** A plugin in an AI client: the files that install writes and uninstall removes. Other people's bytes stay. */
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { type Dirent, readdirSync } from "node:fs";
+import { join, relative, sep } from "node:path";
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
 import { type Fields, isText, mapOf, objectOf, readJson, toByteString } from "../text/index.ts";
@@ -99,7 +100,8 @@ export interface ChangeSettings {
   readonly dryRun: boolean;
 }
 
-/** Installs or removes a plugin and reports each file. Stops at the first file that cannot be changed. */
+/** Installs or removes a plugin and reports each file. Changes nothing if one of them cannot be changed: half a plugin
+ *  among somebody else's files would bring these to life. */
 export async function changePlugin(client: PluginClient, options: ChangeSettings): Promise<PluginChange[]> {
   const { action, place, settings, dryRun } = options;
   const { root, env, scope } = place;
@@ -116,13 +118,21 @@ export async function changePlugin(client: PluginClient, options: ChangeSettings
       hint: `Use --scope ${client.scopes?.join(" or ")}.`,
     });
   }
-  const reports: PluginChange[] = [];
-  for (const file of await client.files(place, settings)) {
+  const files = await client.files(place, settings);
+  const attempt = async (file: PluginFile, isTrial: boolean): Promise<PluginChange> => {
     const plan = (current: string | undefined) => planned(() => file[action](current));
-    const { change, problem } = await attemptChange(file.path, { root, env, dryRun, plan });
-    reports.push({ path: file.path, change, problem });
-    if (problem !== undefined) break;
-    if (change.written && change.after === undefined) await removeEmptyFolders(file.path, root);
+    const { change, problem } = await attemptChange(file.path, { root, env, dryRun: isTrial, plan });
+    if (change?.written && change.after === undefined) await removeEmptyFolders(file.path, root);
+    return { path: file.path, change, problem };
+  };
+  const trials = await Promise.all(files.map((file) => attempt(file, true)));
+  const refused = trials.find(({ problem }) => problem !== undefined);
+  if (refused !== undefined) return [refused];
+  if (dryRun) return trials;
+  const reports: PluginChange[] = [];
+  for (const file of files) {
+    reports.push(await attempt(file, false));
+    if (reports.at(-1)?.problem !== undefined) break;
   }
   return reports;
 }
@@ -164,11 +174,15 @@ export async function installState(
 const manifestName = "plimsoll.json";
 
 /** Plans a folder that is ours as a whole. A manifest in it has the hash of each file, so that files which a person
- *  changed or wrote are left alone. `texts` has the files by their path in the folder. */
+ *  changed or wrote are left alone. Nothing is installed beside files of somebody else, because the client would load
+ *  them as a part of the plugin. `texts` has the files by their path in the folder. */
 export function ownedFolder(folder: string, texts: Readonly<Record<string, string>>): PluginFile[] {
   const manifest = join(folder, manifestName);
   const earlier = writtenFiles(readQuietly(manifest)?.toString("utf8"));
-  const gone = Object.keys(earlier).filter((name) => !Object.hasOwn(texts, name) && isInFolder(name));
+  const present = filesIn(folder);
+  const isListed = (name: string): boolean => Object.hasOwn(texts, name) || Object.hasOwn(earlier, name);
+  const foreign = present.find((name) => name !== manifestName && !isListed(name) && !isTemporary(name));
+  const gone = present.filter((name) => Object.hasOwn(earlier, name) && !Object.hasOwn(texts, name));
   const files = [...Object.entries(texts), ...gone.map((name) => [name, undefined] as const)].map(([name, text]) =>
     ownedFile(join(folder, name), text, [earlier[name]]),
   );
@@ -176,7 +190,37 @@ export function ownedFolder(folder: string, texts: Readonly<Record<string, strin
   const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.";
   const text = `${JSON.stringify({ about, files: hashes }, null, 2)}\n`;
   const isOurs = (current: string): boolean => Object.keys(writtenFiles(current)).length > 0;
-  return [...files, wholeFile(manifest, text, isOurs)];
+  const last = wholeFile(manifest, text, isOurs);
+  const install = (current: string | undefined): string | undefined => {
+    if (foreign !== undefined) throw notOurs(join(folder, foreign), "was not written by plimsoll");
+    return last.install(current);
+  };
+  return [...files, { ...last, install }];
+}
+
+/** Returns the paths of all files in a folder. A link counts as a file. */
+function filesIn(folder: string): string[] {
+  const entries = readFolder(folder);
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)).replaceAll(sep, "/"));
+}
+
+function readFolder(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+/** A killed install leaves it, and the next one removes it. */
+function isTemporary(name: string): boolean {
+  return /(?:^|\/)\.[^/]+\.plimsoll-\d+-\d+\.tmp$/.test(name);
+}
+
+function notOurs(file: string, what: string): ContextError {
+  return new ContextError("refused_target", what, { file, hint: "Move it away and run the command again." });
 }
 
 /** Plans a file that is ours as a whole. `hashes` are those of texts that we wrote there earlier. */
@@ -197,10 +241,7 @@ function wholeFile(path: string, text: string | undefined, isOurs: (current: str
   const bytes = text === undefined ? undefined : toByteString(text);
   const refuseOthers = (current: string | undefined): void => {
     if (current === undefined || current === bytes || isOurs(current)) return;
-    throw new ContextError("refused_target", "was not written by plimsoll, or was changed since", {
-      file: path,
-      hint: "Move it away and run the command again.",
-    });
+    throw notOurs(path, "was not written by plimsoll, or was changed since");
   };
   return {
     path,
@@ -217,11 +258,6 @@ function wholeFile(path: string, text: string | undefined, isOurs: (current: str
 
 function writtenFiles(manifest: string | undefined): Readonly<Record<string, string>> {
   return readJson(manifest, objectOf({ files: mapOf(isText) }))?.files ?? {};
-}
-
-/** A person may have changed the manifest: nothing outside of the folder is touched. */
-function isInFolder(name: string): boolean {
-  return name !== "" && !name.startsWith("/") && !name.split(/[\\/]/).includes("..");
 }
 
 function hashOf(bytes: string): string {

@@ -1,8 +1,9 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { answerLine, createTranscripts, type Transcripts } from "./claude-transcripts.ts";
-import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
+import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
 
 let sandbox: Sandbox;
 let transcripts: Transcripts;
@@ -129,4 +130,26 @@ test("shows a person what was spent and what the limits are", async () => {
   expect(stdout).toBe("session  $0.30 of $5.00\ntoday    $0.30 of $20.00\n");
   const { stdout: json } = await sandbox.call(["guard", "--json"]);
   expect(JSON.parse(json)).toMatchObject({ day: { answers: 1 }, guard: { session_usd: 5, on_limit: "ask" } });
+});
+
+test.each([["guard", "--hook"], ["statusline"]])(
+  "a repository cannot stop %s with a device as its configuration",
+  (...args) => {
+    transcripts.add("s1", answerLine({ id: "m1" }));
+    mkdirSync(join(sandbox.cwd, ".plimsoll"));
+    symlinkSync("/dev/zero", join(sandbox.cwd, ".plimsoll/config.yaml"));
+    const options = { input: hookInput(), cwd: sandbox.cwd, env: { ...sandbox.env, ...attended }, timeout: 10_000 };
+    const { status, stdout } = spawnSync(process.execPath, [mainFile, ...args], { ...options, encoding: "utf8" });
+    expect(status).toBe(0);
+    if (args[0] === "guard") expect(decisionOf(stdout).permissionDecisionReason).toContain("config.yaml");
+  },
+);
+
+test("a pipe among the transcripts stops neither the guard nor the status line", async () => {
+  transcripts.add("s1", answerLine({ id: "m1" }));
+  execFileSync("mkfifo", [transcripts.file("s2")]);
+  configure("guard: { day_usd: 100 }\n");
+  expect(decisionOf(await askGuard()).permissionDecisionReason).toContain("s2.jsonl is not a file");
+  const { stdout } = await sandbox.call(["statusline"], { input: hookInput() });
+  expect(stdout).toContain("session $");
 });

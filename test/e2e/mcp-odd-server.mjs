@@ -12,13 +12,33 @@ process.on("SIGTERM", () => {
 });
 if (mode === "garbage") process.stdout.write("Welcome to the odd server!\n\n{not json}\n");
 
+const empty = { type: "object" };
+const oddLists = {
+  endless: { tools: [], nextCursor: "again" },
+  huge: { tools: Array.from({ length: 150_000 }, () => 1) },
+  invalid: {
+    tools: [
+      ...[42, null, { name: "no schema" }, { name: 1, inputSchema: empty }, { inputSchema: empty }],
+      ...[
+        { name: "list", inputSchema: [] },
+        { name: "number", description: 1, inputSchema: empty },
+      ],
+      ...[
+        { name: "text", inputSchema: empty },
+        { name: "text", description: "again", inputSchema: empty },
+      ],
+    ],
+  },
+};
+
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
   if (method === "initialize") {
     const { protocolVersion } = params;
     const serverInfo = { name: "odd", version: "1" };
     send({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo } });
-  } else if (method === "tools/list") {
+  } else if (method === "tools/list" && Object.hasOwn(oddLists, mode)) send({ id, result: oddLists[mode] });
+  else if (method === "tools/list") {
     const inputSchema = { type: "object" };
     const tools = names.map((name) => ({
       name,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -16,7 +16,11 @@ afterEach(() => {
 });
 
 async function start(...flags: string[]) {
-  const client = connectLines(plimsoll("mcp", "--root", sandbox.cwd, ...flags), sandbox);
+  return startIn(sandbox, ...flags);
+}
+
+async function startIn(place: Sandbox, ...flags: string[]) {
+  const client = connectLines(plimsoll("mcp", "--root", sandbox.cwd, ...flags), place);
   opened.push(client);
   await client.initialize();
   return async (name: string, args: object): Promise<string> => {
@@ -84,6 +88,9 @@ test("keeps failures and the sum of a long output, and recall returns the rest",
   expect(await call("recall", { id, pattern: "case-2999" })).toContain("3000: ✓ test/case-2999.test.ts");
 });
 
+const beats = (): number =>
+  existsSync(join(sandbox.cwd, "beat")) ? readFileSync(join(sandbox.cwd, "beat")).length : 0;
+
 test("ends a command with its children when its time is up", { tags: ["deep"] }, async () => {
   sandbox.write(
     "parent.js",
@@ -93,9 +100,18 @@ test("ends a command with its children when its time is up", { tags: ["deep"] },
   );
   const call = await start("--allow-commands", "node");
   expect(await call("run_command", { command: "node parent.js", timeout: 2 })).toBe("started\n[ended after 2 s]");
-  const beats = (): number =>
-    existsSync(join(sandbox.cwd, "beat")) ? readFileSync(join(sandbox.cwd, "beat")).length : 0;
   const before = beats();
   await sleep(400);
   expect(beats()).toBe(before);
+});
+
+test("a program of the project does not stand in for one on PATH", async () => {
+  sandbox.write("tool", "#!/bin/sh\necho planted\n");
+  chmodSync(join(sandbox.cwd, "tool"), 0o755);
+  const call = await startIn(
+    { ...sandbox, env: { ...sandbox.env, PATH: `:.:${process.env.PATH}` } },
+    "--allow-commands",
+    "tool",
+  );
+  expect(await call("run_command", { command: "tool" })).toBe("[did not start: tool is not on PATH]");
 });

@@ -81,6 +81,18 @@ test("a client is greeted before slow servers are, and their tools are still fou
   expect(existsSync(greeted)).toBe(true);
 });
 
+test("a result that only mentions a change of the list arrives", async () => {
+  const oddServer = fileURLToPath(new URL("mcp-odd-server.mjs", import.meta.url));
+  const odd = { command: process.execPath, args: [oddServer] };
+  sandbox.write("servers.json", JSON.stringify({ mcpServers: { odd } }));
+  const client = connectLines(plimsoll("mcp", "wrap", "--config", "servers.json", "--lazy"), sandbox);
+  opened.push(() => client.child.kill("SIGKILL"));
+  await client.initialize();
+  const text = "rg: notifications/tools/list_changed";
+  const args = { name: "blocks", arguments: { texts: [text] } };
+  expect(await textOf(client, "call_tool", args)).toBe(text);
+});
+
 test("a search says so if no server has a tool yet", async () => {
   sandbox.write("empty.mjs", emptyServer);
   const client = connectLines(plimsoll("mcp", "wrap", "--lazy", "--", process.execPath, "empty.mjs"), sandbox);

@@ -235,6 +235,24 @@ describe("a server that fails", () => {
   });
 });
 
+describe("a list of a server that", () => {
+  const good = Array.from(
+    ["text", "rows", "die", "stderr", "next_page", "partial", "blocks", "raw"],
+    (x) => `good_${x}`,
+  );
+
+  test.each([
+    ["never ends", "endless", []],
+    ["is too long", "huge", []],
+    ["clients would refuse", "invalid", ["bad_text"]],
+  ])("%s takes no tools from the others", async (_, mode, names) => {
+    const bad = { command: node, args: [oddServer, mode] };
+    const { client } = await connectEverything(wrapAll({ bad, good: odd }));
+    const { tools } = await client.listTools(undefined, { timeout: 20_000 });
+    expect(tools.map(({ name }) => name)).toEqual([...names, ...good, "next_page", "recall"]);
+  });
+});
+
 test("a cancellation reaches only the server that has the call", async () => {
   const client = startLines(wrapAll({ odd, other: odd }));
   await client.initialize();

@@ -1,8 +1,9 @@
 /** Deleting sessions for good. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createTrimmer } from "../../src/history/index.ts";
+import { createIntake } from "../../src/intake/index.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 import { connectLines, type LineClient, plimsoll } from "./mcp-clients.ts";
@@ -148,6 +149,53 @@ test("what a trimmer kept goes with its session", async () => {
   expect(await rm("chat")).toMatchObject({ code: 0, deleted: [{ id: "chat" }] });
   expect(filesWith("xylophone")).toEqual([]);
   expect(await rm("--all")).toMatchObject({ code: 0, deleted: [] });
+});
+
+/** Gives the plugin of Claude Code a result that is too long, with the word in each line. */
+async function usePlugin(word: string, sessionId: string): Promise<void> {
+  const client = connectLines(plimsoll("plugin", "serve", "claude-code", "--max-result-tokens", "500"), sandbox);
+  opened.push(client);
+  await client.initialize();
+  const lines = Array.from({ length: 2_000 }, (_, index) => `${word} ${index}`).join("\n");
+  const about = { session_id: sessionId, tool_name: "mcp__x__y", tool_use_id: "t1", tool_input: `{"q":"${word}"}` };
+  // On a busy computer the process gives up after 50 ms.
+  await vi.waitUntil(async () => {
+    const { content } = await client.call("after_tool", { ...about, tool_response: lines });
+    return content[0]!.text.includes("plimsoll recall");
+  });
+  await vi.waitUntil(() => existsSync(savedFile(sessionId)));
+  expect(await client.end()).toBe(0);
+}
+
+const savedFile = (sessionId: string): string => join(stateFolder(), "saved-tokens", `${sessionId}.json`);
+
+test("what a plugin stored goes with its session, and what others stored stays", async () => {
+  await usePlugin("xylophone", "first-session");
+  await usePlugin("zeppelin", "second-session");
+  expect(filesWith("xylophone").length).toBeGreaterThan(0);
+  const dry = await rm("--all", "--dry-run");
+  expect(dry.deleted.map(({ id }) => id).sort()).toEqual(["first-session", "second-session"]);
+  expect(await rm("first-session")).toMatchObject({ code: 0, deleted: [{ id: "first-session" }] });
+  expect(filesWith("xylophone")).toEqual([]);
+  expect(filesWith("first-session")).toEqual([]);
+  expect(existsSync(savedFile("first-session"))).toBe(false);
+  expect(filesWith("zeppelin").length).toBeGreaterThan(0);
+  const { stdout } = await sandbox.call(["plugin", "status", "claude-code", "--json"]);
+  expect(JSON.parse(stdout).sessions).toMatchObject([{ sessionId: "second-session" }]);
+  expect(await rm("--older-than", "1h")).toMatchObject({ deleted: [] });
+  expect(await rm("--all")).toMatchObject({ deleted: [{ id: "second-session" }] });
+  expect(filesWith("second-session")).toEqual([]);
+});
+
+test("originals of a session without any other record can be deleted", async () => {
+  const store = await openSqliteStore({ path: join(stateFolder(), "state.db") });
+  const intake = await createIntake({ store, sessionId: "wrapped", maxResultTokens: 500 });
+  const text = Array.from({ length: 2_000 }, (_, index) => `xylophone ${index}`).join("\n");
+  expect((await intake.admit({ tool: "read", text })).edit).toBe("page");
+  for (const { key } of await store.list("intake-context")) await store.delete("intake-context", key);
+  await store.close();
+  expect(await rm("wrapped")).toMatchObject({ code: 0, deleted: [{ id: "wrapped" }] });
+  expect(filesWith("xylophone")).toEqual([]);
 });
 
 test("--all deletes folders of agents that have ended, and none of a running one", async () => {

@@ -19,7 +19,7 @@ import {
   weighResults,
 } from "../../bill/index.ts";
 import { inputCost, type Prices } from "../../billing/index.ts";
-import { compareText } from "../../text/index.ts";
+import { compareText, printable } from "../../text/index.ts";
 import type { Recordings } from "./read-recordings.ts";
 
 export interface BillSettings {
@@ -192,7 +192,8 @@ export function iso(time: number): string | null {
   return time > 0 ? new Date(time).toISOString() : null;
 }
 
-/** The table of sums as CSV. A cell that a spreadsheet would run as a formula starts with an apostrophe. */
+/** The table of sums as CSV, which people read in a terminal too. A cell that a spreadsheet would run as a formula starts
+ *  with an apostrophe. */
 export function billCsv({ rows, settings }: BillReport): string {
   const header = [settings.by, "calls", "input_fresh", "write_5m", "write_1h", "read", "output", "usd"];
   const lines = rows.map(({ key, calls, uncached, write5m, write1h, read, output, usd, unpriced }) => [
@@ -203,7 +204,8 @@ export function billCsv({ rows, settings }: BillReport): string {
   return [header, ...lines].map((line) => `${line.join(",")}\n`).join("");
 }
 
-function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+function csvCell(name: string): string {
+  const text = printable(name);
+  const safe = /^[=+\-@]/.test(text) ? `'${text}` : text;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,10 +1,13 @@
 import { ContextError } from "../../errors.ts";
-import { forgetHistory, listHistories } from "../../history/index.ts";
+import { forgetHistory, listHistories, listHistoryUses } from "../../history/index.ts";
+import { forgetIntake, listIntakeUses } from "../../intake/index.ts";
 import { forgetServer, runningSessions } from "../../mcp/index.ts";
 import { findAttempts } from "../../nebula/index.ts";
+import { forgetPluginSessions, listPluginSessions } from "../../plugins/index.ts";
 import { deleteSession, listStoredSessions, type StoredSession } from "../../session/index.ts";
-import type { Store } from "../../store/index.ts";
+import type { MaintainedStore } from "../../store/index.ts";
 import { countNoun, didYouMean, printable, shownTime } from "../../text/index.ts";
+import type { Environment } from "../../workspace/index.ts";
 import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
 import { lookInStore, storeOptions, storePath } from "../store-file.ts";
 import { readAge } from "../whole-number.ts";
@@ -21,9 +24,9 @@ type RmCall = Call<OptionValues<typeof options>>;
 export const rmCommand: Command = defineCommand({
   arguments: [{ name: "ID", optional: true, repeated: true, summary: "the sessions" }],
   options,
-  details: `Deletes sessions: token use, work log, all results, and what a trimmer stored under the same id. Then
-rewrites the store's file, so that none of their bytes remain in it or in its log. Servers of one directory share
-results; these are deleted with the session whose id they carry. A session that a server has open is not deleted.`,
+  details: `Deletes sessions: token use, work log, all results, and what a trimmer, an intake or a plugin stored under the
+same id. Then rewrites the store's file, so that none of their bytes remain in it or in its log. Servers of one directory
+share results; these are deleted with the session whose id they carry. A session that a server has open is not deleted.`,
   examples: [
     { line: "plimsoll session rm mcp-shop-0f3a77c2d1", meaning: "one session" },
     { line: "plimsoll session rm --older-than 7d", meaning: "sessions that were not used for a week" },
@@ -32,7 +35,9 @@ results; these are deleted with the session whose id they carry. A session that 
   async run(call) {
     const choice = readChoice(call);
     const dryRun = call.options["dry-run"] === true;
-    const result = await lookInStore(await storePath(call), (store) => remove(store, choice, dryRun));
+    const result = await lookInStore(await storePath(call), (store) =>
+      remove(store, choice, { dryRun, env: call.env }),
+    );
     const { deleted, kept } = result ?? { deleted: [], kept: [] };
     if (result === undefined && choice.ids.length > 0) throw unknownSession(choice.ids[0]!, []);
     const attempts = choice.all ? await findAttempts(call.env) : undefined;
@@ -73,7 +78,12 @@ interface Removal {
   readonly kept: readonly { readonly id: string; readonly pid: number }[];
 }
 
-async function remove(store: Store, choice: Choice, dryRun: boolean): Promise<Removal> {
+interface RemoveOptions {
+  readonly dryRun: boolean;
+  readonly env: Environment;
+}
+
+async function remove(store: MaintainedStore, choice: Choice, { dryRun, env }: RemoveOptions): Promise<Removal> {
   const every = await listEvery(store);
   const chosen = choose(every, choice);
   const running = await runningUsers(store, every);
@@ -89,20 +99,38 @@ async function remove(store: Store, choice: Choice, dryRun: boolean): Promise<Re
     await forgetHistory(store, id);
     await forgetServer(store, id);
   }
+  const sessionIds = new Set(deleted.map(({ id }) => id));
+  await forgetIntake(store, sessionIds);
+  await forgetPluginSessions(store, { sessionIds, env });
   await store.purge();
   return { deleted, kept };
 }
 
-/** Lists sessions of servers and programs, and those that only a trimmer has stored. */
-async function listEvery(store: Store): Promise<StoredSession[]> {
+/** Lists sessions of servers and programs, and those that only a plugin, an intake or a trimmer has stored. */
+async function listEvery(store: MaintainedStore): Promise<StoredSession[]> {
   const sessions = await listStoredSessions(store);
+  const plugins = new Map((await listPluginSessions(store)).map((session) => [session.sessionId, session]));
+  const intakes = await listIntakeUses(store);
+  const histories = await listHistoryUses(store);
   const known = new Set(sessions.map(({ id }) => id));
-  const trimmed = (await listHistories(store)).filter((id) => !known.has(id));
-  return [...sessions, ...trimmed.map((id) => ({ id, lastUsed: undefined, calls: 0, resultsOf: [id] }))];
+  const others = new Set([...plugins.keys(), ...intakes.keys(), ...(await listHistories(store))]);
+  const lastUsedOf = (id: string): string | undefined => {
+    const plugin = plugins.get(id)?.lastUsed;
+    // Without a plugin or an intake nobody says when the conversation ended.
+    if (plugin === undefined && !intakes.has(id)) return undefined;
+    const written = new Date(Math.max(intakes.get(id) ?? 0, histories.get(id) ?? 0)).toISOString();
+    return plugin !== undefined && plugin > written ? plugin : written;
+  };
+  return [
+    ...sessions,
+    ...[...others]
+      .filter((id) => !known.has(id))
+      .map((id) => ({ id, lastUsed: lastUsedOf(id), calls: plugins.get(id)?.results ?? 0, resultsOf: [id] })),
+  ];
 }
 
 /** Finds, for each session, a server that has it open or uses its results. */
-async function runningUsers(store: Store, every: readonly StoredSession[]): Promise<Map<string, number>> {
+async function runningUsers(store: MaintainedStore, every: readonly StoredSession[]): Promise<Map<string, number>> {
   const running = await runningSessions(store);
   const shared = every.flatMap(({ id, resultsOf }) => {
     const pid = running.get(id);

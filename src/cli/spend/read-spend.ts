@@ -2,6 +2,7 @@
  *  only grow, so an index remembers how far each one was read. The index is a cache: without it all is read again. */
 import {
   closeSync,
+  constants,
   existsSync,
   fstatSync,
   openSync,
@@ -209,8 +210,11 @@ interface Reader {
 function readOn(name: string, known: ReadFile = unread, reader: Reader): ReadFile {
   let descriptor: number | undefined;
   try {
-    descriptor = openSync(name, "r");
-    const { size, ino } = fstatSync(descriptor);
+    // Without the flag, a pipe would wait for a writer.
+    descriptor = openSync(name, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw new TypeError(`${name} is not a file`);
+    const { size, ino } = stats;
     const isGrown = known.inode === ino && known.length <= size;
     const start = isGrown ? known : { ...unread, inode: ino };
     const file = start.length === size ? start : readLines({ descriptor, size, start }, reader);
@@ -339,5 +343,14 @@ export function mayConfigure(word: string, cwd: string, env: Environment): boole
     files.push(join(folder, ".plimsoll/config.yaml"));
     if (folder === dirname(folder) || folder === homeDirectory(env) || existsSync(join(folder, ".git"))) break;
   }
-  return files.some((file) => existsSync(file) && readFileSync(file, "utf8").includes(word));
+  return files.some((file) => mayContain(file, word));
 }
+
+/** A repository can have a link to a device there, which never ends. Whoever loads the configuration refuses it. */
+function mayContain(file: string, word: string): boolean {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return false;
+  return !stats.isFile() || stats.size > mostConfigBytes || readFileSync(file, "utf8").includes(word);
+}
+
+const mostConfigBytes = 1_000_000;

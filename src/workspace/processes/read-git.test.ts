@@ -18,7 +18,7 @@ import { delimiter, dirname, join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Environment } from "../directories.ts";
 import { type GitRefusal, inspectRepository } from "./inspect-repository.ts";
-import { readGit } from "./read-git.ts";
+import { changeGit, readGit } from "./read-git.ts";
 import { findProgram } from "./start-git.ts";
 
 let folder: string;
@@ -327,5 +327,59 @@ describe.skipIf(process.platform === "win32")("what git answered", () => {
     writeFileSync(join(root, "lib/a.txt"), "2\n");
     expect(await statusOf(root, env)).toContain("Am lib");
     expect(existsSync(join(folder, "ran"))).toBe(false);
+  });
+});
+
+describe("a change of a repository", () => {
+  const change = (root: string, ...args: string[]) =>
+    changeGit({ root, env, signal: new AbortController().signal }, args);
+
+  test.each(["gitdir:**/worktrees/**", "onbranch:new"])(
+    "runs no filter of a file that %s includes",
+    async (condition) => {
+      const root = createRepository("a");
+      writeFileSync(join(root, ".gitattributes"), "* filter=x\n");
+      git(root, "add", "--all");
+      git(root, "commit", "--quiet", "-m", "Filter");
+      git(root, "config", `includeIf.${condition}.path`, "more");
+      git(root, "config", "--file", ".git/more", "filter.x.smudge", `touch ${join(folder, "ran")}`);
+      const changed = await change(root, "worktree", "add", "--quiet", "-b", "new", join(folder, "new"));
+      expect(existsSync(join(folder, "ran"))).toBe(false);
+      expect(changed).toMatchObject({ refused: "unsafe", reason: expect.stringContaining(condition) });
+    },
+  );
+
+  test.each([
+    ["add", "--all"],
+    ["status", "--porcelain"],
+    ["diff", "--name-only"],
+  ])("runs no filter of a submodule: git %s", async (...args) => {
+    const root = createRepository("a");
+    git(root, "submodule", "--quiet", "add", createRepository("inner"), "lib");
+    git(root, "commit", "--quiet", "-m", "Submodule");
+    git(join(root, "lib"), "config", "filter.x.clean", `touch ${join(folder, "ran")}`);
+    writeFileSync(join(root, "lib/.gitattributes"), "* filter=x\n");
+    writeFileSync(join(root, "lib/a.txt"), "2\n");
+    expect(await change(root, ...args)).toMatchObject({ code: 0 });
+    expect(existsSync(join(folder, "ran"))).toBe(false);
+  });
+
+  test("adds nothing beside a submodule that cannot be inspected", async () => {
+    const root = createRepository("a");
+    git(root, "submodule", "--quiet", "add", createRepository("inner"), "lib");
+    git(root, "commit", "--quiet", "-m", "Submodule");
+    git(join(root, "lib"), "config", "core.worktree", folder);
+    expect(await change(root, "status", "--porcelain")).toMatchObject({ code: 0 });
+    expect(await change(root, "add", "--all")).toMatchObject({
+      refused: "unsafe",
+      reason: expect.stringContaining("lib"),
+    });
+  });
+
+  test("turns off hooks that are settings", async () => {
+    const root = createRepository("a");
+    git(root, "config", "hook.x.event", "post-commit");
+    git(root, "config", "hook.x.command", "false");
+    expect(await change(root, "config", "--get", "hook.x.enabled")).toMatchObject({ stdout: "false\n" });
   });
 });

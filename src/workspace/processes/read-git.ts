@@ -66,10 +66,15 @@ export async function changeGit(place: GitPlace, args: readonly string[]): Promi
   const repository = await inspectRepository(fresh, { again: true });
   if (program === undefined) return { refused: "no_git", reason: noGitReason };
   if ("refused" in repository) return repository;
-  const { variables, problem } = settingOverrides(repository.settings, textMerge(program));
-  if (problem !== undefined) return { refused: "unsafe", reason: problem };
+  const [command = "", ...rest] = args;
+  const isEntered = (enters.has(command) && !rest.includes("--cached")) || command === "add";
+  const nested = isEntered ? await inspectSubmodules(fresh, { repository, args: ["--"] }) : nothingNested;
+  const { variables, problem } = settingOverrides([...repository.settings, ...nested.settings], textMerge(program));
+  const reason = problem ?? hiddenSettings(repository) ?? (command === "add" ? nested.notes[0] : undefined);
+  if (reason !== undefined) return { refused: "unsafe", reason };
   const hasName = repository.settings.some(({ key }) => key === "user.email");
-  const started = await startGit(fresh, args, {
+  const flags = isEntered && command !== "add" && nested.notes.length > 0 ? ["--ignore-submodules=dirty"] : [];
+  const started = await startGit(fresh, [command, ...flags, ...rest], {
     ...reading,
     settings: [...(reading.settings ?? []), "merge.default=text", "gc.auto=0", "maintenance.auto=false"],
     variables: { ...reading.variables, GIT_OPTIONAL_LOCKS: "1", ...(hasName ? {} : ownName), ...variables },
@@ -77,6 +82,12 @@ export async function changeGit(place: GitPlace, args: readonly string[]): Promi
   if (started === undefined) return { refused: "no_git", reason: noGitReason };
   const stdout = (await collectOutput(started.output)).toString("utf8");
   return { ...(await started.end), stdout };
+}
+
+/** A new worktree has another folder and another branch, so git may read settings there that nobody has looked at. */
+function hiddenSettings({ settings }: GitRepository): string | undefined {
+  const hidden = settings.find(({ isOwn, key }) => isOwn && key.startsWith("includeif."));
+  return hidden && `its settings include a file under a condition (${JSON.stringify(decodeBytes(hidden.key))})`;
 }
 
 /** Who commits if the user has told git no name. */
@@ -194,29 +205,27 @@ interface Overrides {
   readonly problem?: string;
 }
 
-/** Turns off every filter, whoever defined it: the repository's attributes choose the files for it, and the program of
- *  git-lfs, for example, is a setting too. Also turns off rule files that the repository, not the user, chose. */
+/** Turns off every filter and hook, whoever defined it: the repository's attributes choose the files for a filter, and
+ *  the program of git-lfs, for example, is a setting too. Also turns off rule files that the repository, not the user,
+ *  chose. */
 function settingOverrides(settings: readonly GitSetting[], mergeDriver = "false"): Overrides {
-  const names = new Set<string>();
-  const drivers = new Set<string>();
-  const values: [string, string][] = [];
-  for (const { isOwn, key } of settings) {
-    const driver = /^merge\.(.*)\.driver$/s.exec(key)?.[1];
-    if (driver !== undefined) drivers.add(driver);
-    const name = /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1];
-    if (name !== undefined) names.add(name);
-    if (isOwn && ownFiles.has(key)) values.push([key, "/dev/null"]);
-  }
+  const named = (pattern: RegExp) => new Set(settings.flatMap(({ key }) => pattern.exec(key)?.[1] ?? []));
+  const names = named(/^filter\.(.*)\.[^.]*$/s);
+  const drivers = named(/^merge\.(.*)\.driver$/s);
+  const hooks = named(/^hook\.(.*)\.[^.]*$/s);
+  const files = settings.filter(({ isOwn, key }) => isOwn && ownFiles.has(key));
+  const values = files.map(({ key }): [string, string] => [key, "/dev/null"]);
   for (const name of names) {
     for (const command of ["clean", "smudge", "process"]) values.push([`filter.${name}.${command}`, ""]);
     values.push([`filter.${name}.required`, "false"]);
   }
   for (const name of drivers) values.push([`merge.${name}.driver`, mergeDriver]);
-  const bytes = [...names].map((name) => Buffer.from(name, "latin1"));
-  const filters = new Set(bytes.map((name) => name.toString("utf8")));
+  // Since git 2.54 a hook can be a setting, which core.hooksPath does not turn off.
+  for (const name of hooks) values.push([`hook.${name}.enabled`, "false"]);
+  const filters = new Set([...names].map((name) => Buffer.from(name, "latin1").toString("utf8")));
   // An environment variable cannot hold such a name.
-  if (![...bytes, ...[...drivers].map((name) => Buffer.from(name, "latin1"))].every((name) => isUtf8(name))) {
-    return { variables: {}, filters, problem: "the name of a filter in its settings is not UTF-8" };
+  if (![...names, ...drivers, ...hooks].every((name) => isUtf8(Buffer.from(name, "latin1")))) {
+    return { variables: {}, filters, problem: "the name of a filter or hook in its settings is not UTF-8" };
   }
   const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(values.length) };
   for (const [index, [key, value]] of values.entries()) {
