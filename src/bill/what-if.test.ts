@@ -4,12 +4,19 @@ import { readRecording } from "../replay/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { billSessions, computeWhatIf, createSessionScan, type SessionFacts, variants } from "./index.ts";
 
-async function whatIf(text: string) {
+async function whatIf(text: string, counted: string[] = []) {
   const scan = createSessionScan();
   for (const line of text.split("\n")) scan.line(line);
   const [billed] = billSessions([scan.finish().facts as SessionFacts]);
   if (billed === undefined) throw new Error("no session");
-  const counter = await createCounter("estimate:claude-5");
+  const { name, count } = await createCounter("estimate:claude-5");
+  const counter = {
+    name,
+    count(each: string) {
+      counted.push(each);
+      return count(each);
+    },
+  };
   return computeWhatIf(readRecording(text, { file: "a.jsonl" }), billed, { counter, prices: {} });
 }
 
@@ -50,4 +57,14 @@ test("a session is left out if its messages do not explain its usage", async () 
         : `"cache_read_input_tokens":${Number(read) + Number(written)},"cache_creation_input_tokens":0`,
   );
   expect(await whatIf(wrong)).toMatch(/^simulated as \d+ % of what was recorded$/);
+});
+
+test("each tool result is counted once for all variants", async () => {
+  const { text } = generateBilledSession({ seed: 71, agent: "claude-code", calls: 30, causes: [] });
+  const counted: string[] = [];
+  const result = await whatIf(text, counted);
+  if (typeof result === "string") throw new Error(result);
+  const long = counted.filter(({ length }) => length > 5000);
+  expect(long.length).toBeGreaterThan(20);
+  expect(long.length).toBe(new Set(long).size);
 });

@@ -72,9 +72,8 @@ export async function computeWhatIf(
   const model = mainModel(calls);
   const price = calls.find(({ fact }) => fact.model === model)?.price;
   if (model === undefined || price === undefined) return "its model has no price of its own";
-  const [first, ...rest] = prepareStretches(recorded, { counter: options.counter, model }).filter(
-    (stretch) => stretch.calls.length > 0,
-  );
+  const counter = countOnce(options.counter);
+  const [first, ...rest] = prepareStretches(recorded, { counter, model }).filter((stretch) => stretch.calls.length > 0);
   if (first === undefined) return "it has no calls";
   const stretches = [first, ...rest] as const;
   const simulated = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
@@ -103,6 +102,23 @@ export async function computeWhatIf(
   }
   return { usd, fit: ratio, variants: results };
 }
+
+/** All variants send the same texts. Each text is counted once. */
+function countOnce({ name, count }: Counter): Counter {
+  const known = new Map<string, number>();
+  return {
+    name,
+    count(text) {
+      if (text.length < leastRemembered) return count(text);
+      const tokens = known.get(text) ?? count(text);
+      known.set(text, tokens);
+      return tokens;
+    },
+  };
+}
+
+/** Shorter texts are counted as fast as they are found. */
+const leastRemembered = 200;
 
 function mainModel(calls: readonly BilledCall[]): string | undefined {
   const tokens = new Map<string, number>();
@@ -172,6 +188,7 @@ function createRun({ stretches, calls, fit, model, billed, options }: RunContext
     const replay = await replaySession(stretches, {
       ...{ policy, window: scaled, reserve, prefixTokens: fit.prefix, prices: options.prices },
       ttl: ttl ?? (isLong ? "1h" : "5m"),
+      findsInvalid: false,
       cache: warmCache({ stretches, fit, model, options, calls }),
       isCold: (call) => lost.has(calls[call] as BilledCall),
       startOf: (call) => startOf[call],
