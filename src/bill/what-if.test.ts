@@ -68,3 +68,33 @@ test("each tool result is counted once for all variants", async () => {
   expect(long.length).toBeGreaterThan(20);
   expect(long.length).toBe(new Set(long).size);
 });
+
+test("a short session whose first call reads a part of tools and system text is simulated", async () => {
+  const { text } = generateBilledSession({ seed: 6, agent: "claude-code", calls: 4, causes: [] });
+  // Another session left 80 % of the first prompt in the cache.
+  const first = Number(/"cache_creation_input_tokens":(\d+)/.exec(text)?.[1]);
+  const read = Math.round(0.8 * first);
+  const shared = text
+    .replaceAll(
+      `"cache_read_input_tokens":0,"cache_creation_input_tokens":${first}`,
+      `"cache_read_input_tokens":${read},"cache_creation_input_tokens":${first - read}`,
+    )
+    .replaceAll(`"ephemeral_5m_input_tokens":${first}`, `"ephemeral_5m_input_tokens":${first - read}`);
+  const result = await whatIf(shared);
+  if (typeof result === "string") throw new Error(result);
+  expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
+});
+
+test.each(["resumed", "expired"] as const)("a %s session still reads what the provider kept", async (cause) => {
+  const { text, planted } = generateBilledSession({ seed: 31, agent: "claude-code", calls: 14, causes: [cause] });
+  expect(planted.length).toBeGreaterThan(0);
+  // Another session keeps tools and system text in the cache.
+  const kept = text.replaceAll(
+    /"cache_read_input_tokens":0,"cache_creation_input_tokens":(\d{5,}),"cache_creation":{"ephemeral_5m_input_tokens":\d+/g,
+    (_, written) =>
+      `"cache_read_input_tokens":9000,"cache_creation_input_tokens":${written - 9000},"cache_creation":{"ephemeral_5m_input_tokens":${written - 9000}`,
+  );
+  const result = await whatIf(kept);
+  if (typeof result === "string") throw new Error(result);
+  expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
+});

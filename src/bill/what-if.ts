@@ -2,9 +2,15 @@
  *  recorded requests go through our simulator at their recorded times. The simulation is fitted to the recorded usage
  *  first. A session whose simulated bill is not close to the recorded one is left out. */
 
-import { type CacheSimulator, createCacheSimulator, inputCost, type Prices, type Ttl } from "../billing/index.ts";
 import {
-  createSentRequest,
+  type Bill,
+  type CacheSimulator,
+  createCacheSimulator,
+  inputCost,
+  type Prices,
+  type Ttl,
+} from "../billing/index.ts";
+import {
   type PreparedSession,
   prepareStretches,
   type RecordedSession,
@@ -175,10 +181,14 @@ function isOutside({ cause, call }: Loss, { calls }: BilledSession): boolean {
 }
 
 function createRun({ stretches, calls, fit, model, billed, options }: RunContext) {
-  const lost = new Set(
-    findLosses(billed)
-      .filter((loss) => isOutside(loss, billed))
-      .map(({ call }) => billed.calls[call]),
+  const losses = findLosses(billed);
+  const callsOf = (some: readonly Loss[]): Set<unknown> => new Set(some.map(({ call }) => billed.calls[call]));
+  const lost = callsOf(losses.filter((loss) => isOutside(loss, billed)));
+  const expired = callsOf(losses.filter(({ cause }) => cause === "expired"));
+  /** What other sessions keep in the cache, such as tools and system text, is left after a loss, and before the first
+   *  call. */
+  const leftAt = calls.map((call, index) =>
+    index === 0 || lost.has(call) || expired.has(call) ? call.fact.read / fit.factor : 0,
   );
   const isLong = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0;
   const startOf = monotone(calls.map(({ fact }) => fact.start));
@@ -189,8 +199,8 @@ function createRun({ stretches, calls, fit, model, billed, options }: RunContext
       ...{ policy, window: scaled, reserve, prefixTokens: fit.prefix, prices: options.prices },
       ttl: ttl ?? (isLong ? "1h" : "5m"),
       findsInvalid: false,
-      cache: warmCache({ stretches, fit, model, options, calls }),
-      isCold: (call) => lost.has(calls[call] as BilledCall),
+      cache: sharedCache(leftAt, { provider: calls[0]?.price?.provider ?? "anthropic", model, prices: options.prices }),
+      isCold: (call) => lost.has(calls[call]),
       startOf: (call) => startOf[call],
       pause: () => options.pause?.(),
     });
@@ -211,24 +221,27 @@ function monotone(times: readonly number[]): readonly number[] {
   });
 }
 
-/** Another session often leaves the beginning in the cache. Then the first call reads it. */
-function warmCache({ stretches: [first], fit, model, options, calls }: Omit<RunContext, "billed">): CacheSimulator {
-  const provider = calls[0]?.price?.provider ?? "anthropic";
-  const cache = createCacheSimulator({ provider, model, prices: options.prices });
-  const fact = calls[0]?.fact;
-  if (fact === undefined || fact.read === 0) return cache;
-  const prefixTokens = fit.prefix + first.prefixTokens + first.frameTokens;
-  const { blocks, update } = createSentRequest({ prefixTokens, blocksOf: first.blocksOf });
-  update(first.messages.slice(0, first.calls[0]));
-  let tokens = 0;
-  const read = blocks.findIndex((block) => {
-    tokens += block.tokens;
-    return tokens > (fact.read / fit.factor) * 1.01;
-  });
-  const known = read < 0 ? blocks : blocks.slice(0, read);
-  if (known.length === 0) return cache;
-  cache.bill({ blocks: [...known], breakpoints: [{ after: known.length - 1, ttl: "5m" }], startMs: fact.start });
-  return cache;
+/** A cache in which others leave tokens: a call reads at least what the recording says was left before it. The tokens
+ *  are not those of whole blocks, because a recording does not show where tools and system text end. */
+function sharedCache(leftAt: readonly number[], options: Parameters<typeof createCacheSimulator>[0]): CacheSimulator {
+  const cache = createCacheSimulator(options);
+  let call = 0;
+  return {
+    price: cache.price,
+    bill(request) {
+      const bill = cache.bill(request);
+      const left = Math.min(leftAt[call++] ?? 0, bill.total);
+      return left > bill.read ? withRead(left, bill, cache) : bill;
+    },
+  };
+}
+
+function withRead(read: number, bill: Bill, { price }: CacheSimulator): Bill {
+  const share = (bill.total - read) / (bill.total - bill.read);
+  const tokens = {
+    ...{ read, write5m: bill.write5m * share, write1h: bill.write1h * share, uncached: bill.uncached * share },
+  };
+  return { ...bill, ...tokens, ...inputCost(tokens, price) };
 }
 
 function resultOf({ calls, totals }: SessionReplay): Omit<VariantResult, "name"> {
