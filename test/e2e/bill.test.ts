@@ -115,6 +115,20 @@ describe("sums", () => {
   });
 });
 
+test("a session of gemini-cli belongs to the project that its folder names", async () => {
+  const tokens = { input: 2000, cached: 0, output: 20, thoughts: 0, tool: 0, total: 2020 };
+  const about = { id: "a", timestamp: "2026-11-01T09:00:00.000Z", type: "gemini", content: "Done." };
+  const lines = [
+    { sessionId: "one", projectHash: "abc", kind: "main" },
+    { ...about, tokens, model: "gemini-2.5-pro" },
+  ];
+  record(".gemini/tmp/shop/chats/session-one.jsonl", lines.map((line) => JSON.stringify(line)).join("\n"));
+  const project = async () => (await billJson("--by", "project", "--no-index")).rows[0].key;
+  expect(await project()).toBe(join(sandbox.home, ".gemini/tmp/shop"));
+  record(".gemini/tmp/shop/.project_root", "/repo/shop\n");
+  expect(await project()).toBe("/repo/shop");
+});
+
 describe("the index", () => {
   const state = () => join(sandbox.home, ".local/state/plimsoll/bill");
 

@@ -217,7 +217,11 @@ async function withFolder(facts: SessionFacts | undefined, path: string): Promis
     const kind = /"agentType"\s*:\s*"([^"]*)"/.exec(meta)?.[1];
     facts.subAgent = kind ?? "sub-agent";
   }
-  if (facts.agent === "gemini-cli" && basename(dirname(path)) === "chats") facts.project = dirname(dirname(path));
+  if (facts.agent === "gemini-cli" && basename(dirname(path)) === "chats") {
+    const folder = dirname(dirname(path));
+    const root = await readFile(join(folder, ".project_root"), "utf8").catch(() => "");
+    facts.project = root.trim() || folder;
+  }
   return facts;
 }
 
