@@ -110,18 +110,25 @@ function readGeminiMessage(value: Fields, draft: FactsDraft, own: GeminiState): 
   const usage = usageOfLine(value);
   if (usage !== undefined) draft.answer(main, { ...usage, time, model: usage.model });
   if (!isKnown) draft.input(main, { chars: charsOf(content) });
-  for (const call of Array.isArray(toolCalls) ? (toolCalls as readonly Fields[]) : []) {
-    if (call.result === undefined || own.seen[`call ${call.id}`] === true) continue;
-    own.seen[`call ${call.id}`] = true;
+  readGeminiCalls(toolCalls, { draft, seen: own.seen, time });
+}
+
+interface GeminiPlace {
+  readonly draft: FactsDraft;
+  readonly seen: Record<string, true>;
+  readonly time: number | undefined;
+}
+
+function readGeminiCalls(calls: unknown, { draft, seen, time }: GeminiPlace): void {
+  for (const call of Array.isArray(calls) ? (calls as readonly Fields[]) : []) {
+    if (call.result === undefined || seen[`call ${call.id}`] === true) continue;
+    seen[`call ${call.id}`] = true;
     draft.input(main, { chars: charsOf(call.result), time, tool: String(call.name), file: fileOfInput(call.args) });
   }
 }
 
 /** The results of calls are a message of their own, and the calls have them too. */
-function readGeminiPrompt(
-  content: unknown,
-  { draft, seen, time }: { draft: FactsDraft; seen: Record<string, true>; time: number | undefined },
-): void {
+function readGeminiPrompt(content: unknown, { draft, seen, time }: GeminiPlace): void {
   for (const part of Array.isArray(content) ? (content as readonly unknown[]) : [content]) {
     const { functionResponse } = Object(part) as Fields;
     const { id, name } = Object(functionResponse) as Fields;

@@ -98,3 +98,11 @@ test.each(["resumed", "expired"] as const)("a %s session still reads what the pr
   if (typeof result === "string") throw new Error(result);
   expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
 });
+
+test("a short session is simulated if its messages count more tokens than the provider billed", async () => {
+  const { text } = generateBilledSession({ seed: 6, agent: "claude-code", calls: 4, causes: [] });
+  const long = "a line of the instructions that the program sends first, 1234 ".repeat(1200);
+  const result = await whatIf(text.replace(/"content":"[^"]*"/, `"content":"${long}"`));
+  if (typeof result === "string") throw new Error(result);
+  expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
+});

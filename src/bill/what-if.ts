@@ -149,9 +149,11 @@ function fitTokens(stretches: readonly PreparedSession[], calls: readonly Billed
   const under = counted.reduce((sum, x) => sum + (x - meanX) ** 2, 0);
   // One call, or calls of one size, show no slope.
   const slope = under > 0 ? over / under : 1;
-  const factor = slope > 0.2 && slope < 5 ? slope : meanY / Math.max(1, meanX);
-  const prefix = Math.max(0, Math.round(meanY / factor - meanX));
-  return factor > 0 && Number.isFinite(prefix) ? { factor, prefix } : undefined;
+  const prefix = slope > 0.2 && slope < 5 ? Math.round(meanY / slope - meanX) : 0;
+  // A prefix has no negative size. Without one, the factor alone has to explain the totals: the slope of a few small
+  // calls would make all of them too large.
+  const factor = prefix > 0 ? slope : meanY / Math.max(1, meanX);
+  return factor > 0 && Number.isFinite(prefix) ? { factor, prefix: Math.max(0, prefix) } : undefined;
 }
 
 function countedTokens({ messages, calls, blocksOf, prefixTokens, frameTokens }: PreparedSession): number[] {
