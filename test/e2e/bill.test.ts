@@ -129,6 +129,15 @@ test("a session of gemini-cli belongs to the project that its folder names", asy
   expect(await project()).toBe("/repo/shop");
 });
 
+test("a hostile name stays in its cell of the CSV, and controls no terminal", async () => {
+  const hostile = JSON.stringify("/repo/\u001b[2Jx\n=cmd\u202e").slice(1, -1);
+  record(".claude/projects/p/a.jsonl", claude.text.replaceAll(/"cwd":"[^"]*"/g, `"cwd":"${hostile}"`));
+  const { stdout } = await sandbox.call(["bill", "--by", "project", "--csv"]);
+  const [, row, ...rest] = stdout.split("\n");
+  expect(rest).toEqual([""]);
+  expect(row).toMatch(/^\/repo\/\\x1b\[2Jx\\n=cmd\\u202e,40,/);
+});
+
 describe("the index", () => {
   const state = () => join(sandbox.home, ".local/state/plimsoll/bill");
 

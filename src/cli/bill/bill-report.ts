@@ -19,7 +19,7 @@ import {
   weighResults,
 } from "../../bill/index.ts";
 import { inputCost, type Prices } from "../../billing/index.ts";
-import { compareText } from "../../text/index.ts";
+import { compareText, printable } from "../../text/index.ts";
 import type { Recordings } from "./read-recordings.ts";
 
 export interface BillSettings {
@@ -225,6 +225,8 @@ export function billCsv({ rows, settings }: BillReport): string {
 }
 
 function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  // Control characters become visible: the CSV may be shown in a terminal.
+  const shown = printable(text);
+  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
