@@ -57,18 +57,27 @@ function writeCorpus(home: string, megabytes: number): Corpus {
 
 interface Run {
   readonly seconds: number;
+  /** Seconds of processor time. */
+  readonly processor: number;
   readonly megabytes: number;
   readonly text: string;
 }
 
-/** Runs a program and samples the memory of its process. */
+/** Runs a program and samples the memory and the processor time of its process. */
 async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Run> {
   const { readFileSync } = await import("node:fs");
   const start = performance.now();
   const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
   let peak = 0;
+  let ticks = 0;
   const timer = setInterval(() => {
     try {
+      const [user = 0, system = 0] = readFileSync(`/proc/${child.pid}/stat`, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ")
+        .slice(11, 13)
+        .map(Number);
+      ticks = Math.max(ticks, user + system);
       const kilobytes = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1];
       peak = Math.max(peak, Number(kilobytes ?? 0) / 1000);
     } catch {
@@ -78,12 +87,15 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
   const pieces: Buffer[] = [];
   for await (const piece of child.stdout) pieces.push(piece as Buffer);
   clearInterval(timer);
-  return { seconds: (performance.now() - start) / 1000, megabytes: peak, text: Buffer.concat(pieces).toString() };
+  const seconds = (performance.now() - start) / 1000;
+  return { seconds, processor: ticks / 100, megabytes: peak, text: Buffer.concat(pieces).toString() };
 }
 
-function report(name: string, { seconds, megabytes }: Run, base?: Run): void {
+function report(name: string, { seconds, processor, megabytes }: Run, base?: Run): void {
   const ratio = base === undefined ? "" : `, ${(seconds / base.seconds).toFixed(2)} × the time of ccusage`;
-  print(`${name}: ${seconds.toFixed(1)} s, ${megabytes.toFixed(0)} MB at most${ratio}`);
+  print(
+    `${name}: ${seconds.toFixed(1)} s, ${processor.toFixed(1)} s of processor time, ${megabytes.toFixed(0)} MB at most${ratio}`,
+  );
 }
 
 const home = values.keep ?? mkdtempSync(join(tmpdir(), "plimsoll-bill-"));
@@ -105,6 +117,7 @@ try {
       `${kind} ${total[kind]}${total[kind] === corpus.totals[kind] ? "" : ` (written: ${corpus.totals[kind]})`}`,
   );
   print(`bill: ${total.calls} calls, ${ours.join(", ")}`);
+  if (kinds.some((kind) => total[kind] !== corpus.totals[kind])) process.exitCode = 1;
   if (theirs !== undefined) print(`ccusage: ${JSON.stringify(JSON.parse(theirs.text).totals)}`);
 } finally {
   if (values.keep === undefined) rmSync(home, { recursive: true, force: true });

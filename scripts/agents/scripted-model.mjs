@@ -8,9 +8,10 @@ import zlib from "node:zlib";
  * Starts the server. `decide` gets `{ text, tools, step, results, body }`: all text of the request, the names of the
  * offered tools, how many calls the model has made so far, the texts of their results, and the request itself. It
  * returns `{ text?, calls? }`; a call has `name` and `input`, `custom` if its input is plain text, and `namespace` if the
- * tool is in one.
+ * tool is in one. `bill` gets the request and returns its input tokens: `{ uncached, write5m, write1h, read }`. Without
+ * it, nothing is cached.
  */
-export async function startScriptedModel(decide) {
+export async function startScriptedModel(decide, bill = (body) => ({ ...noTokens, uncached: tokensOf(body) })) {
   const requests = [];
   // A client that continues a conversation with another server must not see an id twice.
   const run = Date.now().toString(36);
@@ -25,14 +26,17 @@ export async function startScriptedModel(decide) {
     const tools = protocol.tools(body);
     const seen = { step: protocol.steps(body), results: protocol.results(body) };
     const asked = { text: JSON.stringify(body), tools, ...seen, body };
-    const entry = { path, body, at: received, answered: 0 };
+    const tokens = bill(body);
+    const entry = { path, body, tokens, at: received, answered: 0 };
     requests.push(entry);
     // Clients ask for titles and the like without tools.
     const turn = tools.length === 0 ? { text: "A task" } : decide(asked);
     const id = `scripted_${run}_${requests.length}`;
-    const facts = { id, body, turn, calls: turn.calls ?? [], tokens: tokensOf(body) };
+    const facts = { id, body, turn, calls: turn.calls ?? [], tokens };
     entry.answered = performance.now();
     const isStream = body.stream === true || path.includes(":stream");
+    // Claude Code records the id of a request.
+    response.setHeader("request-id", `req_${id}`);
     if (!isStream) return sendJson(response, protocol.whole(facts));
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (const event of protocol.stream(facts)) response.write(event);
@@ -67,7 +71,10 @@ function sendJson(response, value, status = 200) {
   response.end(JSON.stringify(value));
 }
 
-const outputTokens = 50;
+/** Each answer is billed as this many tokens. */
+export const outputTokens = 50;
+const noTokens = { uncached: 0, write5m: 0, write1h: 0, read: 0 };
+const totalOf = ({ uncached, write5m, write1h, read }) => uncached + write5m + write1h + read;
 const tokensOf = (body) => Math.ceil(JSON.stringify(body).length / 4);
 const eventLine = (value, name) => `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(value)}\n\n`;
 const named = (value) => eventLine(value, value.type);
@@ -87,9 +94,13 @@ function messageOf({ id, body, turn, calls, tokens }) {
     stop_reason: calls.length > 0 ? "tool_use" : "end_turn",
     stop_sequence: null,
     usage: {
-      input_tokens: tokens,
-      cache_creation_input_tokens: 0,
-      cache_read_input_tokens: 0,
+      input_tokens: tokens.uncached,
+      cache_creation_input_tokens: tokens.write5m + tokens.write1h,
+      cache_read_input_tokens: tokens.read,
+      cache_creation: {
+        ephemeral_5m_input_tokens: tokens.write5m,
+        ephemeral_1h_input_tokens: tokens.write1h,
+      },
       output_tokens: outputTokens,
     },
   };
@@ -137,7 +148,13 @@ function chatOf({ id, body, turn, calls, tokens }) {
     ...(tool_calls.length > 0 && { tool_calls }),
   };
   const finish_reason = tool_calls.length > 0 ? "tool_calls" : "stop";
-  const usage = { prompt_tokens: tokens, completion_tokens: outputTokens, total_tokens: tokens + outputTokens };
+  const total = totalOf(tokens);
+  const usage = {
+    prompt_tokens: total,
+    prompt_tokens_details: { cached_tokens: tokens.read },
+    completion_tokens: outputTokens,
+    total_tokens: total + outputTokens,
+  };
   return {
     id,
     created: 0,
@@ -171,18 +188,19 @@ function responseOf({ id, body, turn, calls, tokens }) {
     ...calls.map(({ name, input, custom, namespace }, index) => ({
       ...(custom ? { type: "custom_tool_call", input } : { type: "function_call", arguments: JSON.stringify(input) }),
       ...(namespace !== undefined && { namespace }),
-      id: `item_${id}_${index}`,
+      // Codex sends ids back, and OpenAI refuses others.
+      id: `${custom ? "ctc" : "fc"}_${id}_${index}`,
       call_id: `call_${id}_${index}`,
       name,
       status: "completed",
     })),
   ];
   const usage = {
-    input_tokens: tokens,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens: totalOf(tokens),
+    input_tokens_details: { cached_tokens: tokens.read },
     output_tokens: outputTokens,
     output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: tokens + outputTokens,
+    total_tokens: totalOf(tokens) + outputTokens,
   };
   return { id, object: "response", created_at: 0, status: "completed", model: body.model, output, usage, error: null };
 }
@@ -210,9 +228,10 @@ function contentOf({ turn, calls, tokens }) {
   return {
     candidates: [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }],
     usageMetadata: {
-      promptTokenCount: tokens,
+      promptTokenCount: totalOf(tokens),
+      cachedContentTokenCount: tokens.read,
       candidatesTokenCount: outputTokens,
-      totalTokenCount: tokens + outputTokens,
+      totalTokenCount: totalOf(tokens) + outputTokens,
     },
   };
 }

@@ -36,7 +36,8 @@ export interface Loss {
 const leastLost = 1024;
 
 export function findLosses({ facts, calls }: BilledSession): readonly Loss[] {
-  const readsByChain = new Set(calls.filter(({ fact }) => fact.read > 0).map(({ fact }) => fact.chain));
+  const readsByChain = new Set<number>();
+  for (const { fact } of calls) if (fact.read > 0) readsByChain.add(fact.chain);
   const lifetimes = new Map<number, Lifetime>();
   const losses: Loss[] = [];
   for (const [index, call] of calls.entries()) {
@@ -69,7 +70,9 @@ const noLifetime: Lifetime = { has5m: false, has1h: false };
 
 function lifetimeAfter({ read, write5m, write1h }: CallFact, before: Lifetime): Lifetime {
   const base = read === 0 ? noLifetime : before;
-  return { has5m: base.has5m || write5m > 0, has1h: base.has1h || write1h > 0 };
+  const has5m = base.has5m || write5m > 0;
+  const has1h = base.has1h || write1h > 0;
+  return has5m === base.has5m && has1h === base.has1h ? base : { has5m, has1h };
 }
 
 /** What a call leaves in the cache. Providers without a write price cache every prompt, in steps of 128 tokens. A

@@ -1,5 +1,6 @@
 export { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
 export { type OpencodeExport, readOpencodeFacts } from "./other-facts.ts";
+export { type PackedFacts, packFacts, unpackFacts } from "./packed-facts.ts";
 export { type BilledSession, billSessions } from "./price-calls.ts";
 export type { SessionFacts } from "./session-facts.ts";
 export { createSessionScan, type ScanState } from "./session-scan.ts";

@@ -63,6 +63,8 @@ interface GeminiState {
   /** The call that answered each prompt. */
   calls?: Record<string, number>;
   seen?: Record<string, true>;
+  /** The ids of the messages that the history has. */
+  live?: string[];
   /** Whether the last line was a rewind. The program then writes the history that is left. */
   isRewound?: boolean;
 }
@@ -72,7 +74,11 @@ export function readGeminiLine(value: Fields, draft: FactsDraft): void {
   const own = draft.state.own as GeminiState;
   const { sessionId, projectHash } = value;
   if (typeof sessionId === "string") draft.facts.session ||= sessionId;
-  if (typeof projectHash === "string") draft.facts.project ||= projectHash;
+  if (typeof projectHash === "string") {
+    draft.facts.project ||= projectHash;
+    // Each process writes its own head.
+    if (draft.last(main) >= 0) draft.mark(main, "resumed");
+  }
   if (typeof value.$rewindTo === "string") {
     const first = own.calls?.[value.$rewindTo];
     if (first !== undefined) draft.mark(main, "rewound", first - 1);
@@ -95,28 +101,56 @@ function readGeminiMessage(value: Fields, draft: FactsDraft, own: GeminiState): 
   const time = Date.parse(String(value.timestamp)) || undefined;
   const isKnown = own.seen[`${type} ${id}`] === true;
   own.seen[`${type} ${id}`] = true;
+  if (!isKnown && (type === "user" || type === "gemini")) own.live = [...(own.live ?? []), String(id)];
   if (type === "user" && !isKnown) {
     own.calls[String(id)] = draft.last(main) + 1;
-    draft.input(main, { chars: charsOf(content), time });
+    readGeminiPrompt(content, { draft, seen: own.seen, time });
   }
   if (type !== "gemini") return;
   const usage = usageOfLine(value);
   if (usage !== undefined) draft.answer(main, { ...usage, time, model: usage.model });
   if (!isKnown) draft.input(main, { chars: charsOf(content) });
-  for (const call of Array.isArray(toolCalls) ? (toolCalls as readonly Fields[]) : []) {
-    if (call.result === undefined || own.seen[`call ${call.id}`] === true) continue;
-    own.seen[`call ${call.id}`] = true;
+  readGeminiCalls(toolCalls, { draft, seen: own.seen, time });
+}
+
+interface GeminiPlace {
+  readonly draft: FactsDraft;
+  readonly seen: Record<string, true>;
+  readonly time: number | undefined;
+}
+
+function readGeminiCalls(calls: unknown, { draft, seen, time }: GeminiPlace): void {
+  for (const call of Array.isArray(calls) ? (calls as readonly Fields[]) : []) {
+    if (call.result === undefined || seen[`call ${call.id}`] === true) continue;
+    seen[`call ${call.id}`] = true;
     draft.input(main, { chars: charsOf(call.result), time, tool: String(call.name), file: fileOfInput(call.args) });
   }
 }
 
-/** The program replaces the history: after a compaction it has other messages than before. */
+/** The results of calls are a message of their own, and the calls have them too. */
+function readGeminiPrompt(content: unknown, { draft, seen, time }: GeminiPlace): void {
+  for (const part of Array.isArray(content) ? (content as readonly unknown[]) : [content]) {
+    const { functionResponse } = Object(part) as Fields;
+    const { id, name } = Object(functionResponse) as Fields;
+    if (functionResponse !== undefined && seen[`call ${id}`] === true) continue;
+    if (functionResponse !== undefined) seen[`call ${id}`] = true;
+    draft.input(main, { chars: charsOf(part), time, tool: functionResponse === undefined ? undefined : String(name) });
+  }
+}
+
+/** The program replaces the history. After a compaction, messages are gone and a new one stands for them. A resumed
+ *  session only adds messages: it repeats the results of each answer. */
 function readGeminiHistory(messages: readonly Fields[], draft: FactsDraft, isRewound: boolean): void {
-  const { seen = {} } = draft.state.own as GeminiState;
+  const own = draft.state.own as GeminiState;
+  if (draft.last(main) < 0 && !isRewound) {
+    for (const message of messages) readGeminiLine(message, draft);
+    return;
+  }
+  const { seen = {}, live = [] } = own;
+  const ids = new Set(messages.map(({ id }) => String(id)));
   const isNew = messages.some(({ type, id }) => seen[`${type} ${id}`] !== true);
-  if (draft.last(main) >= 0 && isNew && !isRewound) draft.mark(main, "compaction", -1);
-  if (draft.last(main) >= 0 || isRewound) return;
-  for (const message of messages) readGeminiLine(message, draft);
+  if (isNew && !isRewound && live.some((id) => !ids.has(id))) draft.mark(main, "compaction", -1);
+  own.live = [...ids];
 }
 
 /** A session of opencode, as `opencode export` writes it. */

@@ -1,7 +1,7 @@
 /** Prices calls. Copies of a call in other sessions are not billed again. */
 
 import { type ModelPrice, type Prices, priceOf, providerOfModel, type UsageStep, usdOfStep } from "../billing/index.ts";
-import type { CallFact, SessionFacts } from "./session-facts.ts";
+import type { Agent, CallFact, SessionFacts } from "./session-facts.ts";
 
 /** A session whose calls have prices. */
 export interface BilledSession {
@@ -23,16 +23,16 @@ export interface BilledCall {
 /** Bills each call once, in the session that had it first. */
 export function billSessions(sessions: readonly SessionFacts[], prices: Prices = {}): readonly BilledSession[] {
   const sorted = sessions.toSorted((left, right) => startOf(left) - startOf(right) || endOf(left) - endOf(right));
-  const seen = new Set<string>();
+  const seen = new Map<Agent, Set<string>>();
   const priceOfModel = createPriceTable(prices);
   return sorted.map((facts) => {
+    const ids = seen.get(facts.agent) ?? new Set();
+    seen.set(facts.agent, ids);
     const calls = facts.calls.map((fact): BilledCall => {
-      const key = `${facts.agent} ${fact.id}`;
-      const isCopy = seen.has(key);
-      seen.add(key);
-      const total = inputTokensOf(fact);
+      const isCopy = ids.has(fact.id);
+      if (!isCopy) ids.add(fact.id);
       const price = priceOfModel(fact.model);
-      return price === undefined ? { fact, isCopy, total } : { fact, isCopy, total, price, usd: usdOf(fact, price) };
+      return { fact, isCopy, total: inputTokensOf(fact), price, usd: price && usdOf(fact, price) };
     });
     return { facts, calls };
   });

@@ -35,10 +35,14 @@ export function billedCalls(
   sessions: readonly BilledSession[],
   isWanted: (placed: PlacedCall) => boolean,
 ): readonly PlacedCall[] {
-  const placed = sessions.flatMap(({ facts, calls }) =>
-    calls.filter(({ isCopy }) => !isCopy).map((call): PlacedCall => ({ call, facts })),
-  );
-  return placed.filter(isWanted).sort((left, right) => left.call.fact.time - right.call.fact.time);
+  const billed: PlacedCall[] = [];
+  for (const { facts, calls } of sessions) {
+    for (const call of calls) {
+      const placed = { call, facts };
+      if (!call.isCopy && isWanted(placed)) billed.push(placed);
+    }
+  }
+  return billed.sort((left, right) => left.call.fact.time - right.call.fact.time);
 }
 
 /** Times are sorted by name, everything else by dollars. */

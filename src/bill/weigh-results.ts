@@ -23,59 +23,59 @@ export interface WeighedResult {
 export function weighResults(session: BilledSession): readonly WeighedResult[] {
   const { facts, calls } = session;
   if (facts.results.length === 0) return [];
-  const chains = chainsOf(calls);
-  return facts.results.flatMap((result) => {
+  const places = placesOf(calls);
+  const weighed: WeighedResult[] = [];
+  for (const result of facts.results) {
     const first = calls[result.call];
-    const chain = first && chains.get(first.fact.chain);
-    if (first === undefined || chain === undefined) return [];
+    const chain = first && places.chains.get(first.fact.chain);
+    if (first === undefined || chain === undefined) continue;
     const tokens = tokensOf(result, first, calls[first.fact.previous]);
-    const start = chain.position.get(result.call) as number;
-    const end = chain.endOf(result.call, start);
+    const start = places.position[result.call] as number;
+    const end = endOf(chain, { call: result.call, start });
     const carried = chain.billed[end]! - chain.billed[start]!;
     const usd = tokens * (chain.unit[end]! - chain.unit[start + 1]! + (first.isCopy ? 0 : newUnit(first)));
     const { tool, file } = result;
-    return { facts, tool, file, time: first.fact.time, tokens, carried, usd, isCopy: first.isCopy };
-  });
-}
-
-interface Chain {
-  /** The place of each call in its conversation. */
-  readonly position: ReadonlyMap<number, number>;
-  /** How many calls were billed before each place. */
-  readonly billed: readonly number[];
-  /** Dollars for one carried token over all calls before each place. */
-  readonly unit: readonly number[];
-  /** The place of the first call that no longer has what a call sent. */
-  endOf(call: number, start: number): number;
-}
-
-function chainsOf(calls: readonly BilledCall[]): ReadonlyMap<number, Chain> {
-  const indexes = new Map<number, number[]>();
-  for (const [index, { fact }] of calls.entries()) {
-    const list = indexes.get(fact.chain);
-    if (list === undefined) indexes.set(fact.chain, [index]);
-    else list.push(index);
+    weighed.push({ facts, tool, file, time: first.fact.time, tokens, carried, usd, isCopy: first.isCopy });
   }
-  return new Map([...indexes].map(([chain, list]) => [chain, chainOf(list, calls)]));
+  return weighed;
 }
 
-function chainOf(list: readonly number[], calls: readonly BilledCall[]): Chain {
-  const billed = [0];
-  const unit = [0];
-  const cuts: { readonly place: number; readonly back: number }[] = [];
-  for (const [place, index] of list.entries()) {
-    const call = calls[index] as BilledCall;
-    const { back } = call.fact;
+interface Places {
+  /** The place of each call in its conversation. */
+  readonly position: readonly number[];
+  readonly chains: ReadonlyMap<number, Chain>;
+}
+
+/** One conversation. */
+interface Chain {
+  /** How many calls were billed before each place. */
+  readonly billed: number[];
+  /** Dollars for one carried token over all calls before each place. */
+  readonly unit: number[];
+  /** The places at which the history became shorter, and the last call that it still has. */
+  readonly cuts: { readonly place: number; readonly back: number }[];
+}
+
+function placesOf(calls: readonly BilledCall[]): Places {
+  const chains = new Map<number, Chain>();
+  const position: number[] = [];
+  for (const call of calls) {
+    const { chain: number, back, previous } = call.fact;
+    const chain = chains.get(number) ?? { billed: [0], unit: [0], cuts: [] };
+    chains.set(number, chain);
+    const { billed, unit, cuts } = chain;
+    const place = billed.length - 1;
+    position.push(place);
     if (back !== undefined) cuts.push({ place, back });
     billed.push(billed[place]! + (call.isCopy ? 0 : 1));
-    unit.push(unit[place]! + (call.isCopy ? 0 : carriedUnit(call, calls[call.fact.previous])));
+    unit.push(unit[place]! + (call.isCopy ? 0 : carriedUnit(call, calls[previous])));
   }
-  return {
-    position: new Map(list.map((index, place) => [index, place])),
-    billed,
-    unit,
-    endOf: (call, start) => cuts.find(({ place, back }) => place > start && back < call)?.place ?? list.length,
-  };
+  return { position, chains };
+}
+
+/** The place of the first call that no longer has what a call sent. */
+function endOf({ billed, cuts }: Chain, { call, start }: { call: number; start: number }): number {
+  return cuts.find(({ place, back }) => place > start && back < call)?.place ?? billed.length - 1;
 }
 
 /** Images and compactions make the growth useless; then a usual ratio applies. */

@@ -4,12 +4,19 @@ import { readRecording } from "../replay/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { billSessions, computeWhatIf, createSessionScan, type SessionFacts, variants } from "./index.ts";
 
-async function whatIf(text: string) {
+async function whatIf(text: string, counted: string[] = []) {
   const scan = createSessionScan();
   for (const line of text.split("\n")) scan.line(line);
   const [billed] = billSessions([scan.finish().facts as SessionFacts]);
   if (billed === undefined) throw new Error("no session");
-  const counter = await createCounter("estimate:claude-5");
+  const { name, count } = await createCounter("estimate:claude-5");
+  const counter = {
+    name,
+    count(each: string) {
+      counted.push(each);
+      return count(each);
+    },
+  };
   return computeWhatIf(readRecording(text, { file: "a.jsonl" }), billed, { counter, prices: {} });
 }
 
@@ -50,4 +57,52 @@ test("a session is left out if its messages do not explain its usage", async () 
         : `"cache_read_input_tokens":${Number(read) + Number(written)},"cache_creation_input_tokens":0`,
   );
   expect(await whatIf(wrong)).toMatch(/^simulated as \d+ % of what was recorded$/);
+});
+
+test("each tool result is counted once for all variants", async () => {
+  const { text } = generateBilledSession({ seed: 71, agent: "claude-code", calls: 30, causes: [] });
+  const counted: string[] = [];
+  const result = await whatIf(text, counted);
+  if (typeof result === "string") throw new Error(result);
+  const long = counted.filter(({ length }) => length > 5000);
+  expect(long.length).toBeGreaterThan(20);
+  expect(long.length).toBe(new Set(long).size);
+});
+
+test("a short session whose first call reads a part of tools and system text is simulated", async () => {
+  const { text } = generateBilledSession({ seed: 6, agent: "claude-code", calls: 4, causes: [] });
+  // Another session left 80 % of the first prompt in the cache.
+  const first = Number(/"cache_creation_input_tokens":(\d+)/.exec(text)?.[1]);
+  const read = Math.round(0.8 * first);
+  const shared = text
+    .replaceAll(
+      `"cache_read_input_tokens":0,"cache_creation_input_tokens":${first}`,
+      `"cache_read_input_tokens":${read},"cache_creation_input_tokens":${first - read}`,
+    )
+    .replaceAll(`"ephemeral_5m_input_tokens":${first}`, `"ephemeral_5m_input_tokens":${first - read}`);
+  const result = await whatIf(shared);
+  if (typeof result === "string") throw new Error(result);
+  expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
+});
+
+test.each(["resumed", "expired"] as const)("a %s session still reads what the provider kept", async (cause) => {
+  const { text, planted } = generateBilledSession({ seed: 31, agent: "claude-code", calls: 14, causes: [cause] });
+  expect(planted.length).toBeGreaterThan(0);
+  // Another session keeps tools and system text in the cache.
+  const kept = text.replaceAll(
+    /"cache_read_input_tokens":0,"cache_creation_input_tokens":(\d{5,}),"cache_creation":{"ephemeral_5m_input_tokens":\d+/g,
+    (_, written) =>
+      `"cache_read_input_tokens":9000,"cache_creation_input_tokens":${written - 9000},"cache_creation":{"ephemeral_5m_input_tokens":${written - 9000}`,
+  );
+  const result = await whatIf(kept);
+  if (typeof result === "string") throw new Error(result);
+  expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
+});
+
+test("a short session is simulated if its messages count more tokens than the provider billed", async () => {
+  const { text } = generateBilledSession({ seed: 6, agent: "claude-code", calls: 4, causes: [] });
+  const long = "a line of the instructions that the program sends first, 1234 ".repeat(1200);
+  const result = await whatIf(text.replace(/"content":"[^"]*"/, `"content":"${long}"`));
+  if (typeof result === "string") throw new Error(result);
+  expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
 });

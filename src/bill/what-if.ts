@@ -2,9 +2,15 @@
  *  recorded requests go through our simulator at their recorded times. The simulation is fitted to the recorded usage
  *  first. A session whose simulated bill is not close to the recorded one is left out. */
 
-import { type CacheSimulator, createCacheSimulator, inputCost, type Prices, type Ttl } from "../billing/index.ts";
 import {
-  createSentRequest,
+  type Bill,
+  type CacheSimulator,
+  createCacheSimulator,
+  inputCost,
+  type Prices,
+  type Ttl,
+} from "../billing/index.ts";
+import {
   type PreparedSession,
   prepareStretches,
   type RecordedSession,
@@ -72,9 +78,8 @@ export async function computeWhatIf(
   const model = mainModel(calls);
   const price = calls.find(({ fact }) => fact.model === model)?.price;
   if (model === undefined || price === undefined) return "its model has no price of its own";
-  const [first, ...rest] = prepareStretches(recorded, { counter: options.counter, model }).filter(
-    (stretch) => stretch.calls.length > 0,
-  );
+  const counter = countOnce(options.counter);
+  const [first, ...rest] = prepareStretches(recorded, { counter, model }).filter((stretch) => stretch.calls.length > 0);
   if (first === undefined) return "it has no calls";
   const stretches = [first, ...rest] as const;
   const simulated = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
@@ -104,6 +109,23 @@ export async function computeWhatIf(
   return { usd, fit: ratio, variants: results };
 }
 
+/** All variants send the same texts. Each text is counted once. */
+function countOnce({ name, count }: Counter): Counter {
+  const known = new Map<string, number>();
+  return {
+    name,
+    count(text) {
+      if (text.length < leastRemembered) return count(text);
+      const tokens = known.get(text) ?? count(text);
+      known.set(text, tokens);
+      return tokens;
+    },
+  };
+}
+
+/** Shorter texts are counted as fast as they are found. */
+const leastRemembered = 200;
+
 function mainModel(calls: readonly BilledCall[]): string | undefined {
   const tokens = new Map<string, number>();
   for (const { fact, total } of calls) tokens.set(fact.model, (tokens.get(fact.model) ?? 0) + total);
@@ -127,9 +149,11 @@ function fitTokens(stretches: readonly PreparedSession[], calls: readonly Billed
   const under = counted.reduce((sum, x) => sum + (x - meanX) ** 2, 0);
   // One call, or calls of one size, show no slope.
   const slope = under > 0 ? over / under : 1;
-  const factor = slope > 0.2 && slope < 5 ? slope : meanY / Math.max(1, meanX);
-  const prefix = Math.max(0, Math.round(meanY / factor - meanX));
-  return factor > 0 && Number.isFinite(prefix) ? { factor, prefix } : undefined;
+  const prefix = slope > 0.2 && slope < 5 ? Math.round(meanY / slope - meanX) : 0;
+  // A prefix has no negative size. Without one, the factor alone has to explain the totals: the slope of a few small
+  // calls would make all of them too large.
+  const factor = prefix > 0 ? slope : meanY / Math.max(1, meanX);
+  return factor > 0 && Number.isFinite(prefix) ? { factor, prefix: Math.max(0, prefix) } : undefined;
 }
 
 function countedTokens({ messages, calls, blocksOf, prefixTokens, frameTokens }: PreparedSession): number[] {
@@ -159,10 +183,14 @@ function isOutside({ cause, call }: Loss, { calls }: BilledSession): boolean {
 }
 
 function createRun({ stretches, calls, fit, model, billed, options }: RunContext) {
-  const lost = new Set(
-    findLosses(billed)
-      .filter((loss) => isOutside(loss, billed))
-      .map(({ call }) => billed.calls[call]),
+  const losses = findLosses(billed);
+  const callsOf = (some: readonly Loss[]): Set<unknown> => new Set(some.map(({ call }) => billed.calls[call]));
+  const lost = callsOf(losses.filter((loss) => isOutside(loss, billed)));
+  const expired = callsOf(losses.filter(({ cause }) => cause === "expired"));
+  /** What other sessions keep in the cache, such as tools and system text, is left after a loss, and before the first
+   *  call. */
+  const leftAt = calls.map((call, index) =>
+    index === 0 || lost.has(call) || expired.has(call) ? call.fact.read / fit.factor : 0,
   );
   const isLong = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0;
   const startOf = monotone(calls.map(({ fact }) => fact.start));
@@ -172,8 +200,9 @@ function createRun({ stretches, calls, fit, model, billed, options }: RunContext
     const replay = await replaySession(stretches, {
       ...{ policy, window: scaled, reserve, prefixTokens: fit.prefix, prices: options.prices },
       ttl: ttl ?? (isLong ? "1h" : "5m"),
-      cache: warmCache({ stretches, fit, model, options, calls }),
-      isCold: (call) => lost.has(calls[call] as BilledCall),
+      findsInvalid: false,
+      cache: sharedCache(leftAt, { provider: calls[0]?.price?.provider ?? "anthropic", model, prices: options.prices }),
+      isCold: (call) => lost.has(calls[call]),
       startOf: (call) => startOf[call],
       pause: () => options.pause?.(),
     });
@@ -194,24 +223,27 @@ function monotone(times: readonly number[]): readonly number[] {
   });
 }
 
-/** Another session often leaves the beginning in the cache. Then the first call reads it. */
-function warmCache({ stretches: [first], fit, model, options, calls }: Omit<RunContext, "billed">): CacheSimulator {
-  const provider = calls[0]?.price?.provider ?? "anthropic";
-  const cache = createCacheSimulator({ provider, model, prices: options.prices });
-  const fact = calls[0]?.fact;
-  if (fact === undefined || fact.read === 0) return cache;
-  const prefixTokens = fit.prefix + first.prefixTokens + first.frameTokens;
-  const { blocks, update } = createSentRequest({ prefixTokens, blocksOf: first.blocksOf });
-  update(first.messages.slice(0, first.calls[0]));
-  let tokens = 0;
-  const read = blocks.findIndex((block) => {
-    tokens += block.tokens;
-    return tokens > (fact.read / fit.factor) * 1.01;
-  });
-  const known = read < 0 ? blocks : blocks.slice(0, read);
-  if (known.length === 0) return cache;
-  cache.bill({ blocks: [...known], breakpoints: [{ after: known.length - 1, ttl: "5m" }], startMs: fact.start });
-  return cache;
+/** A cache in which others leave tokens: a call reads at least what the recording says was left before it. The tokens
+ *  are not those of whole blocks, because a recording does not show where tools and system text end. */
+function sharedCache(leftAt: readonly number[], options: Parameters<typeof createCacheSimulator>[0]): CacheSimulator {
+  const cache = createCacheSimulator(options);
+  let call = 0;
+  return {
+    price: cache.price,
+    bill(request) {
+      const bill = cache.bill(request);
+      const left = Math.min(leftAt[call++] ?? 0, bill.total);
+      return left > bill.read ? withRead(left, bill, cache) : bill;
+    },
+  };
+}
+
+function withRead(read: number, bill: Bill, { price }: CacheSimulator): Bill {
+  const share = (bill.total - read) / (bill.total - bill.read);
+  const tokens = {
+    ...{ read, write5m: bill.write5m * share, write1h: bill.write1h * share, uncached: bill.uncached * share },
+  };
+  return { ...bill, ...tokens, ...inputCost(tokens, price) };
 }
 
 function resultOf({ calls, totals }: SessionReplay): Omit<VariantResult, "name"> {

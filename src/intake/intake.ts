@@ -266,12 +266,14 @@ interface Admission {
 }
 
 function admitInto(context: HeldContext, result: Counted, settings: Settings): Admission {
-  const call = hashOf(JSON.stringify([result.tool, result.input ?? null, result.text]));
+  // Most results are not edited, and hashing a long text takes longer than everything else here.
+  const callHash = (): string => hashOf(JSON.stringify([result.tool, result.input ?? null, result.text]));
   const sequence = context.sequence + 1;
-  const id = idOf([settings.sessionId, settings.agentId, String(sequence), result.text]);
+  const id = (): string => idOf([settings.sessionId, settings.agentId, String(sequence), result.text]);
   const held = withinWindow(context.held, settings.deltaWindow);
-  const isInsisted = context.last === call;
-  const edit = isInsisted || isRecall(result) ? undefined : editOf(result, { held, id, settings });
+  const hash = hashOf(result.text);
+  const isInsisted = context.last !== "" && context.last === callHash();
+  const edit = isInsisted || isRecall(result) ? undefined : editOf(result, { held, hash, id, settings });
   const lines = edit?.runs ?? runsSent(readResultLines(result.text), []);
   const label = labelOf(result);
   const tokens = edit?.admitted.tokens ?? result.tokens;
@@ -281,14 +283,14 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
     tokens,
     runs: lines,
     ...(result.callId !== undefined && { callId: result.callId }),
-    ...(edit === undefined && { whole: hashOf(result.text) }),
+    ...(edit === undefined && { whole: hash }),
   };
   return {
     admitted: edit?.admitted ?? { text: result.text, tokens, edit: "none" },
     context: {
       sequence,
       held: withinWindow([...held, ...writtenIn(result, sequence), sent], settings.deltaWindow),
-      last: edit === undefined ? "" : call,
+      last: edit === undefined ? "" : callHash(),
     },
   };
 }
@@ -334,7 +336,10 @@ interface Edit {
 
 interface EditOptions {
   readonly held: readonly HeldResult[];
-  readonly id: string;
+  /** The hash of the whole text. */
+  readonly hash: string;
+  /** Returns the id of the original. */
+  readonly id: () => string;
   readonly settings: Settings;
 }
 
@@ -359,10 +364,10 @@ function isWorthwhile({ text, tokens }: Counted, { admitted }: Edit): boolean {
   return admitted.text.length < text.length && saved >= leastSaved && saved >= tokens * leastSavedShare;
 }
 
-function duplicateOf({ text, tokens }: Counted, { held, id, settings }: EditOptions): Edit | undefined {
-  const hash = hashOf(text);
+function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...options }: EditOptions): Edit | undefined {
   const same = held.findLast(({ whole }) => whole === hash);
   if (same === undefined) return undefined;
+  const id = options.id();
   const size = `${countNoun(text.split("\n").length, "line")}, ${formatNumber(tokens)} tokens`;
   const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
@@ -374,13 +379,14 @@ function duplicateOf({ text, tokens }: Counted, { held, id, settings }: EditOpti
   };
 }
 
-function deltaOf(result: Counted, { held, id, settings }: EditOptions): Edit | undefined {
+function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): Edit | undefined {
   if (held.length === 0) return undefined;
   const lines = readResultLines(result.text);
   const weights = isOutput(result) ? weighLines(lines) : [];
   const found = findHeld(lines, held, (index) => weights[index] === 3);
   const ranges = result.isOnePiece === true ? aroundOnePiece(found, lines.length) : found;
   if (ranges.length === 0) return undefined;
+  const id = options.id();
   const text = renderDelta(lines, ranges, settings.recallHint(id));
   return {
     runs: runsSent(lines, ranges),
@@ -406,7 +412,8 @@ function isOutput({ tool, input }: IncomingResult): boolean {
   return fields.command !== undefined || fields.cmd !== undefined || /bash|shell|exec|command|terminal/i.test(tool);
 }
 
-function pagedResult(result: Counted, { id, settings }: EditOptions): Edit | undefined {
+function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
+  const id = options.id();
   const { counter, pageTokens, recallHint } = settings;
   const size = `${countNoun(result.text.split("\n").length, "line")}, ${formatNumber(result.tokens)} tokens`;
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
@@ -420,7 +427,7 @@ function pagedResult(result: Counted, { id, settings }: EditOptions): Edit | und
 /** A page that is one piece: the lines from the first one on. */
 function beginningOf(
   { text }: Counted,
-  { about, id, settings }: Pick<EditOptions, "id" | "settings"> & { readonly about: string },
+  { about, id, settings }: Pick<EditOptions, "settings"> & { readonly about: string; readonly id: string },
 ): Edit | undefined {
   const { counter, pageTokens } = settings;
   const lines = readResultLines(text);

@@ -10,7 +10,6 @@ export type { Removal } from "./removals.ts";
 export {
   addTotals,
   type CallReplay,
-  createSentRequest,
   type IntakeMode,
   intakeModes,
   type Reducer,

@@ -38,6 +38,9 @@ export interface ReplayOptions extends Pick<PolicyReducerOptions, "window" | "re
   /** The lifetime that every marker asks for.
    * @default "5m" */
   readonly ttl?: Ttl | undefined;
+  /** Whether to find the requests that a provider would refuse.
+   * @default true */
+  readonly findsInvalid?: boolean | undefined;
   /** Whether to find what each epoch removed. */
   readonly findsRemovals?: boolean | undefined;
   /** A clock in milliseconds. Without it, turns take no time. */
@@ -137,14 +140,14 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   const prefixTokens = options.prefixTokens + session.prefixTokens + session.frameTokens;
   const request = createSentRequest({ prefixTokens, blocksOf: session.blocksOf });
   const simulator = options.cache ?? createSimulator(session, options.prices);
-  const invalid = createInvalidFinder(session.format);
+  const invalid = options.findsInvalid === false ? undefined : createInvalidFinder(session.format);
   const references = createReferenceMeter(session.references());
   const removals = options.findsRemovals === true ? createRemovalFinder(session.blocksOf) : undefined;
   const calls: Omit<CallReplay, "isInvalid" | "invalidRule">[] = [];
   return {
     add({ messages, breakpoints, isEpoch, keptShare }, { given, isCold }) {
       const unchanged = request.update(messages);
-      invalid.add(messages, unchanged);
+      invalid?.add(messages, unchanged);
       references.add(messages, unchanged);
       const { blocks, tokens } = request;
       const places = [0, ...breakpoints.map(request.lastBlockOf), blocks.length - 1];
@@ -155,7 +158,7 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
       calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve, removed });
     },
     finish() {
-      const found = invalid.finish();
+      const found = invalid?.finish() ?? [];
       const measured = calls.map((call, index) => ({
         ...call,
         isInvalid: found[index] !== undefined,

@@ -121,6 +121,29 @@ describe("sums", () => {
   });
 });
 
+test("a session of gemini-cli belongs to the project that its folder names", async () => {
+  const tokens = { input: 2000, cached: 0, output: 20, thoughts: 0, tool: 0, total: 2020 };
+  const about = { id: "a", timestamp: "2026-11-01T09:00:00.000Z", type: "gemini", content: "Done." };
+  const lines = [
+    { sessionId: "one", projectHash: "abc", kind: "main" },
+    { ...about, tokens, model: "gemini-2.5-pro" },
+  ];
+  record(".gemini/tmp/shop/chats/session-one.jsonl", lines.map((line) => JSON.stringify(line)).join("\n"));
+  const project = async () => (await billJson("--by", "project", "--no-index")).rows[0].key;
+  expect(await project()).toBe(join(sandbox.home, ".gemini/tmp/shop"));
+  record(".gemini/tmp/shop/.project_root", "/repo/shop\n");
+  expect(await project()).toBe("/repo/shop");
+});
+
+test("a hostile name stays in its cell of the CSV, and controls no terminal", async () => {
+  const hostile = JSON.stringify("/repo/\u001b[2Jx\n=cmd\u202e").slice(1, -1);
+  record(".claude/projects/p/a.jsonl", claude.text.replaceAll(/"cwd":"[^"]*"/g, `"cwd":"${hostile}"`));
+  const { stdout } = await sandbox.call(["bill", "--by", "project", "--csv"]);
+  const [, row, ...rest] = stdout.split("\n");
+  expect(rest).toEqual([""]);
+  expect(row).toMatch(/^\/repo\/\\x1b\[2Jx\\n=cmd\\u202e,40,/);
+});
+
 describe("the index", () => {
   const state = () => join(sandbox.home, ".local/state/plimsoll/bill");
 

@@ -103,7 +103,8 @@ const models = ["claude-sonnet-5", "claude-opus-5"] as const;
 /** What the provider's cache holds, and what each call is billed. Results grow the context by at least 1,500 tokens. */
 function createBook(random: () => number, agent: BilledRecording["agent"]): Book {
   let now = Date.UTC(2026, 9, 1 + Math.floor(random() * 30), 8, Math.floor(random() * 60));
-  const isLong = random() < 0.3;
+  // OpenAI reports no lifetimes.
+  const isLong = random() < 0.3 && agent !== "codex";
   const lifetimeMs = isLong ? 60 * minuteMs : 5 * minuteMs;
   // OpenAI promises 5 minutes for some models and 30 for others.
   const [shortMs, longMs] = agent === "codex" ? [5 * minuteMs, 30 * minuteMs] : [lifetimeMs, lifetimeMs];

@@ -113,13 +113,34 @@ function causeRows(losses: readonly Loss[], inputUsd: number): readonly CauseRow
 }
 
 function weightsOf(results: readonly WeighedResult[]): Weights {
-  const heaviest = results.toSorted((left, right) => right.usd - left.usd || right.tokens - left.tokens);
+  const servers = new Map<string, string | undefined>();
+  const serverOf = (tool: string): string | undefined => {
+    if (!servers.has(tool)) servers.set(tool, /^mcp__(.+?)__/.exec(tool)?.[1]);
+    return servers.get(tool);
+  };
   return {
-    results: heaviest.filter(({ isCopy }) => !isCopy).slice(0, 10),
+    results: heaviestOf(results),
     tools: weightRows(results, ({ tool }) => tool),
     files: weightRows(results, ({ file }) => file),
-    servers: weightRows(results, ({ tool }) => /^mcp__(.+?)__/.exec(tool)?.[1]),
+    servers: weightRows(results, ({ tool }) => serverOf(tool)),
   };
+}
+
+const mostResults = 10;
+
+/** The heaviest results, without sorting all of them. */
+function heaviestOf(results: readonly WeighedResult[]): readonly WeighedResult[] {
+  const byWeight = (left: WeighedResult, right: WeighedResult): number =>
+    right.usd - left.usd || right.tokens - left.tokens;
+  const heaviest: WeighedResult[] = [];
+  for (const result of results) {
+    const last = heaviest[mostResults - 1];
+    if (result.isCopy || (last !== undefined && byWeight(last, result) <= 0)) continue;
+    heaviest.push(result);
+    heaviest.sort(byWeight);
+    heaviest.length = Math.min(heaviest.length, mostResults);
+  }
+  return heaviest;
 }
 
 function weightRows(
@@ -204,8 +225,9 @@ export function billCsv({ rows, settings }: BillReport): string {
   return [header, ...lines].map((line) => `${line.join(",")}\n`).join("");
 }
 
-function csvCell(name: string): string {
-  const text = printable(name);
-  const safe = /^[=+\-@]/.test(text) ? `'${text}` : text;
+function csvCell(text: string): string {
+  // Control characters become visible: the CSV may be shown in a terminal.
+  const shown = printable(text);
+  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -7,9 +7,12 @@ import { basename, dirname, join } from "node:path";
 import {
   createSessionScan,
   type OpencodeExport,
+  type PackedFacts,
+  packFacts,
   readOpencodeFacts,
   type ScanState,
   type SessionFacts,
+  unpackFacts,
 } from "../../bill/index.ts";
 import { exportedSessions, isOpencodeExport, opencodeQueries } from "../../replay/index.ts";
 import { type Environment, homeDirectory, makeDirectory, stateDirectory } from "../../workspace/index.ts";
@@ -54,7 +57,7 @@ export async function usualPlaces(env: Environment): Promise<readonly string[]> 
   return found.flat();
 }
 
-/** What is known of a file. Plain JSON. */
+/** What is known of a file. */
 interface FileEntry {
   readonly path: string;
   readonly size: number;
@@ -63,9 +66,17 @@ interface FileEntry {
   readonly offset: number;
   /** The bytes before the offset. A file that was replaced has others. */
   readonly tail: string;
-  readonly scan: ScanState;
+  readonly facts?: SessionFacts | undefined;
+  /** The state of the scan as JSON. Only a file that has grown needs it. */
+  readonly state?: string | undefined;
   /** The sessions of a database or of an exported session. */
   readonly sessions?: readonly SessionFacts[] | undefined;
+}
+
+/** An entry as a line of the index. */
+interface IndexLine extends Omit<FileEntry, "facts" | "sessions"> {
+  readonly facts?: PackedFacts | undefined;
+  readonly sessions?: readonly PackedFacts[] | undefined;
 }
 
 interface RecordingsOptions {
@@ -80,7 +91,7 @@ export interface RecordingsReader {
 }
 
 export async function createRecordingsReader({ call, hasIndex }: RecordingsOptions): Promise<RecordingsReader> {
-  const indexFile = join(stateDirectory(call.env), "bill", "index-1.jsonl");
+  const indexFile = join(stateDirectory(call.env), "bill", "index-2.jsonl");
   const index = hasIndex ? await readIndex(indexFile) : new Map<string, FileEntry>();
   let isSaved = false;
   return {
@@ -123,8 +134,8 @@ async function readAll(
 }
 
 function recordingsOf(entries: readonly FileEntry[]): Pick<Recordings, "sessions" | "fileOf" | "damaged"> {
-  const sessions = entries.flatMap(({ scan, sessions: several }) => several ?? scan.facts ?? []);
-  const fileOf = new Map(entries.flatMap(({ path, scan }) => (scan.facts ? [[scan.facts, path] as const] : [])));
+  const sessions = entries.flatMap(({ facts, sessions: several }) => several ?? facts ?? []);
+  const fileOf = new Map(entries.flatMap(({ path, facts }) => (facts ? [[facts, path] as const] : [])));
   return { sessions, fileOf, damaged: sessions.reduce((sum, facts) => sum + facts.damaged, 0) };
 }
 
@@ -139,8 +150,12 @@ async function readIndex(file: string): Promise<Map<string, FileEntry>> {
   const index = new Map<string, FileEntry>();
   for (const line of text.split("\n")) {
     try {
-      const entry = JSON.parse(line) as FileEntry;
-      if (typeof entry.path === "string") index.set(entry.path, entry);
+      const { facts, sessions, ...entry } = JSON.parse(line) as IndexLine;
+      index.set(entry.path, {
+        ...entry,
+        ...(facts && { facts: unpackFacts(facts) }),
+        ...(sessions && { sessions: sessions.map(unpackFacts) }),
+      });
     } catch {
       // A damaged line means that its file is read again.
     }
@@ -156,7 +171,7 @@ async function writeIndex(file: string, index: ReadonlyMap<string, FileEntry>): 
       () => true,
       () => false,
     );
-    if (isThere) lines.push(`${JSON.stringify(entry)}\n`);
+    if (isThere) lines.push(`${JSON.stringify(lineOf(entry))}\n`);
   }
   try {
     await makeDirectory(dirname(file), 0o700);
@@ -166,6 +181,14 @@ async function writeIndex(file: string, index: ReadonlyMap<string, FileEntry>): 
   } catch {
     // Without a writable state folder, the next run reads the files again.
   }
+}
+
+function lineOf({ facts, sessions, ...entry }: FileEntry): IndexLine {
+  return {
+    ...entry,
+    ...(facts && { facts: packFacts(facts) }),
+    ...(sessions && { sessions: sessions.map(packFacts) }),
+  };
 }
 
 interface ReadEntry {
@@ -183,20 +206,23 @@ async function readEntry(path: string, known: FileEntry | undefined): Promise<Re
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return { entry: known, bytes: 0 };
   if (path.endsWith(".json")) return { entry: await readWhole(path, { size, mtimeMs }), bytes: size };
   const { start, ...read } = readLines(path, known !== undefined && known.size < size ? known : undefined);
-  return { entry: { ...read, mtimeMs, scan: await withFolder(read.scan, path) }, bytes: read.size - start };
+  return { entry: { ...read, mtimeMs, facts: await withFolder(read.facts, path) }, bytes: read.size - start };
 }
 
 /** Some facts are not in the lines: the kind of a sub-agent, and the folder of gemini-cli. */
-async function withFolder(scan: ScanState, path: string): Promise<ScanState> {
-  const { facts } = scan;
-  if (facts === undefined) return scan;
+async function withFolder(facts: SessionFacts | undefined, path: string): Promise<SessionFacts | undefined> {
+  if (facts === undefined) return undefined;
   if (basename(dirname(path)) === "subagents" && facts.subAgent === undefined) {
     const meta = await readFile(path.replace(/\.jsonl$/, ".meta.json"), "utf8").catch(() => "{}");
     const kind = /"agentType"\s*:\s*"([^"]*)"/.exec(meta)?.[1];
     facts.subAgent = kind ?? "sub-agent";
   }
-  if (facts.agent === "gemini-cli" && basename(dirname(path)) === "chats") facts.project = dirname(dirname(path));
-  return scan;
+  if (facts.agent === "gemini-cli" && basename(dirname(path)) === "chats") {
+    const folder = dirname(dirname(path));
+    const root = await readFile(join(folder, ".project_root"), "utf8").catch(() => "");
+    facts.project = root.trim() || folder;
+  }
+  return facts;
 }
 
 async function readWhole(path: string, stats: Pick<FileEntry, "size" | "mtimeMs">): Promise<FileEntry> {
@@ -206,14 +232,14 @@ async function readWhole(path: string, stats: Pick<FileEntry, "size" | "mtimeMs"
   try {
     value = JSON.parse(text);
   } catch {
-    return { ...base, scan: { facts: undefined } };
+    return base;
   }
   if (isOpencodeExport(value)) {
-    return { ...base, scan: { facts: undefined }, sessions: [readOpencodeFacts(value as OpencodeExport)] };
+    return { ...base, sessions: [readOpencodeFacts(value as OpencodeExport)] };
   }
   const scan = createSessionScan();
   scan.line(JSON.stringify(value));
-  return { ...base, scan: await withFolder({ facts: scan.facts }, path) };
+  return { ...base, facts: await withFolder(scan.facts, path) };
 }
 
 async function readDatabase(path: string, known: FileEntry | undefined): Promise<FileEntry> {
@@ -223,7 +249,7 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return known;
   const { queryDatabase } = await import("../../store/sqlite.ts");
   const sessions = exportedSessions(await queryDatabase(path, opencodeQueries)).map(readOpencodeFacts);
-  return { path, size, mtimeMs, offset: size, tail: "", scan: { facts: undefined }, sessions };
+  return { path, size, mtimeMs, offset: size, tail: "", sessions };
 }
 
 const chunkBytes = 1 << 20;
@@ -236,7 +262,11 @@ function readLines(path: string, known: FileEntry | undefined): ReadLines {
     const { size } = fstatSync(file);
     if (known !== undefined && tailAt(file, known.offset) === known.tail) {
       // The scan changes its facts, and the index must not keep half of them.
-      const entry = scanFrom(file, { path, size, start: known.offset, earlier: structuredClone(known.scan) });
+      const earlier: ScanState = {
+        facts: structuredClone(known.facts),
+        ...(known.state !== undefined && { state: JSON.parse(known.state) }),
+      };
+      const entry = scanFrom(file, { path, size, start: known.offset, earlier });
       if (entry !== undefined) return entry;
     }
     return scanFrom(file, { path, size, start: 0 }) as ReadLines;
@@ -281,7 +311,8 @@ function scanFrom(file: number, { path, size, start, earlier }: ScanRange): Read
     scan.line(last);
     offset = size;
   }
-  return { path, size, start, offset, tail: tailAt(file, offset), scan: scan.finish() };
+  const { facts, state } = scan.finish();
+  return { path, size, start, offset, tail: tailAt(file, offset), facts, state: JSON.stringify(state) };
 }
 
 function textOf(line: Buffer): string {

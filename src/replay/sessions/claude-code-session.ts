@@ -283,7 +283,7 @@ type LeftOutCounter = Pick<SessionDraft, "leaveOut">;
 /** Joins lines to messages: the blocks of one answer, and the results that answer one turn. */
 function joinRequestLines(lines: readonly ContentLine[], counter: LeftOutCounter): readonly JoinedMessage[] {
   const messages: JoinedMessage[] = [];
-  const answered = new Map<unknown, string | undefined>();
+  const answered = new Map<unknown, unknown>();
   for (const line of lines) {
     const fresh = withoutRepeatedResults(line, answered, counter);
     if (fresh === undefined) continue;
@@ -297,14 +297,14 @@ function joinRequestLines(lines: readonly ContentLine[], counter: LeftOutCounter
 /** An equal result is a copy that the program kept. A different one is kept as it was recorded. */
 function withoutRepeatedResults(
   line: ContentLine,
-  answered: Map<unknown, string | undefined>,
+  answered: Map<unknown, unknown>,
   counter: LeftOutCounter,
 ): ContentLine | undefined {
   if (!isResults(line)) return line;
   const content = (line.content as readonly Block[]).filter((block) => {
-    const text = JSON.stringify(block.content);
-    const isCopy = answered.get(block.tool_use_id) === text;
-    answered.set(block.tool_use_id, text);
+    const { tool_use_id: id, content: result } = block;
+    const isCopy = answered.has(id) && JSON.stringify(answered.get(id)) === JSON.stringify(result);
+    answered.set(id, result);
     if (isCopy) counter.leaveOut("repeated result");
     return !isCopy;
   });

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { billSessions, createSessionScan, findLosses, type SessionFacts, weighResults } from "./index.ts";
+
+function billed(lines: readonly object[]) {
+  const scan = createSessionScan();
+  for (const line of lines) scan.line(JSON.stringify(line));
+  const [session] = billSessions([scan.finish().facts as SessionFacts]);
+  if (session === undefined) throw new Error("no session");
+  return session;
+}
+
+describe("gemini-cli", () => {
+  const stamp = (second: number): string => new Date(Date.UTC(2026, 10, 1, 9, 0, second)).toISOString();
+  const head = (second: number): object => ({
+    ...{ sessionId: "one", projectHash: "abc", startTime: stamp(second), lastUpdated: stamp(second), kind: "main" },
+  });
+  const person = { id: "prompt-1", timestamp: stamp(1), type: "user", content: [{ text: "Read a.ts." }] };
+  const answer = (id: string, second: number, tokens: { input: number; cached: number }): object => ({
+    ...{ id, timestamp: stamp(second), type: "gemini", content: "Reading.", thoughts: [], model: "gemini-2.5-pro" },
+    tokens: { ...tokens, output: 50, thoughts: 0, tool: 0, total: tokens.input + 50 },
+  });
+  const response = (id: string): object => ({
+    functionResponse: { id, name: "read_file", response: { output: "x".repeat(4000) } },
+  });
+  const call = (id: string): object => ({
+    ...{ id, name: "read_file", args: { file_path: "/repo/a.ts" }, status: "success", result: [response(id)] },
+  });
+  /** The program writes an answer, then the answer with its calls, then the results as a message of their own. */
+  const first = answer("answer-1", 2, { input: 11_000, cached: 0 });
+  const results = { id: "results-1", timestamp: stamp(3), type: "user", content: [response("call-1")] };
+  const second = answer("answer-2", 4, { input: 12_100, cached: 10_900 });
+  const session = [
+    ...[head(0), { $set: { messages: [] } }, person, first, { ...first, toolCalls: [call("call-1")] }, results],
+    second,
+  ];
+
+  test("a result that is recorded with its call and as a message is weighed once", () => {
+    const [result, ...others] = weighResults(billed(session));
+    expect(others).toEqual([]);
+    // The prompt grew by 1,100 tokens: the result, and the text of the answer before it.
+    expect(result).toMatchObject({ tool: "read_file", file: "/repo/a.ts", carried: 1 });
+    expect(result?.tokens).toBeGreaterThan(1000);
+  });
+
+  test("a session that another process continues is resumed, not compacted", () => {
+    const repeated = { id: "answer-1_response", timestamp: stamp(5), type: "user", content: [response("call-1")] };
+    const resumed = billed([
+      ...session,
+      head(5),
+      { $set: { messages: [person] } },
+      { $set: { messages: [person, { ...first, toolCalls: [call("call-1")] }, repeated, results, second] } },
+      { id: "prompt-2", timestamp: stamp(6), type: "user", content: [{ text: "Go on." }] },
+      answer("answer-3", 7, { input: 14_000, cached: 0 }),
+    ]);
+    expect(findLosses(resumed).map(({ cause }) => cause)).toEqual(["resumed"]);
+  });
+
+  test("a history that a summary replaced is compacted", () => {
+    const summary = { id: "summary", timestamp: stamp(5), type: "user", content: [{ text: "They read a.ts." }] };
+    const compacted = billed([
+      ...session,
+      { $set: { messages: [summary] } },
+      answer("answer-3", 7, { input: 9_000, cached: 0 }),
+    ]);
+    expect(findLosses(compacted).map(({ cause }) => cause)).toEqual(["compaction"]);
+  });
+});
