@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { toByteString } from "../text/index.ts";
-import { hookScript } from "./hook-script.ts";
+import { hookScript, scriptSettings } from "./hook-script.ts";
 import { ownedScript, type PluginClient, type PluginFile, type PluginPlace } from "./plugin.ts";
 
 export const openCode: PluginClient = {
@@ -15,6 +15,7 @@ export const openCode: PluginClient = {
       ...quickStart(folder),
     ];
   },
+  installedSettings: (place) => scriptSettings(join(configFolder(place), "plugins/plimsoll.js")),
   notes: ["opencode loads the plugin at its next start."],
   async check(place) {
     const { checkClient } = await import("./check-client.ts");

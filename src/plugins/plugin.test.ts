@@ -28,7 +28,7 @@ test.each(names)("%s: uninstall leaves the folder as it was before install", asy
   const installed = await change(name, "install");
   expect(installed.map(({ problem }) => problem)).toEqual(installed.map(() => undefined));
   expect(filesBelow(root)).not.toEqual(before);
-  expect(await installState(await pluginClients[name]!(), place, { deltas: true })).toBe("installed");
+  expect(await installState(await pluginClients[name]!(), place)).toBe("installed");
   await change(name, "uninstall");
   expect(filesBelow(root)).toEqual(before);
 });
@@ -43,6 +43,21 @@ test.each(names)(
     expect(filesBelow(root)).toEqual({});
   },
 );
+
+test.each(names)("%s: an install with other settings is known as installed, with these settings", async (name) => {
+  const client = await pluginClients[name]!();
+  const settings = {
+    ...{ deltas: name === "gemini-cli", maxResultTokens: 4_000 },
+    ...(client.canTrim === true && { trim: "window" as const }),
+    ...(client.canGuard === true && { guard: true }),
+  };
+  expect(await installState(client, place)).toBe("absent");
+  const [first] = await changePlugin(client, { action: "install", place, settings, dryRun: false });
+  expect(await installState(client, place)).toBe("installed");
+  expect(client.installedSettings(place)).toEqual(settings);
+  writeFileSync(first!.path, "changed");
+  expect(await installState(client, place)).toBe("other");
+});
 
 test("a file that a person changed is neither overwritten nor removed", async () => {
   await change("claude-code", "install");

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
-import { type Fields, isText, mapOf, objectOf, readJson, toByteString } from "../text/index.ts";
+import { type Fields, isPlainObject, isText, mapOf, objectOf, readJson, toByteString } from "../text/index.ts";
 import {
   attemptChange,
   type Environment,
@@ -26,6 +26,8 @@ export interface PluginClient {
   readonly canGuard?: boolean | undefined;
   /** Returns the files of the plugin, in the order in which install writes them. */
   files(place: PluginPlace, settings: PluginSettings): Promise<readonly PluginFile[]>;
+  /** Returns the settings of the installed plugin; undefined if there is none. */
+  installedSettings(place: PluginPlace): PluginSettings | undefined;
   /** What a person should do or know after install. */
   readonly notes: readonly string[];
   /** Runs the real client against a model on loopback and reports whether a shortened result reaches its request. */
@@ -43,7 +45,7 @@ export interface PluginPlace {
   readonly env: Environment;
 }
 
-/** What a person chose at install. It is part of the installed files. */
+/** What a person chose at install. The installed files have it, and `readSettings` finds it there. */
 export interface PluginSettings {
   readonly maxResultTokens?: number | undefined;
   readonly deltas: boolean;
@@ -140,14 +142,13 @@ function planned(change: () => string | undefined) {
   }
 }
 
-/** Whether a plugin is in place: `other` is one of another version or with other settings. */
+/** Whether a plugin is in place: `other` is one of another version, or one that somebody changed. */
 export async function installState(
   client: PluginClient,
   place: PluginPlace,
-  settings: PluginSettings,
 ): Promise<"installed" | "other" | "absent"> {
   if (!hasScope(client, place)) return "absent";
-  const files = await client.files(place, settings);
+  const files = await client.files(place, client.installedSettings(place) ?? { deltas: true });
   const states = files.map(({ path, install, uninstall }) => {
     const current = readQuietly(path)?.toString("latin1");
     try {
@@ -165,7 +166,11 @@ const manifestName = "plimsoll.json";
 
 /** Plans a folder that is ours as a whole. A manifest in it has the hash of each file, so that files which a person
  *  changed or wrote are left alone. `texts` has the files by their path in the folder. */
-export function ownedFolder(folder: string, texts: Readonly<Record<string, string>>): PluginFile[] {
+export function ownedFolder(
+  folder: string,
+  texts: Readonly<Record<string, string>>,
+  settings: PluginSettings,
+): PluginFile[] {
   const manifest = join(folder, manifestName);
   const earlier = writtenFiles(readQuietly(manifest)?.toString("utf8"));
   const gone = Object.keys(earlier).filter((name) => !Object.hasOwn(texts, name) && isInFolder(name));
@@ -174,9 +179,27 @@ export function ownedFolder(folder: string, texts: Readonly<Record<string, strin
   );
   const hashes = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, hashOf(toByteString(text))]));
   const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.";
-  const text = `${JSON.stringify({ about, files: hashes }, null, 2)}\n`;
+  const text = `${JSON.stringify({ about, settings: readSettings(settings), files: hashes }, null, 2)}\n`;
   const isOurs = (current: string): boolean => Object.keys(writtenFiles(current)).length > 0;
   return [...files, wholeFile(manifest, text, isOurs)];
+}
+
+/** Returns the settings in a folder that `ownedFolder` planned. */
+export function folderSettings(folder: string): PluginSettings | undefined {
+  const manifest = readQuietly(join(folder, manifestName))?.toString("utf8");
+  return readSettings(readJson(manifest, isPlainObject)?.settings);
+}
+
+/** A person may have changed them: then the files are not those that these settings give. */
+export function readSettings(value: unknown): PluginSettings | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const { maxResultTokens, deltas, trim, guard } = value as Readonly<Record<string, unknown>>;
+  return {
+    deltas: deltas !== false,
+    ...(typeof maxResultTokens === "number" && { maxResultTokens }),
+    ...((typeof trim === "number" || trim === "window") && { trim }),
+    ...(guard === true && { guard }),
+  };
 }
 
 /** Plans a file that is ours as a whole. `hashes` are those of texts that we wrote there earlier. */

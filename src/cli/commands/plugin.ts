@@ -221,20 +221,44 @@ function statusOf({ change, problem }: PluginChange): "written" | "deleted" | "s
 }
 
 async function showStatus(call: PluginCall, client: PluginClient): Promise<CommandResult> {
-  const settings: PluginSettings = { deltas: true };
-  const [user, project] = (["user", "project"] as const).map((scope) =>
-    installState(client, placeOf({ ...call, options: { ...call.options, scope } }), settings),
+  const scopes = ["user", "project"] as const;
+  const states = await Promise.all(
+    scopes.map(async (scope) => {
+      const place = placeOf({ ...call, options: { ...call.options, scope } });
+      const state = await installState(client, place);
+      return { scope, state, settings: state === "installed" ? client.installedSettings(place) : undefined };
+    }),
   );
-  const installed = { user: await user!, project: await project! };
   const sessions = (await lookInStore(await storePath(call), (store) => listPluginSessions(store, client.id))) ?? [];
-  const words = { installed: "installed", other: "installed with other settings, or changed", absent: "not installed" };
+  const words = { installed: "installed", other: "installed by another version, or changed", absent: "not installed" };
+  const places = states.map(({ scope, state, settings }) => `${scope}: ${words[state]}${optionsOf(settings)}`);
+  const byScope = <Value>(value: (each: (typeof states)[number]) => Value) =>
+    Object.fromEntries(states.map((each) => [each.scope, value(each)]));
   return {
-    json: { client: client.id, installed, sessions },
+    json: {
+      client: client.id,
+      installed: byScope(({ state }) => state),
+      settings: byScope(({ settings }) => settings ?? null),
+      sessions,
+    },
     text: [
-      `${client.id}: user: ${words[installed.user]}; project: ${words[installed.project]}`,
+      `${client.id}: ${places.join("; ")}`,
       ...(sessions.length === 0 ? ["no session has used it yet"] : renderSessions(sessions)),
     ].join("\n"),
   };
+}
+
+/** The options of install that give these settings. */
+function optionsOf(settings: PluginSettings | undefined): string {
+  if (settings === undefined) return "";
+  const { maxResultTokens, deltas, trim, guard } = settings;
+  const given = [
+    ...(maxResultTokens === undefined ? [] : [`--max-result-tokens ${maxResultTokens}`]),
+    ...(deltas ? [] : ["--no-deltas"]),
+    ...(trim === undefined ? [] : [`--trim ${trim}`]),
+    ...(guard === true ? ["--guard"] : []),
+  ];
+  return given.length === 0 ? "" : ` with ${given.join(" ")}`;
 }
 
 function renderSessions(sessions: readonly PluginSession[]): string[] {
