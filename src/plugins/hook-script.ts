@@ -15,8 +15,8 @@ export interface HookScript {
 }
 
 export function hookScript({ ending, place, settings }: HookScript): string {
-  const { maxResultTokens, deltas, trim } = settings;
-  const chosen: HookSettings = { maxResultTokens, ...(!deltas && { deltas }), trim };
+  const { maxResultTokens, deltas, trim, images } = settings;
+  const chosen: HookSettings = { maxResultTokens, ...(!deltas && { deltas }), trim, images };
   // A project's file may be shared with other computers.
   const installed = place.scope === "user" ? hooksFile() : undefined;
   return `import * as fs from "node:fs";

@@ -8,6 +8,7 @@ import { ownedScript, type PluginClient, type PluginFile, type PluginPlace } fro
 export const openCode: PluginClient = {
   id: "opencode",
   canTrim: true,
+  canLeaveOutImages: true,
   async files(place, settings) {
     const folder = configFolder(place);
     return [

@@ -6,6 +6,7 @@ import { ownedScript, type PluginClient, type PluginPlace } from "./plugin.ts";
 export const pi: PluginClient = {
   id: "pi",
   canTrim: true,
+  canLeaveOutImages: true,
   async files(place, settings) {
     return [ownedScript(join(extensionFolder(place), "plimsoll.js"), hookScript({ ending, place, settings }))];
   },

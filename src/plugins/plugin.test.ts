@@ -49,6 +49,7 @@ test.each(names)("%s: an install with other settings is known as installed, with
   const settings = {
     ...{ deltas: name === "gemini-cli", maxResultTokens: 4_000 },
     ...(client.canTrim === true && { trim: "window" as const }),
+    ...(client.canLeaveOutImages === true && { images: 3 }),
     ...(client.canGuard === true && { guard: true }),
   };
   expect(await installState(client, place)).toBe("absent");
@@ -94,6 +95,12 @@ test("a client is asked only for what it can do", async () => {
   const install = async (name: string, where: PluginPlace) =>
     changePlugin(await pluginClients[name]!(), { action: "install", place: where, settings, dryRun: false });
   await expect(install("claude-code", place)).rejects.toThrow("does not trim histories");
+  for (const name of ["claude-code", "gemini-cli"]) {
+    const images = { action: "install", place, settings: { deltas: true, images: 2 }, dryRun: false } as const;
+    await expect(changePlugin(await pluginClients[name]!(), images)).rejects.toMatchObject({
+      ...{ code: "usage", message: expect.stringContaining("cannot change images"), hint: "Leave out --images." },
+    });
+  }
   await expect(change("gemini-cli", "install")).resolves.toHaveLength(3);
   const project = { ...place, scope: "project" } as const;
   const gemini = await pluginClients["gemini-cli"]!();

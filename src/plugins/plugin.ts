@@ -21,6 +21,9 @@ export interface PluginClient {
   /** Whether the plugin can also trim the history.
    *  @default false */
   readonly canTrim?: boolean | undefined;
+  /** Whether the plugin can also leave out old images.
+   *  @default false */
+  readonly canLeaveOutImages?: boolean | undefined;
   /** Whether the plugin can also run the spend guard.
    *  @default false */
   readonly canGuard?: boolean | undefined;
@@ -51,6 +54,8 @@ export interface PluginSettings {
   readonly deltas: boolean;
   /** The most tokens of a request, or `window` for the model's own limit. Without it no history is trimmed. */
   readonly trim?: number | "window" | undefined;
+  /** At least so many of the newest results with images keep them. Without it all do. */
+  readonly images?: number | undefined;
   /** Whether the spend guard judges each tool call. */
   readonly guard?: boolean | undefined;
 }
@@ -108,6 +113,11 @@ export async function changePlugin(client: PluginClient, options: ChangeSettings
   if (settings.trim !== undefined && client.canTrim !== true) {
     throw new ContextError("usage", `the plugin of ${client.id} does not trim histories`, {
       hint: "Leave out --trim.",
+    });
+  }
+  if (settings.images !== undefined && client.canLeaveOutImages !== true) {
+    throw new ContextError("usage", `the plugin of ${client.id} cannot change images that were sent before`, {
+      hint: "Leave out --images.",
     });
   }
   if (settings.guard === true && client.canGuard !== true) {
@@ -193,11 +203,12 @@ export function folderSettings(folder: string): PluginSettings | undefined {
 /** A person may have changed them: then the files are not those that these settings give. */
 export function readSettings(value: unknown): PluginSettings | undefined {
   if (!isPlainObject(value)) return undefined;
-  const { maxResultTokens, deltas, trim, guard } = value as Readonly<Record<string, unknown>>;
+  const { maxResultTokens, deltas, trim, images, guard } = value as Readonly<Record<string, unknown>>;
   return {
     deltas: deltas !== false,
     ...(typeof maxResultTokens === "number" && { maxResultTokens }),
     ...((typeof trim === "number" || trim === "window") && { trim }),
+    ...(typeof images === "number" && { images }),
     ...(guard === true && { guard }),
   };
 }

@@ -42,12 +42,19 @@ const trimOption = {
   },
 } as const satisfies OptionSpecs;
 
+const imagesOption = {
+  images: {
+    value: "N",
+    summary: "send images only in the newest N results that have some, or a few more (opencode, pi)",
+  },
+} as const satisfies OptionSpecs;
+
 const guardOption = {
   guard: { summary: "also stop tool calls at the limits of guard in the configuration (claude-code)" },
 } as const satisfies OptionSpecs;
 
 const actions = {
-  install: { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...guardOption },
+  install: { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...imagesOption, ...guardOption },
   uninstall: { ...scopeOption, ...dryRunOption },
   status: storeOptions,
   check: scopeOption,
@@ -56,7 +63,7 @@ const actions = {
 } as const;
 type Action = keyof typeof actions;
 const actionNames = Object.keys(actions) as Action[];
-const options = { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...guardOption, ...storeOptions };
+const options = { ...actions.install, ...storeOptions };
 type PluginCall = Call<OptionValues<typeof options>>;
 
 const clientArgument = {
@@ -179,6 +186,7 @@ function settingsOf({ options: given }: PluginCall): PluginSettings {
     maxResultTokens: most === undefined ? undefined : wholeNumber(most, "max-result-tokens", 500),
     deltas: given["no-deltas"] !== true,
     guard: given.guard === true,
+    images: given.images === undefined ? undefined : wholeNumber(given.images, "images", 1),
     trim: given.trim === undefined || given.trim === "window" ? given.trim : wholeNumber(given.trim, "trim", 8_000),
   };
 }
@@ -251,11 +259,12 @@ async function showStatus(call: PluginCall, client: PluginClient): Promise<Comma
 /** The options of install that give these settings. */
 function optionsOf(settings: PluginSettings | undefined): string {
   if (settings === undefined) return "";
-  const { maxResultTokens, deltas, trim, guard } = settings;
+  const { maxResultTokens, deltas, trim, images, guard } = settings;
   const given = [
     ...(maxResultTokens === undefined ? [] : [`--max-result-tokens ${maxResultTokens}`]),
     ...(deltas ? [] : ["--no-deltas"]),
     ...(trim === undefined ? [] : [`--trim ${trim}`]),
+    ...(images === undefined ? [] : [`--images ${images}`]),
     ...(guard === true ? ["--guard"] : []),
   ];
   return given.length === 0 ? "" : ` with ${given.join(" ")}`;
