@@ -15,10 +15,14 @@ afterEach(() => {
   sandbox.remove();
 });
 
-async function start(...flags: string[]) {
+function start(...flags: string[]) {
+  return startFor("lines", ...flags);
+}
+
+async function startFor(clientName: string, ...flags: string[]) {
   const client = connectLines(plimsoll("mcp", "--root", sandbox.cwd, ...flags), sandbox);
   opened.push(client);
-  await client.initialize();
+  await client.initialize("2025-06-18", clientName);
   return async (name: string, args: object): Promise<string> => {
     const { result } = await client.request("tools/call", { name, arguments: args });
     return result.content[0]?.text ?? "";
@@ -82,6 +86,24 @@ test("keeps failures and the sum of a long output, and recall returns the rest",
   expect(text).toContain("[exit code 1]");
   const id = /recall with id ([a-z2-7]{10})/.exec(text)?.[1] ?? "";
   expect(await call("recall", { id, pattern: "case-2999" })).toContain("3000: ✓ test/case-2999.test.ts");
+});
+
+test.each([
+  ["codex-mcp-client", 11_500],
+  ["opencode", 48_000],
+])("%s: failures, the sum and the exit code are in the one page that the client shows", async (name, most) => {
+  const lines =
+    'for (let n = 1; n <= 9000; n++) console.log((n === 7000 ? "not ok " : "ok ") + n + " - " + "abc"[n % 3]);';
+  sandbox.write("run.js", `${lines}console.log("# fail 1");process.exitCode = 1;`);
+  const call = await startFor(name, "--allow-commands", "node", "--per-tool", "20000");
+  const text = await call("run_command", { command: "node run.js" });
+  expect(text).toMatch(/^not ok 7000 - /m);
+  expect(text).toMatch(
+    /^# fail 1\n\[exit code 1\]\n\[The whole result has 9,002 lines, .* recall with id [a-z2-7]{10}/m,
+  );
+  expect(text).not.toContain("next_page");
+  expect(Buffer.byteLength(text)).toBeLessThan(most);
+  expect(text.split("\n").length).toBeLessThan(1_900);
 });
 
 test("ends a command with its children when its time is up", async () => {
