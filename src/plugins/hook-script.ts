@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { isPlainObject, readJson } from "../text/index.ts";
 import { readQuietly } from "../workspace/index.ts";
 import type { HookSettings } from "./in-client.ts";
-import { type PluginPlace, type PluginSettings, readSettings } from "./plugin.ts";
+import { type PluginPlace, type PluginSettings, readPluginSettings } from "./plugin.ts";
 
 export interface HookScript {
   /** The last lines, which hand the hooks to the client. `loadHooks` and `settings` are in scope. */
@@ -48,7 +48,7 @@ ${ending}`;
 /** Returns the settings in a script that `hookScript` wrote. */
 export function scriptSettings(path: string): PluginSettings | undefined {
   const [, settings] = /^const settings = (\{.*\});$/m.exec(readQuietly(path)?.toString("utf8") ?? "") ?? [];
-  return readSettings(readJson(settings, isPlainObject));
+  return readPluginSettings(readJson(settings, isPlainObject));
 }
 
 /** This module is in src/plugins/ or in dist/cli/bundle/. */

@@ -48,7 +48,7 @@ export interface PluginPlace {
   readonly env: Environment;
 }
 
-/** What a person chose at install. The installed files have it, and `readSettings` finds it there. */
+/** What a person chose at install. The installed files have it, and `readPluginSettings` finds it there. */
 export interface PluginSettings {
   readonly maxResultTokens?: number | undefined;
   readonly deltas: boolean;
@@ -189,7 +189,7 @@ export function ownedFolder(
   );
   const hashes = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, hashOf(toByteString(text))]));
   const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.";
-  const text = `${JSON.stringify({ about, settings: readSettings(settings), files: hashes }, null, 2)}\n`;
+  const text = `${JSON.stringify({ about, settings: readPluginSettings(settings), files: hashes }, null, 2)}\n`;
   const isOurs = (current: string): boolean => Object.keys(writtenFiles(current)).length > 0;
   return [...files, wholeFile(manifest, text, isOurs)];
 }
@@ -197,11 +197,11 @@ export function ownedFolder(
 /** Returns the settings in a folder that `ownedFolder` planned. */
 export function folderSettings(folder: string): PluginSettings | undefined {
   const manifest = readQuietly(join(folder, manifestName))?.toString("utf8");
-  return readSettings(readJson(manifest, isPlainObject)?.settings);
+  return readPluginSettings(readJson(manifest, isPlainObject)?.settings);
 }
 
 /** A person may have changed them: then the files are not those that these settings give. */
-export function readSettings(value: unknown): PluginSettings | undefined {
+export function readPluginSettings(value: unknown): PluginSettings | undefined {
   if (!isPlainObject(value)) return undefined;
   const { maxResultTokens, deltas, trim, images, guard } = value as Readonly<Record<string, unknown>>;
   return {
