@@ -201,9 +201,10 @@ async function acceptModule(context) {
   const place = await open(context, { files: { "a.ts": linesOf("value", 200), "b.ts": linesOf("other", 200) } });
   const failing = (name) => bash(`cat ${name}; exit 3`);
   const change = bash("sed -i 's/value10 /changed10 /; s/value190 /changed190 /' a.ts");
-  const turns = [failing("b.ts"), failing("b.ts"), read("a.ts"), change, read("a.ts")];
+  const part = read("a.ts", { offset: 60, limit: 90 });
+  const turns = [failing("b.ts"), failing("b.ts"), read("a.ts"), change, read("a.ts"), part];
   const { results } = await converse(place, { turns });
-  const [first = "", again = "", , , delta = ""] = results;
+  const [first = "", again = "", , , delta = "", half = ""] = results;
   check(first.includes("other199 ="), "a failure arrives whole", first);
   const isModule = road === "module";
   check(
@@ -212,6 +213,11 @@ async function acceptModule(context) {
     again,
   );
   const hasBoth = /^11\t.*changed10 /m.test(delta) && /^191\t.*changed190 /m.test(delta);
+  check(
+    half.includes("[Only new lines") && half.includes("[lines 60-149]") && !half.includes("plimsoll shortens"),
+    `a part of a file that was read: ${half.slice(0, 60)}`,
+    half,
+  );
   check(hasBoth && delta.length < 1_000 === isModule, `two changes in Read: ${delta.length} characters`, delta);
 }
 

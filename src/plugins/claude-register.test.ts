@@ -95,6 +95,8 @@ test("the hook's note in Read becomes the text that the process has", async () =
   const { pass } = await load(({ module_request }) => (module_request === "complete" ? { text: "delta" } : {}));
   const note = "1\t[plimsoll shortens this result. Whole text: use the tool recall, or run plimsoll recall abcdefghij]";
   expect(await pass("Read", result(note))).toEqual({ content: "delta", runs: 1 });
+  // A part of a file begins at another line.
+  expect(await pass("Read", result(note.replace("1", "50")))).toEqual({ content: "delta", runs: 1 });
   expect(await pass("Bash", result(note))).toEqual({ content: note, runs: 0 });
   const none = await load(() => ({}));
   expect(await none.pass("Read", result(note))).toEqual({ content: note, runs: 1 });

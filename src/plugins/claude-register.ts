@@ -64,7 +64,11 @@ export function register(on: On): void {
   );
   on(
     "session.append",
-    { door, origin: { tool: "Read" }, message: { content: { content: textWith(/^\s*1\t\[plimsoll shortens this/) } } },
+    {
+      door,
+      origin: { tool: "Read" },
+      message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
+    },
     complete,
   );
 }

@@ -12,7 +12,11 @@ export function register(on) {
     const door = "tool-result";
     on("session.append", { door, message: { content: { is_error: true, content: longText } } }, shorten);
     on("session.append", { door, origin: { tool: unknownTool }, message: { content: { content: longText } } }, async ($, row, next) => (row.message.content.some(({ is_error }) => is_error) ? next(row) : shorten($, row, next)));
-    on("session.append", { door, origin: { tool: "Read" }, message: { content: { content: textWith(/^\s*1\t\[plimsoll shortens this/) } } }, complete);
+    on("session.append", {
+        door,
+        origin: { tool: "Read" },
+        message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
+    }, complete);
 }
 /** Shorter results are never edited. */
 const longText = textWith(/^[\s\S]{600}/);
