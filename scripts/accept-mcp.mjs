@@ -1,5 +1,5 @@
 /** Runs the real claude, codex, opencode and gemini with our MCP server and with `mcp wrap --lazy`, against a scripted
- *  model, and checks what the model got: `npm run accept:mcp -- DIR [NAME…] [--packages FOLDER]`. DIR has an installation
+ *  model, and checks what the model got: `npm run accept:mcp -- DIR [NAME[:PART]…] [--packages FOLDER]`. DIR has an installation
  *  of each client; scripts/agents/clients.mjs says where. FOLDER has @playwright/mcp and chrome-devtools-mcp; without it
  *  --lazy runs with the reference servers alone. Uses loopback only. */
 import { execFile, execFileSync } from "node:child_process";
@@ -17,7 +17,7 @@ const modules = fileURLToPath(new URL("../node_modules/", import.meta.url));
 const { values, positionals } = parseArgs({ options: { packages: { type: "string" } }, allowPositionals: true });
 const [directory, ...chosen] = positionals;
 if (directory === undefined) {
-  console.error("usage: npm run accept:mcp -- DIR [NAME…] [--packages FOLDER]");
+  console.error("usage: npm run accept:mcp -- DIR [NAME[:PART]…] [--packages FOLDER]");
   process.exit(2);
 }
 const folder = resolve(directory);
@@ -38,11 +38,13 @@ function follow(results) {
   };
 }
 
-async function accept(name) {
+async function accept(choice) {
+  const [name, part] = choice.split(":");
   const { missing, version } = findClient(folder, name);
   if (missing !== undefined) return check(false, `${name}: not found. Install it: ${missing}`);
   console.log(`\n${name} ${version}`);
-  for (const test of [acceptTurns, acceptShared, acceptLazy]) await test(name);
+  const tests = { turns: acceptTurns, shared: acceptShared, lazy: acceptLazy, commands: acceptCommands };
+  for (const [each, test] of Object.entries(tests)) if (part === undefined || part === each) await test(name);
 }
 
 // Ten turns and more in one conversation, ten calls at once, and a resumed conversation.
@@ -195,6 +197,38 @@ function* findAndCall(seen, { project }) {
   [seen.wrong] = yield [["lazy", "call_tool", { name: "all_get-sum", arguments: { a: 2 } }]];
   [seen.sum] = yield [["lazy", "call_tool", { name: "all_get-sum", arguments: { a: 2, b: 3 } }]];
   if (values.packages !== undefined) [seen.web] = yield [["lazy", "find_tool", { query: "close the browser page" }]];
+}
+
+// run_command
+
+async function acceptCommands(name) {
+  const place = open(name, { plimsoll: ours("mcp", "--allow-commands", "node") });
+  write(place, "test.js", manyTests);
+  const seen = {};
+  await converse(place, runCommands(seen));
+  check(
+    /^not ok 1500 /m.test(seen.tests) && /^# fail 1$/m.test(seen.tests) && /^\[exit code 1/m.test(seen.tests),
+    `${name}: run_command keeps the failure, the sum and the exit code of 2,000 tests`,
+    seen,
+  );
+  check(seen.tests?.length < 16_000, `${name}: run_command returned ${seen.tests?.length} characters`, seen);
+  check(/ok 1400 /.test(seen.recalled), `${name}: recall has the rest: ${seen.recalled?.split("\n")[0]}`, seen);
+  check(/python3[\\"]+ is not allowed here/.test(seen.other), `${name}: ${seen.other}`, seen);
+  check(/without one/.test(seen.shell), `${name}: ${seen.shell}`, seen);
+}
+
+const manyTests = `for (let n = 1; n <= 2_000; n++) console.log((n === 1500 ? "not ok " : "ok ") + n + " - adds " + "abc"[n % 3]);
+console.log("# fail 1");
+process.exitCode = 1;
+`;
+
+function* runCommands(seen) {
+  const run = (command) => [["plimsoll", "run_command", { command }]];
+  [seen.tests] = yield run("node test.js");
+  const id = /recall with id (\w+)/.exec(seen.tests)?.[1];
+  [seen.recalled] = yield [["plimsoll", "recall", { id, pattern: "ok 1400 " }]];
+  [seen.other] = yield run("python3 test.py");
+  [seen.shell] = yield run("node test.js | head -1");
 }
 
 /** How each client is told of servers, asked and resumed, and how its model names their tools. */

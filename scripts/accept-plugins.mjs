@@ -30,7 +30,8 @@ try {
     await acceptPlugin({ folder: resolve(directory), root, plimsoll, check, part });
   }
 } finally {
-  rmSync(root, { recursive: true, force: true });
+  // A client may still write its last lines.
+  rmSync(root, { recursive: true, force: true, maxRetries: 10 });
 }
 console.log(failures.length === 0 ? "\nAll checks passed." : `\n${failures.length} failed:\n${failures.join("\n")}`);
 process.exitCode = failures.length === 0 ? 0 : 1;

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { crc32, deflateSync } from "node:zlib";
 import { findClient, modelOf, prepareClient } from "./clients.mjs";
 import { startScriptedModel } from "./scripted-model.mjs";
 
@@ -60,11 +61,18 @@ const tests = {
   opencode: {
     edits: acceptEdits,
     trimming: acceptTrimming,
+    images: acceptImages,
     agents: acceptSubAgent,
     failures: acceptAbsence,
     uninstall: acceptUninstall,
   },
-  pi: { edits: acceptEdits, trimming: acceptTrimming, failures: acceptAbsence, uninstall: acceptUninstall },
+  pi: {
+    edits: acceptEdits,
+    trimming: acceptTrimming,
+    images: acceptImages,
+    failures: acceptAbsence,
+    uninstall: acceptUninstall,
+  },
   gemini: { edits: acceptPage, failures: acceptAbsence, uninstall: acceptUninstall },
 };
 
@@ -145,6 +153,51 @@ function lostBases(body) {
 }
 
 const continueOptions = { opencode: ["--continue"], pi: ["--continue"] };
+
+/** Reads pictures one after the other. Each request has at least the newest two, and older ones go two at a time. */
+async function acceptImages(open, check) {
+  const place = open();
+  const { name, home, project, run, command } = place;
+  // Otherwise the client believes that the model cannot see.
+  const [settings, ...blind] = {
+    opencode: [".config/opencode/opencode.json", '"claude-sonnet-4-5":{}', `"claude-sonnet-4-5":${canSee}`],
+    pi: [".pi/agent/models.json", '"contextWindow"', '"input":["text","image"],"contextWindow"'],
+  }[name];
+  writeFileSync(join(home, settings), readFileSync(join(home, settings), "utf8").replace(...blind));
+  for (let file = 0; file < 6; file++) writeFileSync(join(project, `shot${file}.png`), onePixel(file));
+  command("plugin", "install", name, "--images", "2");
+  const { code, requests, stderr } = await run(({ step }) =>
+    callAt(
+      step,
+      Array.from({ length: 6 }, (_, file) => reading(place, `shot${file}.png`)),
+    ),
+  );
+  const counts = requests.map((body) => JSON.stringify(body).split('"type":"image"').length - 1);
+  check(
+    code === 0 && counts.join() === "0,1,2,3,2,3,2",
+    `${name}: images in each request: ${counts.join(", ")}`,
+    stderr,
+  );
+  const notes = JSON.stringify(requests.at(-1)).split("[An image was here.").length - 1;
+  check(notes === 4, `${name}: ${notes} notes in place of images in the last request`);
+}
+
+const canSee = '{"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}';
+
+/** A PNG of one pixel whose grey is `shade`. */
+function onePixel(shade) {
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+    const frame = Buffer.alloc(8);
+    frame.writeUInt32BE(data.length, 0);
+    frame.writeUInt32BE(crc32(body), 4);
+    return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)]);
+  };
+  const header = Buffer.from([0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0]);
+  const pixels = deflateSync(Buffer.from([0, shade]));
+  const start = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
+  return Buffer.concat([start, chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))]);
+}
 
 /** A sub-agent has a context of its own: what the main agent has read is new to it. */
 async function acceptSubAgent(open, check) {

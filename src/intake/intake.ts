@@ -44,6 +44,9 @@ export interface IntakeOptions {
   /** How many of the newest tokens count as held by the context. Clients remove older results themselves.
    *  @default 40000 */
   readonly deltaWindow?: number | undefined;
+  /** Returns which share of the client's own limit a text takes, if the client cuts results by characters, bytes or
+   *  lines. Above 1 the result becomes a page that fits. By default there is no such limit. */
+  readonly shareOfLimit?: ((text: string) => number) | undefined;
   /** Says how to get an original. It is part of the shortened text.
    *  @default (id) => `plimsoll recall ${id}` */
   readonly recallHint?: ((id: string) => string) | undefined;
@@ -215,6 +218,7 @@ async function readOptions(options: IntakeOptions): Promise<Settings> {
     pageTokens: Math.min(pageTokens, maxResultTokens),
     deltas: options.deltas ?? true,
     deltaWindow,
+    shareOfLimit: options.shareOfLimit ?? (() => 0),
     recallHint: options.recallHint ?? ((id) => `plimsoll recall ${id}`),
     rangeHint: options.recallHint === undefined ? " --lines A-B or --grep WORD" : "",
     patience: options.patience,
@@ -230,6 +234,7 @@ const optionNames: readonly (keyof IntakeOptions)[] = [
   "pageTokens",
   "deltas",
   "deltaWindow",
+  "shareOfLimit",
   "recallHint",
   "patience",
 ];
@@ -345,11 +350,12 @@ interface EditOptions {
 
 function editOf(result: Counted, options: EditOptions): Edit | undefined {
   if (result.tokens < leastTokens) return undefined;
-  const { deltas, maxResultTokens } = options.settings;
+  const { deltas, maxResultTokens, shareOfLimit } = options.settings;
   const edits = deltas ? [duplicateOf(result, options) ?? deltaOf(result, options)] : [];
   // What is new can still be too long for one result.
   const [shorter] = edits.filter((edit) => edit !== undefined && isWorthwhile(result, edit));
-  if ((shorter?.admitted.tokens ?? result.tokens) <= maxResultTokens) return shorter;
+  const { tokens, text } = shorter?.admitted ?? result;
+  if (tokens <= maxResultTokens && shareOfLimit(text) <= 1) return shorter;
   const page = pagedResult(result, options);
   return page !== undefined && isWorthwhile(result, page) ? page : shorter;
 }
@@ -414,11 +420,12 @@ function isOutput({ tool, input }: IncomingResult): boolean {
 
 function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
-  const { counter, pageTokens, recallHint } = settings;
+  const { counter, pageTokens, shareOfLimit, recallHint } = settings;
   const size = `${countNoun(result.text.split("\n").length, "line")}, ${formatNumber(result.tokens)} tokens`;
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
-  const page = pageOf(result.text, { counter, maxTokens: pageTokens, about, isOutput: isOutput(result) });
+  const fit = { counter, maxTokens: pageTokens, shareOfLimit };
+  const page = pageOf(result.text, { ...fit, about, isOutput: isOutput(result) });
   if (page === undefined) return undefined;
   const { text, tokens, runs } = page;
   return { runs: runs.flatMap((run) => runsSent(run, [])), admitted: { text, tokens, edit: "page", id } };

@@ -14,21 +14,24 @@ export interface ResultPage {
 export interface ResultPageOptions {
   readonly counter: Counter;
   readonly maxTokens: number;
+  /** Returns which share of its reader's limit a text takes. Above 1 the reader cuts it. */
+  readonly shareOfLimit?: ((text: string) => number) | undefined;
   /** The last line of the page: how to get the rest. */
   readonly about: string;
   /** Whether a program printed the text. Then failures are kept, and similar lines are folded. */
   readonly isOutput: boolean;
 }
 
-/** Returns a page of at most `maxTokens`, or undefined if not even its notes fit. */
+/** Returns a page of at most `maxTokens` that its reader shows whole, or undefined if not even its notes fit. */
 export function pageOf(text: string, options: ResultPageOptions): ResultPage | undefined {
   const units = unitsOf(text, options.isOutput);
   // Tokens and characters are nearly proportional in one text, so few attempts are needed.
   let most = Math.floor((text.length * options.maxTokens) / Math.max(1, options.counter.count(text)));
   for (let attempt = 0; attempt < 8 && most > 0; attempt++) {
     const page = render(chooseUnits(units, most), units, options);
-    if (page.tokens <= options.maxTokens) return page;
-    most = Math.floor(most * Math.min(0.95, options.maxTokens / page.tokens));
+    const share = Math.max(page.tokens / options.maxTokens, options.shareOfLimit?.(page.text) ?? 0);
+    if (share <= 1) return page;
+    most = Math.floor(most * Math.min(0.95, 1 / share));
   }
   return undefined;
 }

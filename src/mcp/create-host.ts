@@ -2,15 +2,16 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { McpServerFactory, ServerContext, Tool } from "@modelcontextprotocol/server";
 import type { LedgerOptions } from "../budget/index.ts";
 import { createIntake } from "../intake/index.ts";
-import type {
-  BudgetedTool,
-  HintMode,
-  JsonProperty,
-  PageFormat,
-  PageLimit,
-  Session,
-  ToolArguments,
-  ToolSchema,
+import {
+  type BudgetedTool,
+  type HintMode,
+  type JsonProperty,
+  type PageFormat,
+  type PageLimit,
+  type Session,
+  shareOfLimit,
+  type ToolArguments,
+  type ToolSchema,
 } from "../session/index.ts";
 import { messageOf, type SecretRules } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
@@ -183,7 +184,8 @@ async function openSession(options: OpenOptions): Promise<HostSession> {
     const intake = await createIntake({
       ...{ store: rest.kept.store, sessionId: opened.session.id, agentId: "commands", counter, deltas: false },
       ...{
-        maxResultTokens: outputTokens(options),
+        maxResultTokens: Math.max(200, Math.floor(outputShare * (options.budget.perToolCall ?? usualTokens))),
+        shareOfLimit: (text) => shareOfLimit(text, rest.pageLimit()) / outputShare,
         recallHint: (name) => `recall with id ${name}, and pattern or lines`,
       },
     });
@@ -198,12 +200,8 @@ interface HostSession extends McpSession {
   readonly commands: CommandPlace;
 }
 
-/** The tokens of a command's output. The rest of a result's share is for its frame. */
-function outputTokens({ budget, pageLimit }: OpenOptions): number {
-  const { characters = Number.POSITIVE_INFINITY } = pageLimit() as { readonly characters?: number };
-  return Math.max(200, Math.floor(0.9 * Math.min(budget.perToolCall ?? usualTokens, characters / 4)));
-}
-
+/** How much of a result may be a command's output. The rest is for its frame. */
+const outputShare = 0.9;
 const usualTokens = 8_000;
 
 interface ServerParts {

@@ -1,7 +1,15 @@
 /** Admits the tool results of a client's sessions. A failure gives the original back and is counted in the session. */
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type AdmittedResult, createIntake, type IncomingResult, type Intake, readOriginal } from "../intake/index.ts";
+import {
+  type AdmittedResult,
+  createIntake,
+  heldCollection,
+  type IncomingResult,
+  type Intake,
+  readOriginal,
+} from "../intake/index.ts";
+import type { Store, StoreRecord } from "../store/index.ts";
 import { messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { type Environment, makeDirectory } from "../workspace/index.ts";
@@ -103,6 +111,40 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
       return original.text;
     },
     record,
+  };
+}
+
+/** Returns a process that decides in memory on what a context holds, and writes it when the client has its answer: the
+ *  disk takes longer than all the rest. A context belongs to one process of the client, so nobody else changes it. The
+ *  next result waits for the write. If the write failed, it starts with what the store has. */
+export function withLateWrites(server: PluginServer): PluginServer {
+  const contexts = new Map<string, StoreRecord>();
+  let last: Promise<unknown> = Promise.resolve();
+  const decide = async (store: Store, key: string, change: (value: string | undefined) => string) => {
+    const before = contexts.get(key) ?? (await store.get(heldCollection, key));
+    const value = change(before?.value);
+    const record = { key, value, revision: (before?.revision ?? 0) + 1 };
+    contexts.set(key, record);
+    return record;
+  };
+  const write = async (store: Store, { key, value }: StoreRecord): Promise<void> => {
+    await new Promise(setImmediate);
+    await store.update(heldCollection, key, () => value).catch(() => contexts.delete(key));
+  };
+  return {
+    ...server,
+    async store() {
+      const store = await server.store();
+      return {
+        ...store,
+        update(collection, key, change) {
+          if (collection !== heldCollection) return store.update(collection, key, change);
+          const decided = last.then(() => decide(store, key, change));
+          last = decided.then((record) => write(store, record)).catch(() => undefined);
+          return decided;
+        },
+      };
+    },
   };
 }
 

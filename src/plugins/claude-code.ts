@@ -5,14 +5,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ContextError } from "../errors.ts";
 import { claudeTools } from "./claude-hooks.ts";
-import { ownedFolder, type PluginClient, type PluginSettings } from "./plugin.ts";
+import { folderSettings, ownedFolder, type PluginClient, type PluginSettings } from "./plugin.ts";
 
 export const claudeCode: PluginClient = {
   id: "claude-code",
   canGuard: true,
   async files({ root }, settings) {
-    return ownedFolder(join(root, ".claude/skills/plimsoll"), claudeFolder(settings));
+    return ownedFolder(join(root, folder), claudeFolder(settings), settings);
   },
+  installedSettings: ({ root }) => folderSettings(join(root, folder)),
   notes: [
     "Claude Code loads the plugin in its next session.",
     'For a status line, add "statusLine": { "type": "command", "command": "plimsoll statusline" } to ~/.claude/settings.json.',
@@ -20,6 +21,8 @@ export const claudeCode: PluginClient = {
   serverTools: claudeTools,
   check: async (place) => (await import("./claude-check.ts")).checkClaude(place),
 };
+
+const folder = ".claude/skills/plimsoll";
 
 /** Returns the files of the plugin's folder by their paths in it. */
 export function claudeFolder({ maxResultTokens, deltas, guard }: PluginSettings): Readonly<Record<string, string>> {

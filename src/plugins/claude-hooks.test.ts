@@ -243,20 +243,80 @@ test("only recall is listed and allowed, and it answers only its own session", a
   ]);
 });
 
-test("where the module is, the hook leaves the results alone", async () => {
-  await ask("recall", { module_request: "module_ready" });
-  expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
-  expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
+test("a call that the transcript does not have yet is in the conversation", async () => {
+  const transcript_path = join(folder, "session.jsonl");
+  writeFileSync(transcript_path, `${JSON.stringify({ uuid: "u1", parentUuid: null, message: { content: "go" } })}\n`);
+  expect(await afterTool("Bash", outputOf(text), { transcript_path })).toBeUndefined();
+  expect(await afterTool("Bash", outputOf(text), { transcript_path })).toBeDefined();
+  // Another process has not seen the calls, so the transcript alone counts.
+  await new Promise(setImmediate);
+  tools = open(async () => store);
+  expect(await afterTool("Bash", outputOf(text), { transcript_path, tool_input: "{}" })).toBeUndefined();
+});
+
+describe("where the module runs", () => {
   const append = (tool_use_id: string, tool_response = text) =>
-    ask("recall", { module_request: "append", tool_name: "Bash", tool_input: "{}", tool_use_id, tool_response });
-  expect(await append("a")).toEqual({});
-  expect(await append("b")).toMatchObject({ text: expect.stringContaining("[Same text"), bases: ["a"] });
-  await ask("recall", { module_request: "lost_calls", tool_input: JSON.stringify(["a"]) });
-  expect(await append("c")).toEqual({});
-  // A text that is JSON stays a text.
-  const json = JSON.stringify(source);
-  expect(await append("d", json)).toEqual({});
-  expect(await append("e", json)).toMatchObject({ bases: ["d"] });
+    ask("recall", { module_request: "append", tool_name: "Other", tool_input: "{}", tool_use_id, tool_response });
+  beforeEach(() => ask("recall", { module_request: "module_ready" }));
+
+  test("it completes the note that the hook leaves in Read", async () => {
+    await afterTool("Read", readOf(text));
+    const two = changed.replace("value100 =", "changed100 =");
+    const { updatedToolOutput } = await afterTool("Read", readOf(two), { tool_use_id: "r" });
+    expect(updatedToolOutput.file.content).toMatch(
+      /^\[plimsoll shortens this result\. Whole text: use the tool recall, or run plimsoll recall [a-z2-7]{10}\]$/,
+    );
+    const complete = () => ask("recall", { module_request: "complete", tool_use_id: "r" });
+    const { text: completed } = await complete();
+    expect(completed).toContain("61\texport const changed60");
+    expect(completed).toContain("[lines 62-100]\n101\texport const changed100");
+    expect(await complete()).toEqual({});
+  });
+
+  test("it shortens what the hook cannot change, and nothing twice", async () => {
+    expect(await afterTool("Other", { text }, { tool_use_id: "a" })).toBeUndefined();
+    expect(await append("a")).toEqual({});
+    expect(await append("b")).toMatchObject({ text: expect.stringContaining("[Same text"), bases: ["a"] });
+    await ask("recall", { module_request: "lost_calls", tool_input: JSON.stringify(["a"]) });
+    expect(await append("c")).toEqual({});
+    // A text that is JSON stays a text.
+    const json = JSON.stringify(source);
+    expect(await append("d", json)).toEqual({});
+    expect(await append("e", json)).toMatchObject({ bases: ["d"] });
+    await afterTool("mcp__a__b", [{ type: "text", text: "x".repeat(4_000) }], { tool_use_id: "f" });
+    expect(await append("f", "x".repeat(4_000))).toEqual({});
+  });
+
+  test("a call that is repeated at once gets the whole result", async () => {
+    const call = async (id: string) => {
+      await afterTool("Other", { text }, { tool_use_id: id });
+      return append(id);
+    };
+    expect(await call("a")).toEqual({});
+    expect(await call("b")).toHaveProperty("text");
+    expect(await call("c")).toEqual({});
+  });
+});
+
+test("an answer does not wait for the disk, and the next process knows what was written", async () => {
+  let disk = Promise.resolve();
+  const update: Store["update"] = async (...change) => {
+    await disk;
+    return store.update(...change);
+  };
+  tools = open(async () => ({ ...store, update }));
+  expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
+  await new Promise(setImmediate);
+  let go = () => {};
+  disk = new Promise((resolve) => {
+    go = resolve;
+  });
+  expect(await afterTool("Bash", outputOf(`${text}\nmore`))).toBeDefined();
+  go();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  tools = open(async () => store);
+  const again = await afterTool("Bash", outputOf(`${text}\nmore and more`));
+  expect(again.updatedToolOutput.stdout).toMatch(/^\[lines? .*\]\nmore and more$/m);
 });
 
 test("a model cannot reach another session through the requests of the module", async () => {

@@ -2,12 +2,12 @@
  *  answer of `{}` leaves everything as it is. */
 import { readFile, stat } from "node:fs/promises";
 import { ContextError } from "../errors.ts";
-import { recallLines } from "../intake/index.ts";
+import { type AdmittedResult, recallLines } from "../intake/index.ts";
 import { countNoun, messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
-import { createAdmission, type PluginAdmission, type PluginContext } from "./admit-results.ts";
+import { createAdmission, type PluginAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
 import { renderAnchors } from "./claude-anchors.ts";
-import { readClaudeResult } from "./claude-results.ts";
+import { readClaudeResult, type ShownResult } from "./claude-results.ts";
 import { createTranscript, type Transcript } from "./claude-transcript.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
 
@@ -22,10 +22,12 @@ interface ClaudeState {
   readonly sessions: Set<string>;
   /** Ids that stand in the conversation, although another session wrote them: this one is a fork of it. */
   readonly forkedIds: Set<string>;
-  /** Sessions in which the client's module edits the results. */
+  /** Sessions in which the client's module runs. */
   readonly modules: Set<string>;
-  /** Files with the whole outputs of calls that the module will ask about. */
-  readonly wholeFiles: Map<string, string>;
+  /** Calls whose results the hook of this process has judged. The module leaves these alone. */
+  readonly judged: Set<string>;
+  /** Texts that the module puts in the place of the hook's note, by call. */
+  readonly completions: Map<string, string>;
   readonly transcripts: Map<string, Transcript>;
   /** Anchors from before a compaction, until the new context has them. */
   readonly anchors: Map<string, string>;
@@ -36,9 +38,11 @@ const cutOutputTokens = 2_000;
 
 const previewTokens = 600;
 
-export function claudeTools(server: PluginServer): Readonly<Record<string, PluginTool>> {
+export function claudeTools(base: PluginServer): Readonly<Record<string, PluginTool>> {
+  const server = withLateWrites(base);
+  // The first result should not wait for the tables.
+  createCounter("auto").catch(() => {});
   const client = "claude-code";
-  const recallHint = (id: string): string => `use the tool recall, or run plimsoll recall ${id}`;
   const cut = { ...server.settings, maxResultTokens: cutOutputTokens };
   const state: ClaudeState = {
     client,
@@ -48,7 +52,8 @@ export function claudeTools(server: PluginServer): Readonly<Record<string, Plugi
       sessions: new Set(),
       forkedIds: new Set(),
       modules: new Set(),
-      wholeFiles: new Map(),
+      judged: new Set(),
+      completions: new Map(),
       transcripts: new Map(),
       anchors: new Map(),
     },
@@ -75,10 +80,13 @@ export function claudeTools(server: PluginServer): Readonly<Record<string, Plugi
     recall: withModule(recallTool(state), state.sessions, {
       module_ready: hook(moduleReady),
       append: hook(append),
+      complete: hook(complete),
       lost_calls: hook(lostCalls),
     }),
   };
 }
+
+const recallHint = (id: string): string => `use the tool recall, or run plimsoll recall ${id}`;
 
 /** The client's module can call only tools that the model has, too. So its requests come as a recall with a field that
  *  no model is told about. Before a model's own call, a hook names its session, and then other sessions need a hook
@@ -139,28 +147,39 @@ function parsed(value: unknown): unknown {
 async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const { sessionId, tool, callId, input, response } = hook;
   const shown = readClaudeResult(tool, response);
-  if (state.modules.has(sessionId)) {
-    if (shown?.wholeFile !== undefined) state.wholeFiles.set(callId, shown.wholeFile);
-    return {};
-  }
+  const hasModule = state.modules.has(sessionId);
   if (shown === undefined) {
     // What the agent wrote into a file is in the context, whatever the tool answers.
-    await state.admission.admit(hook, { tool, input, callId, text: "" });
+    if (!hasModule || writers.has(tool)) await state.admission.admit(hook, { tool, input, callId, text: "" });
     return {};
   }
-  const { isOnePiece, wholeFile } = shown;
-  const text = wholeFile === undefined ? shown.text : await readWhole(wholeFile);
-  const admission = wholeFile === undefined ? state.admission : state.cutOutputs;
-  const admitted = await admission.admit(hook, { tool, input, callId, text, isOnePiece });
-  if (admitted === undefined) {
-    // The client shows a preview, so the context does not have the output.
-    if (wholeFile !== undefined) await state.admission.forget(hook);
-    return {};
-  }
-  if (!(await hasBases(hook, admitted.bases ?? [], state))) return {};
-  const { output, context } = shown.replace(admitted);
+  state.judged.add(callId);
+  const admitted = await admitShown(hook, { ...shown, isOnePiece: shown.isOnePiece && !hasModule }, state);
+  if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return {};
+  const isCompleted = shown.isOnePiece && hasModule;
+  if (isCompleted) state.completions.set(callId, admitted.text);
+  const { output, context } = shown.replace(isCompleted ? { ...admitted, text: noteFor(admitted) } : admitted);
   const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
   return { hookSpecificOutput: context === undefined ? specific : { ...specific, additionalContext: context } };
+}
+
+type ShownText = Omit<ShownResult, "replace">;
+
+async function admitShown(hook: Hook, { text, wholeFile, isOnePiece }: ShownText, state: ClaudeState) {
+  const { tool, input, callId } = hook;
+  if (wholeFile === undefined) return state.admission.admit(hook, { tool, input, callId, text, isOnePiece });
+  const admitted = await state.cutOutputs.admit(hook, { tool, input, callId, text: await readWhole(wholeFile) });
+  // The client shows a preview, so the context does not have the output.
+  if (admitted === undefined) await state.admission.forget(hook);
+  return admitted;
+}
+
+/** Tools whose input is text of files. */
+const writers = new Set(["Edit", "Write", "MultiEdit", "NotebookEdit"]);
+
+/** The module finds it by its first words. If the module fails, it says how to get the text. */
+function noteFor({ id = "" }: AdmittedResult): string {
+  return `[plimsoll shortens this result. Whole text: ${recallHint(id)}]`;
 }
 
 const mostBytes = 20_000_000;
@@ -172,13 +191,16 @@ async function readWhole(path: string): Promise<string> {
 }
 
 /** After a rewind the context lacks results that were sent. Then the whole result is sent, and nothing counts as held
- *  that is not on the branch. Sub-agents cannot be rewound. */
+ *  that is not on the branch. The client writes its transcript with a delay, so a call that this process has seen and the
+ *  file does not have is a new one. Sub-agents cannot be rewound. */
 async function hasBases(hook: Hook, bases: readonly string[], state: ClaudeState): Promise<boolean> {
   if (bases.length === 0 || hook.agentId !== undefined || hook.transcript === "") return true;
   const transcript = transcriptOf(hook.transcript, state);
   await transcript.read();
-  if (transcript.hasCalls(bases)) return true;
-  await state.admission.forget(hook, ({ callId }) => callId !== undefined && transcript.hasCalls([callId]));
+  const { all, onBranch } = transcript.calls();
+  const isThere = (id: string): boolean => onBranch.has(id) || (!all.has(id) && state.judged.has(id));
+  if (bases.every(isThere)) return true;
+  await state.admission.forget(hook, ({ callId }) => callId !== undefined && isThere(callId));
   return false;
 }
 
@@ -236,21 +258,18 @@ async function moduleReady({ sessionId }: Hook, { modules }: ClaudeState): Promi
 
 /** The module asks about the text of one result. */
 async function append(hook: Hook, state: ClaudeState): Promise<object> {
-  const { tool, callId, input, sessionId } = hook;
-  // A process that was started again has not heard of the module, so its hook may have edited this result.
-  if (!state.modules.has(sessionId)) {
-    state.modules.add(sessionId);
-    return {};
-  }
-  const wholeFile = state.wholeFiles.get(callId);
-  state.wholeFiles.delete(callId);
-  const text = wholeFile === undefined ? hook.text : await readWhole(wholeFile);
-  const admission = wholeFile === undefined ? state.admission : state.cutOutputs;
-  const admitted = await admission.admit(hook, { tool, input, callId, text });
-  if (admitted !== undefined) return { text: admitted.text, bases: admitted.bases ?? [] };
-  // The client shows a preview, so the context does not have the output.
-  if (wholeFile !== undefined) await state.admission.forget(hook);
-  return {};
+  const { tool, callId, input, text, sessionId } = hook;
+  // A process that was started again has not heard of the module.
+  state.modules.add(sessionId);
+  if (state.judged.has(callId)) return {};
+  const admitted = await state.admission.admit(hook, { tool, input, callId, text });
+  return admitted === undefined ? {} : { text: admitted.text, bases: admitted.bases ?? [] };
+}
+
+async function complete({ callId }: Hook, { completions }: ClaudeState): Promise<object> {
+  const text = completions.get(callId);
+  completions.delete(callId);
+  return { text };
 }
 
 /** The module found that the context no longer has these calls. */

@@ -1,114 +1,165 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 
-type Hook = (client: unknown, row: unknown, next: (row: unknown) => Promise<unknown>) => Promise<unknown>;
-type Answer = (input: Record<string, string>) => object;
+type Hook = (client: unknown, event: unknown, next: (event: unknown) => Promise<unknown>) => Promise<unknown>;
+type Answer = (input: Record<string, string>) => object | Promise<object>;
+type Block = Record<string, unknown>;
 
 /** The module, loaded anew, and a client whose MCP server gives these answers. */
-async function load(answer: Answer, { session = "s", messages = [] as object[] } = {}) {
+async function load(answer: Answer, { calls = ["b"] } = {}) {
   vi.resetModules();
   const { register } = await import("./claude-register.ts");
-  const doors = new Map<string, Hook>();
-  register(((_: string, { door }: { door: string }, hook: Hook) => doors.set(door, hook)) as never);
+  const hooks: { which: unknown; hook: Hook }[] = [];
+  const starts: Hook[] = [];
+  register(((event: string, ...rest: [unknown, Hook] | [Hook]) => {
+    if (event === "session.start") starts.push(rest[0] as Hook);
+    else hooks.push({ which: rest[0], hook: rest[1]! });
+  }) as never);
+  const asked: Record<string, string>[] = [];
   const $ = {
     mcp: {
       async call(_server: string, _tool: string, input: Record<string, string>) {
-        return { content: [{ text: JSON.stringify(answer(input)) }], isError: false };
+        asked.push(input);
+        return { content: [{ text: JSON.stringify(await answer(input)) }], isError: false };
       },
     },
-    session: { id: async () => session, messages: async () => messages },
+    session: {
+      id: async () => "s",
+      messages: async () => [
+        { content: calls.map((id) => ({ type: "tool_use", id, name: "Bash", input: { command: "ls" } })) },
+      ],
+    },
     clock: { sleep: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms / 100).unref()) },
   };
-  const pass = (door: string, content: object[], client: object = $) =>
-    doors.get(door)!(
-      client,
-      { message: { role: "user", content }, agentId: undefined },
-      async (row) => row,
-    ) as Promise<{
-      message: { content: { content: unknown }[] };
-    }>;
-  return { $, pass };
+  /** Runs the hooks whose patterns fit, as the client does. */
+  const pass = async (tool: string, block: Block, client: object = $): Promise<unknown> => {
+    const row = { door: "tool-result", origin: { kind: "tool", tool }, message: { content: [block] } };
+    let runs = 0;
+    const from =
+      (index: number) =>
+      (event: unknown): Promise<unknown> => {
+        const at = hooks.findIndex(({ which }, each) => each >= index && fits(row, which));
+        if (at < 0) return Promise.resolve(event);
+        runs++;
+        return hooks[at]!.hook(client, event, from(at + 1));
+      };
+    const { message } = (await from(0)(row)) as typeof row;
+    return { content: message.content[0]!.content, runs };
+  };
+  return { $, pass, asked, start: (client: object) => starts[0]!(client, {}, async (event) => event) };
 }
 
-const use = (id: string) => ({ type: "tool_use", id, name: "Bash", input: { command: "ls" } });
-const result = (tool_use_id: string, content: unknown) => ({ type: "tool_result", tool_use_id, content });
-const shorter: Answer = ({ module_request }) => (module_request === "append" ? { text: "short", bases: ["b"] } : {});
+/** As the client compares: an expression tests a text, a list is one of several, an object is a part of an object, and a
+ *  list in the event fits if one of its elements does. */
+function fits(value: unknown, which: unknown): boolean {
+  if (Array.isArray(which)) return which.some((each) => fits(value, each));
+  if (Array.isArray(value)) return value.some((each) => fits(each, which));
+  if (which instanceof RegExp) return typeof value === "string" && which.test(value);
+  if (typeof which !== "object" || which === null) return value === which;
+  return Object.entries(which).every(([key, each]) => fits(Object(value)[key], each));
+}
 
-test("a result becomes what the process answers, as a text or as one block", async () => {
-  const { pass } = await load(shorter, { session: "one", messages: [{ content: [{ type: "tool_use", id: "b" }] }] });
-  await pass("response", [use("1"), use("2")]);
-  expect((await pass("tool-result", [result("1", "long")])).message.content).toEqual([result("1", "short")]);
-  const block = [{ type: "text", text: "long" }];
-  expect((await pass("tool-result", [result("2", block)])).message.content[0]?.content).toEqual([
-    { type: "text", text: "short" },
+const long = "a line of text\n".repeat(60);
+const result = (content: unknown, more: Block = {}): Block => ({
+  ...{ type: "tool_result", tool_use_id: "1", content },
+  ...more,
+});
+const shorter: Answer = ({ module_request }) => (module_request === "append" ? { text: "short", bases: ["b"] } : {});
+const failed = { is_error: true };
+
+test("a failure and the result of an unknown tool become what the process answers, as a text or as one block", async () => {
+  const { pass, asked } = await load(shorter, { calls: ["1", "b"] });
+  expect(await pass("Bash", result(long, failed))).toEqual({ content: "short", runs: 1 });
+  expect(asked).toEqual([
+    {
+      ...{ module_request: "append", session_id: "s", agent_id: "", tool_use_id: "1", tool_name: "Bash" },
+      ...{ tool_input: '{"command":"ls"}', tool_response: long },
+    },
   ]);
+  const block = { type: "text", text: long };
+  expect(await pass("WebSearch", result([block]))).toMatchObject({ content: [{ type: "text", text: "short" }] });
+  await pass("WebSearch", result(long, failed));
+  expect(asked).toHaveLength(3);
 });
 
-test("the row stays the same object if nothing is to be changed", async () => {
-  const { pass } = await load(() => ({}), { session: "two" });
-  await pass("response", [use("1")]);
-  const content = [result("1", "long")];
-  expect((await pass("tool-result", content)).message.content).toBe(content);
+test("other results do not come here, so that they cost nothing", async () => {
+  const { pass } = await load(shorter);
+  for (const tool of ["Bash", "Read", "Grep", "Edit", "mcp__a__b"]) {
+    expect(await pass(tool, result(long))).toEqual({ content: long, runs: 0 });
+  }
+  expect(await pass("Bash", result("short", failed))).toMatchObject({ runs: 0 });
+  expect(await pass("WebSearch", result("short"))).toMatchObject({ runs: 0 });
+});
+
+test("the hook's note in Read becomes the text that the process has", async () => {
+  const { pass } = await load(({ module_request }) => (module_request === "complete" ? { text: "delta" } : {}));
+  const note = "1\t[plimsoll shortens this result. Whole text: use the tool recall, or run plimsoll recall abcdefghij]";
+  expect(await pass("Read", result(note))).toEqual({ content: "delta", runs: 1 });
+  // A part of a file begins at another line.
+  expect(await pass("Read", result(note.replace("1", "50")))).toEqual({ content: "delta", runs: 1 });
+  expect(await pass("Bash", result(note))).toEqual({ content: note, runs: 0 });
+  const none = await load(() => ({}));
+  expect(await none.pass("Read", result(note))).toEqual({ content: note, runs: 1 });
 });
 
 test("references to tools, images and several blocks are never touched", async () => {
-  const { pass } = await load(shorter, { session: "three", messages: [{ content: [{ id: "b" }] }] });
+  const { pass } = await load(shorter);
   for (const content of [
     [{ type: "tool_reference", tool_name: "x" }],
     [{ type: "image" }],
     [
-      { type: "text", text: "a" },
+      { type: "text", text: long },
       { type: "text", text: "b" },
     ],
   ]) {
-    await pass("response", [use("1")]);
-    expect((await pass("tool-result", [result("1", content)])).message.content[0]?.content).toBe(content);
+    expect(await pass("Bash", result(content, failed))).toMatchObject({ content });
   }
 });
 
 test("a result that refers to a call which the context lost stays whole, and the process is told", async () => {
-  const asked: string[] = [];
-  const answer: Answer = (input) => {
-    asked.push(input.module_request ?? "");
-    return shorter(input);
-  };
-  const { pass } = await load(answer, { session: "four", messages: [{ content: [{ id: "other" }] }] });
-  await pass("response", [use("1")]);
-  expect((await pass("tool-result", [result("1", "long")])).message.content).toEqual([result("1", "long")]);
-  expect(asked).toEqual(["module_ready", "append", "lost_calls"]);
+  const { pass, asked } = await load(shorter, { calls: ["1", "other"] });
+  expect(await pass("Bash", result(long, failed))).toMatchObject({ content: long });
+  expect(asked.map(({ module_request }) => module_request)).toEqual(["append", "lost_calls"]);
+  expect(asked[1]?.tool_input).toBe('["b"]');
 });
 
 test("a process that is missing, fails or never answers leaves the result as it is", async () => {
-  const { pass, $ } = await load(shorter, { session: "five" });
-  await pass("response", [use("1"), use("2"), use("3")]);
+  const { pass, $ } = await load(shorter);
   const calls = [
     async () => Promise.reject(new Error("no connected MCP tool")),
     async () => ({ content: [{ text: "not JSON" }], isError: false }),
     () => new Promise(() => {}),
   ];
-  for (const [index, call] of calls.entries()) {
-    const client = { ...$, mcp: { call } };
-    const content = [result(String(index + 1), "long")];
-    expect((await pass("tool-result", content, client)).message.content).toBe(content);
+  for (const call of calls) {
+    expect(await pass("Bash", result(long, failed), { ...$, mcp: { call } })).toMatchObject({ content: long });
   }
 });
 
-test("a session whose process does not know the module is left to the hooks", async () => {
-  const { pass, $ } = await load(shorter, { session: "six" });
-  await pass("response", [use("1")], { ...$, mcp: { call: async () => Promise.reject(new Error("not connected")) } });
-  const content = [result("1", "long")];
-  expect((await pass("tool-result", content)).message.content).toBe(content);
-});
-
 test("after three failures in a row the module asks no more", async () => {
-  const { pass, $ } = await load(shorter, { session: "seven" });
+  const { pass, $ } = await load(shorter);
   let asked = 0;
   const call = async () => {
     asked++;
     throw new Error("crashed");
   };
-  for (let attempt = 0; attempt < 6; attempt++) await pass("response", [use("1")], { ...$, mcp: { call } });
+  for (let attempt = 0; attempt < 6; attempt++) await pass("Bash", result(long, failed), { ...$, mcp: { call } });
   expect(asked).toBe(3);
+});
+
+test("the module introduces itself when the process is there, and the session does not wait for it", async () => {
+  const { start, $ } = await load(() => ({}));
+  let attempts = 0;
+  const introduced = new Promise<object>((resolve) => {
+    const call = async (_server: string, _tool: string, input: object) => {
+      if (attempts++ < 3) throw new Error("not connected");
+      resolve(input);
+      return { content: [{ text: "{}" }], isError: false };
+    };
+    void start({ ...$, mcp: { call } });
+  });
+  expect(await introduced).toEqual({ module_request: "module_ready", session_id: "s" });
+  const never = { ...$, mcp: { call: () => new Promise(() => {}) } };
+  expect(await start(never)).toEqual({});
 });
 
 test("the shipped module is the built one, and imports nothing", () => {

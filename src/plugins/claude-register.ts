@@ -1,6 +1,6 @@
 /** Runs inside of Claude Code, as a module of our plugin: the build copies this file into its folder. There is no Node
- *  and no import. It sees the text of every tool result before the conversation keeps it, and asks our process for a
- *  shorter one. Whatever fails leaves the text as it is. */
+ *  and no import. The hook after each tool shortens most results. This module sees the texts of results before the
+ *  conversation keeps them, and does what the hook cannot. Whatever fails leaves the text as it is. */
 
 /** The parts of the client's interface (2.1.325, early access) that are used here. */
 interface Client {
@@ -11,100 +11,133 @@ interface Client {
     id(): Promise<string>;
     messages(options: object): Promise<readonly { content: readonly Block[] }[] | { deny: string }>;
   };
-  readonly clock: { sleep(ms: number, options: { signal: AbortSignal }): Promise<void> };
+  readonly clock: { sleep(ms: number, options?: { signal: AbortSignal }): Promise<void> };
 }
 
 interface Block {
   readonly type: string;
   readonly id?: string;
-  readonly name?: string;
   readonly input?: unknown;
   readonly tool_use_id?: string;
+  readonly is_error?: boolean;
   readonly text?: string;
   readonly content?: string | readonly Block[];
 }
 
 interface Row {
   readonly message: { readonly content: readonly Block[] };
+  readonly origin: { readonly tool?: string };
   readonly agentId?: string;
 }
 
-type Next = (row: Row) => Promise<unknown>;
-type On = (
-  event: "session.append",
-  where: { readonly door: "response" | "tool-result" },
-  hook: (client: Client, row: Row, next: Next) => Promise<unknown>,
-) => void;
+type Hook<Event> = (client: Client, event: Event, next: (event: Event) => Promise<unknown>) => Promise<unknown>;
+type Text = RegExp | readonly (RegExp | { readonly text: RegExp })[];
+interface RowPattern {
+  readonly door: "tool-result";
+  readonly origin?: { readonly tool: RegExp | string };
+  readonly message: { readonly content: { readonly is_error?: true; readonly content: Text } };
+}
+interface On {
+  (event: "session.start", hook: Hook<object>): void;
+  (event: "session.append", which: RowPattern, hook: Hook<Row>): void;
+}
 
 interface Answer {
   readonly text?: string;
   readonly bases?: readonly string[];
 }
 
-/** The client calls it once, when it loads the plugin. It lets its interface be passed only to functions at the top of
- *  this file, so the state is here, too. */
+/** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
+ *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
+ *  be passed only to functions at the top of this file, so the state is here, too. */
 export function register(on: On): void {
-  on("session.append", { door: "response" }, async ($, row, next) => {
-    await noteCalls($, row);
-    return next(row);
+  on("session.start", async ($, event, next) => {
+    void introduce($);
+    return next(event);
   });
-  on("session.append", { door: "tool-result" }, async ($, row, next) => {
-    const message = await shortenRow($, row);
-    return next(message === row.message ? row : { ...row, message });
-  });
+  const door = "tool-result";
+  on("session.append", { door, message: { content: { is_error: true, content: longText } } }, shorten);
+  on(
+    "session.append",
+    { door, origin: { tool: unknownTool }, message: { content: { content: longText } } },
+    async ($, row, next) => (row.message.content.some(({ is_error }) => is_error) ? next(row) : shorten($, row, next)),
+  );
+  on(
+    "session.append",
+    {
+      door,
+      origin: { tool: "Read" },
+      message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
+    },
+    complete,
+  );
 }
 
-const calls = new Map<string, { readonly name: string; readonly input: unknown }>();
-/** The session in which our process knows that this module is there. Then its hooks leave the results alone. */
-let readySession: string | undefined;
+/** Shorter results are never edited. */
+const longText = textWith(/^[\s\S]{600}/);
+/** Tools whose answers the hook after each tool cannot change. */
+const unknownTool =
+  /^(?!mcp__|(?:Read|Bash|Grep|Glob|WebFetch|Agent|Task|Edit|Write|MultiEdit|NotebookEdit|ToolSearch)$)/;
 
-async function noteCalls($: Client, { message }: Row): Promise<void> {
-  const used = message.content.filter(({ type }) => type === "tool_use");
-  for (const { id = "", name = "", input } of used) calls.set(id, { name, input });
-  if (used.length === 0) return;
-  try {
-    const session_id = await $.session.id();
-    if (readySession === session_id) return;
-    await ask($, "module_ready", { session_id });
-    readySession = session_id;
-  } catch {
-    // The hooks go on without the module.
+/** A result is a text, or blocks. */
+function textWith(text: RegExp): Text {
+  return [text, { text }];
+}
+
+/** Tells our process that a result of Read can be completed here. The process starts beside the session. */
+async function introduce($: Client): Promise<void> {
+  for (let attempt = 0; attempt < 40; attempt++) {
+    try {
+      const session_id = await $.session.id();
+      await $.mcp.call(server, "recall", { module_request: "module_ready", session_id });
+      return;
+    } catch {
+      await $.clock.sleep(250);
+    }
   }
 }
 
-async function shortenRow($: Client, row: Row): Promise<Row["message"]> {
-  const { message } = row;
+/** A result that the hook cannot change, because the tool failed or is unknown. */
+async function shorten($: Client, row: Row, next: (row: Row) => Promise<unknown>): Promise<unknown> {
+  return next(await changed($, row, "append"));
+}
+
+/** The hook can show only lines of Read that follow each other. It left a note, and our process has the text. */
+async function complete($: Client, row: Row, next: (row: Row) => Promise<unknown>): Promise<unknown> {
+  return next(await changed($, row, "complete"));
+}
+
+async function changed($: Client, row: Row, request: "append" | "complete"): Promise<Row> {
   try {
     const session_id = await $.session.id();
-    if (readySession !== session_id) return message;
     const content: Block[] = [];
-    for (const block of message.content) content.push(await shortenBlock($, block, { row, session_id }));
-    return content.every((block, index) => block === message.content[index]) ? message : { ...message, content };
+    for (const block of row.message.content) content.push(await changedBlock($, block, { row, session_id, request }));
+    return { ...row, message: { ...row.message, content } };
   } catch {
-    return message;
+    return row;
   }
 }
 
-async function shortenBlock(
-  $: Client,
-  block: Block,
-  { row, session_id }: { readonly row: Row; readonly session_id: string },
-): Promise<Block> {
+interface Asked {
+  readonly row: Row;
+  readonly session_id: string;
+  readonly request: "append" | "complete";
+}
+
+async function changedBlock($: Client, block: Block, { row, session_id, request }: Asked): Promise<Block> {
   const { tool_use_id = "" } = block;
   const text = textOf(block);
-  const call = calls.get(tool_use_id);
-  calls.delete(tool_use_id);
-  if (text === undefined || call === undefined) return block;
+  if (text === undefined) return block;
   const about = { session_id, agent_id: row.agentId ?? "", tool_use_id };
-  const input = { ...about, tool_name: call.name, tool_input: JSON.stringify(call.input), tool_response: text };
-  const answer = await ask($, "append", input);
-  if (answer.text === undefined) return block;
-  const lost = await lostCalls($, answer.bases ?? [], row.agentId);
-  if (lost.length > 0) {
-    await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
-    return block;
-  }
-  return { ...block, content: withText(block, answer.text) };
+  if (request === "complete") return withText(block, (await ask($, request, about)).text);
+  const present = await presentCalls($, row.agentId);
+  const tool_input = JSON.stringify(present.get(tool_use_id)?.input ?? {});
+  const input = { ...about, tool_name: row.origin.tool ?? "", tool_input, tool_response: text };
+  const answer = await ask($, request, input);
+  const lost = (answer.bases ?? []).filter((id) => !present.has(id));
+  if (lost.length === 0) return withText(block, answer.text);
+  await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
+  return block;
 }
 
 /** Only a result that is one text is shortened: other blocks, such as `tool_reference`, are never touched. */
@@ -114,17 +147,17 @@ function textOf({ type, content }: Block): string | undefined {
   return content.length === 1 && content[0]?.type === "text" ? content[0].text : undefined;
 }
 
-function withText({ content }: Block, text: string): string | readonly Block[] {
-  return typeof content === "string" ? text : (content ?? []).map((block) => ({ ...block, text }));
+function withText(block: Block, text: string | undefined): Block {
+  if (text === undefined) return block;
+  const { content } = block;
+  return { ...block, content: typeof content === "string" ? text : (content ?? []).map((each) => ({ ...each, text })) };
 }
 
-/** Returns the calls that the context no longer has, after a rewind or because the client cleared them. */
-async function lostCalls($: Client, ids: readonly string[], agentId: string | undefined): Promise<string[]> {
-  if (ids.length === 0) return [];
+/** Returns the calls of the context. After a rewind, or because the client cleared it, the context may lack some. */
+async function presentCalls($: Client, agentId: string | undefined): Promise<Map<string | undefined, Block>> {
   const messages = await $.session.messages({ as: "api", ...(agentId === undefined ? {} : { agentId }) });
-  if ("deny" in messages) return [];
-  const present = new Set(messages.flatMap(({ content }) => content.map(({ id }) => id)));
-  return ids.filter((id) => !present.has(id));
+  if ("deny" in messages) throw new Error(messages.deny);
+  return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block] as const)));
 }
 
 const server = "plugin:plimsoll:plimsoll";

@@ -7,7 +7,7 @@ import { isPlainObject } from "../text/index.ts";
 export interface ShownResult {
   readonly text: string;
   /** Read numbers its lines itself. */
-  readonly isOnePiece?: true;
+  readonly isOnePiece?: boolean | undefined;
   /** The file with the whole output, if the client has cut it already. */
   readonly wholeFile?: string | undefined;
   /** Returns the tool's answer with a shorter text. */

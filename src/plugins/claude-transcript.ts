@@ -10,8 +10,8 @@ export type TranscriptBlock = Readonly<Record<string, unknown>>;
 export interface Transcript {
   /** Reads what was added since the last call. */
   read(): Promise<void>;
-  /** Returns whether the branch of the last row has all these calls. */
-  hasCalls(ids: readonly string[]): boolean;
+  /** Returns the ids of all calls in the file, and of those on the branch of the last row. */
+  calls(): Readonly<Record<"all" | "onBranch", ReadonlySet<unknown>>>;
   /** Returns the blocks of the branch up to the last compaction, oldest first. */
   blocks(): TranscriptBlock[];
 }
@@ -53,14 +53,13 @@ export function createTranscript(path: string): Transcript {
       const lines = added.toString("utf8").split("\n");
       for (const line of lines) add(line);
     },
-    hasCalls(ids) {
-      const calls = new Set(
-        branch().flatMap(({ blocks }) => blocks.flatMap(({ type, id }) => type === "tool_use" && id)),
-      );
-      return ids.every((id) => calls.has(id));
-    },
+    calls: () => ({ all: callsIn([...rows.values()]), onBranch: callsIn(branch()) }),
     blocks: () => branch().flatMap(({ blocks }) => blocks),
   };
+}
+
+function callsIn(rows: readonly Row[]): Set<unknown> {
+  return new Set(rows.flatMap(({ blocks }) => blocks.flatMap(({ type, id }) => (type === "tool_use" ? [id] : []))));
 }
 
 async function readFrom(path: string, offset: number): Promise<Buffer> {

@@ -9,6 +9,7 @@ import type { Fields } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { readQuietly } from "../workspace/index.ts";
 import {
+  folderSettings,
   ownedFolder,
   type PluginCheck,
   type PluginClient,
@@ -22,8 +23,9 @@ export const geminiCli: PluginClient = {
   id: "gemini-cli",
   scopes: ["user"],
   async files({ root }, settings) {
-    return ownedFolder(join(root, ".gemini/extensions/plimsoll"), extensionFolder(settings));
+    return ownedFolder(join(root, folder), extensionFolder(settings), settings);
   },
+  installedSettings: ({ root }) => folderSettings(join(root, folder)),
   notes: [
     "gemini-cli loads the extension at its next start.",
     "It can only cut long results, and shows them to its model as errors. Repeated text stays.",
@@ -31,6 +33,8 @@ export const geminiCli: PluginClient = {
   check: checkHook,
   hook: answerHook,
 };
+
+const folder = ".gemini/extensions/plimsoll";
 
 /** In milliseconds. A hook that takes longer is ended, and the result stays as it is. */
 const hookTimeout = 1_000;
@@ -52,19 +56,19 @@ function json(value: object): string {
 
 /** Gives a planted result to the installed command, as the client would. */
 async function checkHook({ root, env }: PluginPlace): Promise<PluginCheck> {
-  const file = readQuietly(join(root, ".gemini/extensions/plimsoll/hooks/hooks.json"))?.toString("utf8");
+  const file = readQuietly(join(root, folder, "hooks/hooks.json"))?.toString("utf8");
   const command = /"command": "(.*)"/.exec(file ?? "")?.[1];
   if (command === undefined) {
     return { passed: false, lines: ['the plugin is not installed. Run "plimsoll plugin install gemini-cli"'] };
   }
   const planted = Array.from({ length: 40_000 }, (_, index) => `planted line ${index + 1}`).join("\n");
   const event = { session_id: "plimsoll-check", tool_name: "check", tool_response: { llmContent: planted } };
-  const folder = mkdtempSync(join(tmpdir(), "plimsoll-check-"));
+  const state = mkdtempSync(join(tmpdir(), "plimsoll-check-"));
   const { stdout } = spawnSync(command, {
-    ...{ input: JSON.stringify(event), env: { ...env, PLIMSOLL_STORE: join(folder, "state.db") }, shell: true },
+    ...{ input: JSON.stringify(event), env: { ...env, PLIMSOLL_STORE: join(state, "state.db") }, shell: true },
     ...{ encoding: "utf8", timeout: 20_000 },
   });
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(state, { recursive: true, force: true });
   const passed = stdout.includes("planted line 1\\n") && stdout.includes('"decision":"deny"');
   const lines = [
     passed

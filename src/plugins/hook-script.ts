@@ -2,8 +2,10 @@
  *  stays the same when plimsoll is updated. Without plimsoll it does nothing. */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isPlainObject, readJson } from "../text/index.ts";
+import { readQuietly } from "../workspace/index.ts";
 import type { HookSettings } from "./in-client.ts";
-import type { PluginPlace, PluginSettings } from "./plugin.ts";
+import { type PluginPlace, type PluginSettings, readPluginSettings } from "./plugin.ts";
 
 export interface HookScript {
   /** The last lines, which hand the hooks to the client. `loadHooks` and `settings` are in scope. */
@@ -13,8 +15,8 @@ export interface HookScript {
 }
 
 export function hookScript({ ending, place, settings }: HookScript): string {
-  const { maxResultTokens, deltas, trim } = settings;
-  const chosen: HookSettings = { maxResultTokens, ...(!deltas && { deltas }), trim };
+  const { maxResultTokens, deltas, trim, images } = settings;
+  const chosen: HookSettings = { maxResultTokens, ...(!deltas && { deltas }), trim, images };
   // A project's file may be shared with other computers.
   const installed = place.scope === "user" ? hooksFile() : undefined;
   return `import * as fs from "node:fs";
@@ -42,6 +44,12 @@ async function loadHooks() {
 }
 
 ${ending}`;
+}
+
+/** Returns the settings in a script that `hookScript` wrote. */
+export function scriptSettings(path: string): PluginSettings | undefined {
+  const [, settings] = /^const settings = (\{.*\});$/m.exec(readQuietly(path)?.toString("utf8") ?? "") ?? [];
+  return readPluginSettings(readJson(settings, isPlainObject));
 }
 
 /** This module is in src/plugins/ or in dist/cli/bundle/. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { createInClient, type HookSettings, type InClient } from "./in-client.ts";
 import { type OpenCodeMessage, openCodeHooks, openCodeView } from "./opencode-hooks.ts";
-import { type PiContext, type PiMessage, piView, registerPi } from "./pi-hooks.ts";
+import { type PiApi, type PiContext, type PiMessage, piView, registerPi } from "./pi-hooks.ts";
 import { listPluginSessions } from "./plugin-sessions.ts";
 
 const source = (name: string, lines = 80): string =>
@@ -293,5 +293,65 @@ test("pi: results are shortened, histories trimmed, and compaction forgets", asy
   expect(sent.messages.at(-1)).toEqual(messages.at(-1));
   expect(await handlers.get("before_agent_start")?.({ systemPrompt: "You are pi." }, context)).toEqual({
     systemPrompt: expect.stringMatching(/^You are pi\.\n\n.*plimsoll recall rN/),
+  });
+});
+
+describe("old images", () => {
+  const note = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
+
+  test("opencode: at least the newest stay, and they go several at a time", async () => {
+    const { hooks } = openCodeSession(open({ images: 2 }));
+    const image = { type: "file", mime: "image/png", url: "data:image/png;base64,AAAA" };
+    const pdf = { type: "file", mime: "application/pdf", url: "data:application/pdf;base64,AAAA" };
+    const shot = (index: number): OpenCodeMessage => {
+      const state = { status: "completed", input: {}, output: `shot ${index}`, attachments: [image, pdf] };
+      const info = { id: `m${index}`, role: "assistant", sessionID: "ses_1" };
+      return { info, parts: [{ type: "tool", callID: `c${index}`, tool: "shot", state }] };
+    };
+    const user: OpenCodeMessage = { info: { id: "u", role: "user", sessionID: "ses_1" }, parts: [image] };
+    const sent = async (count: number) => {
+      const output = { messages: [user, ...Array.from({ length: count }, (_, index) => shot(index))] };
+      await hooks["experimental.chat.messages.transform"]({}, output);
+      return output.messages;
+    };
+    const stateOf = ({ parts }: OpenCodeMessage) => parts[0]?.state as { readonly attachments: readonly object[] };
+    const imagesIn = (messages: readonly OpenCodeMessage[]) =>
+      messages.slice(1).map((message) => stateOf(message).attachments.length - 1);
+    expect(imagesIn(await sent(3))).toEqual([1, 1, 1]);
+    expect(imagesIn(await sent(4))).toEqual([0, 0, 1, 1]);
+    expect(imagesIn(await sent(5))).toEqual([0, 0, 1, 1, 1]);
+    const six = await sent(6);
+    expect(imagesIn(six)).toEqual([0, 0, 0, 0, 1, 1]);
+    expect(six[0]).toBe(user);
+    expect(stateOf(six[1]!)).toMatchObject({ output: `shot 0\n${note}`, attachments: [pdf] });
+  });
+
+  test("pi: an old image becomes a text, and without the option nothing changes", async () => {
+    const image = { type: "image", data: "AAAA", mimeType: "image/png" };
+    const messages: PiMessage[] = Array.from({ length: 4 }, (_, index) => ({
+      ...{ role: "toolResult", toolCallId: `c${index}`, toolName: "read" },
+      content: [{ type: "text", text: `shot ${index}` }, image],
+    }));
+    const context: PiContext = { sessionManager: { getSessionId: () => "s" } };
+    const sent = async (settings: HookSettings) => {
+      let answer: Promise<object | undefined> | undefined;
+      const on: PiApi["on"] = (event, handler) => {
+        if (event === "context") answer = handler({ messages }, context);
+      };
+      registerPi({ on }, open(settings));
+      return (await answer) as { messages: PiMessage[] } | undefined;
+    };
+    expect(await sent({})).toBeUndefined();
+    const old = (text: string) => [
+      { type: "text", text },
+      { type: "text", text: note },
+    ];
+    const reduced = await sent({ images: 2 });
+    expect(reduced?.messages.map(({ content }) => content)).toEqual([
+      old("shot 0"),
+      old("shot 1"),
+      messages[2]?.content,
+      messages[3]?.content,
+    ]);
   });
 });

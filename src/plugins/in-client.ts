@@ -13,6 +13,8 @@ export interface HookSettings {
   readonly deltas?: boolean | undefined;
   /** The most tokens of a request, or `window` for the model's own limit. Without it nothing is trimmed. */
   readonly trim?: number | "window" | undefined;
+  /** At least so many of the newest results with images keep them. Without it all do. */
+  readonly images?: number | undefined;
 }
 
 export interface ClientCall {
@@ -38,9 +40,14 @@ export interface InClient {
   admit(call: ClientCall): Promise<string | undefined>;
   /** Returns the messages to send instead; undefined if they should stay as they are. */
   trim<Message extends object>(request: HistoryRequest<Message>): Promise<readonly Message[] | undefined>;
+  /** Of the calls whose results have images, oldest first, returns those whose images are left out. */
+  withoutImages(callIds: readonly string[]): ReadonlySet<string>;
   /** The client compacted or rewound the session. */
   forget(sessionId: string): Promise<void>;
 }
+
+/** Replaces an image that is left out. */
+export const imageNote = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
 
 export interface InClientOptions {
   readonly client: string;
@@ -112,6 +119,12 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
       if (settings.trim === undefined) return Promise.resolve(undefined);
       const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : firstPatienceMs);
       return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
+    },
+    // A change of what was sent costs the prompt cache, so as many images as stay are left out at once.
+    withoutImages(callIds) {
+      const { images: newest = Number.POSITIVE_INFINITY } = settings;
+      const rounds = Math.floor((callIds.length - newest) / newest);
+      return new Set(rounds > 0 ? callIds.slice(0, rounds * newest) : []);
     },
     async forget(sessionId) {
       compacted.add(sessionId);

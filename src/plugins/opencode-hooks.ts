@@ -2,7 +2,7 @@
  *  or ends the run, and one that hangs stops the client. */
 import type { Fields } from "../text/index.ts";
 import { blockOf, type MessageView, type SentBlocks } from "./client-history.ts";
-import { type InClient, recallNote, sessionVariable } from "./in-client.ts";
+import { type InClient, imageNote, recallNote, sessionVariable } from "./in-client.ts";
 
 /** A message as opencode stores it. */
 export interface OpenCodeMessage {
@@ -34,7 +34,7 @@ export interface OpenCodeHooks {
   readonly event: Hook<{ readonly event: Fields }>;
 }
 
-export function openCodeHooks({ admit, trim, forget, trims }: InClient): OpenCodeHooks {
+export function openCodeHooks({ admit, trim, forget, trims, withoutImages }: InClient): OpenCodeHooks {
   /** What each model accepts, as opencode's own list has it. */
   const limits = new Map<string, Fields>();
   return {
@@ -56,8 +56,11 @@ export function openCodeHooks({ admit, trim, forget, trims }: InClient): OpenCod
         ...{ window: positive(limit.input) ?? positive(limit.context), longestAnswer: positive(limit.output) },
         usage: last === undefined ? undefined : usageOf(last.info),
       });
+      // A trim must not change which images are old.
+      const old = withoutImages(messages.flatMap(({ parts }) => parts.filter(hasImages).map(callOf)));
       // opencode reads the list that it passed in.
       if (sent !== undefined) messages.splice(0, messages.length, ...sent);
+      for (const [index, message] of messages.entries()) messages[index] = withoutOldImages(message, old);
     }),
     "experimental.chat.system.transform": quietly(async ({ sessionID }, { system }) => {
       if (trims && sessionID !== undefined) system.push(recallNote);
@@ -99,6 +102,31 @@ function textOf({ output, content }: ToolAnswer): string | undefined {
 function setText(answer: ToolAnswer, text: string): void {
   if (typeof answer.output === "string") answer.output = text;
   else answer.content = [{ ...fieldsOf((answer.content as unknown[])[0]), text }];
+}
+
+function callOf({ callID }: Fields): string {
+  return String(callID);
+}
+
+function isImage(attachment: unknown): boolean {
+  return String(fieldsOf(attachment).mime).startsWith("image/");
+}
+
+function hasImages({ type, state }: Fields): boolean {
+  const { attachments } = fieldsOf(state);
+  return type === "tool" && Array.isArray(attachments) && attachments.some(isImage);
+}
+
+function withoutOldImages(message: OpenCodeMessage, old: ReadonlySet<string>): OpenCodeMessage {
+  const isOld = (part: Fields): boolean => hasImages(part) && old.has(callOf(part));
+  if (!message.parts.some(isOld)) return message;
+  const parts = message.parts.map((part) => {
+    if (!isOld(part)) return part;
+    const state = fieldsOf(part.state);
+    const attachments = (state.attachments as unknown[]).filter((each) => !isImage(each));
+    return { ...part, state: { ...state, output: `${resultOf(part)}\n${imageNote}`, attachments } };
+  });
+  return { ...message, parts };
 }
 
 /** opencode counts what came from the cache separately. */

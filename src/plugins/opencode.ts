@@ -2,12 +2,13 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { toByteString } from "../text/index.ts";
-import { hookScript } from "./hook-script.ts";
+import { hookScript, scriptSettings } from "./hook-script.ts";
 import { ownedScript, type PluginClient, type PluginFile, type PluginPlace } from "./plugin.ts";
 
 export const openCode: PluginClient = {
   id: "opencode",
   canTrim: true,
+  canLeaveOutImages: true,
   async files(place, settings) {
     const folder = configFolder(place);
     return [
@@ -15,6 +16,7 @@ export const openCode: PluginClient = {
       ...quickStart(folder),
     ];
   },
+  installedSettings: (place) => scriptSettings(join(configFolder(place), "plugins/plimsoll.js")),
   notes: ["opencode loads the plugin at its next start."],
   async check(place) {
     const { checkClient } = await import("./check-client.ts");

@@ -1,7 +1,7 @@
 /** The extension of pi, which runs inside pi (0.73, 2026-11). */
 import type { Fields } from "../text/index.ts";
 import { blockOf, type MessageView, type SentBlocks } from "./client-history.ts";
-import { type InClient, recallNote, sessionVariable } from "./in-client.ts";
+import { type InClient, imageNote, recallNote, sessionVariable } from "./in-client.ts";
 
 /** What we use of pi's `ExtensionAPI`. */
 export interface PiApi {
@@ -32,7 +32,10 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
       longestAnswer: typeof maxTokens === "number" ? maxTokens : undefined,
       usage: usageOf(list.findLast(({ role }) => role === "assistant")),
     });
-    return sent === undefined ? undefined : { messages: sent };
+    // A trim must not change which images are old.
+    const old = plugin.withoutImages(list.filter(hasImages).map(callOf));
+    if (sent === undefined && old.size === 0) return undefined;
+    return { messages: (sent ?? list).map((message) => withoutOldImages(message, old)) };
   });
   if (plugin.trims) {
     // pi has one session at a time, and its shell gets the variables of its process.
@@ -64,6 +67,26 @@ function usageOf(message: PiMessage | undefined): { readonly id: string; readonl
   if (typeof input !== "number" || message === undefined) return undefined;
   const tokens = { input_tokens: input, cache_read_input_tokens: cacheRead, cache_creation_input_tokens: cacheWrite };
   return { id: String(message.timestamp), tokens };
+}
+
+function callOf({ toolCallId }: PiMessage): string {
+  return String(toolCallId);
+}
+
+function isImage({ type }: Fields): boolean {
+  return type === "image";
+}
+
+function hasImages({ role, content }: PiMessage): boolean {
+  return role === "toolResult" && blocksOf(content).some(isImage);
+}
+
+function withoutOldImages(message: PiMessage, old: ReadonlySet<string>): PiMessage {
+  if (!hasImages(message) || !old.has(callOf(message))) return message;
+  const content = blocksOf(message.content).map((block) =>
+    isImage(block) ? { type: "text", text: imageNote } : block,
+  );
+  return { ...message, content };
 }
 
 /** A message of pi: `user`, `assistant`, `toolResult`, or one of its own kinds. */

@@ -1,14 +1,16 @@
 /** The plugin of pi: one extension that it loads by itself (0.73, 2026-11). */
 import { isAbsolute, join, relative } from "node:path";
-import { hookScript } from "./hook-script.ts";
+import { hookScript, scriptSettings } from "./hook-script.ts";
 import { ownedScript, type PluginClient, type PluginPlace } from "./plugin.ts";
 
 export const pi: PluginClient = {
   id: "pi",
   canTrim: true,
+  canLeaveOutImages: true,
   async files(place, settings) {
     return [ownedScript(join(extensionFolder(place), "plimsoll.js"), hookScript({ ending, place, settings }))];
   },
+  installedSettings: (place) => scriptSettings(join(extensionFolder(place), "plimsoll.js")),
   notes: ["pi loads the extension at its next start."],
   async check(place) {
     const { checkClient } = await import("./check-client.ts");

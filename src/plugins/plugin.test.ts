@@ -40,7 +40,7 @@ test.each(names)("%s: uninstall leaves the folder as it was before install", asy
   const installed = await change(name, "install");
   expect(installed.map(({ problem }) => problem)).toEqual(installed.map(() => undefined));
   expect(filesBelow(root)).not.toEqual(before);
-  expect(await installState(await pluginClients[name]!(), place, { deltas: true })).toBe("installed");
+  expect(await installState(await pluginClients[name]!(), place)).toBe("installed");
   await change(name, "uninstall");
   expect(filesBelow(root)).toEqual(before);
 });
@@ -55,6 +55,22 @@ test.each(names)(
     expect(filesBelow(root)).toEqual({});
   },
 );
+
+test.each(names)("%s: an install with other settings is known as installed, with these settings", async (name) => {
+  const client = await pluginClients[name]!();
+  const settings = {
+    ...{ deltas: name === "gemini-cli", maxResultTokens: 4_000 },
+    ...(client.canTrim === true && { trim: "window" as const }),
+    ...(client.canLeaveOutImages === true && { images: 3 }),
+    ...(client.canGuard === true && { guard: true }),
+  };
+  expect(await installState(client, place)).toBe("absent");
+  const [first] = await changePlugin(client, { action: "install", place, settings, dryRun: false });
+  expect(await installState(client, place)).toBe("installed");
+  expect(client.installedSettings(place)).toEqual(settings);
+  writeFileSync(first!.path, "changed");
+  expect(await installState(client, place)).toBe("other");
+});
 
 test("a file that a person changed is neither overwritten nor removed", async () => {
   await change("claude-code", "install");
@@ -91,6 +107,12 @@ test("a client is asked only for what it can do", async () => {
   const install = async (name: string, where: PluginPlace) =>
     changePlugin(await pluginClients[name]!(), { action: "install", place: where, settings, dryRun: false });
   await expect(install("claude-code", place)).rejects.toThrow("does not trim histories");
+  for (const name of ["claude-code", "gemini-cli"]) {
+    const images = { action: "install", place, settings: { deltas: true, images: 2 }, dryRun: false } as const;
+    await expect(changePlugin(await pluginClients[name]!(), images)).rejects.toMatchObject({
+      ...{ code: "usage", message: expect.stringContaining("cannot change images"), hint: "Leave out --images." },
+    });
+  }
   await expect(change("gemini-cli", "install")).resolves.toHaveLength(3);
   const project = { ...place, scope: "project" } as const;
   const gemini = await pluginClients["gemini-cli"]!();

@@ -4,7 +4,7 @@ import { type Dirent, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
-import { type Fields, isText, mapOf, objectOf, readJson, toByteString } from "../text/index.ts";
+import { type Fields, isPlainObject, isText, mapOf, objectOf, readJson, toByteString } from "../text/index.ts";
 import {
   attemptChange,
   type Environment,
@@ -22,11 +22,16 @@ export interface PluginClient {
   /** Whether the plugin can also trim the history.
    *  @default false */
   readonly canTrim?: boolean | undefined;
+  /** Whether the plugin can also leave out old images.
+   *  @default false */
+  readonly canLeaveOutImages?: boolean | undefined;
   /** Whether the plugin can also run the spend guard.
    *  @default false */
   readonly canGuard?: boolean | undefined;
   /** Returns the files of the plugin, in the order in which install writes them. */
   files(place: PluginPlace, settings: PluginSettings): Promise<readonly PluginFile[]>;
+  /** Returns the settings of the installed plugin; undefined if there is none. */
+  installedSettings(place: PluginPlace): PluginSettings | undefined;
   /** What a person should do or know after install. */
   readonly notes: readonly string[];
   /** Runs the real client against a model on loopback and reports whether a shortened result reaches its request. */
@@ -44,12 +49,14 @@ export interface PluginPlace {
   readonly env: Environment;
 }
 
-/** What a person chose at install. It is part of the installed files. */
+/** What a person chose at install. The installed files have it, and `readPluginSettings` finds it there. */
 export interface PluginSettings {
   readonly maxResultTokens?: number | undefined;
   readonly deltas: boolean;
   /** The most tokens of a request, or `window` for the model's own limit. Without it no history is trimmed. */
   readonly trim?: number | "window" | undefined;
+  /** At least so many of the newest results with images keep them. Without it all do. */
+  readonly images?: number | undefined;
   /** Whether the spend guard judges each tool call. */
   readonly guard?: boolean | undefined;
 }
@@ -110,6 +117,11 @@ export async function changePlugin(client: PluginClient, options: ChangeSettings
       hint: "Leave out --trim.",
     });
   }
+  if (settings.images !== undefined && client.canLeaveOutImages !== true) {
+    throw new ContextError("usage", `the plugin of ${client.id} cannot change images that were sent before`, {
+      hint: "Leave out --images.",
+    });
+  }
   if (settings.guard === true && client.canGuard !== true) {
     throw new ContextError("usage", `the plugin of ${client.id} has no spend guard`, { hint: "Leave out --guard." });
   }
@@ -150,14 +162,13 @@ function planned(change: () => string | undefined) {
   }
 }
 
-/** Whether a plugin is in place: `other` is one of another version or with other settings. */
+/** Whether a plugin is in place: `other` is one of another version, or one that somebody changed. */
 export async function installState(
   client: PluginClient,
   place: PluginPlace,
-  settings: PluginSettings,
 ): Promise<"installed" | "other" | "absent"> {
   if (!hasScope(client, place)) return "absent";
-  const files = await client.files(place, settings);
+  const files = await client.files(place, client.installedSettings(place) ?? { deltas: true });
   const states = files.map(({ path, install, uninstall }) => {
     const current = readQuietly(path)?.toString("latin1");
     try {
@@ -176,7 +187,11 @@ const manifestName = "plimsoll.json";
 /** Plans a folder that is ours as a whole. A manifest in it has the hash of each file, so that files which a person
  *  changed or wrote are left alone. Nothing is installed beside files of somebody else, because the client would load
  *  them as a part of the plugin. `texts` has the files by their path in the folder. */
-export function ownedFolder(folder: string, texts: Readonly<Record<string, string>>): PluginFile[] {
+export function ownedFolder(
+  folder: string,
+  texts: Readonly<Record<string, string>>,
+  settings: PluginSettings,
+): PluginFile[] {
   const manifest = join(folder, manifestName);
   const earlier = writtenFiles(readQuietly(manifest)?.toString("utf8"));
   const present = filesIn(folder);
@@ -188,7 +203,7 @@ export function ownedFolder(folder: string, texts: Readonly<Record<string, strin
   );
   const hashes = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, hashOf(toByteString(text))]));
   const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.";
-  const text = `${JSON.stringify({ about, files: hashes }, null, 2)}\n`;
+  const text = `${JSON.stringify({ about, settings: readPluginSettings(settings), files: hashes }, null, 2)}\n`;
   const isOurs = (current: string): boolean => Object.keys(writtenFiles(current)).length > 0;
   const last = wholeFile(manifest, text, isOurs);
   const install = (current: string | undefined): string | undefined => {
@@ -221,6 +236,25 @@ function isTemporary(name: string): boolean {
 
 function notOurs(file: string, what: string): ContextError {
   return new ContextError("refused_target", what, { file, hint: "Move it away and run the command again." });
+}
+
+/** Returns the settings in a folder that `ownedFolder` planned. */
+export function folderSettings(folder: string): PluginSettings | undefined {
+  const manifest = readQuietly(join(folder, manifestName))?.toString("utf8");
+  return readPluginSettings(readJson(manifest, isPlainObject)?.settings);
+}
+
+/** A person may have changed them: then the files are not those that these settings give. */
+export function readPluginSettings(value: unknown): PluginSettings | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const { maxResultTokens, deltas, trim, images, guard } = value as Readonly<Record<string, unknown>>;
+  return {
+    deltas: deltas !== false,
+    ...(typeof maxResultTokens === "number" && { maxResultTokens }),
+    ...((typeof trim === "number" || trim === "window") && { trim }),
+    ...(typeof images === "number" && { images }),
+    ...(guard === true && { guard }),
+  };
 }
 
 /** Plans a file that is ours as a whole. `hashes` are those of texts that we wrote there earlier. */

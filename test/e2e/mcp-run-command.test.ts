@@ -15,14 +15,14 @@ afterEach(() => {
   sandbox.remove();
 });
 
-async function start(...flags: string[]) {
-  return startIn(sandbox, ...flags);
+function start(...flags: string[]) {
+  return startFor("lines", sandbox, ...flags);
 }
 
-async function startIn(place: Sandbox, ...flags: string[]) {
+async function startFor(clientName: string, place: Sandbox, ...flags: string[]) {
   const client = connectLines(plimsoll("mcp", "--root", sandbox.cwd, ...flags), place);
   opened.push(client);
-  await client.initialize();
+  await client.initialize("2025-06-18", clientName);
   return async (name: string, args: object): Promise<string> => {
     const { result } = await client.request("tools/call", { name, arguments: args });
     return result.content[0]?.text ?? "";
@@ -91,6 +91,24 @@ test("keeps failures and the sum of a long output, and recall returns the rest",
 const beats = (): number =>
   existsSync(join(sandbox.cwd, "beat")) ? readFileSync(join(sandbox.cwd, "beat")).length : 0;
 
+test.each([
+  ["codex-mcp-client", 11_500],
+  ["opencode", 48_000],
+])("%s: failures, the sum and the exit code are in the one page that the client shows", async (name, most) => {
+  const lines =
+    'for (let n = 1; n <= 9000; n++) console.log((n === 7000 ? "not ok " : "ok ") + n + " - " + "abc"[n % 3]);';
+  sandbox.write("run.js", `${lines}console.log("# fail 1");process.exitCode = 1;`);
+  const call = await startFor(name, sandbox, "--allow-commands", "node", "--per-tool", "20000");
+  const text = await call("run_command", { command: "node run.js" });
+  expect(text).toMatch(/^not ok 7000 - /m);
+  expect(text).toMatch(
+    /^# fail 1\n\[exit code 1\]\n\[The whole result has 9,002 lines, .* recall with id [a-z2-7]{10}/m,
+  );
+  expect(text).not.toContain("next_page");
+  expect(Buffer.byteLength(text)).toBeLessThan(most);
+  expect(text.split("\n").length).toBeLessThan(1_900);
+});
+
 test("ends a command with its children when its time is up", { tags: ["deep"] }, async () => {
   sandbox.write(
     "parent.js",
@@ -108,7 +126,7 @@ test("ends a command with its children when its time is up", { tags: ["deep"] },
 test("a program of the project does not stand in for one on PATH", async () => {
   sandbox.write("tool", "#!/bin/sh\necho planted\n");
   chmodSync(join(sandbox.cwd, "tool"), 0o755);
-  const call = await startIn(
+  const call = await startFor("lines", 
     { ...sandbox, env: { ...sandbox.env, PATH: `:.:${process.env.PATH}` } },
     "--allow-commands",
     "tool",

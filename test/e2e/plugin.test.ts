@@ -110,6 +110,21 @@ test("install shows a diff, writes, reports, and uninstall restores", async () =
   expect((await sandbox.call(["plugin", "uninstall", "claude-code"])).stdout).toBe("claude-code: nothing to change\n");
 });
 
+test("status names the settings of an install, and says if somebody changed it", async () => {
+  await sandbox.call(["plugin", "install", "claude-code", "--max-result-tokens", "9000", "--guard"]);
+  const status = async () => (await sandbox.call(["plugin", "status", "claude-code"])).stdout.split("\n")[0];
+  expect(await status()).toBe(
+    "claude-code: user: installed with --max-result-tokens 9000 --guard; project: not installed",
+  );
+  const { stdout } = await sandbox.call(["plugin", "status", "claude-code", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    installed: { user: "installed", project: "absent" },
+    settings: { user: { maxResultTokens: 9_000, deltas: true, guard: true }, project: null },
+  });
+  writeFileSync(join(sandbox.home, ".claude/skills/plimsoll/.mcp.json"), "{}");
+  expect(await status()).toBe("claude-code: user: installed by another version, or changed; project: not installed");
+});
+
 test("the project's folder can have the plugin", async () => {
   mkdirSync(join(sandbox.cwd, ".git"));
   const { stdout } = await sandbox.call(["plugin", "install", "claude-code", "--scope", "project"]);

@@ -1,71 +1,81 @@
 /** Runs inside of Claude Code, as a module of our plugin: the build copies this file into its folder. There is no Node
- *  and no import. It sees the text of every tool result before the conversation keeps it, and asks our process for a
- *  shorter one. Whatever fails leaves the text as it is. */
-/** The client calls it once, when it loads the plugin. It lets its interface be passed only to functions at the top of
- *  this file, so the state is here, too. */
+ *  and no import. The hook after each tool shortens most results. This module sees the texts of results before the
+ *  conversation keeps them, and does what the hook cannot. Whatever fails leaves the text as it is. */
+/** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
+ *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
+ *  be passed only to functions at the top of this file, so the state is here, too. */
 export function register(on) {
-    on("session.append", { door: "response" }, async ($, row, next) => {
-        await noteCalls($, row);
-        return next(row);
+    on("session.start", async ($, event, next) => {
+        void introduce($);
+        return next(event);
     });
-    on("session.append", { door: "tool-result" }, async ($, row, next) => {
-        const message = await shortenRow($, row);
-        return next(message === row.message ? row : { ...row, message });
-    });
+    const door = "tool-result";
+    on("session.append", { door, message: { content: { is_error: true, content: longText } } }, shorten);
+    on("session.append", { door, origin: { tool: unknownTool }, message: { content: { content: longText } } }, async ($, row, next) => (row.message.content.some(({ is_error }) => is_error) ? next(row) : shorten($, row, next)));
+    on("session.append", {
+        door,
+        origin: { tool: "Read" },
+        message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
+    }, complete);
 }
-const calls = new Map();
-/** The session in which our process knows that this module is there. Then its hooks leave the results alone. */
-let readySession;
-async function noteCalls($, { message }) {
-    const used = message.content.filter(({ type }) => type === "tool_use");
-    for (const { id = "", name = "", input } of used)
-        calls.set(id, { name, input });
-    if (used.length === 0)
-        return;
-    try {
-        const session_id = await $.session.id();
-        if (readySession === session_id)
+/** Shorter results are never edited. */
+const longText = textWith(/^[\s\S]{600}/);
+/** Tools whose answers the hook after each tool cannot change. */
+const unknownTool = /^(?!mcp__|(?:Read|Bash|Grep|Glob|WebFetch|Agent|Task|Edit|Write|MultiEdit|NotebookEdit|ToolSearch)$)/;
+/** A result is a text, or blocks. */
+function textWith(text) {
+    return [text, { text }];
+}
+/** Tells our process that a result of Read can be completed here. The process starts beside the session. */
+async function introduce($) {
+    for (let attempt = 0; attempt < 40; attempt++) {
+        try {
+            const session_id = await $.session.id();
+            await $.mcp.call(server, "recall", { module_request: "module_ready", session_id });
             return;
-        await ask($, "module_ready", { session_id });
-        readySession = session_id;
-    }
-    catch {
-        // The hooks go on without the module.
+        }
+        catch {
+            await $.clock.sleep(250);
+        }
     }
 }
-async function shortenRow($, row) {
-    const { message } = row;
+/** A result that the hook cannot change, because the tool failed or is unknown. */
+async function shorten($, row, next) {
+    return next(await changed($, row, "append"));
+}
+/** The hook can show only lines of Read that follow each other. It left a note, and our process has the text. */
+async function complete($, row, next) {
+    return next(await changed($, row, "complete"));
+}
+async function changed($, row, request) {
     try {
         const session_id = await $.session.id();
-        if (readySession !== session_id)
-            return message;
         const content = [];
-        for (const block of message.content)
-            content.push(await shortenBlock($, block, { row, session_id }));
-        return content.every((block, index) => block === message.content[index]) ? message : { ...message, content };
+        for (const block of row.message.content)
+            content.push(await changedBlock($, block, { row, session_id, request }));
+        return { ...row, message: { ...row.message, content } };
     }
     catch {
-        return message;
+        return row;
     }
 }
-async function shortenBlock($, block, { row, session_id }) {
+async function changedBlock($, block, { row, session_id, request }) {
     const { tool_use_id = "" } = block;
     const text = textOf(block);
-    const call = calls.get(tool_use_id);
-    calls.delete(tool_use_id);
-    if (text === undefined || call === undefined)
+    if (text === undefined)
         return block;
     const about = { session_id, agent_id: row.agentId ?? "", tool_use_id };
-    const input = { ...about, tool_name: call.name, tool_input: JSON.stringify(call.input), tool_response: text };
-    const answer = await ask($, "append", input);
-    if (answer.text === undefined)
-        return block;
-    const lost = await lostCalls($, answer.bases ?? [], row.agentId);
-    if (lost.length > 0) {
-        await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
-        return block;
-    }
-    return { ...block, content: withText(block, answer.text) };
+    if (request === "complete")
+        return withText(block, (await ask($, request, about)).text);
+    const present = await presentCalls($, row.agentId);
+    const tool_input = JSON.stringify(present.get(tool_use_id)?.input ?? {});
+    const input = { ...about, tool_name: row.origin.tool ?? "", tool_input, tool_response: text };
+    const answer = await ask($, request, input);
+    const lost = (answer.bases ?? []).filter((id) => !present.has(id));
+    if (lost.length === 0)
+        return withText(block, answer.text);
+    await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
+    return block;
 }
 /** Only a result that is one text is shortened: other blocks, such as `tool_reference`, are never touched. */
 function textOf({ type, content }) {
@@ -75,18 +85,18 @@ function textOf({ type, content }) {
         return content;
     return content.length === 1 && content[0]?.type === "text" ? content[0].text : undefined;
 }
-function withText({ content }, text) {
-    return typeof content === "string" ? text : (content ?? []).map((block) => ({ ...block, text }));
+function withText(block, text) {
+    if (text === undefined)
+        return block;
+    const { content } = block;
+    return { ...block, content: typeof content === "string" ? text : (content ?? []).map((each) => ({ ...each, text })) };
 }
-/** Returns the calls that the context no longer has, after a rewind or because the client cleared them. */
-async function lostCalls($, ids, agentId) {
-    if (ids.length === 0)
-        return [];
+/** Returns the calls of the context. After a rewind, or because the client cleared it, the context may lack some. */
+async function presentCalls($, agentId) {
     const messages = await $.session.messages({ as: "api", ...(agentId === undefined ? {} : { agentId }) });
     if ("deny" in messages)
-        return [];
-    const present = new Set(messages.flatMap(({ content }) => content.map(({ id }) => id)));
-    return ids.filter((id) => !present.has(id));
+        throw new Error(messages.deny);
+    return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block])));
 }
 const server = "plugin:plimsoll:plimsoll";
 /** Our process answers within 50 ms. If it does not, the client must not wait, and not again and again. */

@@ -42,12 +42,19 @@ const trimOption = {
   },
 } as const satisfies OptionSpecs;
 
+const imagesOption = {
+  images: {
+    value: "N",
+    summary: "send images only in the newest N results that have some, or a few more (opencode, pi)",
+  },
+} as const satisfies OptionSpecs;
+
 const guardOption = {
   guard: { summary: "also stop tool calls at the limits of guard in the configuration (claude-code)" },
 } as const satisfies OptionSpecs;
 
 const actions = {
-  install: { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...guardOption },
+  install: { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...imagesOption, ...guardOption },
   uninstall: { ...scopeOption, ...dryRunOption },
   status: storeOptions,
   check: scopeOption,
@@ -56,7 +63,7 @@ const actions = {
 } as const;
 type Action = keyof typeof actions;
 const actionNames = Object.keys(actions) as Action[];
-const options = { ...scopeOption, ...dryRunOption, ...intakeOptions, ...trimOption, ...guardOption, ...storeOptions };
+const options = { ...actions.install, ...storeOptions };
 type PluginCall = Call<OptionValues<typeof options>>;
 
 const clientArgument = {
@@ -179,6 +186,7 @@ function settingsOf({ options: given }: PluginCall): PluginSettings {
     maxResultTokens: most === undefined ? undefined : wholeNumber(most, "max-result-tokens", 500),
     deltas: given["no-deltas"] !== true,
     guard: given.guard === true,
+    images: given.images === undefined ? undefined : wholeNumber(given.images, "images", 1),
     trim: given.trim === undefined || given.trim === "window" ? given.trim : wholeNumber(given.trim, "trim", 8_000),
   };
 }
@@ -221,20 +229,45 @@ function statusOf({ change, problem }: PluginChange): "written" | "deleted" | "s
 }
 
 async function showStatus(call: PluginCall, client: PluginClient): Promise<CommandResult> {
-  const settings: PluginSettings = { deltas: true };
-  const [user, project] = (["user", "project"] as const).map((scope) =>
-    installState(client, placeOf({ ...call, options: { ...call.options, scope } }), settings),
+  const scopes = ["user", "project"] as const;
+  const states = await Promise.all(
+    scopes.map(async (scope) => {
+      const place = placeOf({ ...call, options: { ...call.options, scope } });
+      const state = await installState(client, place);
+      return { scope, state, settings: state === "installed" ? client.installedSettings(place) : undefined };
+    }),
   );
-  const installed = { user: await user!, project: await project! };
   const sessions = (await lookInStore(await storePath(call), (store) => listPluginSessions(store, client.id))) ?? [];
-  const words = { installed: "installed", other: "installed with other settings, or changed", absent: "not installed" };
+  const words = { installed: "installed", other: "installed by another version, or changed", absent: "not installed" };
+  const places = states.map(({ scope, state, settings }) => `${scope}: ${words[state]}${optionsOf(settings)}`);
+  const byScope = <Value>(value: (each: (typeof states)[number]) => Value) =>
+    Object.fromEntries(states.map((each) => [each.scope, value(each)]));
   return {
-    json: { client: client.id, installed, sessions },
+    json: {
+      client: client.id,
+      installed: byScope(({ state }) => state),
+      settings: byScope(({ settings }) => settings ?? null),
+      sessions,
+    },
     text: [
-      `${client.id}: user: ${words[installed.user]}; project: ${words[installed.project]}`,
+      `${client.id}: ${places.join("; ")}`,
       ...(sessions.length === 0 ? ["no session has used it yet"] : renderSessions(sessions)),
     ].join("\n"),
   };
+}
+
+/** The options of install that give these settings. */
+function optionsOf(settings: PluginSettings | undefined): string {
+  if (settings === undefined) return "";
+  const { maxResultTokens, deltas, trim, images, guard } = settings;
+  const given = [
+    ...(maxResultTokens === undefined ? [] : [`--max-result-tokens ${maxResultTokens}`]),
+    ...(deltas ? [] : ["--no-deltas"]),
+    ...(trim === undefined ? [] : [`--trim ${trim}`]),
+    ...(images === undefined ? [] : [`--images ${images}`]),
+    ...(guard === true ? ["--guard"] : []),
+  ];
+  return given.length === 0 ? "" : ` with ${given.join(" ")}`;
 }
 
 function renderSessions(sessions: readonly PluginSession[]): string[] {
