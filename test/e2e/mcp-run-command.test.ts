@@ -126,7 +126,8 @@ test("ends a command with its children when its time is up", { tags: ["deep"] },
 test("a program of the project does not stand in for one on PATH", async () => {
   sandbox.write("tool", "#!/bin/sh\necho planted\n");
   chmodSync(join(sandbox.cwd, "tool"), 0o755);
-  const call = await startFor("lines", 
+  const call = await startFor(
+    "lines",
     { ...sandbox, env: { ...sandbox.env, PATH: `:.:${process.env.PATH}` } },
     "--allow-commands",
     "tool",
