@@ -26,7 +26,7 @@ export async function bundleCommand(dist) {
     entryFileNames: "main.js",
     chunkFileNames: "bundle/[name].js",
     // Smaller to read; names of functions stay, so that a stack trace does.
-    minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
+    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
     codeSplitting: {
       groups: [
         { name: "first", priority: 1, test: (id) => id === join(dist, "cli/version.js") },
@@ -55,7 +55,7 @@ async function bundleHooks(dist) {
     file: join(dist, "cli/bundle/plugin-hooks.js"),
     format: "esm",
     codeSplitting: false,
-    minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
+    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
   });
   await build.close();
 }
@@ -73,7 +73,7 @@ async function bundleStatusLine(dist) {
     dir: join(dist, "cli/bundle"),
     format: "esm",
     chunkFileNames: "status-[name].js",
-    minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
+    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
   });
   await build.close();
   const main = join(dist, "cli/main.js");

@@ -106,7 +106,7 @@ describe("a phase with a worktree", { timeout: 30_000 }, () => {
     expect(results(await apply(phases, {}, { ...worktrees, resume: true }))).toEqual(["a unchanged", "b completed"]);
   });
 
-  test("compares with the project if it continues there", async () => {
+  test("compares with the project if it continues there", { tags: ["deep"] }, async () => {
     await apply([scoped("a")], { a: "echo >a.txt; exit 1" }, worktrees);
     expect(results(await apply([scoped("a")], {}, { resume: true }))).toEqual(["a unchanged"]);
   });

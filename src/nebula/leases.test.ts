@@ -84,7 +84,7 @@ describe("a watched run", () => {
     expect(await record.read()).not.toHaveProperty("leases");
   });
 
-  test("takes the phases of a silent run, which comes back without them", async () => {
+  test("takes the phases of a silent run, which comes back without them", { tags: ["deep"] }, async () => {
     const record = await opened(started(leased(one, two)));
     const second = watch(two, record);
     expect(second.schedule.next()).toBe("a");
@@ -100,7 +100,7 @@ describe("a watched run", () => {
     await Promise.all([first.end(), second.end()]);
   });
 
-  test("ends if a run that it cannot share has replaced it", async () => {
+  test("ends if a run that it cannot share has replaced it", { tags: ["deep"] }, async () => {
     const alone = run("alone", { remote: undefined });
     const record = await opened(leased(alone));
     const first = watch(one, record);

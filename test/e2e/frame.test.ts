@@ -131,7 +131,7 @@ test("colours appear only when they are forced here, and never with NO_COLOR", a
   expect((await sandbox.call(["--help"], { env: { FORCE_COLOR: "1" } })).stdout).toContain(sequence);
 });
 
-test("a reader that stops early ends the command quietly", async () => {
+test("a reader that stops early ends the command quietly", { tags: ["deep"] }, async () => {
   for (let index = 0; index < 1000; index++) sandbox.write(`some-long-file-name-to-fill-the-pipe-${index}.txt`, "x");
   const script = `"${process.execPath}" "${mainFile}" count . --counter bytes/4 --json | head -n 1; exit \${PIPESTATUS[0]}`;
   const { code, stdout, stderr } = await runProcess(["bash", "-c", script], {

@@ -28,7 +28,7 @@ const linesOf = (result: ToolResult) => dataOf(result).lines as string[];
 const read = (client: LineClient, name: string) =>
   client.call("read_file", { path: `${name}.txt`, start_line: 1, budget: 600 });
 
-test("tokens never mix, whoever asks first, and hold after a kill", async () => {
+test("tokens never mix, whoever asks first, and hold after a kill", { tags: ["deep"] }, async () => {
   const clients = { a: await start(), b: await start() };
   const pages = { a: await read(clients.a, "a"), b: await read(clients.b, "b") };
   const tokens = { a: dataOf(pages.a).continuation_token!, b: dataOf(pages.b).continuation_token! };

@@ -241,15 +241,22 @@ describe("a list of a server that", () => {
     (x) => `good_${x}`,
   );
 
-  test.each([
-    ["never ends", "endless", []],
-    ["is too long", "huge", []],
-    ["clients would refuse", "invalid", ["bad_text"]],
-  ])("%s takes no tools from the others", async (_, mode, names) => {
+  const toolsBeside = async (mode: string) => {
     const bad = { command: node, args: [oddServer, mode] };
     const { client } = await connectEverything(wrapAll({ bad, good: odd }));
     const { tools } = await client.listTools(undefined, { timeout: 20_000 });
-    expect(tools.map(({ name }) => name)).toEqual([...names, ...good, "next_page", "recall"]);
+    return tools.map(({ name }) => name);
+  };
+
+  test.each([
+    ["is too long", "huge", []],
+    ["clients would refuse", "invalid", ["bad_text"]],
+  ])("%s takes no tools from the others", async (_, mode, names) => {
+    expect(await toolsBeside(mode)).toEqual([...names, ...good, "next_page", "recall"]);
+  });
+
+  test("never ends takes no tools from the others", { tags: ["deep"] }, async () => {
+    expect(await toolsBeside("endless")).toEqual([...good, "next_page", "recall"]);
   });
 });
 

@@ -53,7 +53,7 @@ const runsFolder = () => {
 };
 
 describe("some phases", () => {
-  test("run again with --rerun, with what depends on them, and nothing else does", async () => {
+  test("run again with --rerun, with what depends on them, and nothing else does", { tags: ["deep"] }, async () => {
     expect((await apply()).code).toBe(0);
     const run = await apply(["--rerun", "api"]);
     expect(run.code, run.stderr).toBe(0);

@@ -220,7 +220,7 @@ test("--all deletes folders of agents that have ended, and none of a running one
   expect([running, starting, ended, killed].map((path) => existsSync(path))).toEqual([true, true, false, false]);
 });
 
-test("a damaged session can be deleted, and mistakes delete nothing", async () => {
+test("a damaged session can be deleted, and mistakes delete nothing", { tags: ["deep"] }, async () => {
   await work("xylophone", ["--session", "one"]);
   const store = await openSqliteStore({ path: join(stateFolder(), "state.db") });
   await store.put("sessions", "one", "{");

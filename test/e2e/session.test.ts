@@ -209,7 +209,9 @@ describe("of several sessions", () => {
     sandbox.write("../home/.config/plimsoll/config.yaml", `store: ${join(sandbox.cwd, "state.db")}\n`);
   });
 
-  test("the latest used is shown unless one is named, from the store of the configuration", async () => {
+  test("the latest used is shown unless one is named, from the store of the configuration", {
+    tags: ["deep"],
+  }, async () => {
     const idsOf = (list: unknown): string[] => (list as { id: string }[]).map(({ id }) => id);
     expect(idsOf((await json(["list"])).value)).toEqual(["second-run", "first-run"]);
     expect((await json(["show"])).value).toMatchObject({ id: "second-run" });
