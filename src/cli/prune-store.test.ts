@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { createTrimmer } from "../history/index.ts";
 import { createIntake, readOriginal } from "../intake/index.ts";
+import { listPluginSessions } from "../plugins/index.ts";
 import { type BudgetedTool, createSession, listSessions } from "../session/index.ts";
 import { type MaintainedStore, openStore } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
@@ -14,6 +15,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const counter = await createCounter("bytes/4");
 const day = 86_400_000;
 const clock = { ms: 0 };
+const env = { HOME: root, XDG_STATE_HOME: join(root, "state") };
 let files = 0;
 const open = (): Promise<MaintainedStore> => {
   clock.ms = Date.UTC(2026, 0, 1);
@@ -45,10 +47,10 @@ test("a prune deletes what is old, and keeps the results that a newer session us
   await use(store, "user", "shared");
   clock.ms += 20 * day;
   await use(store, "new");
-  const dry = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: true });
+  const dry = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: true, env });
   expect(dry.sessions.map(({ id }) => id)).toEqual(["old"]);
   expect((await listSessions(store)).length).toBe(4);
-  const report = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: false });
+  const report = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: false, env });
   expect(report).toEqual(dry);
   expect(report.kept).toEqual([{ id: "shared", reason: "session user uses its results" }]);
   expect((await listSessions(store)).map(({ id }) => id).sort()).toEqual(["new", "shared", "user"]);
@@ -81,11 +83,33 @@ test("a prune deletes conversations of trimmers, and originals unless their conv
   await trim("goes-on");
   // The second trim wrote the same bytes, so the call times of an integration are what says that it is used.
   await store.put("history/calls", "goes-on", "{}");
-  const report = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: false });
+  const report = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: false, env });
   expect(report.sessions.map(({ id, isTrimmed }) => [id, isTrimmed])).toEqual([["gone", true]]);
   expect(report.originals).toBe(1);
   expect(await readOriginal(store, gone)).toBeUndefined();
   expect(await readOriginal(store, kept)).toBeDefined();
+  await store.close();
+});
+
+test("a prune deletes the numbers of old plugin sessions, with the file of the status line", async () => {
+  const store = await open();
+  const shown = (sessionId: string): string => join(env.XDG_STATE_HOME, "plimsoll/saved-tokens", `${sessionId}.json`);
+  const record = async (sessionId: string): Promise<void> => {
+    const numbers = { results: 1, duplicates: 0, deltas: 0, pages: 1, savedTokens: 7, recalls: 0, errors: [] };
+    const about = { client: "pi", sessionId, lastUsed: new Date(clock.ms).toISOString() };
+    await store.put("plugin-sessions", `pi/${sessionId}`, JSON.stringify({ ...about, ...numbers }));
+    mkdirSync(dirname(shown(sessionId)), { recursive: true });
+    writeFileSync(shown(sessionId), '{"savedTokens":7}');
+  };
+  await record("old");
+  clock.ms += 40 * day;
+  await record("new");
+  const options = { before: clock.ms - 30 * day, env };
+  expect((await pruneStore(store, { ...options, dryRun: true })).pluginSessions).toBe(1);
+  expect((await listPluginSessions(store)).length).toBe(2);
+  expect((await pruneStore(store, { ...options, dryRun: false })).pluginSessions).toBe(1);
+  expect((await listPluginSessions(store)).map(({ sessionId }) => sessionId)).toEqual(["new"]);
+  expect(["old", "new"].map((id) => existsSync(shown(id)))).toEqual([false, true]);
   await store.close();
 });
 
@@ -105,7 +129,7 @@ test("a prune keeps unfinished nebulas and collections that it does not know", a
   await store.put("nebula", "plan-2", record("failed"));
   await store.put("from-the-future", "k", "v");
   clock.ms += 40 * day;
-  const report = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: false });
+  const report = await pruneStore(store, { before: clock.ms - 30 * day, dryRun: false, env });
   const left = (await store.listCollections()).map(({ collection, records }) => [collection, records]);
   expect(left).toEqual([
     ["from-the-future", 1],
@@ -120,7 +144,7 @@ test("the retention prunes once a day, whoever asks", async () => {
   const store = await open();
   await use(store, "old");
   clock.ms += 40 * day;
-  const prune = () => pruneByRetention(store, { retention: "30d", now: () => clock.ms });
+  const prune = () => pruneByRetention(store, { retention: "30d", env, now: () => clock.ms });
   expect((await prune())?.sessions.length).toBe(1);
   expect(await prune()).toBeUndefined();
   clock.ms += day;
@@ -140,7 +164,7 @@ test(`the store stays small over ${results} results with a retention`, { timeout
     const session = await createSession({ sessionId: id, store, counter, tools: [tool], now: () => clock.ms });
     for (let call = 0; call < each; call += 1) await session.call("dump", {});
     clock.ms += day;
-    await pruneByRetention(store, { retention: "3d", now: () => clock.ms });
+    await pruneByRetention(store, { retention: "3d", env, now: () => clock.ms });
     sizes.push(await store.size());
   }
   // After the first retention the file reuses its space.

@@ -2,9 +2,11 @@ import { forgetHistory, listHistoryUses } from "../history/index.ts";
 import { pruneIntake } from "../intake/index.ts";
 import { forgetServer, runningSessions } from "../mcp/index.ts";
 import { type PrunedNebula, pruneNebulas } from "../nebula/index.ts";
+import { forgetPluginSessions, listPluginSessions } from "../plugins/index.ts";
 import { deleteSession, listStoredSessions, pruneOrphans, type StoredSession } from "../session/index.ts";
 import type { MaintainedStore } from "../store/index.ts";
 import { isNumber, readJson } from "../text/index.ts";
+import type { Environment } from "../workspace/index.ts";
 import { readAge } from "./whole-number.ts";
 
 /** What a prune deletes, and what it keeps although it is old. */
@@ -12,6 +14,8 @@ export interface PruneReport {
   readonly sessions: readonly PrunedSession[];
   /** Originals of shortened results. */
   readonly originals: number;
+  /** Sessions of AI clients whose numbers in `plugin status` are deleted. */
+  readonly pluginSessions: number;
   /** Finished nebulas. */
   readonly nebulas: readonly PrunedNebula[];
   /** Streams that a killed process left. */
@@ -32,9 +36,11 @@ interface PruneOptions {
   /** What was last used before this time is deleted. Milliseconds since 1970. */
   readonly before: number;
   readonly dryRun: boolean;
+  /** Says where the status line keeps its files. */
+  readonly env: Environment;
 }
 
-/** Deletes sessions, conversations, originals and finished nebulas that were not used since `before`. Keeps what a
+/** Deletes sessions, conversations, originals, numbers of plugins and finished nebulas that were not used since `before`. Keeps what a
  *  running server has open, results that a newer session uses, and nebulas that can be resumed. Collections that this
  *  version does not know stay as they are. */
 export async function pruneStore(store: MaintainedStore, options: PruneOptions): Promise<PruneReport> {
@@ -52,10 +58,19 @@ export async function pruneStore(store: MaintainedStore, options: PruneOptions):
   return {
     sessions: old,
     originals: await pruneIntake(store, options),
+    pluginSessions: await prunePluginSessions(store, options),
     nebulas: nebulas.filter(({ isFinished }) => isFinished),
     orphans: await pruneOrphans(store, options),
     kept: [...kept, ...unfinished],
   };
+}
+
+async function prunePluginSessions(store: MaintainedStore, { before, dryRun, env }: PruneOptions): Promise<number> {
+  const isOld = ({ lastUsed }: { readonly lastUsed: string }): boolean => Date.parse(lastUsed) < before;
+  const old = (await listPluginSessions(store)).filter(isOld);
+  const sessionIds = new Set(old.map(({ sessionId }) => sessionId));
+  if (!dryRun && sessionIds.size > 0) await forgetPluginSessions(store, { sessionIds, env });
+  return old.length;
 }
 
 async function chooseSessions(
@@ -107,7 +122,11 @@ const pauseMs = 86_400_000;
 /** Prunes a store by the retention of the configuration, unless somebody has done so within a day. */
 export async function pruneByRetention(
   store: MaintainedStore,
-  { retention, now = Date.now }: { readonly retention: string; readonly now?: () => number },
+  {
+    retention,
+    env,
+    now = Date.now,
+  }: Pick<PruneOptions, "env"> & { readonly retention: string; readonly now?: () => number },
 ): Promise<PruneReport | undefined> {
   const age = readAge(retention, "retention");
   const time = now();
@@ -116,5 +135,5 @@ export async function pruneByRetention(
     isDue = time - (readJson(text, isNumber) ?? 0) >= Math.min(pauseMs, age);
     return isDue ? String(time) : text!;
   });
-  return isDue ? pruneStore(store, { before: time - age, dryRun: false }) : undefined;
+  return isDue ? pruneStore(store, { before: time - age, dryRun: false, env }) : undefined;
 }

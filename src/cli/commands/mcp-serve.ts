@@ -247,17 +247,17 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     sessionId: options.session,
     conversation: conversationOf({ env }),
     hints: config.values.session.hints,
-    upkeep: upkeepOf(config.values.retention),
+    upkeep: upkeepOf(config.values.retention, env),
     secrets: { deny: config.values.deny, allow: config.values.allow },
   };
 }
 
 /** Deletes what is older than the user's configuration allows, once a day. */
-function upkeepOf(retention: string | undefined): ServedPlace["upkeep"] {
+function upkeepOf(retention: string | undefined, env: Call["env"]): ServedPlace["upkeep"] {
   if (retention === undefined) return undefined;
   return async (store) => {
     const { pruneByRetention } = await import("../prune-store.ts");
-    await pruneByRetention(store, { retention });
+    await pruneByRetention(store, { retention, env });
   };
 }
 

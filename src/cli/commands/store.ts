@@ -116,9 +116,10 @@ const pruneCommand: Command = defineCommand({
     ...storeOptions,
   },
   details: `Deletes sessions with their results and work logs, conversations of trimmers, originals of shortened results,
-and the state of finished nebulas, if they were not used for that long, and says what no longer works. Keeps what a running
-server has open, results that a newer session uses, and nebulas that can be resumed. Then rewrites the store's file, so
-that none of the bytes remain. PostgreSQL reuses the space by itself; --purge rewrites its tables too.
+numbers of plugin status, and the state of finished nebulas, if they were not used for that long, and says what no
+longer works. Keeps what a running server has open, results that a newer session uses, and nebulas that can be resumed.
+Then rewrites the store's file, so that none of the bytes remain. PostgreSQL reuses the space by itself; --purge rewrites
+its tables too.
 Servers prune once a day if the user's configuration has "retention: 30d".`,
   examples: [
     { line: "plimsoll store prune --older-than 30d", meaning: "what was not used for 30 days" },
@@ -138,15 +139,15 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
     const place = await storePath(call);
     const { pruneStore } = await import("../prune-store.ts");
     const report = await lookInStore(place, async (store) => {
-      const pruned = await pruneStore(store, { before, dryRun });
+      const pruned = await pruneStore(store, { before, dryRun, env });
       const isFile = !place.includes("://");
       if (!dryRun && (options.purge === true || (isFile && isAnything(pruned)))) await store.purge();
       return pruned;
     });
-    const { sessions, originals, nebulas, orphans, kept } = report ?? nothing;
+    const { sessions, originals, pluginSessions, nebulas, orphans, kept } = report ?? nothing;
     for (const { id, reason } of kept) call.output.note(`${printable(id)} is kept: ${printable(reason)}`);
     const json = {
-      ...{ dry_run: dryRun, originals, orphans, kept },
+      ...{ dry_run: dryRun, originals, plugin_sessions: pluginSessions, orphans, kept },
       sessions: sessions.map(({ id, calls, lastUsed }) => ({
         ...{ id, calls, last_used: new Date(lastUsed).toISOString() },
       })),
@@ -156,10 +157,10 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
   },
 });
 
-const nothing: PruneReport = { sessions: [], originals: 0, nebulas: [], orphans: 0, kept: [] };
+const nothing: PruneReport = { sessions: [], originals: 0, pluginSessions: 0, nebulas: [], orphans: 0, kept: [] };
 
-function isAnything({ sessions, originals, nebulas, orphans }: PruneReport): boolean {
-  return sessions.length + originals + nebulas.length + orphans > 0;
+function isAnything({ sessions, originals, pluginSessions, nebulas, orphans }: PruneReport): boolean {
+  return sessions.length + originals + pluginSessions + nebulas.length + orphans > 0;
 }
 
 /** Says what is gone, and what that breaks. */
@@ -176,6 +177,9 @@ function renderPrune(report: PruneReport, dryRun: boolean): string {
     lines.push(
       `${verb} ${countNoun(report.originals, "original")} of shortened results: plimsoll recall no longer finds them`,
     );
+  }
+  if (report.pluginSessions > 0) {
+    lines.push(`${verb} the numbers of ${countNoun(report.pluginSessions, "session")} in plimsoll plugin status`);
   }
   for (const { name } of report.nebulas) {
     lines.push(
