@@ -19,7 +19,21 @@ export const claudeCode: PluginClient = {
     'For a status line, add "statusLine": { "type": "command", "command": "plimsoll statusline" } to ~/.claude/settings.json.',
   ],
   serverTools: claudeTools,
-  check: async (place) => (await import("./claude-check.ts")).checkClaude(place),
+  async check(place) {
+    const { checkClient } = await import("./check-client.ts");
+    return checkClient("claude-code", place, {
+      program: "claude",
+      installed: { [folder]: folder },
+      args: ["-p", "Read the file.", "--model", "claude-sonnet-4-5", "--allowedTools", "Read"],
+      env: (url) => ({
+        ...{ ANTHROPIC_API_KEY: "none", ANTHROPIC_BASE_URL: url },
+        ...{ DISABLE_TELEMETRY: "1", DISABLE_AUTOUPDATER: "1", DISABLE_ERROR_REPORTING: "1" },
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      }),
+      call: (file) => ({ name: "Read", input: { file_path: file } }),
+      partOf: (text) => (text.startsWith("[") ? "the module inside the client" : "the hook after each tool"),
+    });
+  },
 };
 
 const folder = ".claude/skills/plimsoll";
