@@ -119,6 +119,7 @@ async function withBoth(
   }
 }
 
+/** As JSON, pages have facts that tell whether they are complete. */
 function wrapArgs({ main }: WrapOptions, server: readonly string[]): string[] {
-  return [main, "mcp", "wrap", "--total", "100000000", "--", process.execPath, ...server];
+  return [main, "mcp", "wrap", "--format", "json", "--total", "100000000", "--", process.execPath, ...server];
 }

@@ -369,6 +369,11 @@ describe("a limit on the cost", () => {
     expect(refused.stderr).toContain('plan/api.md:6: "max_budget_usd" cannot be kept: the agent\'s command does not');
     expect(refused.stderr).toContain("--ignore-limits");
     expect(started()).toEqual([]);
+    const planned = await apply(["--dry-run"]);
+    expect(planned.stdout).toContain("api");
+    expect(planned.stderr).toContain('plan/api.md:6: "max_budget_usd" cannot be kept');
+    expect(planned.stderr).toContain("apply would stop here");
+    expect((await apply(["--dry-run", "--ignore-limits"])).stderr).not.toContain("max_budget_usd");
     expect(await apply(["--ignore-limits"])).toMatchObject({ code: 0 });
   });
 

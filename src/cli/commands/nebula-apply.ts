@@ -138,7 +138,10 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
     const agent = await chooseAgent(call, await workingDirectory(written, call.cwd));
     const nebula = call.options["ignore-limits"] === true ? withoutLimits(written) : written;
     const settings = await readApplySettings(call, nebula, agent);
-    if (call.options["dry-run"] === true) return planNebula(nebula, { ...settings, agent }, call);
+    if (call.options["dry-run"] === true) {
+      if (nebula === written) noteLimits({ nebula, limits }, agent, call);
+      return planNebula(nebula, { ...settings, agent }, call);
+    }
     await requireAgents(nebula, agent, { ...call, cwd: settings.cwd });
     if (nebula === written) requireLimits({ nebula, limits }, agent, call);
     const command: ApplyOptions["command"] = (phase, start) => agent.line({ ...phase, ...start }) ?? "";
@@ -162,8 +165,16 @@ function requireLimits(limited: Pick<LoadedNebula, "nebula" | "limits">, agent: 
   const [first, ...rest] = limitProblems(limited, agent, cwd);
   if (first === undefined) return;
   const message = [first.message, ...rest.map(({ file, line, message }) => `${file}:${line}: ${message}`)].join("\n");
-  const hint = "Use an agent that reports its cost (claude, or codex with a model), or --ignore-limits.";
-  throw new ContextError("invalid_content", message, { file: first.file, line: first.line, hint });
+  throw new ContextError("invalid_content", message, { file: first.file, line: first.line, hint: limitHint });
+}
+
+const limitHint = "Use an agent that reports its cost (claude, or codex with a model), or --ignore-limits.";
+
+/** A plan is worth showing even if it could not run. */
+function noteLimits(limited: Pick<LoadedNebula, "nebula" | "limits">, agent: ChosenAgent, call: ApplyCall): void {
+  for (const { file, line, message } of limitProblems(limited, agent, call.cwd)) {
+    call.output.note(`${printable(file)}:${line}: ${message}; apply would stop here. ${limitHint}`);
+  }
 }
 
 /** Requires trust in the configuration and in the nebula's settings for agents. Its folder may be in another
