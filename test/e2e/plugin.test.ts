@@ -1,5 +1,6 @@
 /** The process of a plugin with inputs as the client's hooks send them, and the commands around it. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -12,8 +13,14 @@ const children: ChildProcess[] = [];
 beforeEach(() => {
   sandbox = createSandbox();
 });
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill();
+afterEach(async () => {
+  // The process writes to its store after its answer.
+  const ended = children.splice(0).map(async (child) => {
+    const closed = child.exitCode === null && child.signalCode === null ? once(child, "close") : undefined;
+    child.kill("SIGKILL");
+    await closed;
+  });
+  await Promise.all(ended);
   sandbox.remove();
 });
 

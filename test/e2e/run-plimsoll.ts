@@ -63,7 +63,8 @@ export function createSandbox(): Sandbox {
       });
     },
     call: (args, options = {}) => callCommand(args, { cwd, ...options, env: { ...env, ...options.env } }),
-    remove: () => rmSync(root, { recursive: true, force: true }),
+    // A process that is about to end may still write a file.
+    remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }),
   };
 }
 
