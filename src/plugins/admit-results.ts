@@ -47,9 +47,6 @@ export interface AdmissionOptions {
 const recordAttempts = 5;
 const retryMs = 100;
 
-/** The longest that a result may wait for us. */
-const patienceMs = 50;
-
 export function createAdmission(options: AdmissionOptions): PluginAdmission {
   const { client, server, recallHint, mostSent = Number.POSITIVE_INFINITY } = options;
   const intakes = new Map<string, Promise<Intake>>();
@@ -66,7 +63,7 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
     const { maxResultTokens, deltas } = server.settings;
     return createIntake({
       ...{ store: await server.store(), sessionId, agentId, maxResultTokens, deltas, recallHint },
-      patience: () => new Promise((resolve) => setTimeout(resolve, patienceMs).unref()),
+      patience: () => new Promise((resolve) => setTimeout(resolve, server.waitMs ?? 50).unref()),
     });
   };
   const write = async (sessionId: string, event: PluginEvent): Promise<void> => {

@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function open(openStore: () => Promise<Store>): ReturnType<typeof claudeTools> {
-  return claudeTools({ settings: { deltas: true }, env: {}, store: openStore, log: () => {} });
+  return claudeTools({ settings: { deltas: true }, env: {}, store: openStore, waitMs: 20_000, log: () => {} });
 }
 
 let calls = 0;

@@ -16,6 +16,7 @@ function open() {
   const store = createMemoryStore();
   const server = {
     settings: { deltas: true, maxResultTokens: 2_000 },
+    waitMs: 20_000,
     env: {},
     store: async () => store,
     log: () => {},

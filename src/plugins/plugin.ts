@@ -84,6 +84,9 @@ export interface PluginServer {
   readonly env: Environment;
   /** Opens the store once. Rejects if it cannot be used. */
   store(): Promise<Store>;
+  /** The longest that a result may wait for us, in milliseconds.
+   *  @default 50 */
+  readonly waitMs?: number | undefined;
   log(text: string): void;
 }
 
