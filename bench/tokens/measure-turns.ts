@@ -1,4 +1,4 @@
-/** What counting a growing conversation costs: every turn anew, from the cache, and after the messages were parsed again. */
+/** What counting a growing conversation costs: counted again on every turn, from the cache, and after the messages were parsed again. */
 import { countMessages } from "../../src/messages/index.ts";
 import type { Counter } from "../../src/tokens/index.ts";
 import { type BenchCounter, counterNamed } from "./counters.ts";
