@@ -113,12 +113,6 @@ describe("sums", () => {
     expect(stdout.split("\n")[0]).toBe("project,calls,input_fresh,write_5m,write_1h,read,output,usd");
     expect(stdout.split("\n")[1]).toMatch(/^"'=A1,""b",40,/);
   });
-
-  test("as CSV control no terminal", async () => {
-    record(".claude/projects/p/a.jsonl", claude.text.replaceAll(/"cwd":"[^"]*"/g, '"cwd":"\\u001b]0;x\\u0007"'));
-    const { stdout } = await sandbox.call(["bill", "--by", "project", "--csv"]);
-    expect(stdout.split("\n")[1]).toMatch(/^\\x1b\]0;x\\x07,40,/);
-  });
 });
 
 test("a session of gemini-cli belongs to the project that its folder names", async () => {
