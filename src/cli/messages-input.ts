@@ -2,7 +2,7 @@
  *  message per line. */
 
 import { relative, resolve } from "node:path";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import { countNoun, isPlainObject, messageOf } from "../text/index.ts";
 import { readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
 import type { Call } from "./command.ts";
@@ -38,7 +38,7 @@ export const messagesLimit: TextLimit = {
 /** Reads messages from a file, or from a pipe without a name. Throws with file and line if they cannot be read. */
 export async function readMessagesInput(name: string | undefined, call: InputCall): Promise<MessagesInput> {
   if (name === undefined && call.stdinKind !== "piped") {
-    throw new ContextError("usage", "FILE is missing", { hint: 'Name a file, or pipe messages in ("-").' });
+    throw usageError("FILE is missing", 'Name a file, or pipe messages in ("-").');
   }
   const { file, text } = await readTextInput(name ?? "-", call, messagesLimit);
   if (text.trim() === "") {
@@ -200,7 +200,5 @@ export async function readTextInput(
 /** Throws if more than one argument or option is "-". */
 export function refuseSharedStdin(names: readonly (string | undefined)[], what: string): void {
   if (names.filter((name) => name === "-").length < 2) return;
-  throw new ContextError("usage", `standard input ("-") is named for more than one ${what}`, {
-    hint: "Write the others to files.",
-  });
+  throw usageError(`standard input ("-") is named for more than one ${what}`, "Write the others to files.");
 }

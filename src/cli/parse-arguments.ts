@@ -1,6 +1,6 @@
 /** Parses command lines with Node's parser, because a library took longer to load than most commands run. */
 import { parseArgs } from "node:util";
-import { ContextError } from "../errors.ts";
+import { type ContextError, usageError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
 import type { ArgumentSpec, CommandTarget, OptionSpec, OptionSpecs, OptionValues } from "./command.ts";
 import { versionOption } from "./version.ts";
@@ -106,10 +106,6 @@ function checkChoice(value: string, name: string, choices: readonly string[] | u
 
 function helpHint({ path }: CommandTarget): string {
   return `See "plimsoll ${path.join(" ")} --help".`;
-}
-
-function usageError(message: string, hint?: string): ContextError {
-  return new ContextError("usage", message, { hint });
 }
 
 // Options of every command, and how flags are written.

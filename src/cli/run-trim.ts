@@ -1,5 +1,5 @@
 import { relative, resolve } from "node:path";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import {
   createTrimmer,
   isRfc,
@@ -195,9 +195,10 @@ async function readRequestParts(
   const { request = {}, key } = input;
   const own = request.tools ?? undefined;
   if (options.tools !== undefined && own !== undefined) {
-    throw new ContextError("usage", "the request already has tools, and --tools names others", {
-      hint: "Leave out --tools: the request's tools are counted.",
-    });
+    throw usageError(
+      "the request already has tools, and --tools names others",
+      "Leave out --tools: the request's tools are counted.",
+    );
   }
   const tools = options.tools === undefined ? own : await readTools(options.tools, cwd);
   return {
@@ -350,9 +351,7 @@ type TrimCall = Call<TrimFlags>;
 /** Reads settings. Throws on wrong usage before any file is read. */
 function readSettings({ options }: Pick<TrimCall, "options">, { history }: Config): TrimSettings {
   if (options.window === undefined) {
-    throw new ContextError("usage", "--window is missing", {
-      hint: "Name the model's limit in tokens, such as --window 200000.",
-    });
+    throw usageError("--window is missing", "Name the model's limit in tokens, such as --window 200000.");
   }
   const whole = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
     const value = options[name];
@@ -377,9 +376,10 @@ function readSettings({ options }: Pick<TrimCall, "options">, { history }: Confi
 function choosePolicy(asked: string | undefined, configured: string): PolicyName {
   const policy = policyNames.find((name) => name === (asked ?? configured));
   if (policy !== undefined) return policy;
-  throw new ContextError("usage", `the configuration's history.policy is ${configured}, which trims nothing`, {
-    hint: `Choose one with --policy: ${policyNames.join(", ")}.`,
-  });
+  throw usageError(
+    `the configuration's history.policy is ${configured}, which trims nothing`,
+    `Choose one with --policy: ${policyNames.join(", ")}.`,
+  );
 }
 
 /** The configured threshold applies only to policies that have one. */
@@ -390,15 +390,11 @@ function chooseThreshold(value: string | undefined, policy: PolicyName, configur
 
 function readThreshold(value: string, policy: PolicyName): number {
   if (!isRfc(policy)) {
-    throw new ContextError("usage", `--threshold has no meaning for the policy ${policy}`, {
-      hint: "It belongs to rfc and rfc-headroom.",
-    });
+    throw usageError(`--threshold has no meaning for the policy ${policy}`, "It belongs to rfc and rfc-headroom.");
   }
   const share = /^\d*\.?\d+$/.test(value) ? Number(value) : Number.NaN;
   if (share <= 1) return share;
-  throw new ContextError("usage", `--threshold is "${value}"`, {
-    hint: "Use a share of the budget from 0 to 1, such as 0.8.",
-  });
+  throw usageError(`--threshold is "${value}"`, "Use a share of the budget from 0 to 1, such as 0.8.");
 }
 
 /** Returns the format of --format, or the detected one. */

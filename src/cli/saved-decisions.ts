@@ -1,6 +1,6 @@
 /** Where `trim` keeps the decisions of a conversation between two runs: in a file, or in a session of the store. */
 import { parse, relative, resolve } from "node:path";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import type { Checkpoint, ContextMetadata, Trimmer, TrimmerOptions } from "../history/index.ts";
 import { fromByteString, toByteString } from "../text/index.ts";
 import { type ChangeOptions, changeFile, type FileChange } from "../workspace/index.ts";
@@ -46,7 +46,7 @@ export async function withDecisions<Result>(
 }
 
 function usage(problem: string, hint: string): ContextError {
-  return new ContextError("usage", problem, { hint });
+  return usageError(problem, hint);
 }
 
 async function saveInStore(trimmer: Pick<Trimmer, "checkpoint">): Promise<void> {

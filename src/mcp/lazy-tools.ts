@@ -30,15 +30,14 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
     if (isCancelled) return;
     if (result === undefined) return inner.send(asRealCall(request));
     const complete = isModern(request) ? { ...result, resultType: "complete" } : result;
-    await toClient.push(Buffer.from(renderAnswer(request.id, { result: complete })));
+    await toClient.push(renderAnswer(request.id, { result: complete }));
   };
   const take = async ({ message, text }: WrittenMessage): Promise<void> => {
     const { id, method, params } = message;
     if (id === undefined) return underWay.delete(message.cancels ?? "") ? undefined : inner.send(text);
     if (method === "tools/list") {
       const complete = isModern(message) ? { resultType: "complete" } : {};
-      const line = renderAnswer(id, { result: { tools: fixedTools(about), ...complete } });
-      return toClient.push(Buffer.from(line));
+      return toClient.push(renderAnswer(id, { result: { tools: fixedTools(about), ...complete } }));
     }
     if (method !== "tools/call") return inner.send(text);
     const args = isObject(params?.arguments) ? params.arguments : {};

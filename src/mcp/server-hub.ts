@@ -31,14 +31,12 @@ export interface ServerHub extends ServerConnection {
 
 export function createServerHub({ servers, version, isLazy, log }: HubOptions): ServerHub {
   const toClient = createLineChannel();
-  const emit = (line: string | Buffer): Promise<void> =>
-    toClient.push(typeof line === "string" ? Buffer.from(line) : line);
   const notices: string[] = [];
   const routes = createRoutes();
   const patience = isLazy ? lazy : eager;
   const members = servers.map(({ name, connect }, index) =>
     createHubServer({
-      ...{ name, index, connect, emit, listMs },
+      ...{ name, index, connect, listMs, emit: toClient.push },
       learn: (value) => routes.learn(index, value),
       fail(reason) {
         const text = `The server "${name}" ${reason}. Its tools are missing; the other servers continue.`;
@@ -47,7 +45,7 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
       },
     }),
   );
-  const hub: Hub = { members, routes, version, patience, startedAt: Date.now(), emit, log };
+  const hub: Hub = { members, routes, version, patience, startedAt: Date.now(), emit: toClient.push, log };
   return {
     lines: toClient.lines,
     async send(line) {
@@ -89,15 +87,12 @@ function takeFromClient(hub: Hub, { message, text }: WrittenMessage): void {
 }
 
 function notify({ members }: Hub, { message: { method, cancels, params }, text }: WrittenMessage): void {
-  if (cancels !== undefined) {
-    for (const member of members) member.cancel(cancels, text);
-  } else if (method === "notifications/progress") {
-    const token = JSON.stringify(params?.progressToken);
-    for (const member of members) member.answer(token, text, ["params", "progressToken"]);
-  } else if (method === "notifications/initialized") {
-    for (const member of members) void member.initialized(text);
-  } else {
-    for (const member of members) if (member.greeting() !== undefined) void member.send(text);
+  const token = JSON.stringify(params?.progressToken);
+  for (const member of members) {
+    if (cancels !== undefined) member.cancel(cancels, text);
+    else if (method === "notifications/progress") member.answer(token, text, ["params", "progressToken"]);
+    else if (method === "notifications/initialized") void member.initialized(text);
+    else if (member.greeting() !== undefined) void member.send(text);
   }
 }
 
@@ -196,14 +191,9 @@ async function answerList(hub: Hub, id: string, list: ListMethod): Promise<void>
   await hub.emit(`{"jsonrpc":"2.0","id":${id},"result":{"${key}":[${found.flat().join(",")}]}}\n`);
 }
 
-interface ListElement {
-  readonly text: string;
-  readonly element: RpcObject;
-}
-
 /** Clients refuse a whole list for one malformed element, and providers refuse two tools with one name. So such an
  *  element must not cost the other servers theirs. */
-function usableElements(elements: readonly string[], { texts, key }: ListMethod): ListElement[] {
+function usableElements(elements: readonly string[], { texts, key }: ListMethod) {
   const known = new Set<unknown>();
   return elements.flatMap((text) => {
     const element: unknown = JSON.parse(text);
