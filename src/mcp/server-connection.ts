@@ -7,9 +7,9 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { McpServer } from "../adapters/index.ts";
 import { ContextError } from "../errors.ts";
-import { messageOf } from "../text/index.ts";
+import { isPlainObject, messageOf } from "../text/index.ts";
 import { createLineChannel, readMessageLines, writeLine } from "./line-stream.ts";
-import { isObject, parseLine, type RpcMessage, renderAnswer } from "./rpc-message.ts";
+import { parseLine, type RpcMessage, renderAnswer } from "./rpc-message.ts";
 
 export interface ServerConnection {
   /** The messages of the server. They end when the server ends. */
@@ -278,7 +278,7 @@ function oneLine(json: Buffer): Buffer {
 
 function unreachable(id: string, url: string, error: unknown): string {
   const cause = (error as { readonly cause?: unknown }).cause;
-  const reason = isObject(cause) && typeof cause.code === "string" ? cause.code : messageOf(error);
+  const reason = isPlainObject(cause) && typeof cause.code === "string" ? cause.code : messageOf(error);
   const message = `The server at ${new URL(url).origin} cannot be reached: ${reason}`;
   return renderAnswer(id, { error: { code: -32_000, message } });
 }
