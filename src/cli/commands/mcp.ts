@@ -170,9 +170,9 @@ and with the same tools. With --lazy its tools are hidden, so the command refuse
 of them, unless you pass --force. uninstall restores the entries.
 ${toolNames}`,
     examples: [
-      { line: "plimsoll mcp install --wrap github", meaning: "put the server github behind a budget" },
       { line: "plimsoll mcp install", meaning: "add the server to the AI tools of this project" },
       { line: "plimsoll mcp install --tool cursor --dry-run", meaning: "show the change for one tool" },
+      { line: "plimsoll mcp install --wrap github", meaning: "put the server github behind a budget" },
     ],
   },
   uninstall: {
