@@ -3,7 +3,6 @@ import { parseArgs } from "node:util";
 import { type ContextError, usageError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
 import type { ArgumentSpec, CommandTarget, OptionSpec, OptionSpecs, OptionValues } from "./command.ts";
-import { versionOption } from "./version.ts";
 
 export interface ParsedArguments {
   readonly arguments: readonly string[];
@@ -118,7 +117,7 @@ const globalOptions: OptionSpecs = {
 };
 
 /** Options of the program without a command. */
-const programOptions: OptionSpecs = { ...globalOptions, version: versionOption };
+const programOptions: OptionSpecs = { ...globalOptions, version: { short: "V", summary: "show the version" } };
 
 export function optionsOf({ options }: { readonly options: OptionSpecs }): OptionSpecs {
   return { ...options, ...globalOptions };

@@ -69,15 +69,11 @@ function fitWhole(text: string, { counter, maxTokens }: Measure): FittedLayer | 
   // Counts only the beginning of a text that is too long.
   const formed: Counter = { name: counter.name, count: (part) => counter.count(wellFormed(part)) };
   if (countUpTo(formed, text, maxTokens) > maxTokens) return undefined;
-  const whole = wholeText(text);
+  // An open fence would swallow the next layer.
+  const whole = closeFence(wellFormed(text));
   const tokens = counter.count(whole);
   if (tokens > maxTokens) return undefined;
   return { text: whole, tokens, truncated: false, omitted: 0, isBelowLeast: false, overflow: 0 };
-}
-
-/** Closes an open fence, so that the layer cannot swallow the next one. */
-export function wholeText(text: string): string {
-  return closeFence(wellFormed(text));
 }
 
 /** In characters. Longer indentation has no meaning. */

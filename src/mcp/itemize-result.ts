@@ -25,7 +25,6 @@ import {
 } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import type { Background } from "./line-proxy.ts";
-import { recallPageTool } from "./page-tools.ts";
 import { type RpcObject, withoutMember } from "./rpc-message.ts";
 
 export interface ItemizedResult {
@@ -347,16 +346,10 @@ function previewOf(
     const count = total === undefined ? "" : `${formatNumber(total)} `;
     const size = `${count}${itemsName}, ${formatNumber(Math.ceil(bytes / 1_000))} kB`;
     const next = `next: ${paging.nextPageName()} token=${id}:offset:0`;
-    const last = `[preview of ${size}; ${next}${searchHint(id)} · id ${id}]`;
+    const last = `[preview of ${size}; ${next} · search: recall id=${id} pattern=… · id ${id}]`;
     const room = mostPreviewBytes - Buffer.byteLength([...facts, last].join("\n")) - 2;
     return [...facts, headOf(items, room), last].filter((line) => line !== "").join("\n");
   };
-}
-
-/** `recall` searches from the version on whose parameters say so. */
-function searchHint(id: string): string {
-  const { properties } = recallPageTool.inputSchema as { readonly properties?: object };
-  return properties !== undefined && "pattern" in properties ? ` · search: recall id=${id} pattern=…` : "";
 }
 
 /** Returns the first items that fit, each on a line. */
