@@ -80,12 +80,12 @@ export const commandTable: readonly CommandEntry[] = [
   {
     name: "statusline",
     summary: "print a status line for Claude Code: context, cache, money, savings",
-    load: async () => (await import("./statusline.ts")).statuslineCommand,
+    load: async () => (await import("./spend.ts")).statuslineCommand,
   },
   {
     name: "guard",
     summary: "show what Claude Code spent, or stop its tool calls at a limit in dollars",
-    load: async () => (await import("./guard.ts")).guardCommand,
+    load: async () => (await import("./spend.ts")).guardCommand,
   },
   {
     name: "session",
