@@ -47,6 +47,11 @@ export function invalidArgument(message: string, hint: string): ContextError {
   return new ContextError("invalid_argument", message, { hint });
 }
 
+/** Creates the error for a wrong command line or request. `hint` says what to do instead. */
+export function usageError(message: string, hint?: string): ContextError {
+  return new ContextError("usage", message, { hint });
+}
+
 /** Every error code. Codes are stable, so programs can branch on them.
  *
  * @example

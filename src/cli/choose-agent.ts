@@ -5,7 +5,7 @@ import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
 import { embeddedAdapters, loadAudit } from "../adapters/index.ts";
 import { type AgentPreset, agentCommand, agentPresets } from "../agent/index.ts";
 import { priceOf, providerOfModel } from "../billing/index.ts";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import type { LoadedNebula, NebulaProblem } from "../nebula/index.ts";
 import { counterNameForModel } from "../tokens/index.ts";
 import {
@@ -128,7 +128,7 @@ function refuseTogether({ agent, "agent-command": command, allow }: AgentFlags):
   if (command === undefined) return;
   const [other, reason] = agent !== undefined ? ["--agent", ""] : ["--allow", ": only known agents can be limited"];
   if (agent === undefined && allow === undefined) return;
-  throw new ContextError("usage", `${other} and --agent-command are both given${reason}`, { hint: "Use one of them." });
+  throw usageError(`${other} and --agent-command are both given${reason}`, "Use one of them.");
 }
 
 function knownPreset(
@@ -208,7 +208,7 @@ async function missingAgent({ env }: AgentCall): Promise<ContextError> {
     found.length === 0
       ? `None of ${known} is on PATH: install one, or use --agent-command.`
       : `Found on PATH: ${found.join(", ")}. Choose one with --agent, or use --agent-command.`;
-  return new ContextError("usage", "no agent is chosen", { hint: choice });
+  return usageError("no agent is chosen", choice);
 }
 
 /** Returns the presets whose program is on PATH. */
@@ -225,16 +225,17 @@ interface CommandPlace {
 
 /** Throws if a command cannot run. Only a plain first word can be checked. */
 export async function checkAgentCommand(line: string, place: CommandPlace): Promise<void> {
-  if (line.trim() === "") throw new ContextError("usage", "the agent's command is empty");
-  if (line.includes("\0")) throw new ContextError("usage", "the agent's command has a NUL character in it");
+  if (line.trim() === "") throw usageError("the agent's command is empty");
+  if (line.includes("\0")) throw usageError("the agent's command has a NUL character in it");
   const word = plainWord.exec(line)?.[1];
   if (word === undefined) return;
   const refusal = word.includes("/") ? await refusedPath(word, place) : await refusedName(word, place);
   if (refusal === undefined) return;
   const { reason, hint } = refusal;
-  throw new ContextError("usage", `the agent's command "${word}" cannot be run: ${reason}`, {
-    hint: hint ?? "Install it, or name another with --agent or --agent-command.",
-  });
+  throw usageError(
+    `the agent's command "${word}" cannot be run: ${reason}`,
+    hint ?? "Install it, or name another with --agent or --agent-command.",
+  );
 }
 
 interface Refusal {

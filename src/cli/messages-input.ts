@@ -1,9 +1,9 @@
 /** Reads messages from a file or standard input: JSON (a list, or a request that has one) or JSON Lines with one
- *  message per line. */
+ *  message per line. Writes them back into the same text. */
 
 import { relative, resolve } from "node:path";
-import { ContextError } from "../errors.ts";
-import { countNoun, isPlainObject, messageOf } from "../text/index.ts";
+import { ContextError, usageError } from "../errors.ts";
+import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../text/index.ts";
 import { readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
 import type { Call } from "./command.ts";
 
@@ -38,7 +38,7 @@ export const messagesLimit: TextLimit = {
 /** Reads messages from a file, or from a pipe without a name. Throws with file and line if they cannot be read. */
 export async function readMessagesInput(name: string | undefined, call: InputCall): Promise<MessagesInput> {
   if (name === undefined && call.stdinKind !== "piped") {
-    throw new ContextError("usage", "FILE is missing", { hint: 'Name a file, or pipe messages in ("-").' });
+    throw usageError("FILE is missing", 'Name a file, or pipe messages in ("-").');
   }
   const { file, text } = await readTextInput(name ?? "-", call, messagesLimit);
   if (text.trim() === "") {
@@ -145,6 +145,82 @@ function arePlain(messages: readonly object[]): boolean {
   return hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
 }
 
+interface RewriteInput extends Pick<MessagesInput, "source" | "key"> {
+  readonly messages: readonly object[];
+}
+
+/** Rewrites the source text with the trimmed messages. Copies unchanged messages and everything around them as
+ *  written. */
+export function rewriteMessages(input: RewriteInput, sent: readonly object[]): string {
+  const { source, messages, key } = input;
+  const { text } = source;
+  const isSame = sent.length === messages.length && sent.every((message, index) => message === messages[index]);
+  if (isSame) return text;
+  if (source.isLines) return rewriteLines(input, sent);
+  const list = key === undefined ? { start: text.indexOf("["), end: text.length } : memberOf(text, 0, key)!.value;
+  // The messages were one plain text.
+  if (text[list.start] !== "[") return replaceRange(text, list, JSON.stringify(sent));
+  const ranges = valuesFrom(text, list.start + 1);
+  const [first, last] = [ranges[0], ranges.at(-1)];
+  if (first === undefined || last === undefined) return text;
+  const style = styleOf(text, { ranges, list, depth: key === undefined ? 1 : 2 });
+  const sources = new Map(messages.map((message, index) => [message, index]));
+  const elements = sent.map((message, position) => {
+    const index = sources.get(message);
+    const written = index === undefined ? style.write(message) : textAt(text, ranges[index]!);
+    if (position === 0) return written;
+    return `${index === undefined || index === 0 ? style.separator : between(text, ranges, index)}${written}`;
+  });
+  return replaceRange(text, { start: first.start, end: last.end }, elements.join(""));
+}
+
+/** Rewrites JSON Lines. Keeps a first line about the transcript. */
+function rewriteLines({ source: { text }, messages }: RewriteInput, sent: readonly object[]): string {
+  const ranges = valuesFrom(text, 0);
+  const about = ranges.slice(0, ranges.length - messages.length);
+  const sources = new Map(messages.map((message, index) => [message, ranges[about.length + index]!]));
+  const lines = sent.map((message) => {
+    const range = sources.get(message);
+    return range === undefined ? JSON.stringify(message) : textAt(text, range);
+  });
+  return [...about.map((range) => textAt(text, range)), ...lines].join("\n");
+}
+
+interface Style {
+  readonly separator: string;
+  write(message: object): string;
+}
+
+/** How to write a new message: over several lines only if others are. */
+function styleOf(
+  text: string,
+  { ranges, list, depth }: { ranges: readonly JsonRange[]; list: JsonRange; depth: number },
+): Style {
+  const lead = text.slice(list.start + 1, ranges[0]!.start);
+  const separator = ranges.length > 1 ? between(text, ranges, 1) : `,${lead}`;
+  if (!lead.includes("\n") || !ranges.some((range) => textAt(text, range).includes("\n"))) {
+    return { separator, write: (message) => JSON.stringify(message) };
+  }
+  const indentation = lead.slice(lead.lastIndexOf("\n") + 1);
+  const unit = indentation.slice(0, indentation.length / depth) || "  ";
+  return {
+    separator,
+    write: (message) => JSON.stringify(message, null, unit).replaceAll("\n", `\n${indentation}`),
+  };
+}
+
+function between(text: string, ranges: readonly JsonRange[], index: number): string {
+  return text.slice(ranges[index - 1]!.end, ranges[index]!.start);
+}
+
+function textAt(text: string, { start, end }: JsonRange): string {
+  return text.slice(start, end);
+}
+
+function replaceRange(text: string, { start, end }: JsonRange, replacement: string): string {
+  return `${text.slice(0, start)}${replacement}${text.slice(end)}`;
+}
+
 interface JsonPlace {
   /** As it is shown. */
   readonly file: string;
@@ -200,7 +276,5 @@ export async function readTextInput(
 /** Throws if more than one argument or option is "-". */
 export function refuseSharedStdin(names: readonly (string | undefined)[], what: string): void {
   if (names.filter((name) => name === "-").length < 2) return;
-  throw new ContextError("usage", `standard input ("-") is named for more than one ${what}`, {
-    hint: "Write the others to files.",
-  });
+  throw usageError(`standard input ("-") is named for more than one ${what}`, "Write the others to files.");
 }

@@ -1,7 +1,7 @@
 /** The nebula that a command names, and the settings that decide how it is applied. */
 import { stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import {
   type ApplyOptions,
   type LoadedNebula,
@@ -62,7 +62,7 @@ export function phaseOf({ phases }: Nebula, id: string): Phase {
   if (found !== undefined) return found;
   const ids = phases.map((phase) => phase.id);
   const hint = [didYouMean(id, ids), `Its phases: ${ids.join(", ")}.`].filter(Boolean).join(" ");
-  throw new ContextError("usage", `the nebula has no phase "${id}"`, { hint });
+  throw usageError(`the nebula has no phase "${id}"`, hint);
 }
 
 function problemLine({ file, line, message }: NebulaProblem): string {
@@ -138,14 +138,13 @@ export async function readApplySettings(
   const worktrees = options.worktrees ?? config.values.nebula.worktrees;
   const maxWorkers = number("max-workers", 1);
   if (options.commit && !worktrees && (maxWorkers ?? execution.maxWorkers ?? 1) > 1) {
-    throw new ContextError("usage", "--commit with several workers would mix their changes", {
-      hint: "Use --worktrees, or --max-workers 1.",
-    });
+    throw usageError("--commit with several workers would mix their changes", "Use --worktrees, or --max-workers 1.");
   }
   if (options.remote !== undefined && !worktrees) {
-    throw new ContextError("usage", "--remote needs --worktrees: machines share the work of phases as git branches", {
-      hint: "Use both, or neither.",
-    });
+    throw usageError(
+      "--remote needs --worktrees: machines share the work of phases as git branches",
+      "Use both, or neither.",
+    );
   }
   const lease = number("lease", 1);
   const directory = await workingDirectory(nebula, cwd);

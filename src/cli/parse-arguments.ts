@@ -1,9 +1,8 @@
 /** Parses command lines with Node's parser, because a library took longer to load than most commands run. */
 import { parseArgs } from "node:util";
-import { ContextError } from "../errors.ts";
+import { type ContextError, usageError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
 import type { ArgumentSpec, CommandTarget, OptionSpec, OptionSpecs, OptionValues } from "./command.ts";
-import { versionOption } from "./version.ts";
 
 export interface ParsedArguments {
   readonly arguments: readonly string[];
@@ -108,10 +107,6 @@ function helpHint({ path }: CommandTarget): string {
   return `See "plimsoll ${path.join(" ")} --help".`;
 }
 
-function usageError(message: string, hint?: string): ContextError {
-  return new ContextError("usage", message, { hint });
-}
-
 // Options of every command, and how flags are written.
 
 /** Options of every command. */
@@ -122,7 +117,7 @@ const globalOptions: OptionSpecs = {
 };
 
 /** Options of the program without a command. */
-const programOptions: OptionSpecs = { ...globalOptions, version: versionOption };
+const programOptions: OptionSpecs = { ...globalOptions, version: { short: "V", summary: "show the version" } };
 
 export function optionsOf({ options }: { readonly options: OptionSpecs }): OptionSpecs {
   return { ...options, ...globalOptions };

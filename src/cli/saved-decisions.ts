@@ -1,6 +1,6 @@
 /** Where `trim` keeps the decisions of a conversation between two runs: in a file, or in a session of the store. */
 import { parse, relative, resolve } from "node:path";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import type { Checkpoint, ContextMetadata, Trimmer, TrimmerOptions } from "../history/index.ts";
 import { fromByteString, toByteString } from "../text/index.ts";
 import { type ChangeOptions, changeFile, type FileChange } from "../workspace/index.ts";
@@ -31,10 +31,10 @@ export async function withDecisions<Result>(
 ): Promise<Result> {
   const { checkpoint, session, store } = call.options;
   if (session === undefined) {
-    if (store !== undefined) throw usage("--store has no meaning without --session", "Name the conversation too.");
+    if (store !== undefined) throw usageError("--store has no meaning without --session", "Name the conversation too.");
     return work(checkpoint === undefined ? undefined : await openCheckpoint(checkpoint, call));
   }
-  if (checkpoint !== undefined) throw usage("--checkpoint and --session exclude each other", "Use one of them.");
+  if (checkpoint !== undefined) throw usageError("--checkpoint and --session exclude each other", "Use one of them.");
   const place = await storePath(call);
   return withStore(place, (opened) =>
     work({
@@ -43,10 +43,6 @@ export async function withDecisions<Result>(
       save: saveInStore,
     }),
   );
-}
-
-function usage(problem: string, hint: string): ContextError {
-  return new ContextError("usage", problem, { hint });
 }
 
 async function saveInStore(trimmer: Pick<Trimmer, "checkpoint">): Promise<void> {

@@ -1,11 +1,5 @@
-/** Everything that `--version` loads. That is why its option is defined here. */
+/** Everything that `--version` loads. */
 import { existsSync, readFileSync, writeSync } from "node:fs";
-import type { OptionSpec } from "./command.ts";
-
-export const versionOption: OptionSpec & { readonly short: string } = {
-  short: "V",
-  summary: "show the version",
-};
 
 /** The bundled module is one folder deeper. */
 const manifests = ["../../package.json", "../../../package.json"];
@@ -19,7 +13,7 @@ export function readVersion(): string {
 
 /** Prints the version if nothing else is asked for. Returns false if stdout is closed or the disk is full. */
 export function printedVersion([flag = "", ...rest]: readonly string[]): boolean {
-  if (rest.length > 0 || (flag !== "--version" && flag !== `-${versionOption.short}`)) return false;
+  if (rest.length > 0 || (flag !== "--version" && flag !== "-V")) return false;
   try {
     writeSync(1, `${readVersion()}\n`);
     return true;

@@ -1,13 +1,11 @@
-import { ContextError } from "../errors.ts";
+import { type ContextError, usageError } from "../errors.ts";
 import { formatNumber } from "../text/index.ts";
 
 /** Reads the value of an option that takes a whole number. */
 export function wholeNumber(value: string, option: string, least: number): number {
   const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
   if (Number.isSafeInteger(number) && number >= least) return number;
-  throw new ContextError("usage", `--${option} is "${value}"`, {
-    hint: `Use a whole number of at least ${least}.`,
-  });
+  throw usageError(`--${option} is "${value}"`, `Use a whole number of at least ${least}.`);
 }
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -16,9 +14,7 @@ const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 export function readAge(age: string, name: string): number {
   const [, number = "", unit = ""] = /^(\d{1,6})([mhdw])$/.exec(age) ?? [];
   if (number !== "") return Number(number) * units[unit]!;
-  throw new ContextError("usage", `${name} ${age} is not an age`, {
-    hint: "Use a whole number with m, h, d or w, such as 7d.",
-  });
+  throw usageError(`${name} ${age} is not an age`, "Use a whole number with m, h, d or w, such as 7d.");
 }
 
 interface WindowParts {
@@ -39,7 +35,8 @@ export function problemWithWindow(window: number, { reserve, prefixTokens }: Win
   const parts = alone.length > 0 ? alone : all;
   const named = parts.map(({ name, tokens }) => `the ${name} of ${formatNumber(tokens)}`).join(" and ");
   const verb = parts.length === 1 ? "takes" : "take";
-  return new ContextError("usage", `${named} ${verb} the whole window of ${formatNumber(window)}`, {
-    hint: `Lower ${parts.map(({ option }) => option).join(" or ")}.`,
-  });
+  return usageError(
+    `${named} ${verb} the whole window of ${formatNumber(window)}`,
+    `Lower ${parts.map(({ option }) => option).join(" or ")}.`,
+  );
 }

@@ -1,4 +1,4 @@
-import { ContextError, invalidArgument } from "../errors.ts";
+import { type ContextError, invalidArgument } from "../errors.ts";
 
 /** What phases share with each other: what they made, claim, found out and decided. */
 export interface FabricState extends FabricLists {
@@ -93,13 +93,7 @@ export const emptyFabric: Fabric = {
 /** Resolves an entry. A discovery stays and is no longer rendered. Any other entry is removed. Resolving a discovery
  *  again changes nothing. */
 export function resolveEntry(fabric: Fabric, id: string): Fabric {
-  const { discoveries } = fabric;
-  const found = discoveries.find((each) => each.id === id);
-  if (found?.resolved) return fabric;
-  if (found !== undefined) {
-    const resolved = { ...found, resolved: true };
-    return { ...fabric, discoveries: discoveries.map((each) => (each === found ? resolved : each)) };
-  }
+  if (fabric.discoveries.some((each) => each.id === id)) return withResolved(fabric, [id]);
   for (const kind of ["entanglements", "claims", "notes"] as const) {
     const kept = (fabric[kind] as readonly { readonly id: string }[]).filter((each) => each.id !== id);
     if (kept.length < fabric[kind].length) return { ...fabric, [kind]: kept };
@@ -116,7 +110,7 @@ function unknownEntry({ entanglements, claims, discoveries, notes }: Fabric, id:
   const all = [...open, ...entanglements, ...claims, ...notes].map((each) => each.id);
   const ids = [...all.slice(0, mostIds), ...(all.length > mostIds ? ["…"] : [])];
   const hint = all.length === 0 ? "It has no entries." : `It has ${ids.join(", ")}.`;
-  return new ContextError("invalid_argument", `the fabric has no entry ${JSON.stringify(id)}`, { hint });
+  return invalidArgument(`the fabric has no entry ${JSON.stringify(id)}`, hint);
 }
 
 /** What an agent or a person reports: entries without ids and without the reporter's name. */
@@ -189,7 +183,9 @@ export const maxEntries = 10_000;
 export function addToFabric(fabric: Fabric, report: FabricReport, reporter: Reporter): AddedReport {
   const { omitted, ...added } = addWhatFits(fabric, report, reporter);
   for (const kind of fabricKinds) {
-    if (omitted[kind] > 0) throw noRoom(kind, added.fabric[kind].length + omitted[kind]);
+    const count = added.fabric[kind].length + omitted[kind];
+    const message = `the fabric would have ${count} ${kind}, but at most ${maxEntries} are allowed`;
+    if (omitted[kind] > 0) throw invalidArgument(message, "Report only what others need.");
   }
   return added;
 }
@@ -203,7 +199,9 @@ export interface FittedReport extends AddedReport {
 export function addWhatFits(fabric: Fabric, report: FabricReport, reporter: Reporter): FittedReport {
   const { from } = reporter;
   const bodies: Readonly<Record<FabricKind, readonly Body[]>> = {
-    entanglements: (report.entanglements ?? []).map((each) => entanglementOf(each, from)),
+    entanglements: (report.entanglements ?? []).map(({ package: name, kind, signature, file }) => {
+      return { package: name, kind, signature, file, from };
+    }),
     claims: (report.claims ?? []).map(({ path }) => ({ path, owner: from })),
     discoveries: (report.discoveries ?? []).map((each) => discoveryOf(each, reporter)),
     notes: (report.notes ?? []).map(({ kind = "note", text }) => ({ kind, text, from })),
@@ -232,24 +230,12 @@ type Entry = Body & { readonly id: string };
 /** An entry without its id. Keys are in the order of the type, so that equal entries are equal texts. */
 type Body = Readonly<Record<string, string | boolean | undefined>>;
 
-function entanglementOf({ package: name, kind, signature, file }: Reported<"entanglements">, from: string): Body {
-  return { package: name, kind, signature, file, from };
-}
-
 function discoveryOf({ kind = "blocker", detail, affects }: ReportedDiscovery, { from, date }: Reporter): Body {
   const phases = typeof affects === "object" ? affects.map((each) => each.trim()).join(", ") : affects;
   return { kind, detail, from, affects: phases || undefined, date, resolved: false };
 }
 
-type Reported<Kind extends FabricKind> = NonNullable<FabricReport[Kind]>[number];
-
-interface AddedEntries {
-  readonly fabric: Fabric;
-  readonly ids: readonly string[];
-  readonly omitted: number;
-}
-
-function addEntries(fabric: Fabric, kind: FabricKind, bodies: readonly Body[]): AddedEntries {
+function addEntries(fabric: Fabric, kind: FabricKind, bodies: readonly Body[]) {
   if (bodies.length === 0) return { fabric, ids: [], omitted: 0 };
   const list = fabric[kind] as unknown as readonly Entry[];
   const idsSoFar = new Map(list.flatMap((entry) => namesOf(entry, kind).own.map((name) => [name, entry.id] as const)));
@@ -277,16 +263,9 @@ function addEntries(fabric: Fabric, kind: FabricKind, bodies: readonly Body[]): 
 
 const prefixes: Record<FabricKind, string> = { entanglements: "e", claims: "c", discoveries: "d", notes: "n" };
 
-interface EntryNames {
-  /** The names of the entry. */
-  readonly own: readonly string[];
-  /** Names of entries that are the same. */
-  readonly same: readonly string[];
-}
-
-/** An entanglement is the same whoever reports it, and one without a file is the same as one with any file. Other
- *  entries differ by who reports them. */
-function namesOf(body: Body, kind: FabricKind): EntryNames {
+/** Returns the entry's own names, and the names of entries that are the same. An entanglement is the same whoever reports
+ *  it, and one without a file is the same as one with any file. Other entries differ by who reports them. */
+function namesOf(body: Body, kind: FabricKind): Readonly<Record<"own" | "same", readonly string[]>> {
   if (kind !== "entanglements") return { own: [identity(body)], same: [identity(body)] };
   const { from: _from, file, ...rest } = body;
   const [placed, unplaced, any] = [file, "", "*"].map((place) => identity({ ...rest, place }));
@@ -315,11 +294,4 @@ function checked(name: string, value: string | boolean | undefined): string | bo
     );
   }
   return text;
-}
-
-function noRoom(kind: FabricKind, count: number): ContextError {
-  return invalidArgument(
-    `the fabric would have ${count} ${kind}, but at most ${maxEntries} are allowed`,
-    "Report only what others need.",
-  );
 }

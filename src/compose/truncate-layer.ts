@@ -50,10 +50,7 @@ export function readWhole(text: string, measure: Measure): WholeLayer {
   const given = fitWhole(text, measure);
   let bare: { readonly fitted: FittedLayer | undefined } | undefined;
   const readBare = (): FittedLayer | undefined => {
-    if (bare === undefined) {
-      const body = withoutEdges(text);
-      bare = { fitted: body === text ? given : fitWhole(body, measure) };
-    }
+    bare ??= { fitted: withoutEdges(text) === text ? given : fitWhole(withoutEdges(text), measure) };
     return bare.fitted;
   };
   return {
@@ -72,15 +69,11 @@ function fitWhole(text: string, { counter, maxTokens }: Measure): FittedLayer | 
   // Counts only the beginning of a text that is too long.
   const formed: Counter = { name: counter.name, count: (part) => counter.count(wellFormed(part)) };
   if (countUpTo(formed, text, maxTokens) > maxTokens) return undefined;
-  const whole = wholeText(text);
+  // An open fence would swallow the next layer.
+  const whole = closeFence(wellFormed(text));
   const tokens = counter.count(whole);
   if (tokens > maxTokens) return undefined;
   return { text: whole, tokens, truncated: false, omitted: 0, isBelowLeast: false, overflow: 0 };
-}
-
-/** Closes an open fence, so that the layer cannot swallow the next one. */
-export function wholeText(text: string): string {
-  return closeFence(wellFormed(text));
 }
 
 /** In characters. Longer indentation has no meaning. */
@@ -133,24 +126,14 @@ export function createAnswersLayer(answers: readonly PriorAnswer[], measure: Mea
       const tokensAt = (characters: number) => countUpTo(counter, textAt(characters), limit);
       const parts = partsAt(largestWithin({ limit, most, first: limit * 4, tokensAt }));
       const text = joinAnswers(parts);
-      return {
-        ...facts,
-        text,
-        tokens: counter.count(text),
-        omitted: parts.reduce((sum, part) => sum + part.omitted, 0),
-      };
+      const omitted = parts.reduce((sum, part) => sum + part.omitted, 0);
+      return { ...facts, text, tokens: counter.count(text), omitted };
     },
   };
 }
 
-interface ReadAnswer {
-  readonly heading: string;
-  readonly quoted: string;
-  /** How many lines of it are not blank. */
-  readonly lines: number;
-}
-
-function readAnswer({ heading, text }: PriorAnswer): ReadAnswer {
+/** Quotes an answer, and counts its lines that are not blank. */
+function readAnswer({ heading, text }: PriorAnswer) {
   const formed = wellFormed(text).replaceAll(/\r\n|[\r\u2028\u2029]/g, "\n");
   const lines = withoutEdges(formed).split("\n");
   const quoted = lines.map((line) => (line.trim() === "" ? ">" : `> ${line}`)).join("\n");
@@ -159,13 +142,8 @@ function readAnswer({ heading, text }: PriorAnswer): ReadAnswer {
   return { heading: `### ${title}`, quoted: said === 0 ? "" : quoted, lines: said };
 }
 
-interface CutAnswer {
-  readonly text: string;
-  readonly omitted: number;
-}
-
 /** Keeps the last lines within `length` characters. If one line is longer than that, keeps its end. */
-function cutAnswer({ heading, quoted, lines }: ReadAnswer, length: number): CutAnswer {
+function cutAnswer({ heading, quoted, lines }: ReturnType<typeof readAnswer>, length: number) {
   if (quoted.length <= length) return { text: [heading, quoted].filter(Boolean).join("\n\n"), omitted: 0 };
   const kept = endOf(quoted, Math.max(0, length));
   // The end of a line is not a whole line.
@@ -186,7 +164,7 @@ function endOf(quoted: string, length: number): string {
   return `> …${quoted.slice(isInsidePair(quoted, at) ? at + 1 : at)}`;
 }
 
-function joinAnswers(parts: readonly CutAnswer[], omitted = 0): string {
+function joinAnswers(parts: readonly { readonly text: string }[], omitted = 0): string {
   const note = omitted === 0 ? [] : [`[... truncated, ${countNoun(omitted, "answer")} omitted]`];
   return [answersOpening, ...parts.map(({ text }) => text), ...note].join("\n\n");
 }
@@ -275,14 +253,10 @@ export function countUpTo(counter: Counter, text: string, most: number): number 
   while (length < text.length) {
     const tokens = counter.count(text.slice(0, length));
     if (tokens > tooMany) return Number.POSITIVE_INFINITY;
-    length = Math.ceil(length * growthTo(tooMany / tokens));
+    // White space has few tokens, and counting far too much of it would take seconds.
+    length = Math.ceil(length * Math.min(32, Math.max(1.25, (tooMany / tokens) * 1.1)));
   }
   return counter.count(text);
-}
-
-/** Estimates how far to grow. White space has few tokens, and counting far too much of it would take seconds. */
-function growthTo(missing: number): number {
-  return Math.min(32, Math.max(1.25, missing * 1.1));
 }
 
 interface Search {

@@ -10,7 +10,6 @@ import {
   type PromptLayer,
   readWhole,
   truncateText,
-  wholeText,
   withoutEdges,
 } from "./truncate-layer.ts";
 
@@ -71,7 +70,7 @@ function createCutter(text: string, measure: Measure): Cutter {
 
 /** Counts the discoveries with the marker for the rest, or with the rest if that is shorter. */
 function tokensOfDiscoveries(text: string, stage: Stage, counter: Counter): number {
-  const [alone, whole] = [stage.renderAt(0).text, wholeText(text)];
+  const [alone, whole] = [stage.renderAt(0).text, closeFence(wellFormed(text))];
   if (alone.startsWith(whole)) return counter.count(whole);
   const tokens = counter.count(alone);
   return Math.min(tokens, countUpTo(counter, whole, tokens));

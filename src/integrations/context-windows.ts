@@ -1,5 +1,46 @@
-/** The context windows of known models. */
-import { ContextError } from "../errors.ts";
+/** The context windows of known models, and what of a window a request and its answer may use. */
+import { invalidArgument } from "../errors.ts";
+import { defaultReserve } from "../history/index.ts";
+
+/** The limits of a request and its answer, in tokens. */
+export interface Limits {
+  readonly contextWindow: number;
+  /** Kept free for the answer. */
+  readonly reserve: number;
+  /** Whether the model accepts more than this, so that the working budget can grow. */
+  readonly canGrow: boolean;
+}
+
+interface LimitOptions {
+  /** By default the model's. */
+  readonly contextWindow?: number | undefined;
+  readonly workingBudget?: number | undefined;
+  /** The factor on the working budget. */
+  readonly growth: number;
+  /** By default the longest answer, within bounds. */
+  readonly reserve?: number | undefined;
+  readonly model?: string | undefined;
+  /** The longest answer that was requested. */
+  readonly maxOutputTokens: number;
+}
+
+/** Keeps room for the longest answer, because older models refuse a request that might leave too little (Anthropic,
+ *  "Context windows", 2026-11). Keeps at most half of the window, because clients often request the longest possible
+ *  answer. */
+export function limitsFor(options: LimitOptions): Limits {
+  const { contextWindow: given, reserve, model, maxOutputTokens, growth } = options;
+  const window = given === undefined ? contextWindowOf(model) : { tokens: given, maxInput: given };
+  const kept = reserve ?? defaultReserve(window.tokens, maxOutputTokens);
+  const whole = Math.min(window.tokens, window.maxInput + kept);
+  const isLarge = given === undefined && window.tokens >= largeWindow;
+  const budget = options.workingBudget ?? (isLarge ? defaultWorkingBudget : whole);
+  const working = budget * growth + kept;
+  return { contextWindow: Math.min(whole, working), reserve: kept, canGrow: working < whole };
+}
+
+// Chosen by `npm run bench:defaults`; docs/history.md has the numbers. In a smaller window the whole window is used.
+const largeWindow = 400_000;
+const defaultWorkingBudget = 200_000;
 
 /** The context window of a model. */
 interface ContextWindow {
@@ -15,9 +56,7 @@ export function contextWindowOf(model: string | undefined): ContextWindow {
   const row = windows.find(([pattern]) => pattern.test(id));
   if (row === undefined) {
     const name = model === undefined ? "the model" : `model "${model}"`;
-    throw new ContextError("invalid_argument", `the context window of ${name} is not known`, {
-      hint: "Pass contextWindow, in tokens.",
-    });
+    throw invalidArgument(`the context window of ${name} is not known`, "Pass contextWindow, in tokens.");
   }
   const [, tokens, maxInput = tokens] = row;
   return { tokens, maxInput };

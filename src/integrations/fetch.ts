@@ -3,7 +3,7 @@ import { priceOf } from "../billing/index.ts";
 import { ContextError } from "../errors.ts";
 import { createRecallTool, optionChecks, type RecallSource, type RecallTool } from "../history/index.ts";
 import { geminiSystemText } from "../messages/index.ts";
-import type { Fields } from "../text/index.ts";
+import { type Fields, isPlainObject } from "../text/index.ts";
 import { isThread, prepareAnthropic } from "./anthropic.ts";
 import { isHeldByApi, prepareChat, prepareResponse } from "./openai.ts";
 import { type BreakpointMode, breakpointModes } from "./place-markers.ts";
@@ -151,7 +151,7 @@ async function readBody(input: Input, init: Init): Promise<Fields | undefined> {
   const text = body === undefined && input instanceof Request ? await input.clone().text() : textOf(body);
   try {
     const value: unknown = JSON.parse(text ?? "");
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+    return isPlainObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -6,7 +6,6 @@ import {
   checkOptions,
   checkTrimmerOptions,
   createTrimmer,
-  defaultReserve,
   type LargePart,
   lookForDecisions,
   type OptionChecks,
@@ -22,7 +21,7 @@ import { type FormatName, hashMessage } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
 import { isNumber, mapOf, readJson } from "../text/index.ts";
 import { billedInputTokens } from "../tokens/index.ts";
-import { contextWindowOf } from "./context-windows.ts";
+import { type Limits, limitsFor } from "./context-windows.ts";
 import { type ConversationIntake, type IntakeSettings, openConversationIntake } from "./conversation-intake.ts";
 
 /** The settings that all integrations share: those of a trimmer, with defaults for each model. */
@@ -398,46 +397,6 @@ async function isCacheCold(state: State, { model = "", cacheLifetimeMs }: Conver
   const before = await state.times.note(model, now);
   return before === undefined || now - before > cacheLifetimeMs;
 }
-
-/** The limits of a request and its answer, in tokens. */
-interface Limits {
-  readonly contextWindow: number;
-  /** Kept free for the answer. */
-  readonly reserve: number;
-  /** Whether the model accepts more than this, so that the working budget can grow. */
-  readonly canGrow: boolean;
-}
-
-interface LimitOptions {
-  /** By default the model's. */
-  readonly contextWindow?: number | undefined;
-  readonly workingBudget?: number | undefined;
-  /** The factor on the working budget. */
-  readonly growth: number;
-  /** By default the longest answer, within bounds. */
-  readonly reserve?: number | undefined;
-  readonly model?: string | undefined;
-  /** The longest answer that was requested. */
-  readonly maxOutputTokens: number;
-}
-
-/** Keeps room for the longest answer, because older models refuse a request that might leave too little (Anthropic,
- *  "Context windows", 2026-11). Keeps at most half of the window, because clients often request the longest possible
- *  answer. */
-function limitsFor(options: LimitOptions): Limits {
-  const { contextWindow: given, reserve, model, maxOutputTokens, growth } = options;
-  const window = given === undefined ? contextWindowOf(model) : { tokens: given, maxInput: given };
-  const kept = reserve ?? defaultReserve(window.tokens, maxOutputTokens);
-  const whole = Math.min(window.tokens, window.maxInput + kept);
-  const isLarge = given === undefined && window.tokens >= largeWindow;
-  const budget = options.workingBudget ?? (isLarge ? defaultWorkingBudget : whole);
-  const working = budget * growth + kept;
-  return { contextWindow: Math.min(whole, working), reserve: kept, canGrow: working < whole };
-}
-
-// Chosen by `npm run bench:defaults`; docs/history.md has the numbers. In a smaller window the whole window is used.
-const largeWindow = 400_000;
-const defaultWorkingBudget = 200_000;
 
 /** When a session last called each model. With a store the times survive a restart, so that a warm cache is
  *  recognised. */

@@ -294,7 +294,7 @@ interface RootsReaderOptions {
 
 /** Reads the roots of the client of a request. In revision 2026-07-28 a server can ask only with an answer that wants
  *  more input (`must ask`). Over HTTP each request has its own server, and clients of older revisions are asked before
- *  (`http-roots.ts`). */
+ *  (`http-clients.ts`). */
 function rootsReader(
   server: InstanceType<Library["Server"]>,
   { library, era, isHttp, parts }: RootsReaderOptions,

@@ -1,8 +1,8 @@
 /** HTTP clients: who sent a request, and which roots the client has. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
-import { isText, listOf, objectOf } from "../text/index.ts";
-import { clientNameOf, isObject, parseLine, type RpcMessage } from "./rpc-message.ts";
+import { isPlainObject, isText, listOf, objectOf } from "../text/index.ts";
+import { clientNameOf, parseLine, type RpcMessage } from "./rpc-message.ts";
 
 /** Identifies HTTP clients. Before revision 2026-07-28, a client gives its name once, at initialize, and each request
  *  gets its own server. So the session id, which the client sends with every further request, contains the name and
@@ -26,7 +26,7 @@ export function sessionOf(body: Buffer): string | undefined {
   const name = initialize && clientNameOf(initialize);
   if (name === undefined) return undefined;
   const capabilities = initialize?.params?.capabilities;
-  const roots = isObject(capabilities) && isObject(capabilities.roots) ? rootsMark : "";
+  const roots = isPlainObject(capabilities) && isPlainObject(capabilities.roots) ? rootsMark : "";
   return `${randomUUID()}.${Buffer.from(name).subarray(0, mostNameBytes).toString("base64url")}${roots}`;
 }
 

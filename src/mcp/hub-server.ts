@@ -1,7 +1,7 @@
 /** One of several servers behind `mcp wrap`: its greeting, its lists, and the requests that are under way. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { elementsOf, memberOf, messageOf } from "../text/index.ts";
-import { isObject, messagesOf, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
+import { elementsOf, isPlainObject, memberOf, messageOf } from "../text/index.ts";
+import { messagesOf, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
 export interface HubServer {
@@ -189,7 +189,7 @@ async function reportLists({ isClientGreeted, isEnding, greeting, emit }: Server
 
 /** Methods without a capability of their own count as offered. */
 function hasCapability(greeting: RpcObject | undefined, method: string): boolean {
-  if (!isObject(greeting?.capabilities)) return false;
+  if (!isPlainObject(greeting?.capabilities)) return false;
   const [kind = ""] = method.split("/");
   return !["tools", "prompts", "resources", "logging", "tasks"].includes(kind) || kind in greeting.capabilities;
 }
@@ -280,7 +280,7 @@ async function takeAnswer(state: ServerState, received: WrittenMessage, line: Bu
 const openList = 0x5b;
 
 function withPackedIds(index: number, { message: { id, params }, text }: WrittenMessage): string {
-  const token = isObject(params?._meta) ? params._meta.progressToken : undefined;
+  const token = isPlainObject(params?._meta) ? params._meta.progressToken : undefined;
   const packed = replaceAt(text, ["id"], pack(index, id!));
   if (token === undefined) return packed;
   return replaceAt(packed, ["params", "_meta", "progressToken"], pack(index, JSON.stringify(token)));

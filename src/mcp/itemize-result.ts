@@ -15,6 +15,7 @@ import {
   elementsOf,
   formatNumber,
   hasLongNumbers,
+  isPlainObject,
   type JsonEdit,
   type JsonMember,
   type JsonRange,
@@ -24,8 +25,7 @@ import {
 } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import type { Background } from "./line-proxy.ts";
-import { recallPageTool } from "./page-tools.ts";
-import { isObject, type RpcObject, withoutMember } from "./rpc-message.ts";
+import { type RpcObject, withoutMember } from "./rpc-message.ts";
 
 export interface ItemizedResult {
   readonly fields: RpcObject;
@@ -55,12 +55,12 @@ export function itemizeResult({ result, structuredText }: RawResult): ItemizedRe
 }
 
 function blocksOf({ content }: RpcObject): readonly RpcObject[] {
-  return Array.isArray(content) ? content.filter(isObject) : [];
+  return Array.isArray(content) ? content.filter(isPlainObject) : [];
 }
 
 /** Content other than text. It costs tokens by another measure and cannot be cut. */
 function isMedia({ type, resource }: RpcObject): boolean {
-  return type === "image" || type === "audio" || (isObject(resource) && typeof resource.blob === "string");
+  return type === "image" || type === "audio" || (isPlainObject(resource) && typeof resource.blob === "string");
 }
 
 /** The text as a client shows it. */
@@ -100,7 +100,7 @@ function largestSize(data: Data, text: string): number {
 function isToldBy(text: string, data: Data, dataText: string): boolean {
   if (text === "" || Object.values(data).includes(text) || isWrittenIn(text, dataText)) return true;
   const parsed = parseData(text);
-  if (!isObject(parsed) || !isObject(data)) return sameJson(parsed, data);
+  if (!isPlainObject(parsed) || !isPlainObject(data)) return sameJson(parsed, data);
   return Object.entries(parsed).every(([name, value]) => sameJson(value, data[name]));
 }
 
@@ -158,7 +158,7 @@ function itemizeData(data: Data, text: string): ItemizedResult {
   const fields = path.length === 0 ? {} : besideFrame(without(root, path));
   const name = path.at(-1) ?? "members";
   if (typeof part === "string") return { fields, itemsName: `${name}_lines`, items: linesOf(part) };
-  return { fields, itemsName: name, items: isObject(part) ? memberItems(part) : (part as unknown[]) };
+  return { fields, itemsName: name, items: isPlainObject(part) ? memberItems(part) : (part as unknown[]) };
 }
 
 /** Yields objects that together are the object. */
@@ -182,7 +182,7 @@ function besideFrame(fields: RpcObject): RpcObject {
 function largestPath(root: RpcObject, text: string): string[] | undefined {
   const path: string[] = [];
   let [start, end] = [0, text.length];
-  for (let value: unknown = root; isObject(value); ) {
+  for (let value: unknown = root; isPlainObject(value); ) {
     if (isManyMembers(text, start, end)) return path;
     const largest = largestMember(membersOf(text, start));
     if (largest === undefined) return undefined;
@@ -339,23 +339,17 @@ function previewOf(
 ): (id: string, total: number | undefined) => string {
   const bytes = Math.max(Buffer.byteLength(textsOf(result)), Buffer.byteLength(places.structuredText ?? ""));
   const [first] = items;
-  const shape = isObject(first) ? [`columns: ${Object.keys(first).join(", ")}`] : [];
+  const shape = isPlainObject(first) ? [`columns: ${Object.keys(first).join(", ")}`] : [];
   if (Object.keys(fields).length > 0) shape.push(`other keys: ${Object.keys(fields).join(", ")}`);
   const facts = shape.map((line) => shorten(line, 400));
   return (id, total) => {
     const count = total === undefined ? "" : `${formatNumber(total)} `;
     const size = `${count}${itemsName}, ${formatNumber(Math.ceil(bytes / 1_000))} kB`;
     const next = `next: ${paging.nextPageName()} token=${id}:offset:0`;
-    const last = `[preview of ${size}; ${next}${searchHint(id)} · id ${id}]`;
+    const last = `[preview of ${size}; ${next} · search: recall id=${id} pattern=… · id ${id}]`;
     const room = mostPreviewBytes - Buffer.byteLength([...facts, last].join("\n")) - 2;
     return [...facts, headOf(items, room), last].filter((line) => line !== "").join("\n");
   };
-}
-
-/** `recall` searches from the version on whose parameters say so. */
-function searchHint(id: string): string {
-  const { properties } = recallPageTool.inputSchema as { readonly properties?: object };
-  return properties !== undefined && "pattern" in properties ? ` · search: recall id=${id} pattern=…` : "";
 }
 
 /** Returns the first items that fit, each on a line. */

@@ -1,10 +1,9 @@
 /** Hides the tools of a server behind four fixed ones, so that their definitions cost next to nothing: one finds tools,
  *  one describes a tool, two call it. The list never changes, so the provider's prompt cache keeps matching. */
-import { didYouMean, memberOf, messageOf, shorten } from "../text/index.ts";
+import { didYouMean, isPlainObject, memberOf, messageOf, shorten } from "../text/index.ts";
 import { createLineChannel } from "./line-stream.ts";
 import {
   isModern,
-  isObject,
   messagesOf,
   type RpcMessage,
   type RpcObject,
@@ -30,18 +29,17 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
     if (isCancelled) return;
     if (result === undefined) return inner.send(asRealCall(request));
     const complete = isModern(request) ? { ...result, resultType: "complete" } : result;
-    await toClient.push(Buffer.from(renderAnswer(request.id, { result: complete })));
+    await toClient.push(renderAnswer(request.id, { result: complete }));
   };
   const take = async ({ message, text }: WrittenMessage): Promise<void> => {
     const { id, method, params } = message;
     if (id === undefined) return underWay.delete(message.cancels ?? "") ? undefined : inner.send(text);
     if (method === "tools/list") {
       const complete = isModern(message) ? { resultType: "complete" } : {};
-      const line = renderAnswer(id, { result: { tools: fixedTools(about), ...complete } });
-      return toClient.push(Buffer.from(line));
+      return toClient.push(renderAnswer(id, { result: { tools: fixedTools(about), ...complete } }));
     }
     if (method !== "tools/call") return inner.send(text);
-    const args = isObject(params?.arguments) ? params.arguments : {};
+    const args = isPlainObject(params?.arguments) ? params.arguments : {};
     // Finding a tool may wait for a server, and later messages do not wait for that.
     void answer({ ...message, id, text, tool: String(params?.name), args });
   };
@@ -58,7 +56,7 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
 /** Returns the tool that a call is really about, and its arguments. */
 export function realCall(tool: string, args: RpcObject): { readonly tool: string; readonly args: RpcObject } {
   if (!isCaller(tool) || typeof args.name !== "string") return { tool, args };
-  return { tool: args.name, args: isObject(args.arguments) ? args.arguments : {} };
+  return { tool: args.name, args: isPlainObject(args.arguments) ? args.arguments : {} };
 }
 
 function isCaller(tool: string): boolean {
@@ -206,7 +204,7 @@ function createCatalog(send: ServerConnection["send"]): Catalog {
     do {
       const { result } = (await ask(cursor)).message;
       const found: unknown[] = Array.isArray(result?.tools) ? result.tools : [];
-      for (const tool of found.filter(isObject)) tools.push(readTool(tool));
+      for (const tool of found.filter(isPlainObject)) tools.push(readTool(tool));
       cursor = result?.nextCursor ?? undefined;
       pages += 1;
     } while (cursor !== undefined && pages < mostPages);
@@ -248,8 +246,8 @@ function readTool(tool: RpcObject): HiddenTool {
   return {
     name: String(name),
     description: String(description),
-    inputSchema: isObject(inputSchema) ? inputSchema : { type: "object" },
-    annotations: isObject(annotations) ? annotations : {},
+    inputSchema: isPlainObject(inputSchema) ? inputSchema : { type: "object" },
+    annotations: isPlainObject(annotations) ? annotations : {},
     ...{ words, length: [...words.values()].reduce((sum, count) => sum + count, 0) },
   };
 }

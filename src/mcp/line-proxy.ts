@@ -1,7 +1,7 @@
 /** Passes lines between a client and its server unchanged, with three exceptions: lists of tools get our tools, large
  *  results become pages, and calls of our tools never reach the server. */
 import type { Delivered, Session, ToolSchema } from "../session/index.ts";
-import { applyEdits, elementsOf, memberOf, membersOf, messageOf } from "../text/index.ts";
+import { applyEdits, elementsOf, isPlainObject, memberOf, membersOf, messageOf } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { countContext } from "./client-limits.ts";
 import { errorField, type PagedCall, type Paging, pageResult, type ResultCall } from "./itemize-result.ts";
@@ -10,7 +10,6 @@ import { type Answer, nextPageTool, type PageTool, recallPageTool, settle, toCal
 import {
   clientNameOf,
   isModern,
-  isObject,
   type ParsedLine,
   parseLine,
   type RpcMessage,
@@ -234,7 +233,7 @@ function createTaskCalls(): TaskCalls {
   return {
     began(result, call) {
       const task = result.resultType === "task" ? result : result.task;
-      const taskId = isObject(task) && !("content" in result) ? task.taskId : undefined;
+      const taskId = isPlainObject(task) && !("content" in result) ? task.taskId : undefined;
       if (taskId === undefined) return false;
       call.share?.end();
       calls.set(taskId, { tool: call.tool, args: call.args });
@@ -250,7 +249,7 @@ function createTaskCalls(): TaskCalls {
 
 /** Returns the message about a task's state, with its result paged once it exists. */
 async function pageTask(message: string, task: RpcObject, options: PagedCall): Promise<string> {
-  if (!isObject(task.result)) return message;
+  if (!isPlainObject(task.result)) return message;
   const range = memberOf(message, 0, "result")!.value;
   const text = await pageResult(message.slice(range.start, range.end), task.result, options);
   return applyEdits(message, [{ ...range, text }]);
@@ -359,7 +358,7 @@ function createOwnTools(): OwnTools {
     },
     addTo(message, result) {
       if (!Array.isArray(result.tools)) return message;
-      for (const tool of result.tools) if (isObject(tool)) theirs.add(String(tool.name));
+      for (const tool of result.tools) if (isPlainObject(tool)) theirs.add(String(tool.name));
       const isLast = result.nextCursor === undefined || result.nextCursor === null;
       return editList(message, isLast ? tools.map((tool) => render(tool, nameOf(tool))) : []);
     },
@@ -426,11 +425,11 @@ function createOwnCalls({ session, format, tools, background, original }: OwnCal
 }
 
 function argsOf({ params }: RpcMessage): RpcObject {
-  return isObject(params?.arguments) ? params.arguments : {};
+  return isPlainObject(params?.arguments) ? params.arguments : {};
 }
 
 /** Whether it is a page of a result that was an error. */
 function isToolError({ envelope }: Answer): boolean {
   const { data } = envelope as { readonly data?: unknown };
-  return isObject(data) && data[errorField] === true;
+  return isPlainObject(data) && data[errorField] === true;
 }

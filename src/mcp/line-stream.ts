@@ -43,7 +43,7 @@ export function writeLine(stream: Writable, line: string | Buffer): Promise<void
 interface LineChannel {
   readonly lines: AsyncIterable<Buffer>;
   /** Resolves when the reader has taken the line, so a slow reader slows the sources down. */
-  push(line: Buffer): Promise<void>;
+  push(line: string | Buffer): Promise<void>;
   end(): void;
 }
 
@@ -70,7 +70,7 @@ export function createLineChannel(): LineChannel {
     push: (line) =>
       new Promise((taken) => {
         if (isEnded) return taken();
-        waiting.push({ line, taken });
+        waiting.push({ line: typeof line === "string" ? Buffer.from(line) : line, taken });
         wake();
       }),
     end() {

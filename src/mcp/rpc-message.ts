@@ -1,4 +1,12 @@
-import { applyEdits, elementsOf, type JsonEdit, type JsonMember, type JsonRange, memberOf } from "../text/index.ts";
+import {
+  applyEdits,
+  elementsOf,
+  isPlainObject,
+  type JsonEdit,
+  type JsonMember,
+  type JsonRange,
+  memberOf,
+} from "../text/index.ts";
 
 /** The parts of a JSON-RPC message that matter for passing it on. */
 export interface RpcMessage {
@@ -68,20 +76,20 @@ export function parseValues(line: Buffer): LineValues | undefined {
 /** Leaves out malformed parts. The receiver of the message decides about them. */
 function readMessage(written: WrittenValue): RpcMessage {
   const { value } = written;
-  if (!isObject(value)) return {};
+  if (!isPlainObject(value)) return {};
   const { method, params, result } = value;
   return {
     id: idText(written, "id"),
     cancels: method === "notifications/cancelled" ? idText(written, "params", "requestId") : undefined,
     method: typeof method === "string" ? method : undefined,
-    params: isObject(params) ? params : undefined,
-    result: isObject(result) ? result : undefined,
+    params: isPlainObject(params) ? params : undefined,
+    result: isPlainObject(result) ? result : undefined,
   };
 }
 
 /** Returns the JSON of the id as it is written, if JavaScript would round it, as with ids of 64 bits. */
 export function idText(written: WrittenValue, ...names: readonly string[]): string | undefined {
-  const id = names.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), written.value);
+  const id = names.reduce<unknown>((value, name) => (isPlainObject(value) ? value[name] : undefined), written.value);
   if (typeof id === "string" || Number.isSafeInteger(id)) return JSON.stringify(id);
   if (typeof id !== "number") return undefined;
   const text = written.text();
@@ -94,16 +102,12 @@ export function renderAnswer(id: string, answer: { readonly result: object } | {
   return `{"jsonrpc":"2.0","id":${id},${JSON.stringify(answer).slice(1)}\n`;
 }
 
-export function isObject(value: unknown): value is RpcObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Returns the client's name if the message has it: in the handshake, or in each request from revision 2026-07-28
  *  on. */
 export function clientNameOf({ method, params }: RpcMessage): string | undefined {
   const meta = params?._meta;
-  const told = method === "initialize" ? params?.clientInfo : isObject(meta) ? meta[clientInfoKey] : undefined;
-  return isObject(told) && typeof told.name === "string" ? told.name : undefined;
+  const told = method === "initialize" ? params?.clientInfo : isPlainObject(meta) ? meta[clientInfoKey] : undefined;
+  return isPlainObject(told) && typeof told.name === "string" ? told.name : undefined;
 }
 
 const clientInfoKey = "io.modelcontextprotocol/clientInfo";
@@ -111,7 +115,7 @@ const clientInfoKey = "io.modelcontextprotocol/clientInfo";
 /** From revision 2026-07-28 on, every request names its revision, and every result says that it is one. */
 export function isModern({ params }: RpcMessage): boolean {
   const meta = params?._meta;
-  return isObject(meta) && "io.modelcontextprotocol/protocolVersion" in meta;
+  return isPlainObject(meta) && "io.modelcontextprotocol/protocolVersion" in meta;
 }
 
 /** A message and its JSON. */

@@ -1,8 +1,9 @@
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
+import { isPlainObject } from "../text/index.ts";
 import { createHost, type HostOptions } from "./create-host.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
-import { idText, isObject, parseValues, type RpcObject, renderAnswer, type WrittenValue } from "./rpc-message.ts";
+import { idText, parseValues, type RpcObject, renderAnswer, type WrittenValue } from "./rpc-message.ts";
 
 /** Serves one client, from revision 2024-10-07 of the protocol on, until it closes its end or the signal comes. */
 export async function serveStdio(options: HostOptions, streams: StdioStreams): Promise<void> {
@@ -33,7 +34,7 @@ export type ClientMessage =
 /** `isTaken` says whether the library accepts it as a request or a notification. */
 export function readClientMessage(written: WrittenValue, isTaken: (message: unknown) => boolean): ClientMessage {
   const { value } = written;
-  if (!isObject(value)) return { refused: "a message on stdin is not an object" };
+  if (!isPlainObject(value)) return { refused: "a message on stdin is not an object" };
   const message = withShortIds(withoutNulls(value), written);
   // Only the library reads answers to the server's own requests.
   if (!("method" in message) || isTaken(message)) return { message: message as unknown as JSONRPCMessage };
@@ -62,7 +63,7 @@ const longId = "\u0000number ";
 function withShortIds(message: RpcObject, written: WrittenValue): RpcObject {
   const { id, params } = message;
   const short = isLong(id) ? { ...message, id: longId + idText(written, "id") } : message;
-  if (!isObject(params) || !isLong(params.requestId)) return short;
+  if (!isPlainObject(params) || !isLong(params.requestId)) return short;
   return { ...short, params: { ...params, requestId: longId + idText(written, "params", "requestId") } };
 }
 
@@ -177,7 +178,7 @@ function createWaiting(): Waiting {
       const { method, params } = message;
       // A subscription is answered when the connection ends, a cancelled request never.
       if ("id" in message && method !== "subscriptions/listen") ids.add(message.id);
-      if (method === "notifications/cancelled" && isObject(params)) answered(params.requestId);
+      if (method === "notifications/cancelled" && isPlainObject(params)) answered(params.requestId);
     },
     answered,
     settled: (mostMs) =>

@@ -3,7 +3,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { parse } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ContextError } from "../errors.ts";
+import { type ContextError, usageError } from "../errors.ts";
 import { type Environment, homeDirectory, isInside } from "../workspace/index.ts";
 
 export interface RootPlace {
@@ -42,7 +42,8 @@ function nameOf(path: string, home: string | undefined): string {
 }
 
 function refused(what: string): ContextError {
-  return new ContextError("usage", `${what}. Plimsoll refuses to read all of it`, {
-    hint: "Start the server in a project, or name a directory: plimsoll mcp --root DIR.",
-  });
+  return usageError(
+    `${what}. Plimsoll refuses to read all of it`,
+    "Start the server in a project, or name a directory: plimsoll mcp --root DIR.",
+  );
 }

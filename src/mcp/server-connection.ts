@@ -7,9 +7,9 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { McpServer } from "../adapters/index.ts";
 import { ContextError } from "../errors.ts";
-import { messageOf } from "../text/index.ts";
+import { isPlainObject, messageOf } from "../text/index.ts";
 import { createLineChannel, readMessageLines, writeLine } from "./line-stream.ts";
-import { isObject, parseLine, type RpcMessage, renderAnswer } from "./rpc-message.ts";
+import { parseLine, type RpcMessage, renderAnswer } from "./rpc-message.ts";
 
 export interface ServerConnection {
   /** The messages of the server. They end when the server ends. */
@@ -84,90 +84,64 @@ async function spawnServer(
   }
 }
 
+const mostDrainMs = 10_000;
+/** From the first to the last try to listen to the server again. */
+const [firstPauseMs, lastPauseMs] = [1_000, 30_000];
+
 /** Speaks Streamable HTTP: each message is a request, and its answers are JSON or a stream of events. A second stream
  *  carries what the server sends on its own. */
 function connectHttp(server: HttpServer): ServerConnection {
   const received = createLineChannel();
   const closing = new AbortController();
-  const http = createHttpClient(server, { signal: closing.signal, receive: received.push });
-  let finish: () => void = () => {};
+  const state: HttpState = { server, signal: closing.signal, receive: received.push };
+  const underWay = new Set<Promise<void>>();
+  let notified: Promise<void> = Promise.resolve();
+  let finish: (code: number) => void = () => {};
   const ended = new Promise<number>((resolve) => {
-    finish = () => resolve(0);
+    finish = resolve;
   });
   const close = async (): Promise<void> => {
     if (closing.signal.aborted) return;
-    await http.settled();
+    await Promise.race([Promise.all(underWay), sleep(mostDrainMs, undefined, { ref: false })]);
     closing.abort();
-    await http.forget();
+    await forget(state);
     received.end();
-    finish();
+    finish(0);
   };
   return {
-    lines: received.lines,
-    send: http.send,
-    end: () => void close(),
-    kill: () => void close(),
-    ended,
-  };
-}
-
-interface HttpClient {
-  send(line: string | Buffer): Promise<void>;
-  /** Resolves when all requests are answered, within a short time. */
-  settled(): Promise<void>;
-  /** Tells the server that the session is over. */
-  forget(): Promise<void>;
-}
-
-interface HttpClientOptions {
-  readonly signal: AbortSignal;
-  receive(line: Buffer): Promise<void>;
-}
-
-const mostDrainMs = 10_000;
-/** From the first to the last try to listen to the server again. */
-const [firstPauseMs, lastPauseMs] = [1_000, 30_000];
-
-interface HttpState extends HttpClientOptions {
-  readonly server: HttpServer;
-  sessionId?: string | undefined;
-  version?: string | undefined;
-  /** The handshake, to repeat it if the server has forgotten the session. */
-  handshake?: { readonly line: string; initialized?: string };
-}
-
-function createHttpClient(server: HttpServer, options: HttpClientOptions): HttpClient {
-  const state: HttpState = { server, ...options };
-  const underWay = new Set<Promise<void>>();
-  let notified: Promise<void> = Promise.resolve();
-  const track = (work: Promise<void>): Promise<void> => {
-    const tracked = work.finally(() => underWay.delete(tracked));
-    underWay.add(tracked);
-    return tracked;
-  };
-  return {
+    ...{ lines: received.lines, ended, end: () => void close(), kill: () => void close() },
     async send(line) {
       const body = String(line).trim();
       const message = parseLine(Buffer.from(body))?.messages[0];
       if (message === undefined) return;
       // A request must not overtake the notification before it.
       await notified;
-      const exchanged = track(exchange(state, body, message));
+      const exchanged = exchange(state, body, message).finally(() => underWay.delete(exchanged));
+      underWay.add(exchanged);
       if (message.id !== undefined && message.method !== undefined) return;
       notified = exchanged;
       if (message.method !== "notifications/initialized") return;
       if (state.handshake !== undefined) state.handshake.initialized = body;
       void exchanged.then(() => listen(state));
     },
-    async settled() {
-      await Promise.race([Promise.all(underWay), sleep(mostDrainMs, undefined, { ref: false })]);
-    },
-    async forget() {
-      if (state.sessionId === undefined) return;
-      const signal = AbortSignal.timeout(1_000);
-      await fetch(server.url, { method: "DELETE", headers: headersOf(state, "*/*"), signal }).catch(() => {});
-    },
   };
+}
+
+interface HttpState {
+  readonly server: HttpServer;
+  readonly signal: AbortSignal;
+  receive(line: string | Buffer): Promise<void>;
+  sessionId?: string | undefined;
+  version?: string | undefined;
+  /** The handshake, to repeat it if the server has forgotten the session. */
+  handshake?: { readonly line: string; initialized?: string };
+}
+
+/** Tells the server that the session is over. */
+async function forget(state: HttpState): Promise<void> {
+  if (state.sessionId === undefined) return;
+  const signal = AbortSignal.timeout(1_000);
+  await fetch(state.server.url, { method: "DELETE", headers: headersOf(state, "*/*"), signal }).catch(() => {});
 }
 
 function headersOf({ server, sessionId, version }: HttpState, accept: string): Record<string, string> {
@@ -302,9 +276,9 @@ function oneLine(json: Buffer): Buffer {
   return bytes;
 }
 
-function unreachable(id: string, url: string, error: unknown): Buffer {
+function unreachable(id: string, url: string, error: unknown): string {
   const cause = (error as { readonly cause?: unknown }).cause;
-  const reason = isObject(cause) && typeof cause.code === "string" ? cause.code : messageOf(error);
+  const reason = isPlainObject(cause) && typeof cause.code === "string" ? cause.code : messageOf(error);
   const message = `The server at ${new URL(url).origin} cannot be reached: ${reason}`;
-  return Buffer.from(renderAnswer(id, { error: { code: -32_000, message } }));
+  return renderAnswer(id, { error: { code: -32_000, message } });
 }

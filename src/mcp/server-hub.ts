@@ -1,11 +1,10 @@
 /** Several servers behind one connection. Names of tools and prompts get their server's name in front, lists are joined,
  *  and every other message goes to the server that it is for. A server that fails does not affect the others. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { memberOf, messageOf } from "../text/index.ts";
+import { isPlainObject, memberOf, messageOf } from "../text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
 import {
-  isObject,
   messagesOf,
   type RpcMessage,
   type RpcObject,
@@ -31,14 +30,12 @@ export interface ServerHub extends ServerConnection {
 
 export function createServerHub({ servers, version, isLazy, log }: HubOptions): ServerHub {
   const toClient = createLineChannel();
-  const emit = (line: string | Buffer): Promise<void> =>
-    toClient.push(typeof line === "string" ? Buffer.from(line) : line);
   const notices: string[] = [];
   const routes = createRoutes();
   const patience = isLazy ? lazy : eager;
   const members = servers.map(({ name, connect }, index) =>
     createHubServer({
-      ...{ name, index, connect, emit, listMs },
+      ...{ name, index, connect, listMs, emit: toClient.push },
       learn: (value) => routes.learn(index, value),
       fail(reason) {
         const text = `The server "${name}" ${reason}. Its tools are missing; the other servers continue.`;
@@ -47,7 +44,7 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
       },
     }),
   );
-  const hub: Hub = { members, routes, version, patience, startedAt: Date.now(), emit, log };
+  const hub: Hub = { members, routes, version, patience, startedAt: Date.now(), emit: toClient.push, log };
   return {
     lines: toClient.lines,
     async send(line) {
@@ -89,15 +86,12 @@ function takeFromClient(hub: Hub, { message, text }: WrittenMessage): void {
 }
 
 function notify({ members }: Hub, { message: { method, cancels, params }, text }: WrittenMessage): void {
-  if (cancels !== undefined) {
-    for (const member of members) member.cancel(cancels, text);
-  } else if (method === "notifications/progress") {
-    const token = JSON.stringify(params?.progressToken);
-    for (const member of members) member.answer(token, text, ["params", "progressToken"]);
-  } else if (method === "notifications/initialized") {
-    for (const member of members) void member.initialized(text);
-  } else {
-    for (const member of members) if (member.greeting() !== undefined) void member.send(text);
+  const token = JSON.stringify(params?.progressToken);
+  for (const member of members) {
+    if (cancels !== undefined) member.cancel(cancels, text);
+    else if (method === "notifications/progress") member.answer(token, text, ["params", "progressToken"]);
+    else if (method === "notifications/initialized") void member.initialized(text);
+    else if (member.greeting() !== undefined) void member.send(text);
   }
 }
 
@@ -196,20 +190,15 @@ async function answerList(hub: Hub, id: string, list: ListMethod): Promise<void>
   await hub.emit(`{"jsonrpc":"2.0","id":${id},"result":{"${key}":[${found.flat().join(",")}]}}\n`);
 }
 
-interface ListElement {
-  readonly text: string;
-  readonly element: RpcObject;
-}
-
 /** Clients refuse a whole list for one malformed element, and providers refuse two tools with one name. So such an
  *  element must not cost the other servers theirs. */
-function usableElements(elements: readonly string[], { texts, key }: ListMethod): ListElement[] {
+function usableElements(elements: readonly string[], { texts, key }: ListMethod) {
   const known = new Set<unknown>();
   return elements.flatMap((text) => {
     const element: unknown = JSON.parse(text);
-    if (!isObject(element) || !texts.every((name) => typeof element[name] === "string")) return [];
+    if (!isPlainObject(element) || !texts.every((name) => typeof element[name] === "string")) return [];
     if (!["title", "description"].every((name) => ["string", "undefined"].includes(typeof element[name]))) return [];
-    if (key === "tools" && !(isObject(element.inputSchema) && element.inputSchema.type === "object")) return [];
+    if (key === "tools" && !(isPlainObject(element.inputSchema) && element.inputSchema.type === "object")) return [];
     const identity = element[texts[0] ?? ""];
     if (known.has(identity)) return [];
     known.add(identity);
@@ -240,7 +229,7 @@ async function forward(hub: Hub, request: Request): Promise<void> {
 function nameIn(method: string, params: RpcObject): { name: string; path: readonly string[] } | undefined {
   const { name, ref } = params;
   if (method === "tools/call" || method === "prompts/get") return { name: String(name), path: ["params", "name"] };
-  if (method !== "completion/complete" || !isObject(ref) || ref.type !== "ref/prompt") return undefined;
+  if (method !== "completion/complete" || !isPlainObject(ref) || ref.type !== "ref/prompt") return undefined;
   return { name: String(ref.name), path: ["params", "ref", "name"] };
 }
 
@@ -260,7 +249,7 @@ function createRoutes(): Routes {
   const owners = new Map<string, number>();
   return {
     learn(index, value) {
-      if (!isObject(value)) return;
+      if (!isPlainObject(value)) return;
       for (const key of [value.uri, value.uriTemplate, value.taskId]) {
         if (typeof key === "string" && (owners.get(key) ?? index) >= index) owners.set(key, index);
       }
@@ -270,7 +259,7 @@ function createRoutes(): Routes {
       }
     },
     find(method, params, members) {
-      const ref = isObject(params.ref) ? params.ref.uri : undefined;
+      const ref = isPlainObject(params.ref) ? params.ref.uri : undefined;
       const owner = members[owners.get(String(params.uri ?? params.taskId ?? ref)) ?? -1];
       return owner?.offers(method) === true ? [owner] : members.filter((member) => member.offers(method));
     },
@@ -301,7 +290,7 @@ function joinGreetings({ members, version }: Hub): object {
 
 /** Joins two objects. True wins over false. */
 function join(left: unknown, right: unknown): unknown {
-  if (!isObject(left) || !isObject(right)) return right === false || right === undefined ? left : right;
+  if (!isPlainObject(left) || !isPlainObject(right)) return right === false || right === undefined ? left : right;
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
   const joined = (name: string): unknown => (name in left ? join(left[name], right[name]) : right[name]);
   return Object.fromEntries([...names].map((name) => [name, joined(name)]));

@@ -2,10 +2,10 @@
  *  are left to the pages. */
 import { createIntake, type Intake, withHeldIn } from "../intake/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
-import { applyEdits, elementsOf, memberOf } from "../text/index.ts";
+import { applyEdits, elementsOf, isPlainObject, memberOf } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import type { ResultCall } from "./itemize-result.ts";
-import { isObject, type RpcObject } from "./rpc-message.ts";
+import type { RpcObject } from "./rpc-message.ts";
 
 export interface WrapIntake {
   /** Returns the message of a result with what is new. Call `sent` with what was sent in the end. */
@@ -54,7 +54,7 @@ function onlyText({ content, structuredContent, isError }: RpcObject): string | 
     return undefined;
   }
   const [block] = content as unknown[];
-  return isObject(block) && block.type === "text" && typeof block.text === "string" ? block.text : undefined;
+  return isPlainObject(block) && block.type === "text" && typeof block.text === "string" ? block.text : undefined;
 }
 
 /** Replaces the text in the message as it was written. */

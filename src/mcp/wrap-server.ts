@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import type { McpServer } from "../adapters/index.ts";
 import type { LedgerOptions } from "../budget/index.ts";
-import { ContextError } from "../errors.ts";
+import { usageError } from "../errors.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { limitOfClient, spillsResults } from "./client-limits.ts";
@@ -100,9 +100,10 @@ function connectAll(options: WrapOptions): ServerHub {
   const names = servers.map(({ name }) => shownName(name));
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) {
-    throw new ContextError("usage", `two servers would both have the name ${twice}`, {
-      hint: "Give one of them another name, or choose the servers with --server.",
-    });
+    throw usageError(
+      `two servers would both have the name ${twice}`,
+      "Give one of them another name, or choose the servers with --server.",
+    );
   }
   return createServerHub({
     servers: servers.map((server) => ({

@@ -43,13 +43,13 @@ function baseOf(root: HtmlElement, url: string | undefined): string | undefined 
   return written !== undefined && URL.canParse(written, url) ? new URL(written, url).href : url;
 }
 
-export interface InlineOptions {
+interface InlineOptions {
   readonly format: "text" | "markdown";
   readonly base: string | undefined;
 }
 
 /** Renders the content of a line: words, emphasis, code and links. */
-export function renderInline(nodes: readonly HtmlNode[], options: InlineOptions): string {
+function renderInline(nodes: readonly HtmlNode[], options: InlineOptions): string {
   const text = nodes.map((node) => renderNode(node, options)).join("");
   return text
     .replace(/[ \t]+/g, " ")
@@ -68,7 +68,7 @@ export function isDropped({ tag, attributes }: HtmlElement): boolean {
 }
 
 /** Returns the text as it is written, with the page's line breaks. */
-export function plainText(node: HtmlNode): string {
+function plainText(node: HtmlNode): string {
   if (typeof node === "string") return node;
   if (isDropped(node)) return "";
   return node.tag === "br" ? "\n" : node.children.map(plainText).join("");
@@ -128,7 +128,7 @@ interface TableOptions extends InlineOptions {
 }
 
 /** Renders a pipe table with the first row as its head. In the text format, tabs separate the cells. Column and row spans are lost. */
-export function renderHtmlTable(table: HtmlElement, options: TableOptions): string {
+function renderHtmlTable(table: HtmlElement, options: TableOptions): string {
   const caption = elementsIn(table).find(({ tag }) => tag === "caption");
   const rows = rowsOf(table).map((row) => cellsOf(row).map((cell) => oneLine(options.renderCell(cell, options))));
   const filled = rows.filter((row) => row.some((cell) => cell !== ""));

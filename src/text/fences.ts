@@ -155,13 +155,13 @@ function isHeading({ text, at, end }: Place): boolean {
 
 function isUnderline({ text, at, end }: Place): boolean {
   const mark = text.charCodeAt(at);
-  if (mark !== dash && mark !== equals) return false;
+  if (mark !== minus && mark !== equals) return false;
   let after = at;
   while (after < end && text.charCodeAt(after) === mark) after++;
   return skipBlanks(text, after, end) === end;
 }
 
-const [hash, dash, equals, tick, tilde] = [0x23, 0x2d, 0x3d, 0x60, 0x7e];
+const [hash, equals, tick, tilde] = [0x23, 0x3d, 0x60, 0x7e];
 
 // List items and quotes, as in CommonMark: everything in a container ends with it, even code without a closing fence.
 

@@ -1,4 +1,4 @@
-import { ContextError } from "../../errors.ts";
+import { usageError } from "../../errors.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import {
@@ -59,13 +59,14 @@ function notesOn(context: AccountedContext): string[] {
 /** Throws on mistakes in the options, before anything is read. */
 function checkLayerFlags({ project, snapshot, fabric, prior }: LayerFlags): void {
   if (project !== undefined && snapshot) {
-    throw new ContextError("usage", "--project and --snapshot are both given", { hint: "Use one of them." });
+    throw usageError("--project and --snapshot are both given", "Use one of them.");
   }
   const files = [project, fabric, prior];
   if (files.every((name) => name === undefined) && !snapshot) {
-    throw new ContextError("usage", "no layer is given", {
-      hint: "Name at least one: --project FILE or --snapshot, --fabric FILE, --prior FILE.",
-    });
+    throw usageError(
+      "no layer is given",
+      "Name at least one: --project FILE or --snapshot, --fabric FILE, --prior FILE.",
+    );
   }
   refuseSharedStdin(files, "layer");
 }

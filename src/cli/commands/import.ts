@@ -258,16 +258,13 @@ function renderResults(
     const scope = pack.globs.length === 0 ? "" : ` (${pack.globs.join(", ")})`;
     return [state, state === "nothing new" ? "" : pack.id, String(linesOf(pack.text)), `${pack.from}${scope}`];
   });
-  const [head = "", ...lines] = renderTable(
-    [["state", "pack", "lines", "from"], ...rows].map((row) => row.map(printable)),
-    ["left", "left", "right", "left"],
-  );
-  const isTrial = call.options["dry-run"] === true;
+  const table = [["state", "pack", "lines", "from"], ...rows];
+  const [head = "", ...lines] = renderTable(table, ["left", "left", "right", "left"]);
   const { config } = tools;
   const isMade = config?.state === "created";
   const made = isMade ? ["", `created ${printable(config.path)} with ${toolsLine(config.tools)}`] : [];
   const steps = failed ? [] : nextSteps(results, tools);
-  const rest = isTrial ? ["", "Nothing was written, because this was a dry run."] : steps;
+  const rest = call.options["dry-run"] ? ["", "Nothing was written, because this was a dry run."] : steps;
   return [call.output.style.dim(head), ...lines, ...made, ...shownDuplicates(results), ...rest].join("\n");
 }
 
@@ -276,11 +273,9 @@ const mostShown = 10;
 function shownDuplicates(results: readonly Result[]): string[] {
   const all = duplicatesOf(results);
   if (all.length === 0) return [];
-  const shown = all
-    .slice(0, mostShown)
-    .map(
-      ({ file, line, sameAs }) => `  ${printable(file)}:${line} is also in ${printable(sameAs.path)}:${sameAs.line}`,
-    );
+  const lineOf = ({ file, line, sameAs }: (typeof all)[number]) =>
+    `  ${printable(file)}:${line} is also in ${printable(sameAs.path)}:${sameAs.line}`;
+  const shown = all.slice(0, mostShown).map(lineOf);
   const more = all.length > mostShown ? [`  and ${all.length - mostShown} more; --json lists all`] : [];
   return ["", `${countNoun(all.length, "text")} in several files, kept once:`, ...shown, ...more];
 }

@@ -4,12 +4,12 @@ import type { CommandEntry } from "../command.ts";
 export const commandTable: readonly CommandEntry[] = [
   {
     name: "init",
-    summary: "create a configuration and a sample pack; overwrites nothing",
+    summary: "create a configuration and a sample pack of rules; overwrites nothing",
     load: async () => (await import("./init.ts")).initCommand,
   },
   {
     name: "inject",
-    summary: "write packs into the files of AI tools, each within its budget",
+    summary: "write packs (folders of rules) into the files of AI tools, each within its budget",
     load: async () => (await import("./inject.ts")).injectCommand,
   },
   {
@@ -80,12 +80,12 @@ export const commandTable: readonly CommandEntry[] = [
   {
     name: "statusline",
     summary: "print a status line for Claude Code: context, cache, money, savings",
-    load: async () => (await import("./statusline.ts")).statuslineCommand,
+    load: async () => (await import("./spend.ts")).statuslineCommand,
   },
   {
     name: "guard",
     summary: "show what Claude Code spent, or stop its tool calls at a limit in dollars",
-    load: async () => (await import("./guard.ts")).guardCommand,
+    load: async () => (await import("./spend.ts")).guardCommand,
   },
   {
     name: "session",
@@ -99,7 +99,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "compose",
-    summary: "join project, fabric and prior work into one text within a budget",
+    summary: "join what an agent should know (project, related work, earlier work) within a budget",
     load: async () => (await import("./compose.ts")).composeCommand,
   },
   {
@@ -109,7 +109,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "fabric",
-    summary: "show and change what the phases of a nebula report to each other",
+    summary: "show and change what the phases of a plan report to each other",
     load: async () => (await import("./fabric.ts")).fabricCommand,
   },
   {
@@ -119,7 +119,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "nebula",
-    summary: "check, show and run a plan of phases",
+    summary: "check, show and run a plan (a nebula) of phases, each done by an agent",
     load: async () => (await import("./nebula.ts")).nebulaCommand,
   },
   {

@@ -1,7 +1,7 @@
 /** `mcp install` and `mcp uninstall`: add our server to the configuration files of AI tools, or remove it. */
 import { relative } from "node:path";
 import { type Adapter, type LoadPacksOptions, loadMcpWire, loadPacks } from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
+import { type ContextError, usageError } from "../../errors.ts";
 import { type Environment, type FileChange, homeDirectory, loadConfig, projectRoot } from "../../workspace/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
@@ -140,7 +140,7 @@ function statusOf({ before, after }: FileChange, changed: Changed): InstallRepor
 function optionsOf({ options, cwd, env, output }: Call<InstallFlags>): McpInstallOptions {
   const { tool: tools, global, "dry-run": dryRun, wrap: names, lazy, force } = options;
   if (names === undefined && (lazy === true || force === true)) {
-    throw new ContextError("usage", `--${lazy === true ? "lazy" : "force"} needs --wrap`);
+    throw usageError(`--${lazy === true ? "lazy" : "force"} needs --wrap`);
   }
   const wrap = names && { names, isLazy: lazy === true, isForced: force === true };
   return {

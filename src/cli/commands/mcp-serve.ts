@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join, parse, resolve } from "node:path";
 import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
-import { ContextError } from "../../errors.ts";
+import { ContextError, usageError } from "../../errors.ts";
 import {
   type Conversation,
   chooseRoot,
@@ -76,9 +76,7 @@ function readCommands(options: ServeFlags): HostCommands {
   const { "allow-commands": names, "allow-shell": allowsShell = false } = options;
   const isAll = names?.includes("all") === true;
   if (allowsShell && !isAll) {
-    throw new ContextError("usage", "--allow-shell needs --allow-commands all", {
-      hint: "A shell can start any program.",
-    });
+    throw usageError("--allow-shell needs --allow-commands all", "A shell can start any program.");
   }
   return names === undefined ? undefined : { programs: isAll ? "all" : names, allowsShell };
 }
@@ -89,7 +87,7 @@ function refuseUnknownTools({ options: { tools = [] }, env }: Call<ServeFlags>):
   const names = serverToolNames(env);
   const wrong = tools.find((name) => !names.includes(name));
   if (wrong === undefined) return;
-  throw new ContextError("usage", `--tools: there is no tool "${wrong}"`, { hint: `Known: ${names.join(", ")}.` });
+  throw usageError(`--tools: there is no tool "${wrong}"`, `Known: ${names.join(", ")}.`);
 }
 
 /** Returns the settings of a directory. */
@@ -119,9 +117,10 @@ function remembered<Argument, Result>(
 async function namedRoot(root: string, cwd: string): Promise<string> {
   const path = await realpath(resolve(cwd, root)).catch(() => undefined);
   if (path !== undefined && (await stat(path)).isDirectory()) return path;
-  throw new ContextError("usage", `--root ${root} is ${path === undefined ? "missing" : "not a directory"}`, {
-    hint: "Name the directory that the tools may read.",
-  });
+  throw usageError(
+    `--root ${root} is ${path === undefined ? "missing" : "not a directory"}`,
+    "Name the directory that the tools may read.",
+  );
 }
 
 interface StartOptions {
@@ -146,9 +145,7 @@ async function checkStart(
 function refuseTokenFlags(options: ServeFlags): void {
   const wrong = (["token-file", "no-token"] as const).find((name) => options[name] !== undefined);
   if (wrong === undefined) return;
-  throw new ContextError("usage", `--${wrong} needs --http`, {
-    hint: "A server on stdio has one client.",
-  });
+  throw usageError(`--${wrong} needs --http`, "A server on stdio has one client.");
 }
 
 /** Returns the token for HTTP requests: the given one, or our own, which is created at the first start and then
@@ -157,9 +154,7 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
   const file = options["token-file"];
   if (options["no-token"] === true) {
     if (file === undefined) return undefined;
-    throw new ContextError("usage", "--token-file and --no-token cannot be used together", {
-      hint: "Leave one of them out.",
-    });
+    throw usageError("--token-file and --no-token cannot be used together", "Leave one of them out.");
   }
   if (file !== undefined) return readToken(resolve(cwd, file));
   if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
@@ -227,9 +222,7 @@ interface ServerSettings {
 export async function readSettings(call: Call<ServerFlags>, root: string): Promise<ServerSettings> {
   const { options, cwd, env, output } = call;
   if (options.store !== undefined && options["no-store"] === true) {
-    throw new ContextError("usage", "--store and --no-store cannot be used together", {
-      hint: "Leave one of them out.",
-    });
+    throw usageError("--store and --no-store cannot be used together", "Leave one of them out.");
   }
   const config = await loadConfig({ cwd: root, env });
   noteIgnoredStore(config, call);

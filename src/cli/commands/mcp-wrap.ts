@@ -1,7 +1,7 @@
 /** `mcp wrap`: runs other MCP servers behind a budget. */
 import { resolve } from "node:path";
 import { loadMcpWire, type McpServer } from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
+import { usageError } from "../../errors.ts";
 import { sessionIdOf, wrapServer } from "../../mcp/index.ts";
 import type { Call, CommandExit } from "../command.ts";
 import { takeEndSignals } from "../report-error.ts";
@@ -58,20 +58,19 @@ async function wrappedServers(call: Call<WrapFlags>, words: readonly string[]): 
   const [name, ...args] = words;
   const ways = [name !== undefined && "a command", config && "--config", from && "--from"].filter(Boolean);
   if (ways.length > 1) {
-    throw new ContextError("usage", `${ways.join(" and ")} cannot be used together`, {
-      hint: "Leave one of them out.",
-    });
+    throw usageError(`${ways.join(" and ")} cannot be used together`, "Leave one of them out.");
   }
   if (config !== undefined || from !== undefined) {
     const [first, ...others] = await readWrapped({ config, from, names }, call);
     if (first !== undefined) return [first, ...others];
-    throw new ContextError("usage", "there is no server to run", { hint: "Add one to the file, or turn one on." });
+    throw usageError("there is no server to run", "Add one to the file, or turn one on.");
   }
-  if (names !== undefined) throw new ContextError("usage", "--server needs --config or --from");
+  if (names !== undefined) throw usageError("--server needs --config or --from");
   if (name !== undefined && name !== "") return [{ name: serverName(words), command: [name, ...args] }];
-  throw new ContextError("usage", `the command of the server is ${name === "" ? "empty" : "missing"}`, {
-    hint: "Put it after --, as in plimsoll mcp wrap -- npx -y SERVER, or name a file with --config.",
-  });
+  throw usageError(
+    `the command of the server is ${name === "" ? "empty" : "missing"}`,
+    "Put it after --, as in plimsoll mcp wrap -- npx -y SERVER, or name a file with --config.",
+  );
 }
 
 interface WrappedChoice {

@@ -1,4 +1,4 @@
-import { ContextError } from "../../errors.ts";
+import { usageError } from "../../errors.ts";
 import type { PageFormat } from "../../session/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import {
@@ -170,9 +170,9 @@ and with the same tools. With --lazy its tools are hidden, so the command refuse
 of them, unless you pass --force. uninstall restores the entries.
 ${toolNames}`,
     examples: [
-      { line: "plimsoll mcp install --wrap github", meaning: "put the server github behind a budget" },
       { line: "plimsoll mcp install", meaning: "add the server to the AI tools of this project" },
       { line: "plimsoll mcp install --tool cursor --dry-run", meaning: "show the change for one tool" },
+      { line: "plimsoll mcp install --wrap github", meaning: "put the server github behind a budget" },
     ],
   },
   uninstall: {
@@ -211,9 +211,7 @@ configuration of AI tools, uninstall removes it. "plimsoll help mcp ACTION" show
     const [action = "serve", ...words] = call.arguments as readonly [Action?, ...string[]];
     refuseOthers(action, call);
     if (action !== "wrap" && words.length > 0) {
-      throw new ContextError("usage", `unexpected argument "${words[0]}"`, {
-        hint: 'See "plimsoll mcp --help".',
-      });
+      throw usageError(`unexpected argument "${words[0]}"`, 'See "plimsoll mcp --help".');
     }
     return runAction(action, call, words);
   },
@@ -224,9 +222,7 @@ function refuseOthers(action: Action, { options: given }: McpCall): void {
   const wrong = names.find((name) => !Object.hasOwn(actions[action], name));
   if (wrong === undefined) return;
   const takers = actionNames.filter((name) => Object.hasOwn(actions[name], wrong));
-  throw new ContextError("usage", `--${wrong} cannot be used with ${action}`, {
-    hint: `It belongs to ${takers.join(" and ")}.`,
-  });
+  throw usageError(`--${wrong} cannot be used with ${action}`, `It belongs to ${takers.join(" and ")}.`);
 }
 
 async function runAction(

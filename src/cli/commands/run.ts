@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../agent/index.ts";
 import { withTask } from "../../compose/index.ts";
-import { ContextError } from "../../errors.ts";
+import { usageError } from "../../errors.ts";
 import { printable } from "../../text/index.ts";
 import { loadConfig } from "../../workspace/index.ts";
 import {
@@ -167,7 +167,7 @@ async function readTask(call: RunCall): Promise<string> {
   const [given = ""] = call.arguments;
   const task = given === "-" ? (await readTextInput("-", call)).text : given;
   if (task.trim() !== "") return task;
-  throw new ContextError("usage", "TASK is empty", { hint: "Say what the agent should do." });
+  throw usageError("TASK is empty", "Say what the agent should do.");
 }
 
 /** Runs one agent: passes its output through, and ends it with this process. */

@@ -1,42 +1,71 @@
-import { policyNames } from "../../history/index.ts";
-import { formatNames } from "../../messages/index.ts";
-import { counterOptions } from "../choose-counters.ts";
-import { type Command, defineCommand } from "../command.ts";
-import { runTrim } from "../run-trim.ts";
+import { relative, resolve } from "node:path";
+import { ContextError, usageError } from "../../errors.ts";
+import {
+  createTrimmer,
+  isRfc,
+  type Overflow,
+  type PolicyName,
+  policyNames,
+  type Reduction,
+  type Trimmer,
+  type TrimmerOptions,
+  type TrimRequest,
+} from "../../history/index.ts";
+import { type FormatName, formatNames, formatOfRequest, geminiSystemText } from "../../messages/index.ts";
+import { countNoun, type Fields, formatNumber, printable } from "../../text/index.ts";
+import type { Counter } from "../../tokens/index.ts";
+import { type Config, loadConfig, readTextFile } from "../../workspace/index.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
+import {
+  type MessagesInput,
+  type MessagesKey,
+  parseJson,
+  readMessagesInput,
+  rewriteMessages,
+} from "../messages-input.ts";
+import type { Output } from "../output.ts";
+import { type SavedDecisions, withDecisions, withFile } from "../saved-decisions.ts";
 import { storeOptions } from "../store-file.ts";
+import { renderTable } from "../table.ts";
+import { problemWithWindow, wholeNumber } from "../whole-number.ts";
+
+const trimOptions = {
+  window: { value: "N", summary: "the model's limit in tokens" },
+  reserve: {
+    value: "N",
+    summary: "tokens kept free for the answer (default: from the configuration, 16000, at most half of the window)",
+  },
+  "prefix-tokens": {
+    value: "N",
+    summary: "tokens of system text and tools that are not in the input (default: 0)",
+  },
+  format: { value: "NAME", choices: ["auto", ...formatNames], summary: "the format of the messages" },
+  policy: {
+    ...{ value: "NAME", choices: policyNames },
+    summary: "how to trim (default: from the configuration, economic)",
+  },
+  keep: {
+    value: "N",
+    summary: "assistant turns that are trimmed last (default: from the configuration, 10)",
+  },
+  threshold: {
+    value: "SHARE",
+    summary: "share of the budget at which rfc and rfc-headroom trim (default: from the configuration, 0.8)",
+  },
+  tools: { value: "FILE", summary: "JSON file with the tool definitions that you send" },
+  ...counterOptions,
+  checkpoint: { value: "FILE", summary: "file with the decisions so far; read if it exists, written afterwards" },
+  session: { value: "ID", summary: "name of the conversation whose decisions so far are in the store" },
+  ...storeOptions,
+  stats: { summary: "print token numbers to stderr" },
+} as const;
+
+type TrimCall = Call<OptionValues<typeof trimOptions>>;
 
 export const trimCommand: Command = defineCommand({
   arguments: [{ name: "FILE", optional: true, summary: 'messages as JSON or JSON Lines, or "-" for standard input' }],
-  options: {
-    window: { value: "N", summary: "the model's limit in tokens" },
-    reserve: {
-      value: "N",
-      summary: "tokens kept free for the answer (default: from the configuration, 16000, at most half of the window)",
-    },
-    "prefix-tokens": {
-      value: "N",
-      summary: "tokens of system text and tools that are not in the input (default: 0)",
-    },
-    format: { value: "NAME", choices: ["auto", ...formatNames], summary: "the format of the messages" },
-    policy: {
-      ...{ value: "NAME", choices: policyNames },
-      summary: "how to trim (default: from the configuration, economic)",
-    },
-    keep: {
-      value: "N",
-      summary: "assistant turns that are trimmed last (default: from the configuration, 10)",
-    },
-    threshold: {
-      value: "SHARE",
-      summary: "share of the budget at which rfc and rfc-headroom trim (default: from the configuration, 0.8)",
-    },
-    tools: { value: "FILE", summary: "JSON file with the tool definitions that you send" },
-    ...counterOptions,
-    checkpoint: { value: "FILE", summary: "file with the decisions so far; read if it exists, written afterwards" },
-    session: { value: "ID", summary: "name of the conversation whose decisions so far are in the store" },
-    ...storeOptions,
-    stats: { summary: "print token numbers to stderr" },
-  },
+  options: trimOptions,
   details: `Prints messages that fit into window - reserve - prefix tokens. Replaces tool results, tool inputs and
 thinking with placeholders, the oldest first. The output has the form of the input: a list, JSON Lines, or the same
 request with new messages (its system text and tools are counted). Text that is not trimmed stays as written.
@@ -63,5 +92,286 @@ configuration, or else of the request's model, or else auto.`,
     },
     { line: "plimsoll trim h.json --window 200000 --json | jq .stats", meaning: "JSON for programs" },
   ],
-  run: runTrim,
+  async run(call) {
+    const { values: config } = await loadConfig(call);
+    const settings = readSettings(call.options, config);
+    return withDecisions(call, (saved) => trimInput(call, { config, settings, saved }));
+  },
 });
+
+interface TrimPlan {
+  readonly config: Config;
+  readonly settings: TrimSettings;
+  readonly saved: SavedDecisions | undefined;
+}
+
+async function trimInput(call: TrimCall, { config, settings, saved }: TrimPlan): Promise<CommandResult> {
+  const { options, output } = call;
+  const input = await readMessagesInput(call.arguments[0], call);
+  const request = await readRequestParts(input, call);
+  const format = chooseFormat(options, input);
+  const model = chooseModel(options, input);
+  const counter = await counterFor(call, { config, model });
+  const trimmer = await openTrimmer({ ...settings, format, model, counter }, saved);
+  const reduction = reduce(trimmer, request, { input, call });
+  const { key = "messages", source } = input;
+  const report: TrimReport = {
+    ...{ reduction, settings, counter: counter.name, format, key },
+    ...{ messages: request.messages.length, file: source.file },
+  };
+  tellOverflow(report, output);
+  await saved?.save(trimmer);
+  // The user asked for these numbers, so --quiet does not hide them.
+  if (options.stats) output.problem(renderStats(report));
+  return {
+    json: reportJson(report),
+    get text() {
+      return rewriteMessages({ ...input, messages: request.messages }, reduction.messages);
+    },
+  };
+}
+
+/** The options are checked already, so an error here is about the saved decisions. */
+async function openTrimmer(options: TrimmerOptions, saved: SavedDecisions | undefined): Promise<Trimmer> {
+  try {
+    return await createTrimmer({ ...options, ...saved?.options });
+  } catch (error) {
+    throw saved === undefined ? error : withFile(error, saved.place);
+  }
+}
+
+/** Adds the file and the path in it to errors about messages. */
+function reduce(
+  trimmer: Trimmer,
+  request: TrimRequest,
+  { input, call: { options, cwd } }: { readonly input: MessagesInput; readonly call: TrimCall },
+): Reduction {
+  try {
+    return trimmer.reduce(request);
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    const isOfTools = options.tools !== undefined && error.message.startsWith("tools");
+    const file = isOfTools ? relative(cwd, resolve(cwd, options.tools)) : input.source.file;
+    const message = inRequest(error.message, input.key ?? "messages");
+    throw new ContextError(error.code, message, { hint: error.hint, file, cause: error });
+  }
+}
+
+function tellOverflow(report: TrimReport, output: Output): void {
+  const { reduction, settings } = report;
+  if (reduction.overflow === undefined) return;
+  if (!isRfc(settings.policy)) throw overflowError(reduction.overflow, report);
+  output.problem(overflowWarning(reduction.overflow, report));
+}
+
+interface TrimReport {
+  readonly reduction: Reduction;
+  readonly settings: TrimSettings;
+  readonly counter: string;
+  readonly format: string;
+  /** Number of messages in the input. */
+  readonly messages: number;
+  readonly key: MessagesKey;
+  readonly file: string;
+}
+
+function reportJson({ reduction, settings, counter }: TrimReport): object {
+  const { messages, metadata, overflow = null } = reduction;
+  const { before, after, threshold, boundary, trimmed, epochs } = reduction.stats;
+  const stats = { before, after, threshold, boundary, trimmed, epochs, overflow };
+  return { messages, metadata, stats, counter, policy: settings.policy };
+}
+
+/** Renders a line about the input, then one number per line. */
+function renderStats({ reduction, settings, counter, format, messages }: TrimReport): string {
+  const { before, after, threshold, boundary, trimmed, epochs } = reduction.stats;
+  const rows = [
+    ["before", `${formatNumber(before)} tokens`],
+    ["after", `${formatNumber(after)} tokens`],
+    ["threshold", `${formatNumber(threshold)} tokens${isRfc(settings.policy) ? `, ${rfcCount}` : ""}`],
+    ["boundary", formatNumber(boundary)],
+    ["trimmed", countNoun(trimmed.length, "message")],
+    ["epochs", formatNumber(epochs)],
+    ["counter", counter],
+    ["policy", settings.policy],
+  ];
+  return [`${countNoun(messages, "message")}, ${format}`, ...renderTable(rows, ["left", "left"])].join("\n");
+}
+
+/** The RFC has its own estimator, independent of the counter. */
+const rfcCount = "by the RFC's own count";
+
+/** The error if messages do not fit although the policy promises it. */
+function overflowError({ tokens, limit, largest }: Overflow, report: TrimReport): ContextError {
+  const { contextWindow, reserve } = report.settings;
+  const parts = [`--window ${contextWindow}`, `${formatNumber(reserve)} for the answer`, ...besidesOf(limit, report)];
+  const allowed = `but at most ${formatNumber(limit)} fit (${parts.join(", ")})`;
+  const message = `cannot be trimmed to fit: ${formatNumber(tokens)} tokens remain, ${allowed}${largestOf(largest, report)}`;
+  const canLower = reserve > 0 && tokens <= limit + reserve;
+  return new ContextError("context_overflow", message, {
+    hint: `Shorten the largest messages, ${canLower ? "lower --reserve, " : ""}or use a model with a larger window.`,
+    file: report.file,
+  });
+}
+
+/** Describes what is sent besides the messages. If nothing is left for messages, it may be more. */
+function besidesOf(limit: number, { settings }: TrimReport): string[] {
+  const { contextWindow, reserve, prefixTokens } = settings;
+  const tokens = contextWindow - reserve - limit;
+  if (tokens <= 0) return [];
+  const what = prefixTokens > 0 ? "the prefix, system text and tools" : "system text and tools";
+  return [`${limit === 0 ? "at least " : ""}${formatNumber(tokens)} for ${what}`];
+}
+
+/** The warning of rfc policies, which do not promise to fit. */
+function overflowWarning({ tokens, limit, largest }: Overflow, report: TrimReport): string {
+  const sizes = `${formatNumber(tokens)} tokens ${rfcCount} are left, the threshold is ${formatNumber(limit)}`;
+  return `${printable(report.file)}: still too large: ${sizes}${largestOf(largest, report)}`;
+}
+
+function largestOf(largest: Overflow["largest"], { key, counter, settings }: TrimReport): string {
+  const parts = largest.map(({ path, role, kind, tokens }) => {
+    const what = kind === "text" ? `${role} text` : kind.replaceAll("_", " ");
+    return `${inRequest(path, key)} (${what}, ${formatNumber(tokens)})`;
+  });
+  const by = isRfc(settings.policy) ? ` by ${counter}` : "";
+  return parts.length === 0 ? "" : `; largest${by}: ${parts.join(", ")}`;
+}
+
+/** Renames a path to the keys of the request. */
+function inRequest(path: string, key: MessagesKey): string {
+  const system = { messages: "system", input: "instructions", contents: "systemInstruction" }[key];
+  return path.replace(/^messages\b/, key).replace(/^system\b/, system);
+}
+
+/** Reads messages, system text and tools. Tools come from the request or from a file. */
+async function readRequestParts(input: MessagesInput, { options, cwd }: TrimCall): Promise<TrimRequest> {
+  const { request = {}, key } = input;
+  const own = request.tools ?? undefined;
+  if (options.tools !== undefined && own !== undefined) {
+    throw usageError(
+      "the request already has tools, and --tools names others",
+      "Leave out --tools: the request's tools are counted.",
+    );
+  }
+  const tools = options.tools === undefined ? own : await readTools(options.tools, cwd);
+  return {
+    messages: messagesOf(input),
+    system: systemOf(request, key),
+    tools: tools as TrimRequest["tools"],
+    metadata: request.metadata as TrimRequest["metadata"],
+  };
+}
+
+function systemOf(request: Fields, key: MessagesKey | undefined): unknown {
+  if (key === "contents") return geminiSystemText(request.systemInstruction);
+  return key === "input" ? request.instructions : request.system;
+}
+
+/** Returns the messages. In OpenAI's responses, a plain text is one message. */
+function messagesOf({ messages, request, key, source: { file } }: MessagesInput): readonly object[] {
+  if (messages !== undefined) return messages;
+  const value = request?.[key!];
+  if (key === "input" && typeof value === "string") return [{ role: "user", content: value }];
+  throw new ContextError("invalid_message", `${key} must be an array, not ${nameOf(value)}`, { file });
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return "null";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** Reads a list of tools, or a request with one. The trimmer checks its content. */
+async function readTools(name: string, cwd: string): Promise<unknown> {
+  const path = resolve(cwd, name);
+  const file = relative(cwd, path) || ".";
+  const read = await readTextFile(path);
+  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
+  const value = parseJson(read.text.replace(/^\uFEFF/, ""), { file });
+  const tools = Array.isArray(value) ? value : Object(value).tools;
+  if (Array.isArray(tools)) return tools;
+  throw new ContextError("unreadable_input", "holds no list of tools", {
+    file,
+    hint: "It should be a list of tool definitions, or a request with tools.",
+  });
+}
+
+/** Settings of a trimmer, from the command line and the configuration. */
+interface TrimSettings {
+  readonly contextWindow: number;
+  readonly policy: PolicyName;
+  readonly reserve: number;
+  readonly prefixTokens: number;
+  readonly keep: number;
+  /** Only for rfc policies. */
+  readonly threshold: number | undefined;
+}
+
+/** Reads settings. Throws on wrong usage before any file is read. */
+function readSettings(options: TrimCall["options"], { history }: Config): TrimSettings {
+  if (options.window === undefined) {
+    throw usageError("--window is missing", "Name the model's limit in tokens, such as --window 200000.");
+  }
+  const whole = (name: "reserve" | "prefix-tokens" | "keep"): number | undefined => {
+    const value = options[name];
+    return value === undefined ? undefined : wholeNumber(value, name, 0);
+  };
+  const policy = choosePolicy(options.policy, history.policy);
+  const contextWindow = wholeNumber(options.window, "window", 1);
+  const settings = {
+    contextWindow,
+    policy,
+    reserve: whole("reserve") ?? Math.min(history.reserve, Math.floor(contextWindow / 2)),
+    prefixTokens: whole("prefix-tokens") ?? 0,
+    keep: whole("keep") ?? history.keep,
+    threshold: chooseThreshold(options.threshold, policy, history.threshold),
+  };
+  const problem = problemWithWindow(settings.contextWindow, settings);
+  if (problem !== undefined) throw problem;
+  return settings;
+}
+
+/** Chooses the policy. The configuration may say `none`, which other commands support. */
+function choosePolicy(asked: string | undefined, configured: string): PolicyName {
+  const policy = policyNames.find((name) => name === (asked ?? configured));
+  if (policy !== undefined) return policy;
+  throw usageError(
+    `the configuration's history.policy is ${configured}, which trims nothing`,
+    `Choose one with --policy: ${policyNames.join(", ")}.`,
+  );
+}
+
+/** The configured threshold applies only to policies that have one. */
+function chooseThreshold(value: string | undefined, policy: PolicyName, configured: number): number | undefined {
+  if (value === undefined) return isRfc(policy) ? configured : undefined;
+  if (!isRfc(policy)) {
+    throw usageError(`--threshold has no meaning for the policy ${policy}`, "It belongs to rfc and rfc-headroom.");
+  }
+  const share = /^\d*\.?\d+$/.test(value) ? Number(value) : Number.NaN;
+  if (share <= 1) return share;
+  throw usageError(`--threshold is "${value}"`, "Use a share of the budget from 0 to 1, such as 0.8.");
+}
+
+/** Returns the format of --format, or the detected one. */
+function chooseFormat({ format }: TrimCall["options"], input: MessagesInput): FormatName {
+  if (format !== undefined && format !== "auto") return format as FormatName;
+  return formatOfRequest(input.request ?? input.messages ?? []);
+}
+
+/** Returns the model of --model, or that of the request. */
+function chooseModel({ model }: TrimCall["options"], input: MessagesInput): string | undefined {
+  const own = input.request?.model;
+  return model ?? (typeof own === "string" && own !== "" ? own : undefined);
+}
+
+/** Chooses `--counter`, or else the counter of `--model`, or else of the configuration, or else of the request's
+ *  model. */
+function counterFor(
+  call: TrimCall,
+  { config, model }: { readonly config: Config; readonly model: string | undefined },
+): Promise<Counter> {
+  const named = call.options.counter ?? (call.options.model === undefined ? config.counter : undefined);
+  const counter = named ?? "auto";
+  const options = { counter, model: modelForCounter({ counter, model }) };
+  return chooseCounter({ ...call, options }, "auto");
+}

@@ -1,5 +1,5 @@
 import { basename, dirname, join, resolve } from "node:path";
-import { ContextError } from "../../errors.ts";
+import { usageError } from "../../errors.ts";
 import { loadNebula } from "../../nebula/index.ts";
 import { countNoun, printable } from "../../text/index.ts";
 import {
@@ -48,7 +48,7 @@ in CI.`,
   async run(call) {
     const { options, env } = call;
     if (options.list === true && options.revoke === true)
-      throw new ContextError("usage", "--list and --revoke cannot be used together");
+      throw usageError("--list and --revoke cannot be used together");
     if (options.list === true) return listTrusted(env);
     const [named = "."] = call.arguments;
     const folder = resolve(call.cwd, named);

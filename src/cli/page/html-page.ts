@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { parse, relative, resolve } from "node:path";
-import { ContextError } from "../../errors.ts";
+import { ContextError, usageError } from "../../errors.ts";
 import { formatNumber, printable, toByteString } from "../../text/index.ts";
 import { changeFile } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
@@ -189,9 +189,7 @@ export async function checkPageTarget(
   const realTarget = await real(path);
   for (const input of inputs) {
     if ((await real(input)) !== realTarget) continue;
-    throw new ContextError("usage", `--html ${printable(target)} would overwrite a session`, {
-      hint: "Name another file.",
-    });
+    throw usageError(`--html ${printable(target)} would overwrite a session`, "Name another file.");
   }
   await changePage(path, { call, dryRun: true, change: (current) => current ?? "" });
 }

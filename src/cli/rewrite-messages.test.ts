@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rewriteMessages } from "./run-trim.ts";
+import { rewriteMessages } from "./messages-input.ts";
 
 const edited = { role: "user", content: [{ type: "text", text: "[trimmed]" }] };
 

@@ -1,8 +1,24 @@
+/** The commands that Claude Code runs by itself: its status line, and its guard before each tool call. */
 import { loadConfig } from "../../workspace/index.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Call, type Command, defineCommand } from "../command.ts";
 import { guardCall, verdictOn } from "../spend/guard.ts";
 import { readSpend } from "../spend/read-spend.ts";
+import { statusLine } from "../spend/status-line.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
+
+export const statuslineCommand: Command = defineCommand({
+  options: {},
+  details: `Reads the JSON that Claude Code gives to a status line on standard input. Prints one line: tokens in the context, the
+share of the newest answers' input that came from the cache, dollars of this session and of today with all sub-agents,
+tokens that the plugin saved, and the cause and the price of the last loss of the cache.
+Dollars are list prices of the API. To use it, put this into ~/.claude/settings.json:
+  "statusLine": { "type": "command", "command": "plimsoll statusline" }`,
+  examples: [
+    { line: "plimsoll statusline < status.json", meaning: "the line for a saved input" },
+    { line: "plimsoll statusline --json < status.json", meaning: "the same numbers for a program" },
+  ],
+  run: async (call) => statusLine(await readPiped(call), { env: call.env, now: new Date() }),
+});
 
 export const guardCommand: Command = defineCommand({
   options: {
@@ -21,12 +37,10 @@ Dollars are list prices of the API.`,
     { line: "plimsoll guard --hook < call.json", meaning: "what the hook answers" },
   ],
   async run(call) {
-    const { options, cwd, env, stdin, stdinKind } = call;
+    const { options, cwd, env } = call;
     const now = new Date();
     if (options.hook) {
-      const chunks: Buffer[] = [];
-      if (stdinKind === "piped") for await (const chunk of stdin) chunks.push(chunk);
-      const answer = await guardCall(Buffer.concat(chunks).toString("utf8"), { cwd, env, now });
+      const answer = await guardCall(await readPiped(call), { cwd, env, now });
       return { json: answer ?? {}, text: answer === undefined ? "" : JSON.stringify(answer) };
     }
     const config = await loadConfig({ cwd, env });
@@ -50,3 +64,10 @@ Dollars are list prices of the API.`,
     return { json: { session, day: spend.day, guard, decision, reason }, text: lines.join("\n") };
   },
 });
+
+/** Returns what Claude Code wrote to standard input, or "" if nothing is piped in. */
+async function readPiped({ stdin, stdinKind }: Pick<Call, "stdin" | "stdinKind">): Promise<string> {
+  const chunks: Buffer[] = [];
+  if (stdinKind === "piped") for await (const chunk of stdin) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
