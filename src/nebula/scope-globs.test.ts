@@ -109,7 +109,7 @@ test("the answer is that of trying every path, whatever the patterns", () => {
       const witness = paths.find((path) => first(path) && second(path));
       expect([one, two, overlap(one, two)]).toEqual([one, two, witness !== undefined]);
     }),
-    { numRuns: isDeep ? 2_000 : 100 },
+    { numRuns: isDeep ? 2_000 : 50 },
   );
 });
 
