@@ -1,16 +1,20 @@
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Runs the files that start processes first. A worker grows with each file, and a large one takes several times as long to start a
- *  process as a small one. */
+/** Runs the files that start processes first, and of these the ones that start hundreds of small ones. A worker grows with each file,
+ *  and a large one takes several times as long to start a process as a small one. */
 class ProcessesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const startsProcesses = ({ moduleId }: TestSpecification) =>
-      /\/(test\/(e2e|docs-run|bench-|public|properties\/tools)|src\/(tools|workspace|agent|nebula))/.test(moduleId);
-    return [...sorted.filter(startsProcesses), ...sorted.filter((file) => !startsProcesses(file))];
+    const turnOf = ({ moduleId }: TestSpecification) => turns.findIndex((turn) => turn.test(moduleId));
+    return (await super.sort(files)).toSorted((left, right) => turnOf(left) - turnOf(right));
   }
 }
+
+const turns: readonly RegExp[] = [
+  /\/src\/(tools|workspace|agent|nebula|store)\/|\/test\/properties\/(tools|store)-/,
+  /\/test\/(e2e\/|docs-run|bench-|public)/,
+  /(?:)/,
+];
 
 const config: ViteUserConfig = defineConfig({
   test: {

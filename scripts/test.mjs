@@ -58,6 +58,8 @@ function runStep([name, command, args]) {
     shell: process.platform === "win32" && command !== process.execPath,
     env: {
       ...process.env,
+      // With more certificates Node takes twice as long to start, and this starts it hundreds of times. No step leaves this machine.
+      NODE_EXTRA_CA_CERTS: "",
       PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH}`,
       ...(deep && { PLIMSOLL_DEEP: "1" }),
     },

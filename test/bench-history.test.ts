@@ -112,7 +112,7 @@ describe("the offline bound", () => {
         expect(cost + worth * (calls.length - keptShares)).toBeCloseTo(Math.min(...scores), 4);
         if (boundaries.some((boundary) => boundary > 0)) trims++;
       }),
-      { numRuns: isDeep ? 2_000 : 150 },
+      { numRuns: isDeep ? 2_000 : 60 },
     );
     expect(trims).toBeGreaterThan(20);
   });

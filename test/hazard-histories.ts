@@ -12,19 +12,19 @@ export function validHistories(): NamedHistory[] {
   const odd = "caf\u00e9 e\u0301 \u{1f6a2} \u202eabc \u0000\u0007\ufeff a\r\nb\u2028c <|endoftext|> </system>";
   return [
     ["one message", [said("user", "hello")]],
-    ["one giant message", [said("user", words.repeat(40_000))]],
+    ["one giant message", [said("user", words.repeat(isDeep ? 40_000 : 8_000))]],
     [
       "a giant message behind a session",
-      [...session(20).slice(0, -1), said("assistant", words.repeat(10_000)), said("user", "go on")],
+      [...session(20).slice(0, -1), said("assistant", words.repeat(isDeep ? 10_000 : 5_000)), said("user", "go on")],
     ],
-    ["a result of megabytes", exchange([call("a")], [result("a", words.repeat(isDeep ? 270_000 : 54_000))])],
+    ["a result of megabytes", exchange([call("a")], [result("a", words.repeat(isDeep ? 270_000 : 27_000))])],
     [
       "a very large call",
-      exchange([call("a", { content: words.repeat(isDeep ? 27_000 : 9_000) })], [result("a", "Wrote it.")]),
+      exchange([call("a", { content: words.repeat(isDeep ? 27_000 : 4_500) })], [result("a", "Wrote it.")]),
     ],
     [
       "nothing but the person's text",
-      [...Array(8)].flatMap(() => [said("user", words.repeat(2_000)), said("assistant", "ok")]),
+      [...Array(8)].flatMap(() => [said("user", words.repeat(isDeep ? 2_000 : 500)), said("assistant", "ok")]),
     ],
     [
       "20 parallel calls",
@@ -54,8 +54,8 @@ export function validHistories(): NamedHistory[] {
     ],
     ["an empty result", exchange([call("a")], [result("a", "")])],
     ["a failed call", exchange([call("a")], [{ ...result("a", "Error: no such file"), is_error: true }])],
-    ["a long session", session(150)],
-    ["a session of many short turns", session(isDeep ? 600 : 200, "chat").filter(({ role }) => role !== "system")],
+    ["a long session", session(isDeep ? 150 : 80)],
+    ["a session of many short turns", session(isDeep ? 600 : 100, "chat").filter(({ role }) => role !== "system")],
   ];
 }
 
@@ -65,7 +65,7 @@ export function brokenHistories(): NamedHistory[] {
   return [
     ["no messages", []],
     ...[...all, "starts-with-assistant" as const].map(quirk),
-    ["all quirks at once", session(100, "coding", all)],
+    ["all quirks at once", session(isDeep ? 100 : 60, "coding", all)],
     ["a last call without a result", [said("user", "look"), { role: "assistant", content: [call("a")] }]],
     [
       "a result without a call",

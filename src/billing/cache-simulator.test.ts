@@ -319,7 +319,7 @@ describe("speed", { tags: ["perf"] }, () => {
 });
 
 /** A slow second implementation of the rules: prefixes are joined texts, and every position is visited. */
-const runs = { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 200 };
+const runs = { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 80 };
 const minPrefix = 1_000;
 
 /** Grows, shortens and edits a history of few different blocks, so that it often repeats an earlier state. */

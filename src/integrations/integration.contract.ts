@@ -263,7 +263,7 @@ function callsOf(format: FormatName, seed: number): readonly Fields[] {
 }
 
 function generateCalls(format: FormatName, seed: number): Fields[] {
-  const { request, messages } = generateRequest(format, { seed, turns: isDeep ? 100 : 45 });
+  const { request, messages } = generateRequest(format, { seed, turns: isDeep ? 100 : 30 });
   const key = format === "responses" ? "input" : "messages";
   const calls: Fields[] = [];
   for (let end = 1; end <= messages.length; end++) {

@@ -109,7 +109,7 @@ test("the answer is that of trying every path, whatever the patterns", () => {
       const witness = paths.find((path) => first(path) && second(path));
       expect([one, two, overlap(one, two)]).toEqual([one, two, witness !== undefined]);
     }),
-    { numRuns: isDeep ? 2_000 : 100 },
+    { numRuns: isDeep ? 2_000 : 50 },
   );
 });
 
@@ -157,10 +157,10 @@ function segmentExpression(part: string): RegExp {
 
 test("patterns that would take forever end with the budget", () => {
   const budget = { left: 200_000 };
-  const start = performance.now();
+  const before = process.cpuUsage();
   expect(overlap("?*".repeat(511), "?".repeat(510), budget)).toBe(false);
   expect(budget.left).toBeLessThan(0);
-  expect(performance.now() - start).toBeLessThan(2_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
 });
 
 test("patterns that are too long or expand to too many are refused", () => {

@@ -242,7 +242,7 @@ test.each(formatNames)("a session in the format %s is replayed, and trimmed if n
   expect(totals.visibleShare).toBeLessThan(1);
 });
 
-const runs = process.env.PLIMSOLL_DEEP === "1" ? 400 : 15;
+const runs = process.env.PLIMSOLL_DEEP === "1" ? 400 : 6;
 
 /** A history that a careless reducer sends: messages are missing, and sometimes all are rewritten. */
 function carelessRequests(seed: number, cuts: readonly number[], gaps: readonly number[]): object[][] {

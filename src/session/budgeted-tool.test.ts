@@ -13,7 +13,7 @@ import {
   readOn,
 } from "./sample-tool.contract.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 1_000 : 20;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 1_000 : 8;
 const timeout = 120_000;
 
 /** A counter may return any number from 1 to the bytes. This one does not even grow with its text. */

@@ -76,12 +76,12 @@ test("a comment ends with its list item too", () => {
   expect(kinds("- <!--\n  ```\n```\n-->")).toEqual(["comment", "comment", "opener", "code"]);
 });
 
-test("takes linear time, whatever the text is", { timeout: 10_000 }, () => {
-  const started = performance.now();
+test("takes linear time, whatever the text is", () => {
+  const used = process.cpuUsage();
   for (const piece of ["- ", "> ", "- - - x\n", "- ```\n", "- <!--\n", ">\n", "\t- a\n", "1. ", "*"])
     for (const before of ["", `${"- > ".repeat(2_000)}x\n`, `${"- ".repeat(2_000)}x\n`])
       kinds(before + piece.repeat(200_000 / piece.length));
-  expect(performance.now() - started).toBeLessThan(4_000);
+  expect(process.cpuUsage(used).user / 1_000).toBeLessThan(4_000);
 });
 
 test("line breaks may be CRLF", () => {

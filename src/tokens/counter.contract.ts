@@ -61,7 +61,7 @@ export function describeCounter(
   });
 }
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 60;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;
 
 /** Bytes: enough that a count whose time grows with the square of the length would not end. */
 const many = process.env.PLIMSOLL_DEEP === "1" ? 1_000_000 : 200_000;

@@ -58,9 +58,9 @@ test("escapes that only the older syntax knows are accepted", () => {
 
 test("a pattern that explodes is stopped in time, and the next search works", () => {
   const explosive = matcher("^(a+)+$");
-  const start = performance.now();
+  const before = process.cpuUsage();
   expect(explosive.find([[`${"a".repeat(40)}!`]])).toBeUndefined();
-  expect(performance.now() - start).toBeLessThan(3_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
   expect(explosive.find([["aaa", "b"]])).toEqual([[[0, 0]]]);
 });
 

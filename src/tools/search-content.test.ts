@@ -265,9 +265,9 @@ describe.each(ways)("with $tool", ({ tool: searchTool, find }) => {
 
   test("an expression that backtracks without end in other engines ends in time", async () => {
     const root = createTree({ "a.txt": `${"a".repeat(50)}!\n`, "b.txt": "aaa\n" });
-    const start = performance.now();
+    const before = process.cpuUsage();
     const result = await search(root, { pattern: "^(a+)+$", is_regex: true });
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(5_000);
     expect(placesOf(result)).toEqual(["b.txt:1"]);
     if (searchTool === "javascript") {
       expect(result.warnings).toEqual(["The pattern takes too long and was stopped in a.txt. Simplify it."]);

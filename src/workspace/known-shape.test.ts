@@ -7,7 +7,7 @@ import { acceptShape, readKnownShape, type ShapeName } from "./known-shape.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
 import { readYaml } from "./read-yaml.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 20_000 : 500;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 20_000 : 200;
 
 const { packSchemas } = await loadPackSchemas();
 const schemas: Readonly<Record<ShapeName, z.ZodType>> = {

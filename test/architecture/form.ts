@@ -1,5 +1,5 @@
 /** Rules on the form of a file: how it exports, what it is called, how long it is. */
-import { isNode, type Placed, type Source } from "./source.ts";
+import { isNode, lineOf, type Placed, type Source } from "./source.ts";
 import type { Violation } from "./violation.ts";
 
 export const lookAgainLines = 400;
@@ -12,10 +12,15 @@ export function checkForm(source: Source): Violation[] {
 function checkExports({ path, nodes }: Source): Violation[] {
   return nodes.flatMap((placed) => {
     if (placed.node.type === "ExportAllDeclaration") {
-      return { file: path, line: placed.line, subject: "export *", rule: "hides what a file gives. List the names." };
+      return {
+        file: path,
+        line: lineOf(placed),
+        subject: "export *",
+        rule: "hides what a file gives. List the names.",
+      };
     }
     return isDefaultExport(placed)
-      ? { file: path, line: placed.line, subject: "default export", rule: "has no name. Export it by name." }
+      ? { file: path, line: lineOf(placed), subject: "default export", rule: "has no name. Export it by name." }
       : [];
   });
 }

@@ -1,6 +1,6 @@
 /** Below the library nothing reads a file, the clock, the environment, the network or chance: callers pass these in. */
 import { isPure } from "./layers.ts";
-import { isNode, type Placed, type Source } from "./source.ts";
+import { isNode, lineOf, type Placed, type Source } from "./source.ts";
 import type { Violation } from "./violation.ts";
 
 /** The store drivers do I/O behind doors of their own. */
@@ -12,7 +12,7 @@ export function checkPurity(source: Source): Violation[] {
   if (source.isTest || isDriver(source.path) || !isPure(source.path)) return [];
   return source.nodes.flatMap((placed) => {
     const subject = impureUse(placed);
-    return subject === undefined ? [] : { file: source.path, line: placed.line, subject, rule };
+    return subject === undefined ? [] : { file: source.path, line: lineOf(placed), subject, rule };
   });
 }
 

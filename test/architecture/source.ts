@@ -24,7 +24,8 @@ export interface Import {
 export interface Placed {
   readonly node: Node;
   readonly parent: Node | undefined;
-  readonly line: number;
+  /** Of the whole file. */
+  readonly text: string;
 }
 
 export interface Node {
@@ -53,15 +54,18 @@ export function readSource(path: string, text: string): Source {
 }
 
 function collect(node: Node, parent: Node | undefined, walk: { nodes: Placed[]; text: string }): void {
-  // Only an import and a violation ask for their line: finding it takes as long as the text is.
-  walk.nodes.push({
-    node,
-    parent,
-    get line() {
-      return walk.text.slice(0, node.start).split("\n").length;
-    },
-  });
-  for (const child of Object.values(node).flat()) if (isNode(child)) collect(child, node, walk);
+  walk.nodes.push({ node, parent, text: walk.text });
+  for (const key in node) {
+    const value = node[key];
+    if (Array.isArray(value)) {
+      for (const child of value) if (isNode(child)) collect(child, node, walk);
+    } else if (isNode(value)) collect(value, node, walk);
+  }
+}
+
+/** Only an import and a violation ask for their line: finding it takes as long as the text is. */
+export function lineOf({ node, text }: Placed): number {
+  return text.slice(0, node.start).split("\n").length;
 }
 
 export function isNode(value: unknown): value is Node {
@@ -77,14 +81,14 @@ function importOf(placed: Placed): Import | undefined {
       if (!isNode(node.source)) return undefined;
       // A type marked inside the braces still leaves `import {} from …` behind, which loads the module.
       const kind = node.importKind === "type" || node.exportKind === "type" ? "type" : "static";
-      return { specifier: literal(node.source), kind, line: placed.line };
+      return { specifier: literal(node.source), kind, line: lineOf(placed) };
     }
     case "ImportExpression":
-      return { specifier: literal(node.source), kind: "lazy", line: placed.line };
+      return { specifier: literal(node.source), kind: "lazy", line: lineOf(placed) };
     case "TSImportType":
-      return { specifier: literal(node.source), kind: "type", line: placed.line };
+      return { specifier: literal(node.source), kind: "type", line: lineOf(placed) };
     case "TSExternalModuleReference":
-      return { specifier: literal(node.expression), kind: "static", line: placed.line };
+      return { specifier: literal(node.expression), kind: "static", line: lineOf(placed) };
     default:
       return undefined;
   }

@@ -35,25 +35,43 @@ const base: TrimmerOptions = {
   model: "claude-sonnet-4-5",
 };
 
-describe.each(policyNames)("%s", (policy) => {
+describe("from a checkpoint in a file, in another process", () => {
   // Every policy and every format at least once.
-  const own = formatNames.filter((_format, index) => index % policyNames.length === policyNames.indexOf(policy));
-  test.each(isDeep ? formatNames : own)("resumes from a checkpoint in a file, in the %s format", async (format) => {
-    const style = policy === "rfc" || policy === "rfc-headroom" ? {} : ({ placeholders: "descriptive" } as const);
-    const options = { ...base, ...style, policy, format };
-    const { messages, calls } = session(format);
-    const half = Math.floor(calls.length / 2);
-    const trimmer = await createTrimmer(options);
-    for (const length of calls.slice(0, half)) trimmer.reduce({ messages: messages.slice(0, length) });
-    const checkpoint = await trimmer.checkpoint();
-    const rest = calls.slice(half);
-    const expected = rest.map((length) => ({
-      length,
-      sent: digest(trimmer.reduce({ messages: messages.slice(0, length) })),
-    }));
-    expect(checkpoint.ledger.epochs.length).toBeGreaterThan(0);
-    expect(await finish({ job: "resume", options, messages, calls: rest, checkpoint })).toEqual(expected);
-  });
+  const cases = policyNames.flatMap((policy, at) =>
+    formatNames.flatMap((format, index) =>
+      isDeep || index % policyNames.length === at ? [[policy, format] as const] : [],
+    ),
+  );
+  const expected: unknown[] = [];
+  const resumed: unknown[] = [];
+  beforeAll(async () => {
+    const jobs: object[] = [];
+    for (const [policy, format] of cases) {
+      const style = policy === "rfc" || policy === "rfc-headroom" ? {} : ({ placeholders: "descriptive" } as const);
+      const options = { ...base, ...style, policy, format };
+      const { messages, calls } = session(format);
+      const half = Math.floor(calls.length / 2);
+      const trimmer = await createTrimmer(options);
+      for (const length of calls.slice(0, half)) trimmer.reduce({ messages: messages.slice(0, length) });
+      const checkpoint = await trimmer.checkpoint();
+      expect(checkpoint.ledger.epochs.length).toBeGreaterThan(0);
+      const rest = calls.slice(half);
+      expected.push(
+        rest.map((length) => ({ length, sent: digest(trimmer.reduce({ messages: messages.slice(0, length) })) })),
+      );
+      jobs.push({ job: "resume", options, messages, calls: rest, checkpoint });
+    }
+    const lines = await finish(...jobs);
+    for (const { calls } of jobs as { calls: number[] }[]) resumed.push(lines.splice(0, calls.length));
+  }, 120_000);
+
+  test.each(cases.map((each, index) => [...each, index] as const))(
+    "%s resumes in the %s format",
+    (_policy, _format, at) => {
+      expect(resumed[at]).toHaveLength(10);
+      expect(resumed[at]).toEqual(expected[at]);
+    },
+  );
 });
 
 describe("a process that is killed", () => {
@@ -135,17 +153,20 @@ function digest({ messages }: Reduction): string {
 
 let files = 0;
 
-function start(input: object): ChildProcess {
-  const file = join(root, `input-${++files}.json`);
-  writeFileSync(file, JSON.stringify(input));
-  const child = spawn(process.execPath, [agent, file], { stdio: ["ignore", "pipe", "inherit"] });
+function start(...jobs: readonly object[]): ChildProcess {
+  const inputs = jobs.map((job) => {
+    const file = join(root, `input-${++files}.json`);
+    writeFileSync(file, JSON.stringify(job));
+    return file;
+  });
+  const child = spawn(process.execPath, [agent, ...inputs], { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
   return child;
 }
 
 /** The lines of a process that ends by itself. */
-async function finish(input: object): Promise<unknown[]> {
-  const child = start(input);
+async function finish(...jobs: readonly object[]): Promise<unknown[]> {
+  const child = start(...jobs);
   const lines = collectLines(child);
   const [code] = await once(child, "close");
   expect(code).toBe(0);

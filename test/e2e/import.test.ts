@@ -41,7 +41,7 @@ test("finds the files of every tool, and leaves them as they are", async () => {
     ".claude/rules/db.md": "---\npaths:\n  - db/**\n---\nNever edit a migration.\n",
   };
   for (const [path, text] of Object.entries(files)) sandbox.write(path, text);
-  const { code, stdout, stderr } = await sandbox.run(["import"]);
+  const { code, stdout, stderr } = await sandbox.call(["import"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toContain("GEMINI.md:3 is also in AGENTS.md:3");
   expect(stdout).toContain("remove the old text from AGENTS.md, CLAUDE.md,");
@@ -74,7 +74,7 @@ test("replaces no pack without --force, and writes nothing with --dry-run", asyn
 test("named files are imported alone, and a folder's file becomes a pack for that folder", async () => {
   sandbox.write("AGENTS.md", "Not this one.\n");
   sandbox.write("services/api/AGENTS.md", "Validate every input.\n");
-  await sandbox.run(["import", "services/api/AGENTS.md"]);
+  await sandbox.call(["import", "services/api/AGENTS.md"]);
   expect(readdirSync(packs())).toEqual(["services-api-agents"]);
   expect(readFileSync(join(packs(), "services-api-agents/pack.yaml"), "utf8")).toContain(
     'globs: ["services/api/**"]\nnested: true\n',
@@ -86,13 +86,13 @@ test("named files are imported alone, and a folder's file becomes a pack for tha
 
 test("our own files and blocks, private files and links out of the project are left out", async () => {
   sandbox.write("CLAUDE.md", "Use pnpm in this repository.\n");
-  await sandbox.run(["inject", "--tool", "claude-code", "--tool", "cursor"]);
+  await sandbox.call(["inject", "--tool", "claude-code", "--tool", "cursor"]);
   sandbox.write("CLAUDE.local.md", "My own password is hunter2.\n");
   const outside = join(dirname(sandbox.cwd), "outside.md");
   writeFileSync(outside, "Not of this project.\n");
   symlinkSync(outside, join(sandbox.cwd, "GEMINI.md"));
   symlinkSync("CLAUDE.md", join(sandbox.cwd, "AGENTS.override.md"));
-  const { code, stderr } = await sandbox.run(["import"]);
+  const { code, stderr } = await sandbox.call(["import"]);
   expect(code).toBe(0);
   expect(readdirSync(packs())).toEqual(["claude"]);
   expect(contextOf("claude")).toBe("Use pnpm in this repository.\n");

@@ -150,7 +150,7 @@ test("a nested pack goes into the AGENTS.md of its folders, and the team's own t
   mkdirSync(join(project.cwd, "libs/rpc"));
   const before = project.tree();
   const tools = ["--tool", "agents-md,cursor,kiro,claude-code"];
-  const run = await project.run(["inject", ...tools]);
+  const run = await project.call(["inject", ...tools]);
   expect(run).toMatchObject({ code: 0 });
   expect(run.stdout).toMatch(/^services\/api\/AGENTS\.md \(agents-md, cursor\): updated, 1 pack/m);
   const service = project.read("services/api/AGENTS.md");
@@ -229,7 +229,7 @@ test("a skill of a pack is copied into the skill folders of the tools, as text",
   project.put(".claude/skills/own/SKILL.md", "Ours.\n");
   const before = project.tree();
   const tools = ["--tool", "claude-code,cursor,kiro"];
-  const run = await project.run(["inject", ...tools]);
+  const run = await project.call(["inject", ...tools]);
   expect(run).toMatchObject({ code: 0 });
   // Cursor reads the folder of Claude Code.
   expect(Object.keys(files()).filter((path) => path.includes("skills"))).toEqual([

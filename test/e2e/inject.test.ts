@@ -29,16 +29,16 @@ test("the help is as pinned", async () => {
 });
 
 test("without a tool in use, CLAUDE.md and AGENTS.md are written; a second run writes nothing", async () => {
-  expect(await project.run(["inject", "--check", "-q"])).toMatchObject({ code: 1 });
+  expect(await project.call(["inject", "--check", "-q"])).toMatchObject({ code: 1 });
   const first = await project.run(["inject", "-q"]);
   expect(first).toMatchObject({ code: 0, stderr: "" });
   expect(Object.keys(project.tree())).toEqual(["AGENTS.md", "CLAUDE.md"]);
   const before = project.identities();
   const second = await project.run(["inject", "-q"]);
   expect(second.stdout).toBe("AGENTS.md (agents-md): already current\nCLAUDE.md (claude-code): already current\n");
-  expect(await project.run(["inject", "--force", "-q"])).toMatchObject({ code: 0 });
+  expect(await project.call(["inject", "--force", "-q"])).toMatchObject({ code: 0 });
   expect(project.identities()).toEqual(before);
-  expect(await project.run(["inject", "--check", "-q"])).toMatchObject({ code: 0, stderr: "" });
+  expect(await project.call(["inject", "--check", "-q"])).toMatchObject({ code: 0, stderr: "" });
 });
 
 /** Sets of tools, and what people have in their files already. */

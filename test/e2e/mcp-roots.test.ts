@@ -57,11 +57,18 @@ describe.each(someClients)("%s", (_name, connect) => {
     const roots = (...paths: string[]) => ({ roots: () => paths.map(address) });
     const inner = { cwd: join(sandbox.cwd, "two/inner") };
     expect(await nameRead(await open(connect, inner, roots("one", "two")))).toBe("two");
-    expect(await nameRead(await open(connect, inner, roots("two/inner", "two")))).toBe("two/inner");
     expect(await nameRead(await open(connect, sandbox, roots("one", "two")))).toBe("one");
+    expect(await nameRead(await open(connect, sandbox))).toBe("cwd");
+  });
+
+  test("reads the working directory if there is no root, and no root that is not there", {
+    tags: ["deep"],
+  }, async () => {
+    const roots = (...paths: string[]) => ({ roots: () => paths.map(address) });
+    const inner = { cwd: join(sandbox.cwd, "two/inner") };
+    expect(await nameRead(await open(connect, inner, roots("two/inner", "two")))).toBe("two/inner");
     expect(await nameRead(await open(connect, sandbox, roots()))).toBe("cwd");
     expect(await nameRead(await open(connect, sandbox, roots("nothing/there", "two")))).toBe("two");
-    expect(await nameRead(await open(connect, sandbox))).toBe("cwd");
   });
 
   test("reads what --root names, whatever the client offers", async () => {

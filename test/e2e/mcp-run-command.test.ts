@@ -29,22 +29,22 @@ async function startFor(clientName: string, place: Sandbox, ...flags: string[]) 
   };
 }
 
-test("the tool is served only if the server was started with --allow-commands", async () => {
+async function toolNames(): Promise<string[]> {
+  const { result } = (await opened.at(-1)!.request("tools/list")) as unknown as {
+    result: { tools: { name: string }[] };
+  };
+  return result.tools.map(({ name }) => name);
+}
+
+test("the tool is not served if the server was started without --allow-commands", async () => {
   const call = await start();
   expect(await call("run_command", { command: "node --version" })).toContain("run_command");
-  const names = async (): Promise<string[]> => {
-    const { result } = (await opened.at(-1)!.request("tools/list")) as unknown as {
-      result: { tools: { name: string }[] };
-    };
-    return result.tools.map(({ name }) => name);
-  };
-  expect(await names()).toHaveLength(10);
-  await start("--allow-commands", "node");
-  expect(await names()).toHaveLength(11);
+  expect(await toolNames()).toHaveLength(10);
 });
 
 test("runs allowed programs in the root, without a shell", async () => {
   const call = await start("--allow-commands", "node,echo");
+  expect(await toolNames()).toHaveLength(11);
   expect(await call("run_command", { command: "node -p 'process.cwd()'" })).toBe(`${sandbox.cwd}\n[exit code 0]`);
   expect(await call("run_command", { command: 'echo "a  b" c\\ d' })).toBe("a  b c d\n[exit code 0]");
   expect(await call("run_command", { command: "node -e 'console.error(1);process.exit(3)'" })).toBe("1\n[exit code 3]");
@@ -67,7 +67,7 @@ test("runs allowed programs in the root, without a shell", async () => {
 test("runs a shell only if the server was started with --allow-shell", async () => {
   const call = await start("--allow-commands", "all", "--allow-shell");
   expect(await call("run_command", { command: "echo a > b && cat b" })).toBe("a\n[exit code 0]");
-  const wrong = await sandbox.run(["mcp", "--allow-commands", "node", "--allow-shell"]);
+  const wrong = await sandbox.call(["mcp", "--allow-commands", "node", "--allow-shell"]);
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("--allow-shell needs --allow-commands all") });
 });
 

@@ -75,6 +75,19 @@ describe("one server with the defaults", () => {
     expect(tools).toHaveLength(10);
     expect(tokens.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(1_500);
   });
+
+  test("parameters that the list leaves out still work", async () => {
+    const { content } = await client.call("read_file", { path: "src/long.ts", budget: 600 });
+    expect(estimate.count(content[0]!.text)).toBeLessThanOrEqual(600);
+    const { content: found } = await client.call("search_content", {
+      pattern: "value",
+      max_results: 2,
+      context_lines: 0,
+    });
+    expect(found[0]!.text).toMatch(
+      /^src\/long\.ts\n1:.*\n2:.*\n\[2 of 900 matches, \d+ tokens; next: offset=2 · id r\d+\]$/,
+    );
+  });
 });
 
 describe("a server for each test", () => {
@@ -116,21 +129,7 @@ describe("a server for each test", () => {
     expect((await listTools()).map(({ name }) => name)).toEqual(["read_file", "next_page", "recall"]);
     expect((await client.call("vcs_log", {})).content[0]!.text).toContain('there is no tool "vcs_log"');
     expect((await client.call("budget_status", {})).isError).toBe(true);
-    const { code, stderr } = await sandbox.run(["mcp", "--tools", "read_files"]);
+    const { code, stderr } = await sandbox.call(["mcp", "--tools", "read_files"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('--tools: there is no tool "read_files"')]);
-  });
-
-  test("parameters that the list leaves out still work", async () => {
-    await start();
-    const { content } = await client.call("read_file", { path: "src/long.ts", budget: 600 });
-    expect(estimate.count(content[0]!.text)).toBeLessThanOrEqual(600);
-    const { content: found } = await client.call("search_content", {
-      pattern: "value",
-      max_results: 2,
-      context_lines: 0,
-    });
-    expect(found[0]!.text).toMatch(
-      /^src\/long\.ts\n1:.*\n2:.*\n\[2 of 900 matches, \d+ tokens; next: offset=2 · id r2\]$/,
-    );
   });
 });

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createCounter } from "../../src/tokens/index.ts";
 import { connectLines, type LineClient, officialClients, plimsoll } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
@@ -27,10 +27,9 @@ interface Tool {
   readonly annotations: object;
 }
 
-async function start(...flags: readonly string[]): Promise<LineClient> {
-  sandbox.write("servers.json", JSON.stringify({ mcpServers: { web: many, other: many } }));
-  const client = connectLines(plimsoll("mcp", "wrap", "--config", "servers.json", ...flags), sandbox);
-  opened.push(() => client.child.kill("SIGKILL"));
+async function start(place: Sandbox, ...flags: readonly string[]): Promise<LineClient> {
+  place.write("servers.json", JSON.stringify({ mcpServers: { web: many, other: many } }));
+  const client = connectLines(plimsoll("mcp", "wrap", "--config", "servers.json", ...flags), place);
   await client.initialize();
   return client;
 }
@@ -48,8 +47,9 @@ test("the definitions of 120 tools take at most 900 tokens, and never change", a
     tools.reduce((sum, { name, description, inputSchema }) => {
       return sum + counter.count(JSON.stringify({ name, description, inputSchema }));
     }, 0);
-  expect(cost(await toolsOf(await start()))).toBeGreaterThan(17_900);
-  const client = await start("--lazy");
+  const [plain, client] = [await start(sandbox), await start(sandbox, "--lazy")];
+  for (const { child } of [plain, client]) opened.push(() => child.kill("SIGKILL"));
+  expect(cost(await toolsOf(plain))).toBeGreaterThan(17_900);
   const tools = await toolsOf(client);
   const names = ["find_tool", "describe_tool", "call_read_tool", "call_tool", "next_page", "recall"];
   expect(tools.map(({ name }) => name)).toEqual(names);
@@ -109,9 +109,19 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });
 `;
 
-describe("finding and describing", () => {
+describe("one wrapper", () => {
+  let place: Sandbox;
+  let client: LineClient;
+  beforeAll(async () => {
+    place = createSandbox();
+    client = await start(place, "--lazy");
+  });
+  afterAll(() => {
+    client?.child.kill("SIGKILL");
+    place.remove();
+  });
+
   test("find_tool returns the best eight, with one line each", async () => {
-    const client = await start("--lazy");
     const lines = (await textOf(client, "find_tool", { query: "list the network requests" })).split("\n");
     expect(lines).toHaveLength(8);
     expect(lines.slice(0, 2)).toEqual([
@@ -125,7 +135,6 @@ describe("finding and describing", () => {
   });
 
   test("describe_tool shows the annotations and the schema", async () => {
-    const client = await start("--lazy");
     const text = await textOf(client, "describe_tool", { name: "web_click_page" });
     expect(text).toMatch(/^web_click_page \[may be destructive\], to be called with call_tool\n/);
     expect(text).toContain('Annotations: {"readOnlyHint":false}');
@@ -136,11 +145,7 @@ describe("finding and describing", () => {
     const wrong = await client.call("describe_tool", { name: "list_pages" });
     expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("web_list_page") }] });
   });
-});
-
-describe("calling", () => {
-  test("passes the arguments with their bytes", async () => {
-    const client = await start("--lazy");
+  test("call_tool passes the arguments with their bytes", async () => {
     const args = '{ "uid": "é", "options": {"id":12345678901234567890} }';
     client.write(
       `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"call_tool","arguments":{"name":"web_click_page","arguments":${args}}}}\n`,
@@ -151,7 +156,6 @@ describe("calling", () => {
   });
 
   test("call_read_tool calls only tools that are marked as read-only", async () => {
-    const client = await start("--lazy");
     expect(await textOf(client, "call_read_tool", { name: "web_list_page", arguments: { uid: "1" } })).toContain(
       "list_page got",
     );
@@ -167,21 +171,21 @@ describe("calling", () => {
     [{ name: "web_click_page", arguments: { uid: 7 } }, /are not valid: .*uid/],
     [{ name: "web_click_page", arguments: "uid" }, /are not valid/],
     [{ name: "click_page", arguments: {} }, /There is no tool "click_page"/],
-  ])("refuses %j with a reason", async (args, reason) => {
-    const result = await (await start("--lazy")).call("call_tool", args);
+  ])("call_tool refuses %j with a reason", async (args, reason) => {
+    const result = await client.call("call_tool", args);
     expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(reason) }] });
   });
+});
 
-  test("pages large results under the tool's own name", async () => {
-    sandbox.write(".plimsoll/config.yaml", "session: { tools: { web_list_page: 600 } }\n");
-    const [, connect] = officialClients[0]!;
-    sandbox.write("servers.json", JSON.stringify({ mcpServers: { web: many, other: many } }));
-    const client = await connect(sandbox, ["mcp", "wrap", "--config", "servers.json", "--lazy"]);
-    opened.push(client.close);
-    const call = { name: "web_list_page", arguments: { uid: "1", times: 1_000 } };
-    const { text } = (await client.call("call_read_tool", call)).content[0]!;
-    expect(text.length).toBeLessThan(3_000);
-    const token = /next_page token=(\S+)/.exec(text)![1]!;
-    expect((await client.call("next_page", { token })).content[0]!.text).toContain("list_page got");
-  });
+test("pages large results under the tool's own name", async () => {
+  sandbox.write(".plimsoll/config.yaml", "session: { tools: { web_list_page: 600 } }\n");
+  const [, connect] = officialClients[0]!;
+  sandbox.write("servers.json", JSON.stringify({ mcpServers: { web: many, other: many } }));
+  const client = await connect(sandbox, ["mcp", "wrap", "--config", "servers.json", "--lazy"]);
+  opened.push(client.close);
+  const call = { name: "web_list_page", arguments: { uid: "1", times: 1_000 } };
+  const { text } = (await client.call("call_read_tool", call)).content[0]!;
+  expect(text.length).toBeLessThan(3_000);
+  const token = /next_page token=(\S+)/.exec(text)![1]!;
+  expect((await client.call("next_page", { token })).content[0]!.text).toContain("list_page got");
 });

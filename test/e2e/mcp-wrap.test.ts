@@ -319,7 +319,7 @@ describe("as text", () => {
     return client;
   };
 
-  test("a list of like objects is rows below their names, and its pages together have all of them", async () => {
+  test("a list of like objects is rows below their names, lines of JSON are as they are, and pages have all of them", async () => {
     const client = await startText();
     const pages = await readTextPages(client, { name: "rows", args: { count: 300 } });
     expect(pages.length).toBeGreaterThan(1);
@@ -327,14 +327,11 @@ describe("as text", () => {
     const rows = pages.flatMap(({ body }) => body.split("\n").slice(2));
     expect(pages[1]!.body.split("\n").slice(0, 2)).toEqual(['{"kind":"rows"}', "index,name"]);
     expect(rows).toEqual(Array.from({ length: 300 }, (_, index) => `${index},row ${index}`));
-  });
 
-  test("lines of JSON are shown as they are", async () => {
     const lines = Array.from({ length: 400 }, (_, index) => JSON.stringify({ index, text: `a "word"`, list: [index] }));
-    const client = await startText();
-    const pages = await readTextPages(client, { name: "blocks", args: { texts: [lines.join("\n")] } });
-    expect(pages.length).toBeGreaterThan(3);
-    expect(pages.map(({ body }) => body).join("\n")).toBe(lines.join("\n"));
+    const others = await readTextPages(client, { name: "blocks", args: { texts: [lines.join("\n")] } });
+    expect(others.length).toBeGreaterThan(3);
+    expect(others.map(({ body }) => body).join("\n")).toBe(lines.join("\n"));
   });
 
   test("Claude Code gets a short preview, and every page after it", async () => {
@@ -346,10 +343,7 @@ describe("as text", () => {
     expect(preview).toMatch(/\n\[preview of 5,000 rows, 163 kB; next: next_page token=r1:offset:0.* · id r1\]$/);
     const rows = others.flatMap((text) => text.split("\n").filter((line) => /^\d/.test(line)));
     expect(rows).toEqual(Array.from({ length: 5_000 }, (_, index) => `${index},row ${index}`));
-  });
-
-  test("a preview of one long line of wide characters is short as well", async () => {
-    const client = await startText("claude-code", []);
+    // One long line of wide characters has a short preview as well.
     const { content } = await client.call("blocks", { texts: ["語".repeat(60_000)] });
     expect(Buffer.byteLength(content[0]!.text)).toBeLessThanOrEqual(2_048);
     expect(content[0]!.text).toMatch(/^語+…\n\[preview of 1 lines, 180 kB; /);

@@ -318,7 +318,7 @@ test("the configuration gives the budget, and the command line overrides it", as
   expect(existsSync(join(sandbox.home, "kept.db"))).toBe(true);
 });
 
-test("what is not configured follows from the total", async () => {
+test("what is not configured follows from the total", { tags: ["deep"] }, async () => {
   sandbox.write(".plimsoll/config.yaml", "session: { total: 32000 }\n");
   const client = await startReady();
   const { total_budget, per_tool_budget } = dataOf(await client.call("budget_status", {}));

@@ -40,8 +40,10 @@ function writePhase(id: string, { needs = [] as string[], more = "", body = `Mak
   sandbox.write(`plan/${id}.md`, `+++\n${front}\n+++\n${body}\n`);
 }
 
+const words = (...more: readonly string[]) => ["nebula", "apply", "plan", "--agent-command", "./agent.sh", ...more];
+/** The agents are processes in any case. */
 const apply = (more: readonly string[] = [], env: Record<string, string> = {}): Promise<Run> =>
-  sandbox.run(["nebula", "apply", "plan", "--agent-command", "./agent.sh", ...more], { env });
+  isDeep ? sandbox.run(words(...more), { env }) : sandbox.call(words(...more), { env });
 const read = (name: string) => readFileSync(join(sandbox.home, name), "utf8");
 const started = () => (existsSync(join(sandbox.home, "started")) ? read("started").trimEnd().split("\n") : []);
 const states = ({ stdout }: Run) =>
@@ -101,7 +103,7 @@ describe("some phases", () => {
     const asked = await shown("--agent", "claude");
     expect(asked.stderr).toMatch(/^plimsoll: prompt: \d+ tokens \(estimate:claude-5\), \d+ of them context/);
     expect(asked.stdout).not.toContain("Use tabs.");
-    await sandbox.run(["nebula", "apply", "plan", "--agent", "claude"], { env });
+    await sandbox.call(["nebula", "apply", "plan", "--agent", "claude"], { env });
     expect(read("prompt-api")).toBe(asked.stdout);
     rmSync(join(sandbox.cwd, "src"), { recursive: true });
     expect((await shown("--agent", "claude", "--with-conventions")).stdout).toContain("Use tabs.");
@@ -224,7 +226,7 @@ test("nebula init writes a nebula that validates, and changes no file", async ()
 
 describe("a run", () => {
   test("tells each phase the project, the fabric and what its dependencies answered, then its task", async () => {
-    const run = await apply();
+    const run = await sandbox.run(words());
     expect(run.code, run.stderr).toBe(0);
     expect(run.stdout).toMatch(/^api +completed +1 attempt +\d\.\d s +\d+ tokens$/m);
     expect(run.stdout).toContain("3 phases: 3 completed");
@@ -542,15 +544,11 @@ describe("while a run goes on", () => {
   const hanging = { ACT_api: 'echo $$ >"$HOME/pid"; sleep 60' };
 
   async function startHanging(...more: string[]) {
-    const child = spawn(
-      process.execPath,
-      [mainFile, "nebula", "apply", "plan", "--agent-command", "./agent.sh", ...more],
-      {
-        cwd: sandbox.cwd,
-        env: { ...sandbox.env, ...hanging },
-        stdio: ["ignore", "ignore", "pipe"],
-      },
-    );
+    const child = spawn(process.execPath, [mainFile, ...words(...more)], {
+      cwd: sandbox.cwd,
+      env: { ...sandbox.env, ...hanging },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     let stderr = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       stderr += text;

@@ -24,8 +24,8 @@ async function shorten(): Promise<string> {
 
 test("prints the whole result, a part of it, lines that match, and what fits", async () => {
   const id = await shorten();
-  const recall = (...words: string[]) => sandbox.run(["recall", id, "--store", path, ...words]);
-  expect((await recall()).stdout).toBe(`${lines.join("\n")}\n`);
+  const recall = (...words: string[]) => sandbox.call(["recall", id, "--store", path, ...words]);
+  expect((await sandbox.run(["recall", id, "--store", path])).stdout).toBe(`${lines.join("\n")}\n`);
   expect((await recall("--lines", "3-4")).stdout).toBe(`${lines[2]}\n${lines[3]}\n`);
   expect((await recall("--lines", "200-")).stdout).toBe(`${lines[199]}\n`);
   expect((await recall("--grep", "failed")).stdout.split("\n")[1]).toBe("51: line 51 failed with a few words");
@@ -41,13 +41,13 @@ test("prints the whole result, a part of it, lines that match, and what fits", a
 });
 
 test("has help of its own", async () => {
-  const help = await sandbox.run(["recall", "--help"]);
+  const help = await sandbox.call(["recall", "--help"]);
   await expect(help.stdout).toMatchFileSnapshot("golden/help-recall.txt");
 });
 
 test("says what is wrong with an id, a range or a pattern", async () => {
   const id = await shorten();
-  const recall = (...words: string[]) => sandbox.run(["recall", ...words, "--store", path]);
+  const recall = (...words: string[]) => sandbox.call(["recall", ...words, "--store", path]);
   expect(await recall("nothing123")).toMatchObject({ code: 1 });
   expect((await recall("nothing123")).stderr).toContain('there is no result "nothing123"');
   expect(await recall(id, "--lines", "x")).toMatchObject({ code: 2 });

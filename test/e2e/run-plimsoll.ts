@@ -79,6 +79,7 @@ async function callCommand(
       run[stream] += text;
     },
   });
+  const giveBackSignals = keepSignals();
   const code = await runCli(args, {
     env,
     cwd: () => cwd,
@@ -86,8 +87,19 @@ async function callCommand(
     stdinKind: input === undefined ? "other" : "piped",
     stdout: writeTo("stdout"),
     stderr: writeTo("stderr"),
-  });
+  }).finally(giveBackSignals);
   return { ...run, code };
+}
+
+/** A command that can be interrupted handles the signals of its process until it ends. This process goes on. */
+function keepSignals(): () => void {
+  const kept = (["SIGINT", "SIGTERM", "SIGHUP"] as const).map((name) => [name, process.listeners(name)] as const);
+  return () => {
+    for (const [name, listeners] of kept) {
+      process.removeAllListeners(name);
+      for (const listener of listeners) process.on(name, listener);
+    }
+  };
 }
 
 export function runProcess(

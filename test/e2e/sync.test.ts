@@ -155,8 +155,8 @@ test("another machine without network and trust injects the same bytes, and --ch
   expect(early.code).toBe(1);
   expect(early.stderr).toContain(`.plimsoll/packs/web/context.md:3: the text of ${origin}/page was never fetched.`);
   expect(existsSync(join(sandbox.cwd, "AGENTS.md"))).toBe(false);
-  await sandbox.run(["sync"]);
-  await sandbox.run(["inject"]);
+  await sandbox.call(["sync"]);
+  await sandbox.call(["inject"]);
   const written = readFileSync(join(sandbox.cwd, "AGENTS.md"), "utf8");
   expect(written).toContain("- one");
   server.closeAllConnections();
@@ -192,8 +192,8 @@ test.skipIf(!canCutNetwork)(
     writePack("web", `## Page\n\n${marker("/page")}\n`);
     sandbox.write(".plimsoll/config.yaml", "tools: [agents-md, claude-code]\n");
     sandbox.write("package.json", "{}");
-    await sandbox.run(["sync"]);
-    await sandbox.run(["inject"]);
+    await sandbox.call(["sync"]);
+    await sandbox.call(["inject"]);
     const git = (...args: string[]) =>
       execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], { cwd: sandbox.cwd });
     for (const args of [
@@ -234,10 +234,10 @@ test("texts of the user's packs are pinned beside them, for inject --global", as
   writeFileSync(join(own, "packs/mine/pack.yaml"), "id: mine\nname: Mine\n");
   writeFileSync(join(own, "packs/mine/context.md"), `${marker("/notes.md")}\n`);
   expect((await sandbox.call(["inject", "--global", "--tool", "claude-code"])).code).toBe(1);
-  await sandbox.run(["sync"]);
+  await sandbox.call(["sync"]);
   expect(existsSync(join(sandbox.cwd, ".plimsoll"))).toBe(false);
   expect(readdirSync(join(own, "fetched"))).toContain("index.json");
-  await sandbox.run(["inject", "--global", "--tool", "claude-code"]);
+  await sandbox.call(["inject", "--global", "--tool", "claude-code"]);
   expect(readFileSync(join(sandbox.home, ".claude/CLAUDE.md"), "utf8")).toContain("# Notes");
 });
 
@@ -294,7 +294,7 @@ test("a company's repository is fetched at its revision, moves on with it, and i
   git("init", "--quiet", "--initial-branch=main");
   const first = commitCompany(companyFiles(1));
   sandbox.write(".plimsoll/config.yaml", "company: { source: ../company, revision: main }\n");
-  const { code, stdout, stderr } = await sandbox.run(["sync"]);
+  const { code, stdout, stderr } = await sandbox.call(["sync"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toBe(`status   bytes  packs    from
 updated         company  ../company main ${first.slice(0, 12)}
@@ -316,7 +316,7 @@ test("a sync without trust in the company keeps the texts of its packs", async (
   sandbox.write("../company/packs/shared/pack.yaml", "id: shared\nname: Shared\n");
   sandbox.write("../company/packs/shared/context.md", `${marker("/page")}\n`);
   sandbox.write(".plimsoll/config.yaml", "company: { source: ../company }\n");
-  await sandbox.run(["sync"]);
+  await sandbox.call(["sync"]);
   const files = () => readdirSync(join(sandbox.cwd, ".plimsoll/fetched"));
   expect(files()).toHaveLength(2);
   const { stderr } = await sandbox.call(["sync"], { env: { PLIMSOLL_TRUST: "" } });

@@ -63,7 +63,7 @@ describe("a company that the project names", () => {
 
   test("run stops before it starts the agent", async () => {
     projectWithCompany();
-    const { code, stderr } = await project.run(["run", "x", "--agent-command", "touch started"]);
+    const { code, stderr } = await project.call(["run", "x", "--agent-command", "touch started"]);
     expect(code).toBe(1);
     expect(stderr).toContain(".plimsoll/config.yaml:2: ");
     expect(existsSync(join(project.cwd, "started"))).toBe(false);
@@ -169,7 +169,7 @@ describe("the store", () => {
     project.put("plan/a.md", '+++\nid = "a"\ntitle = "A"\n+++\n\nDo it.\n');
     await project.call(["trust"]);
     const apply = ["nebula", "apply", "plan", "--agent-command", "cat", "--trust"];
-    const { code, stderr } = await project.run(apply);
+    const { code, stderr } = await project.call(apply);
     expect(code).toBe(0);
     expect(stderr).toContain(".plimsoll/config.yaml:2: store is left out");
     expect(stderr).toContain("PLIMSOLL_STORE");
@@ -402,7 +402,7 @@ describe("what a nebula says of agents", () => {
     expect(refused.stderr).toContain('"plimsoll trust plan"');
     expect(existsSync(join(project.cwd, "where"))).toBe(false);
     expect((await project.call(["trust"])).stdout).toContain("plan/a.md:4");
-    expect((await project.run(["nebula", "apply", "plan", ...agent])).code).toBe(0);
+    expect((await project.call(["nebula", "apply", "plan", ...agent])).code).toBe(0);
     nebula('[execution]\nmodel = "haiku"\n');
     expect((await project.call(["nebula", "apply", "plan", ...agent])).stderr).toContain(
       'plan/nebula.toml:4: the project sets execution.model to "haiku"',
@@ -448,24 +448,24 @@ describe("what a nebula says of agents", () => {
     const shown = await project.call(["nebula", "show", "plan"]);
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("../elsewhere") });
     await project.call(["trust"]);
-    expect((await project.run(["nebula", "apply", "plan", ...agent])).code).toBe(0);
+    expect((await project.call(["nebula", "apply", "plan", ...agent])).code).toBe(0);
     expect(existsSync(join(beside("elsewhere"), "where"))).toBe(true);
   });
 
   test("a working directory inside of the project needs no trust", async () => {
     mkdirSync(join(project.cwd, "src"));
     nebula('[context]\nworking_dir = "src"\n');
-    expect((await project.run(["nebula", "apply", "plan", ...agent])).code).toBe(0);
+    expect((await project.call(["nebula", "apply", "plan", ...agent])).code).toBe(0);
     expect(existsSync(join(project.cwd, "src/where"))).toBe(true);
   });
 
   test("what a phase allows its agent needs trust, unless it only reads", async () => {
     nebula("", 'allow = "all"');
-    const refused = await project.run(["nebula", "apply", "plan", ...agent]);
+    const refused = await project.call(["nebula", "apply", "plan", ...agent]);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('the project sets allow to "all"') });
     expect(existsSync(join(project.cwd, "where"))).toBe(false);
     nebula("", 'allow = "read"');
-    expect((await project.run(["nebula", "apply", "plan", ...agent])).code).toBe(0);
+    expect((await project.call(["nebula", "apply", "plan", ...agent])).code).toBe(0);
     const claude = ["nebula", "show", "plan", "--agent", "claude", "--json"];
     const permissions = async (...more: string[]) =>
       JSON.parse((await project.call([...claude, ...more])).stdout).phases[0].permissions;

@@ -60,7 +60,7 @@ test("JSON Lines and requests are read from a file and from standard input", asy
   const lines = [{ meta: { model: "x" } }, user, call, result].map((each) => JSON.stringify(each)).join("\n");
   sandbox.write("session.jsonl", lines);
   const note = "plimsoll: valid: 3 messages, anthropic\n";
-  expect((await sandbox.run(["validate", "session.jsonl"])).stderr).toBe(note);
+  expect((await sandbox.call(["validate", "session.jsonl"])).stderr).toBe(note);
   expect((await sandbox.run(["validate", "-"], { input: lines })).stderr).toBe(note);
   expect((await sandbox.run(["validate"], { input: lines })).stderr).toBe(note);
   const request = JSON.stringify({ model: "gpt-5", input: "hi" });

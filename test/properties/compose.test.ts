@@ -5,7 +5,7 @@ import { scanLines } from "../../src/text/index.ts";
 import { type Counter, counterNames, createCounter } from "../../src/tokens/index.ts";
 import { checkSections, type DrawnSection, drawnFabric, fabricText } from "./drawn-fabric.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 50;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;
 const timeout = 300_000;
 
 const counters = new Map<string, Counter>();

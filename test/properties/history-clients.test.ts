@@ -14,7 +14,7 @@ import { countMessages, type FormatName, formatNames } from "../../src/messages/
 import { createCounter } from "../../src/tokens/index.ts";
 import { asRecorded, asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 2;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 1;
 const counter = await createCounter("estimate:claude-5");
 
 /** What a client does before a call. Numbers are shares of what there is. */

@@ -8,7 +8,7 @@ import { countMessages, createMessageLens, type FormatName, formatNames } from "
 import { createCounter } from "../../src/tokens/index.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 2;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 1;
 const counter = await createCounter("estimate:claude-5");
 
 describe.each(policyNames)("%s", (policy) => {

@@ -14,7 +14,7 @@ import { createPackSource, mergeLayers, orderPacks } from "../../src/packs/index
 import { createCounter } from "../../src/tokens/index.ts";
 import { loadContent, readProjectTree } from "../../src/workspace/index.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 5;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 3;
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 const { adapters: known } = await loadContent<Adapter>({
   layers: [{ layer: "embedded", directory: content, strictness: "error", required: true }],

@@ -28,7 +28,7 @@ import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/
 import { createCounter } from "../../src/tokens/index.ts";
 import { loadContent, readProjectTree } from "../../src/workspace/index.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 6;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 3;
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 
 /** Adapters that change a few keys of the built-in ones, as a project may have them. */

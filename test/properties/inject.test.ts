@@ -15,7 +15,7 @@ import { type Counter, createCounter } from "../../src/tokens/index.ts";
 import { loadContent } from "../../src/workspace/index.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = deep ? 400 : 20;
+const numRuns = deep ? 400 : 10;
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 
 const { adapters } = await loadContent<Adapter>({

@@ -6,7 +6,7 @@ import { createMemoryStore } from "../../src/store/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = isDeep ? 3_000 : 150;
+const numRuns = isDeep ? 3_000 : 60;
 const counter = await createCounter("estimate:claude-5");
 
 const line = fc.oneof(

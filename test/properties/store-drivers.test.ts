@@ -9,7 +9,7 @@ import { openPostgresStore } from "../../src/store/postgres.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 12;
 const root = mkdtempSync(join(tmpdir(), "plimsoll-drivers-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

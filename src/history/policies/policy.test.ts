@@ -10,6 +10,7 @@ import { policyNames } from "./policy.ts";
 import type { PolicyCase } from "./policy-run.contract.ts";
 
 const counter = await createCounter("estimate:claude-5");
+const isDeep = process.env.PLIMSOLL_DEEP === "1";
 const asked = 30;
 const policies = ["economic", "gentle", "frugal"] as const;
 
@@ -201,7 +202,7 @@ describe.each(policies)("%s", (policy) => {
     const trimmer = await createTrimmer({ contextWindow: 24_000, reserve: 4_000, counter, format, policy });
     const messages: object[] = [];
     const answers: string[] = [];
-    for (let turn = 0; turn < asked; turn++) {
+    for (let turn = 0; turn < (isDeep ? asked : 20); turn++) {
       messages.push(each.said(`question ${turn}`));
       const { messages: sent, overflow, stats } = trimmer.reduce({ messages });
       expect(overflow).toBeUndefined();
@@ -251,7 +252,7 @@ describe("an answer whose tools are gone", () => {
   });
 });
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 2;
+const numRuns = isDeep ? 100 : 1;
 
 describe.each(policyNames)("beside tools of the provider, %s", (policy) => {
   for (const [format] of formats) testPolicy(policy, format, { numRuns, cases: drawCase });
