@@ -189,6 +189,18 @@ async function skillTargets(skills: readonly SkillFile[], places: Places): Promi
 // A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows that target's block, so it gets no block
 // itself.
 
+/** Returns the adapters of `others` whose file a file of `adapters` imports. */
+export async function importedAdapters(
+  adapters: readonly Adapter[],
+  { others, places }: { readonly others: readonly Adapter[]; readonly places: Places },
+): Promise<Adapter[]> {
+  if (others.length === 0) return [];
+  const imports = await findImports(await fileTargets([...adapters, ...others], places, []), places);
+  const isAsked = ({ adapters: readers }: FileTarget) => readers.some((each) => adapters.includes(each));
+  const imported = [...imports].flatMap(([from, to]) => (isAsked(from) ? to.adapters : []));
+  return others.filter((each) => imported.includes(each));
+}
+
 /** Maps each target that imports another target to that target. If two import each other, the first keeps its block. */
 async function findImports(
   targets: readonly FileTarget[],

@@ -73,6 +73,21 @@ describe("a tool that reads AGENTS.md", () => {
     expect(files()).toEqual(["AGENTS.md", "CLAUDE.md"]);
   });
 
+  test("is served through its import of AGENTS.md though the run names only the tool", async () => {
+    project.put("CLAUDE.md", "@AGENTS.md\n\nOurs.\n");
+    config("tools: [agents-md, claude-code]\n");
+    await inject("-q");
+    const run = await inject("--tool", "claude-code");
+    expect(run.stdout).toContain("CLAUDE.md (claude-code): imports AGENTS.md, which holds the block");
+    expect(project.read("CLAUDE.md")).toBe("@AGENTS.md\n\nOurs.\n");
+    expect(await check("--tool", "claude-code")).toMatchObject({ code: 0 });
+    expect(await check()).toMatchObject({ code: 0 });
+    // Only the named tool's part is removed.
+    await inject("--uninstall", "--tool", "claude-code", "-q");
+    expect(files()).toEqual(["AGENTS.md", "CLAUDE.md"]);
+    expect(project.read("AGENTS.md")).toContain("plimsoll:start");
+  });
+
   test("has its own file under HOME, where none reads that of another", async () => {
     const both = ["--global", "--tool", "agents-md,github-copilot"];
     const run = await inject(...both);

@@ -7,6 +7,7 @@ import {
   chooseAdapters,
   type EngineOptions,
   embeddedAdapters,
+  importedAdapters,
   type LoadedPacks,
   type LoadPacksOptions,
   loadPacks,
@@ -246,11 +247,11 @@ async function chooseTools(
   }
   // A tool that reads our block in another file needs no own file: it would load the block twice.
   const isServed = (id: string) => places.scope === "project" && !config.own_files.includes(id);
-  const sharing = standing.filter(
-    (each) => !asked.includes(each) && asked.some(({ id }) => each.reads.includes(id) && isServed(id)),
-  );
-  const serving = options.uninstall === true ? [] : adaptersWithBlock(sharing, places);
-  const chosen = [...asked, ...serving];
+  const isRead = (each: Adapter) => asked.some(({ id }) => each.reads.includes(id) && isServed(id));
+  const unasked = options.uninstall === true ? [] : standing.filter((each) => !asked.includes(each));
+  const others = adaptersWithBlock(unasked, places);
+  const imported = await importedAdapters(asked, { others, places });
+  const chosen = [...asked, ...others.filter((each) => imported.includes(each) || isRead(each))];
   for (const id of options.tool) {
     const owner = chosen.find((adapter) => adapter.reads.includes(id));
     if (owner !== undefined && (isServed(id) || !chosen.some((adapter) => adapter.id === id)))
