@@ -49,6 +49,7 @@ export async function runInject(
   const diffOf = dryRun ? await createDiff(shown) : undefined;
   if (options.tool !== undefined) tellAbsent(engine, call);
   if (engine.places.scope === "global") tellUnscoped(engine.packs, output);
+  else tellLostSkills(engine, output);
   for (const result of [...files, ...clips]) tellFindings(result, { output, shown, hasOneBudget });
   for (const { problem } of removed) if (problem !== undefined) output.problem(describeError(problem, shown));
   if (options.prune !== true) tellLeftOvers(leftOvers, { output, shown });
@@ -177,6 +178,13 @@ function tellUnscoped(packs: Prepared["engine"]["packs"], output: Output): void 
     const effect = key === "globs" ? "every session loads the whole pack" : "they are not installed";
     if (ids.length > 0) output.note(`with --global, the ${key} of ${ids.join(", ")} have no effect: ${effect}`);
   }
+}
+
+/** A skill of a project's own pack has a path that the block names. Other skills are lost without a tool for them. */
+function tellLostSkills({ packs, adapters }: Prepared["engine"], output: Output): void {
+  if (adapters.some(({ skills }) => skills !== undefined)) return;
+  const ids = packs.filter(({ skills }) => skills.some(({ path }) => path === undefined)).map(({ id }) => id);
+  if (ids.length > 0) output.note(`no chosen tool loads skills, so the skills of ${ids.join(", ")} are not installed`);
 }
 
 /** What messages about results need. */
