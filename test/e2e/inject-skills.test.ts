@@ -157,3 +157,10 @@ test("a run says so if no tool loads the skills of other content", async () => {
   const claudes = await project.call(["inject", ...claude, "--pack", "release", "--content", "content"]);
   expect(claudes.stderr).not.toContain("not installed");
 });
+
+test("a tool that has only skills here has no row of its own", async () => {
+  skill({});
+  const { stdout } = await project.call(["inject", "--all", "--dry-run", "--stats"]);
+  expect(stdout).toMatch(/^agents-md /m);
+  expect(stdout).not.toMatch(/^codex-cli /m);
+});

@@ -304,7 +304,8 @@ function adapterRows(
     const own = results.filter((each) =>
       "adapters" in each ? each.adapters.includes(adapter) : each.adapter === adapter,
     );
-    return own.length === 0 ? [] : [rowOf(adapter, own, options)];
+    // In a project, Codex has skills but no file of its own: the row of AGENTS.md is about it.
+    return own.some(isBlock) ? [rowOf(adapter, own, options)] : [];
   });
 }
 
@@ -313,7 +314,7 @@ function rowOf(adapter: Adapter, results: readonly (TargetResult | ClipResult)[]
     results.filter(isBlock),
     results.filter((result): result is TargetResult => !isBlock(result)),
   ];
-  const tightest = [...(blocks.length > 0 ? blocks : results)].sort((a, b) => a.packs.length - b.packs.length)[0]!;
+  const tightest = [...blocks].sort((a, b) => a.packs.length - b.packs.length)[0]!;
   const scoped = [...new Set(rules.filter(({ kind }) => kind !== "skill").flatMap((result) => result.packs))];
   const changes = results.flatMap((result) => result.change ?? []);
   const diff = changes.map((change) => options.diffOf?.(change) ?? "").join("");
