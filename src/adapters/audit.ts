@@ -415,9 +415,10 @@ function adviseSavings(input: SavingsInput): string[] {
   if (shares.length === 0) return [];
   const size = `Plimsoll's block in ${show(file.path)} has ${countNoun(tokens, "token")}`;
   const writer = input.adapters.find(({ targets }) => targets.some(({ path }) => path === show(file.path)));
-  const isShared = writer !== undefined && writer.reads.length > 0;
+  // Only the budget of the adapter that writes the file has an effect on it.
+  const isShared = writer !== undefined && (writer.reads.length > 0 || writer.id !== tool.id);
   const budget = rounded(tokens * Math.min(...shares));
-  const entry = `${isShared ? writer.id : tool.id}: ${budget}`;
+  const entry = `${writer?.id ?? tool.id}: ${budget}`;
   const whom = isShared ? `, for every tool that reads ${show(file.path)}` : "";
   const limiting = `Add \`${entry}\` to \`budgets:\` in .plimsoll/config.yaml to limit it${whom}.`;
   const advice = budget >= leastBudget ? [`${size}. ${limiting}`] : [];
@@ -438,10 +439,10 @@ function rounded(value: number): number {
   return Math.floor(value / step) * step;
 }
 
-/** Returns our text in a file, `undefined` if there is none. */
+/** Returns our text in a file with its last line end, as inject counts it, or `undefined` if there is none. */
 function blockIn(text: string): string | undefined {
   if (/^<!-- plimsoll:owns /m.test(text)) return text;
-  return /^<!-- plimsoll:start:[\s\S]*^<!-- plimsoll:end:.*$/m.exec(text)?.[0];
+  return /^<!-- plimsoll:start:[\s\S]*^<!-- plimsoll:end:.*(?:\r?\n)?/m.exec(text)?.[0];
 }
 
 /** Names the largest pack that need not be loaded always. */

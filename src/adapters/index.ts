@@ -21,6 +21,7 @@ export {
   type PackChoice,
   type PackSelection,
 } from "./load-packs.ts";
+export { relatedAdapters } from "./plan-files.ts";
 
 /** Loads `audit`. Only one command needs it, so the others start faster. */
 export function loadAudit(): Promise<typeof import("./audit.ts")> {

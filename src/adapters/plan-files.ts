@@ -189,6 +189,35 @@ async function skillTargets(skills: readonly SkillFile[], places: Places): Promi
 // A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows that target's block, so it gets no block
 // itself.
 
+export interface RelatedAdapters {
+  /** Their file is imported by a file of the given adapters. */
+  readonly imported: readonly Adapter[];
+  /** They have the same file as the given adapters, or their file imports it. So their budgets apply to it. */
+  readonly sharing: readonly Adapter[];
+}
+
+/** Finds the adapters of `others` that show the same block as the given ones. */
+export async function relatedAdapters(
+  adapters: readonly Adapter[],
+  { others, places }: { readonly others: readonly Adapter[]; readonly places: Places },
+): Promise<RelatedAdapters> {
+  if (others.length === 0) return { imported: [], sharing: [] };
+  const all = [...adapters, ...others];
+  const targets = await fileTargets(
+    all,
+    places,
+    all.map(({ id }) => id),
+  );
+  const imports = [...(await findImports(targets, places))];
+  const isGiven = (target: FileTarget) => target.adapters.some((each) => adapters.includes(each));
+  const among = (found: readonly FileTarget[]) =>
+    others.filter((each) => found.some((target) => target.adapters.includes(each)));
+  return {
+    imported: among(imports.filter(([from]) => isGiven(from)).map(([, to]) => to)),
+    sharing: among([...targets.filter(isGiven), ...imports.filter(([, to]) => isGiven(to)).map(([from]) => from)]),
+  };
+}
+
 /** Maps each target that imports another target to that target. If two import each other, the first keeps its block. */
 async function findImports(
   targets: readonly FileTarget[],

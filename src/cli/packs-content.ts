@@ -109,13 +109,14 @@ interface PackFlags {
   readonly "no-pack"?: readonly string[] | undefined;
 }
 
-/** Returns the packs that the flags and the configuration name. A flag replaces its list of the configuration. */
+/** Returns the packs that the flags and the configuration name. A flag replaces its list of the configuration, and
+ *  `--pack` names its packs whatever the configuration leaves out. */
 export function selectionOf(
   { values, sources }: Pick<LoadedConfig, "values" | "sources">,
   { pack: asked, "no-pack": left }: PackFlags,
 ): PackSelection {
   const configured = (key: "include" | "exclude") => {
-    const ids = values.packs[key];
+    const ids = values.packs[key]?.filter((id) => key === "include" || asked?.includes(id) !== true);
     // `project .plimsoll/config.yaml:2` without the first word.
     const place = sources[`packs.${key}`]?.replace(/^\w+ /, "") ?? "the configuration";
     return ids === undefined ? undefined : { ids, from: `packs.${key} in ${place}` };

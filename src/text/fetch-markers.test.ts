@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findFetchMarkers, replaceFetchMarkers } from "./fetch-markers.ts";
+import { findFetchMarkers, headingsBelow, replaceFetchMarkers } from "./fetch-markers.ts";
 
 const messagesOf = (text: string) => findFetchMarkers(text).warnings.map(({ line, message }) => `${line}: ${message}`);
 const marker = (attributes: string) => `<!-- sync:fetch ${attributes} -->`;
@@ -13,6 +13,7 @@ test("a marker has its attributes and its place", () => {
         line: 3,
         start: 5,
         next: text.indexOf("B\n"),
+        under: 1,
         url: "https://a.example/x",
         format: "text",
         selector: "main .b",
@@ -104,6 +105,28 @@ test("maps lines of the new text to the original lines", () => {
   expect(linesWith("A\nA\nA\n", "B")).toEqual([1, 2, 2, 2, 3, 4, 5]);
   expect(linesWith("", "B\nB")).toEqual([1, 3, 4, 4, 5]);
   expect(linesWith("", "")).toEqual([1, 3, 5]);
+});
+
+describe("headings of a fetched text", () => {
+  test.each([
+    [3, "# Feb\n\n## New\n", "#### Feb\n\n##### New\n"],
+    [0, "# Feb\n\nText.\n### New\n", "## Feb\n\nText.\n#### New\n"],
+    [4, "Text.\n# A #\n###### B", "Text.\n##### A #\n###### B"],
+    [6, "# A\n## B\n", "####### A\n####### B\n"],
+  ])("below a heading of level %i move down together", (under, text, shown) => {
+    expect(headingsBelow(text, { under })).toBe(shown);
+  });
+
+  test("stay where they are if they are deep enough, or are code", () => {
+    for (const text of ["### New\n\n#### More\n", "```sh\n# a comment\n```\n", "#tag and # more\n"])
+      expect(headingsBelow(text, { under: 2 })).toBe(text);
+  });
+
+  test("follow the heading above the marker", () => {
+    const one = marker('url="https://a.example"');
+    const text = `${one}\n## A\n\`\`\`\n# code\n\`\`\`\n### B\n${one}\ntext\n${one}\n`;
+    expect(findFetchMarkers(text).markers.map(({ under }) => under)).toEqual([0, 3, 3]);
+  });
 });
 
 describe("a heading whose fetched text is empty", () => {

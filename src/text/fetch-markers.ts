@@ -9,6 +9,8 @@ export interface FetchMarker {
   /** The start of its line. */
   readonly start: number;
   readonly next: number;
+  /** The level of the heading above it, 0 if there is none. */
+  readonly under: number;
   readonly url: string;
   readonly format: FetchFormat;
   /** The elements of a page to use. Without it, the whole page is used. */
@@ -34,14 +36,46 @@ export function findFetchMarkers(markdown: string): FoundMarkers {
   const markers: FetchMarker[] = [];
   const warnings: LineWarning[] = [];
   if (!markdown.includes("sync:fetch")) return { markers, warnings };
+  let under = 0;
   scanLines(markdown, (line, kind) => {
-    const written = kind === "text" ? markerPattern.exec(markdown.slice(line.start, line.end)) : null;
+    const text = kind === "text" ? markdown.slice(line.start, line.end) : "";
+    under = levelOf(text) ?? under;
+    const written = markerPattern.exec(text);
     if (written === null) return;
     const warn = (message: string) => warnings.push({ line: line.number, message: `sync:fetch: ${message}` });
     const read = readAttributes(written[1] ?? "", warn);
-    if (read !== undefined) markers.push({ line: line.number, start: line.start, next: line.next, ...read });
+    if (read !== undefined) markers.push({ line: line.number, start: line.start, next: line.next, under, ...read });
   });
   return { markers, warnings };
+}
+
+/** Returns the level of a heading with marks (`## Title`), or `undefined` for other text. */
+function levelOf(line: string): number | undefined {
+  return /^ {0,3}(#{1,6})(?=[ \t]|$)/.exec(line)?.[1]?.length;
+}
+
+/** Moves the headings of a fetched text below the heading above its marker. A page starts with a title of level 1, which
+ *  would end the pack's section and leave that heading empty. */
+export function headingsBelow(text: string, { under }: Pick<FetchMarker, "under">): string {
+  const headings: { readonly start: number; readonly level: number }[] = [];
+  // The block has the only title of level 1.
+  const top = Math.max(2, under + 1);
+  let added = 0;
+  scanLines(text, ({ start, end }, kind) => {
+    const level = kind === "text" ? levelOf(text.slice(start, end)) : undefined;
+    if (level === undefined) return;
+    headings.push({ start: text.indexOf("#", start), level });
+    added = Math.max(added, top - level);
+  });
+  if (added === 0) return text;
+  let result = "";
+  let at = 0;
+  for (const { start, level } of headings) {
+    // With more than six marks a line is plain text, so it never ends a section of level 6.
+    result += text.slice(at, start) + "#".repeat(Math.min(level + added, Math.max(6, top)) - level);
+    at = start;
+  }
+  return result + text.slice(at);
 }
 
 export interface ReplacedMarkers {
@@ -100,7 +134,7 @@ function emptyHeadings(markdown: string, replaced: readonly Replacement[]): Repl
   };
   scanLines(markdown, ({ number: line, start, end, next }, kind) => {
     const text = kind === "text" ? markdown.slice(start, end) : "content";
-    const level = /^ {0,3}(#{1,6})(?=[ \t]|$)/.exec(text)?.[1]?.length;
+    const level = levelOf(text);
     const last = open.at(-1);
     if (isEmpty.get(line) && last !== undefined) last.hadMarker = true;
     if (isEmpty.get(line) || text.trim() === "" || tierMarker.test(text)) return;
@@ -134,7 +168,7 @@ const markerPattern = /^[ \t]*<!--[ \t]*sync:fetch(?![\w:-])((?:(?!-->).)*)-->[ 
 const attributePattern = /([\w-]+)[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/g;
 const attributeNames = ["url", "max_lines", "max_tokens", "label", "ttl_hours", "format", "selector"];
 
-type Attributes = Omit<FetchMarker, "line" | "start" | "next">;
+type Attributes = Omit<FetchMarker, "line" | "start" | "next" | "under">;
 type Warn = (message: string) => void;
 
 function readAttributes(written: string, warn: Warn): Attributes | undefined {

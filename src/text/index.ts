@@ -12,6 +12,7 @@ export {
   type FetchFormat,
   type FetchMarker,
   findFetchMarkers,
+  headingsBelow,
   type ReplacedMarkers,
   replaceFetchMarkers,
 } from "./fetch-markers.ts";

@@ -89,7 +89,9 @@ test("refuses a file that is not a mapping", () => {
 
 test("malformed YAML is reported with its line", () => {
   expect(problemsOf("title: x\ncounter: [a\nprofile: y\n")[0]).toMatch(/^[23]: malformed YAML: /);
-  expect(problemsOf("title: x\ntitle: y\n")).toEqual([expect.stringMatching(/^2: malformed YAML: .*unique/)]);
+  expect(problemsOf("title: x\ntitle: y\n")).toEqual([
+    '2: malformed YAML: the key "title" is already there: keep one of the two',
+  ]);
   expect(problemsOf("title: *nobody\n")).toEqual([expect.stringMatching(/^1: malformed YAML: /)]);
   expect(problemsOf("title: x\n---\ntitle: y\n")).toEqual([
     '2: malformed YAML: a second document starts with "---": keep one document per file',

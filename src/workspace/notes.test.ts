@@ -30,6 +30,13 @@ it("keeps the comments and other keys of the file", async () => {
   expect(await readNotes(root)).toEqual(["one", "two"]);
 });
 
+it("names the line of a key that is nearly the right one", async () => {
+  await writeFile(file(), "# ours\nnote:\n  - one\n");
+  const problem = { code: "invalid_content", line: 2, message: 'unknown key "note". Did you mean "notes"?' };
+  await expect(readNotes(root)).rejects.toMatchObject(problem);
+  await expect(addNote(root, "two")).rejects.toMatchObject(problem);
+});
+
 it.each([
   ["a plain list", "- mine\n"],
   ["texts that are none", "notes:\n  - { a: 1 }\n"],

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Document, Scalar, YAMLSeq } from "yaml";
 import { ContextError } from "../errors.ts";
-import { fromByteString, oneLine, toByteString } from "../text/index.ts";
+import { closest, fromByteString, oneLine, toByteString } from "../text/index.ts";
 import { attemptChange } from "./files/change-file.ts";
 import { exists, refuseOutside } from "./files/paths.ts";
 import { readRegularText } from "./files/read-text.ts";
@@ -76,12 +76,18 @@ interface ParsedNotes {
 
 /** If `notes` is not a list, the file has another purpose and is not changed. */
 function parseNotes(yaml: Yaml, text: string, path: string): ParsedNotes {
-  const { document, input, problems } = yaml.readYaml(text);
+  const { document, input, problems, lineOf } = yaml.readYaml(text);
   const [problem] = problems;
   if (problem !== undefined || document === undefined) {
     throw refused(problem?.message ?? "malformed YAML", path, problem?.line);
   }
   const isMapping = typeof input === "object" && !Array.isArray(input);
+  // Other keys are the person's own, but a misspelt one would hide all notes.
+  const misspelt = isMapping
+    ? Object.keys(input ?? {}).find((key) => key !== "notes" && closest(key, ["notes"]))
+    : undefined;
+  if (misspelt !== undefined)
+    throw refused(`unknown key "${misspelt}". Did you mean "notes"?`, path, lineOf([misspelt]));
   const notes = isMapping ? ((input as { notes?: unknown } | null)?.notes ?? []) : undefined;
   if (Array.isArray(notes) && notes.every((note) => typeof note === "string")) return { document, notes };
   throw refused('it must hold a list of texts under "notes"', path);

@@ -204,7 +204,7 @@ function inspectKey(key: unknown, known: Set<unknown>, { faults, anchors }: Insp
   const isList = isAlias(key) ? anchors.get(key.source)?.isList : isMap(key) || isSeq(key);
   if (isList) faults.push(faultAt(key, "a key is a list or a mapping: write a text"));
   if (!isScalar(key)) return;
-  if (known.has(key.value)) faults.push(faultAt(key, "Map keys must be unique"));
+  if (known.has(key.value)) faults.push(faultAt(key, `the key "${key.value}" is already there: keep one of the two`));
   known.add(key.value);
 }
 

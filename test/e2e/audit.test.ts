@@ -231,6 +231,28 @@ test("advice names the line of the configuration that makes a heavy block small 
   expect((await auditOf("claude-code")).alwaysTokens).toBeLessThan(alwaysTokens - 6_000);
 });
 
+test("advice for a tool that reads another tool's file names the budget of that file", async () => {
+  pack("big", 700, "weight: 10\n");
+  sandbox.write("CLAUDE.md", "# Ours\n");
+  await sandbox.call(["inject", "--tool", "claude-code", "-q"]);
+  const { advice } = await auditOf("amp");
+  const [, line] = /Add `(.*)` to `budgets:` in .* to limit it, for every tool that reads CLAUDE\.md\.$/m.exec(
+    advice.join("\n"),
+  )!;
+  expect(line).toMatch(/^claude-code: \d+$/);
+  sandbox.write(".plimsoll/config.yaml", `budgets: { ${line} }\n`);
+  await sandbox.call(["inject", "-q"]);
+  expect((await auditOf("amp")).alwaysTokens).toBeLessThanOrEqual(5_000);
+});
+
+test.each(["\n", "\r\n"])("advice counts the block as inject does, with %j at the ends of lines", async (lineEnd) => {
+  pack("big", 700, "weight: 10\n");
+  sandbox.write("CLAUDE.md", `# Ours${lineEnd}`);
+  const [row] = JSON.parse((await sandbox.call(["inject", "--tool", "claude-code", "--json", ...bytes4])).stdout);
+  const { advice } = await auditOf("claude-code");
+  expect(advice.join("\n")).toContain(`block in CLAUDE.md has ${row.approxTokens.toLocaleString("en")} tokens.`);
+});
+
 const claude = () => readFileSync(join(sandbox.cwd, "CLAUDE.md"), "utf8");
 
 test("advice about a shared file limits it for all who read it, and never costs the team's text", async () => {

@@ -1,6 +1,6 @@
 /** Each tool gets our text once, in the files that it reads together; and what was written before is found again. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -71,6 +71,44 @@ describe("a tool that reads AGENTS.md", () => {
     expect(run.stderr).toContain("cursor gets no separate file, because it reads the file of agents-md");
     expect(project.read("AGENTS.md")).toContain("## Own");
     expect(files()).toEqual(["AGENTS.md", "CLAUDE.md"]);
+  });
+
+  test("is served through its import of AGENTS.md though the run names only the tool", async () => {
+    project.put("CLAUDE.md", "@AGENTS.md\n\nOurs.\n");
+    config("tools: [agents-md, claude-code]\n");
+    await inject("-q");
+    const run = await inject("--tool", "claude-code");
+    expect(run.stdout).toContain("CLAUDE.md (claude-code): imports AGENTS.md, which holds the block");
+    expect(project.read("CLAUDE.md")).toBe("@AGENTS.md\n\nOurs.\n");
+    expect(await check("--tool", "claude-code")).toMatchObject({ code: 0 });
+    expect(await check()).toMatchObject({ code: 0 });
+    // Only the named tool's part is removed.
+    await inject("--uninstall", "--tool", "claude-code", "-q");
+    expect(files()).toEqual(["AGENTS.md", "CLAUDE.md"]);
+    expect(project.read("AGENTS.md")).toContain("plimsoll:start");
+  });
+
+  test.each(["import", "link"])("limits AGENTS.md with its budget in a run for another tool: %s", async (kind) => {
+    config("tools: [agents-md, claude-code]\nbudgets: { claude-code: 1500, codex-cli: 1600 }\n");
+    if (kind === "link") symlinkSync("AGENTS.md", join(project.cwd, "CLAUDE.md"));
+    else project.put("CLAUDE.md", "@AGENTS.md\n");
+    await inject("-q");
+    const text = project.read("AGENTS.md");
+    for (const tool of ["agents-md", "claude-code", "cursor", "codex-cli"]) {
+      await inject("--tool", tool, "-q");
+      expect({ tool, text: project.read("AGENTS.md") }).toEqual({ tool, text });
+    }
+    expect(await check()).toMatchObject({ code: 0 });
+    expect(files()).toEqual(["AGENTS.md", "CLAUDE.md"]);
+  });
+
+  test("loses an own block once it imports AGENTS.md, in a run for AGENTS.md alone", async () => {
+    project.put("CLAUDE.md", "@AGENTS.md\n");
+    await inject("--tool", "claude-code", "-q");
+    expect(project.read("CLAUDE.md")).toContain("plimsoll:start");
+    await inject("--tool", "agents-md", "-q");
+    expect(project.read("CLAUDE.md")).toBe("@AGENTS.md\n");
+    expect(await check()).toMatchObject({ code: 0 });
   });
 
   test("has its own file under HOME, where none reads that of another", async () => {

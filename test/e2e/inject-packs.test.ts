@@ -37,6 +37,9 @@ test("--pack and --no-pack replace the lists of the configuration", async () => 
   configure("packs: { include: [git, typescript], exclude: [base] }\n");
   expect(await packs("--pack", "sql,python")).toEqual(["python", "sql"]);
   expect(await packs("--no-pack", "git")).toEqual(["base", "typescript"]);
+  configure("packs: { exclude: [base, sql] }\n");
+  expect(await packs("--pack", "sql")).toEqual(["sql"]);
+  expect(await packs("--pack", "sql,git", "--no-pack", "sql")).toEqual(["base", "git"]);
 });
 
 interface Listed {

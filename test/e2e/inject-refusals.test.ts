@@ -143,7 +143,8 @@ test("CLAUDE.md that imports AGENTS.md gets no block of its own, and that is sai
   );
   expect(project.read("CLAUDE.md")).toBe("# Mine\n\n@AGENTS.md\n");
   expect(await project.call(["inject", ...both, "--check"])).toMatchObject({ code: 0 });
-  // Alone it has nothing else to show.
+  // Without a block in AGENTS.md it has nothing else to show.
+  await project.call(["inject", "--uninstall", "-q"]);
   await project.call(["inject", "--tool", "claude-code", "-q"]);
   expect(project.read("CLAUDE.md")).toContain("plimsoll:start:context");
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createProject, type InjectProject } from "./inject-project.ts";
@@ -144,4 +144,23 @@ test("the size of a skill file in --status is the size of the file", async () =>
   expect(rows).toHaveLength(2);
   for (const { path, bytes, state } of rows)
     expect({ path, bytes, state }).toEqual({ path, bytes: project.read(path).length, state: "current" });
+});
+
+test("a run says so if no tool loads the skills of other content", async () => {
+  skill({});
+  const jetbrains = ["--tool", "jetbrains-ai", "--pack", "release"];
+  const own = await project.call(["inject", ...jetbrains]);
+  expect(own.stderr).not.toContain("skills");
+  renameSync(join(project.cwd, ".plimsoll"), join(project.cwd, "content"));
+  const other = await project.call(["inject", ...jetbrains, "--content", "content"]);
+  expect(other.stderr).toContain("no chosen tool loads skills, so the skills of release are not installed");
+  const claudes = await project.call(["inject", ...claude, "--pack", "release", "--content", "content"]);
+  expect(claudes.stderr).not.toContain("not installed");
+});
+
+test("a tool that has only skills here has no row of its own", async () => {
+  skill({});
+  const { stdout } = await project.call(["inject", "--all", "--dry-run", "--stats"]);
+  expect(stdout).toMatch(/^agents-md /m);
+  expect(stdout).not.toMatch(/^codex-cli /m);
 });

@@ -12,6 +12,7 @@ import {
   loadPacks,
   type Places,
   refuseUnknownTools,
+  relatedAdapters,
   type Scope,
   type StatusOptions,
   type ToolBudgets,
@@ -246,11 +247,7 @@ async function chooseTools(
   }
   // A tool that reads our block in another file needs no own file: it would load the block twice.
   const isServed = (id: string) => places.scope === "project" && !config.own_files.includes(id);
-  const sharing = standing.filter(
-    (each) => !asked.includes(each) && asked.some(({ id }) => each.reads.includes(id) && isServed(id)),
-  );
-  const serving = options.uninstall === true ? [] : adaptersWithBlock(sharing, places);
-  const chosen = [...asked, ...serving];
+  const chosen = options.uninstall === true ? asked : await withRelated(asked, { standing, places, isServed });
   for (const id of options.tool) {
     const owner = chosen.find((adapter) => adapter.reads.includes(id));
     if (owner !== undefined && (isServed(id) || !chosen.some((adapter) => adapter.id === id)))
@@ -260,6 +257,28 @@ async function chooseTools(
   // Files of tools that were only found here make room for the choice of this run.
   const isReplaced = known === undefined && standing.every((each) => chosen.includes(each));
   return { adapters: chosen, standing: isReplaced ? chosen : standing, ids };
+}
+
+/** Adds the adapters with a block that these tools read, and those that share a file with them: what is written is then
+ *  the same as in a run for all tools. */
+async function withRelated(
+  asked: readonly Adapter[],
+  {
+    standing,
+    places,
+    isServed,
+  }: Pick<ToolChoice, "places"> & {
+    readonly standing: readonly Adapter[];
+    isServed(id: string): boolean;
+  },
+): Promise<readonly Adapter[]> {
+  const others = standing.filter((each) => !asked.includes(each));
+  const { imported } = await relatedAdapters(asked, { others, places });
+  const isRead = (each: Adapter) => asked.some(({ id }) => each.reads.includes(id) && isServed(id));
+  const serving = adaptersWithBlock(others, places).filter((each) => imported.includes(each) || isRead(each));
+  const written = [...asked, ...serving];
+  const rest = others.filter((each) => !written.includes(each));
+  return [...written, ...(await relatedAdapters(written, { others: rest, places })).sharing];
 }
 
 function isKnownTool(id: string, adapters: readonly Adapter[]): boolean {

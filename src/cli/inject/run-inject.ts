@@ -49,6 +49,7 @@ export async function runInject(
   const diffOf = dryRun ? await createDiff(shown) : undefined;
   if (options.tool !== undefined) tellAbsent(engine, call);
   if (engine.places.scope === "global") tellUnscoped(engine.packs, output);
+  else tellLostSkills(engine, output);
   for (const result of [...files, ...clips]) tellFindings(result, { output, shown, hasOneBudget });
   for (const { problem } of removed) if (problem !== undefined) output.problem(describeError(problem, shown));
   if (options.prune !== true) tellLeftOvers(leftOvers, { output, shown });
@@ -179,6 +180,13 @@ function tellUnscoped(packs: Prepared["engine"]["packs"], output: Output): void 
   }
 }
 
+/** A skill of a project's own pack has a path that the block names. Other skills are lost without a tool for them. */
+function tellLostSkills({ packs, adapters }: Prepared["engine"], output: Output): void {
+  if (adapters.some(({ skills }) => skills !== undefined)) return;
+  const ids = packs.filter(({ skills }) => skills.some(({ path }) => path === undefined)).map(({ id }) => id);
+  if (ids.length > 0) output.note(`no chosen tool loads skills, so the skills of ${ids.join(", ")} are not installed`);
+}
+
 /** What messages about results need. */
 interface Telling {
   readonly output: Output;
@@ -296,7 +304,8 @@ function adapterRows(
     const own = results.filter((each) =>
       "adapters" in each ? each.adapters.includes(adapter) : each.adapter === adapter,
     );
-    return own.length === 0 ? [] : [rowOf(adapter, own, options)];
+    // In a project, Codex has skills but no file of its own: the row of AGENTS.md is about it.
+    return own.some(isBlock) ? [rowOf(adapter, own, options)] : [];
   });
 }
 
@@ -305,7 +314,7 @@ function rowOf(adapter: Adapter, results: readonly (TargetResult | ClipResult)[]
     results.filter(isBlock),
     results.filter((result): result is TargetResult => !isBlock(result)),
   ];
-  const tightest = [...(blocks.length > 0 ? blocks : results)].sort((a, b) => a.packs.length - b.packs.length)[0]!;
+  const tightest = [...blocks].sort((a, b) => a.packs.length - b.packs.length)[0]!;
   const scoped = [...new Set(rules.filter(({ kind }) => kind !== "skill").flatMap((result) => result.packs))];
   const changes = results.flatMap((result) => result.change ?? []);
   const diff = changes.map((change) => options.diffOf?.(change) ?? "").join("");

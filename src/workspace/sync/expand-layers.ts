@@ -2,7 +2,13 @@
 
 import { join } from "node:path";
 import type { PackLayer, PackSource, PackWarning } from "../../packs/index.ts";
-import { type FetchMarker, findFetchMarkers, type ReplacedMarkers, replaceFetchMarkers } from "../../text/index.ts";
+import {
+  type FetchMarker,
+  findFetchMarkers,
+  headingsBelow,
+  type ReplacedMarkers,
+  replaceFetchMarkers,
+} from "../../text/index.ts";
 import type { ContentProblem } from "../load-content.ts";
 import {
   type FetchKey,
@@ -72,7 +78,7 @@ async function expandPack(source: PackSource, { state, findPin, severity }: Expa
     const byLine = new Map<number, string>();
     for (const marker of findFetchMarkers(text).markers) {
       const found = await findPin(marker);
-      if ("text" in found) byLine.set(marker.line, fitToMarker(found.text, marker).text);
+      if ("text" in found) byLine.set(marker.line, fitToMarker(headingsBelow(found.text, marker), marker).text);
       else state.problems.set(`${file}:${marker.line}`, pinProblem(found, { file, marker, severity }));
     }
     const replaced = replaceFetchMarkers(text, ({ line }) => byLine.get(line));
@@ -87,6 +93,8 @@ function pinProblem(
   { file, marker, severity }: Pick<ContentProblem, "file" | "severity"> & { readonly marker: FetchMarker },
 ): ContentProblem {
   if ("reason" in found) return { file: found.file, line: 1, severity, rule: "fetched-text", message: found.reason };
-  const message = `the text of ${marker.url} was never fetched. Run \`plimsoll sync\`, and commit what it writes to fetched/`;
+  // Only content of --content can have markers that are warnings, and without it sync does not read that content.
+  const command = severity === "warning" ? "`plimsoll sync` with the same --content" : "`plimsoll sync`";
+  const message = `the text of ${marker.url} was never fetched. Run ${command}, and commit what it writes to fetched/`;
   return { file, line: marker.line, severity, rule: "fetched-text", message };
 }

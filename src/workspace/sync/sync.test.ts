@@ -152,6 +152,15 @@ test("a fetched text cannot change the pack around it", async () => {
   expect(asked).toEqual(["/b"]);
 });
 
+test("the title of a page does not end the section that its marker is in", async () => {
+  pages["/b"] = "<main><h1>February</h1><h2>New</h2><p>x</p></main>";
+  const layers = (limit = "") => layersOf(["p", { "context.md": `## P\n\n### Releases\n\n${marker("/b", limit)}\n` }]);
+  await sync(layers());
+  expect(await shown(layers())).toBe("## P\n\n### Releases\n\n#### February\n\n##### New\n\nx\n");
+  // The added marks count towards the limit.
+  expect(await shown(layers('max_tokens="6"'))).not.toContain("New");
+});
+
 test("reports a mistake in a marker with its file and line, and fetches the others", async () => {
   pages["/b"] = "1";
   const layers = layersOf([
@@ -214,7 +223,8 @@ test("a text that was never fetched is an error in the line of its marker", asyn
   expect(own).toMatchObject({ file: "packs/p/context.md", line: 3, severity: "error" });
   expect(own?.message).toContain(`${origin}/b was never fetched. Run \`plimsoll sync\``);
   const others = layers.map((layer) => ({ ...layer, layer: "embedded" as const }));
-  expect(await problems(others)).toMatchObject([{ severity: "warning" }]);
+  const message = expect.stringContaining("Run `plimsoll sync` with the same --content,");
+  expect(await problems(others)).toMatchObject([{ severity: "warning", message }]);
 });
 
 test("an edited text is an error that names its file, and the next sync fetches it again", async () => {
