@@ -16,6 +16,8 @@ const texts = z.array(z.string());
 const names = z.array(z.string().min(1));
 const atLeast0 = z.number().min(0);
 const whole = z.int().min(0);
+/** A time as Go writes it, because other runners of these files do. */
+const time = z.string().regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
 
 const routingSchema = z.strictObject({
   enabled: z.boolean().optional(),
@@ -39,7 +41,7 @@ const executionSchema = z.strictObject({
   max_budget_usd: atLeast0.optional(),
   // Carried:
   max_review_cycles: whole.optional(),
-  hail_timeout: text.optional(),
+  hail_timeout: time.optional(),
   routing: routingSchema.optional(),
   auto_decompose: z.boolean().optional(),
   healing: z.boolean().optional(),
@@ -182,21 +184,35 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
       ...agentSettings(execution, { file, prefix: ["execution"], lineOf: document.lineOf }),
       ...agentSettings(context, { file, prefix: ["context"], lineOf: document.lineOf }),
     ],
-    problems: [...document.problems, ...emptyNames(document)].map((problem) => ({ file, ...problem })),
+    problems: [...document.problems, ...requirementProblems(document)].map((problem) => ({ file, ...problem })),
   };
 }
 
-/** Warns about empty names. They have no effect, so they do not stop a run. */
-function emptyNames({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
+/** Warns about names of other plans and tasks that must be done first: nothing enforces them, and they do not stop a
+ *  run. */
+function requirementProblems({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
   const { dependencies = {} } = value;
-  return (["requires_beads", "requires_nebulae"] as const).flatMap((key) =>
-    (dependencies[key] ?? []).flatMap((name, index): TomlProblem[] => {
-      if (name.trim() !== "") return [];
+  return (["requires_beads", "requires_nebulae"] as const).flatMap((key) => {
+    const all = dependencies[key] ?? [];
+    const named = all.filter((name) => name.trim() !== "").map((name) => JSON.stringify(name));
+    const doing = named.length === 1 ? "has" : "have";
+    const message = `"dependencies.${key}" has no effect: apply does not check whether ${named.join(", ")} ${doing} completed`;
+    const problems: TomlProblem[] =
+      named.length === 0
+        ? []
+        : [{ line: lineOf(["dependencies", key]), severity: "warning", rule: "not-enforced", message }];
+    for (const [index, name] of all.entries()) {
+      if (name.trim() !== "") continue;
       const line = lineOf(["dependencies", key, index]);
-      const message = `"dependencies.${key}[${index}]" is empty`;
-      return [{ line, severity: "warning", rule: "invalid-value", message }];
-    }),
-  );
+      problems.push({
+        line,
+        severity: "warning",
+        rule: "invalid-value",
+        message: `"dependencies.${key}[${index}]" is empty`,
+      });
+    }
+    return problems;
+  });
 }
 
 // Parsing of one phase file. check-phases.ts checks phases against each other.

@@ -373,7 +373,9 @@ describe("a limit on the cost", () => {
     expect(planned.stdout).toContain("api");
     expect(planned.stderr).toContain('plan/api.md:6: "max_budget_usd" cannot be kept');
     expect(planned.stderr).toContain("apply would stop here");
-    expect((await apply(["--dry-run", "--ignore-limits"])).stderr).not.toContain("max_budget_usd");
+    const ignored = await apply(["--dry-run", "--ignore-limits"]);
+    expect(ignored.stderr).not.toContain("max_budget_usd");
+    expect(ignored.stdout).not.toContain("$");
     expect(await apply(["--ignore-limits"])).toMatchObject({ code: 0 });
   });
 
@@ -393,6 +395,26 @@ describe("a limit on the cost", () => {
     expect(await rules("--agent", "codex", "--model", "gpt-5")).toEqual([]);
     expect(await rules()).toEqual([]);
   });
+});
+
+test("validate, show and a dry run show the limits of a plan", async () => {
+  writePhase("api", { more: "max_budget_usd = 0.5" });
+  writeManifest("max_budget_usd = 3");
+  const chosen = ["--agent", "claude"];
+  const lines = [
+    /^phase +works in +command +permissions +limit$/m,
+    /^api +\. +claude .* edit +\$0\.5000$/m,
+    /^docs +\. +claude .* edit$/m,
+    /^All phases together may cost \$3\.00\.$/m,
+  ];
+  for (const args of [["validate"], ["show"], ["apply", "--dry-run"]]) {
+    const run = await sandbox.call(["nebula", args[0]!, "plan", ...args.slice(1), ...chosen]);
+    for (const line of lines) expect(run.stdout).toMatch(line);
+  }
+  const dry = JSON.parse((await sandbox.call(["nebula", "apply", "plan", "--dry-run", "--json", ...chosen])).stdout);
+  expect(dry.maxBudgetUsd).toBe(3);
+  expect(dry.waves.flat()).toContainEqual(expect.objectContaining({ id: "api", maxBudgetUsd: 0.5 }));
+  expect(dry.waves.flat()).toContainEqual(expect.objectContaining({ id: "docs", maxBudgetUsd: null }));
 });
 
 test("status has tokens, dollars and time of every attempt", { tags: ["deep"] }, async () => {
