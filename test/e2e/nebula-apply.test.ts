@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -192,6 +192,45 @@ describe("worktrees", () => {
     sandbox.write("shared", "mine\n");
     const dirty = await apply(["--worktrees"]);
     expect([dirty.code, dirty.stderr]).toEqual([1, expect.stringContaining("changes that are not committed: shared")]);
+  });
+
+  describe("of a run that was killed", { tags: ["deep"], timeout: 120_000 }, () => {
+    let place: string;
+    /** Fails in one phase, and leaves the folder of the merges as a killed run does. Returns git's folder for it. */
+    const leaveRun = async (): Promise<string> => {
+      expect((await apply(["--worktrees"], { ACT_one: "exit 1" })).code).toBe(1);
+      const folder = join(sandbox.home, ".local/state/plimsoll/worktrees");
+      place = join(folder, readdirSync(folder)[0]!);
+      git("worktree", "add", "-q", join(place, "merged"), "nebula/plan");
+      return git("-C", join(place, "merged"), "rev-parse", "--absolute-git-dir").trim();
+    };
+    const resume = () => apply(["--worktrees", "--resume"]);
+
+    test("are made again if a git that was killed too has left its lock", async () => {
+      writeFileSync(join(await leaveRun(), "index.lock"), "");
+      const run = await resume();
+      expect(run.code, run.stderr).toBe(0);
+      expect(git("worktree", "list").trimEnd().split("\n")).toHaveLength(1);
+    });
+
+    test("are made again if git was killed while it made them", async () => {
+      writeFileSync(join(await leaveRun(), "locked"), "initializing\n");
+      rmSync(join(place, "merged"), { recursive: true });
+      const run = await resume();
+      expect(run.code, run.stderr).toBe(0);
+    });
+
+    test("name a lock in the folder of a phase, and what to do", async () => {
+      await leaveRun();
+      const lock = `${git("-C", join(place, "phases/one"), "rev-parse", "--absolute-git-dir").trim()}/index.lock`;
+      writeFileSync(lock, "");
+      const run = await resume();
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain(`git add failed: there is a lock, ${lock}.`);
+      expect(run.stderr).toContain("If no git process is at work there, delete the file and use --resume");
+      rmSync(lock);
+      expect((await resume()).code).toBe(0);
+    });
   });
 
   test("are not needed to be warned, nor to commit one phase after the other", {
