@@ -266,7 +266,7 @@ describe("every mistake has its file and line", () => {
     );
     expect(await problems()).toEqual([
       'nebula.toml:4: warning invalid-value: "dependencies.requires_beads[1]" is empty',
-      expect.stringMatching(/^nebula\.toml:4: warning not-enforced: "dependencies\.requires_beads" has no effect/),
+      expect.stringMatching(/^nebula\.toml:4: warning not-enforced: "dependencies\.requires_beads\[0\]" has no effect/),
       'nebula.toml:5: warning invalid-value: "dependencies.requires_nebulae[0]" is empty',
     ]);
     expect((await loadNebula(folder)).nebula?.name).toBe("x");
@@ -276,7 +276,7 @@ describe("every mistake has its file and line", () => {
     phase("a");
     write("nebula.toml", '[nebula]\nname = "x"\n\n[dependencies]\nrequires_beads = []\nrequires_nebulae = ["base"]\n');
     expect(await problems()).toEqual([
-      'nebula.toml:6: warning not-enforced: "dependencies.requires_nebulae" has no effect: apply does not check whether "base" has completed',
+      'nebula.toml:6: warning not-enforced: "dependencies.requires_nebulae[0]" has no effect: apply does not check whether "base" has completed',
     ]);
     expect((await loadNebula(folder)).nebula?.name).toBe("x");
   });

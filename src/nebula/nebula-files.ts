@@ -17,7 +17,9 @@ const names = z.array(z.string().min(1));
 const atLeast0 = z.number().min(0);
 const whole = z.int().min(0);
 /** A time as Go writes it, because other runners of these files do. */
-const time = z.string().regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
+const time = z
+  .string()
+  .regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
 
 const routingSchema = z.strictObject({
   enabled: z.boolean().optional(),
@@ -188,31 +190,18 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
   };
 }
 
-/** Warns about names of other plans and tasks that must be done first: nothing enforces them, and they do not stop a
- *  run. */
+/** Warns about what should be done before this plan: nothing enforces it. An empty name does not stop a run either. */
 function requirementProblems({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
   const { dependencies = {} } = value;
-  return (["requires_beads", "requires_nebulae"] as const).flatMap((key) => {
-    const all = dependencies[key] ?? [];
-    const named = all.filter((name) => name.trim() !== "").map((name) => JSON.stringify(name));
-    const doing = named.length === 1 ? "has" : "have";
-    const message = `"dependencies.${key}" has no effect: apply does not check whether ${named.join(", ")} ${doing} completed`;
-    const problems: TomlProblem[] =
-      named.length === 0
-        ? []
-        : [{ line: lineOf(["dependencies", key]), severity: "warning", rule: "not-enforced", message }];
-    for (const [index, name] of all.entries()) {
-      if (name.trim() !== "") continue;
-      const line = lineOf(["dependencies", key, index]);
-      problems.push({
-        line,
-        severity: "warning",
-        rule: "invalid-value",
-        message: `"dependencies.${key}[${index}]" is empty`,
-      });
-    }
-    return problems;
-  });
+  return (["requires_beads", "requires_nebulae"] as const).flatMap((key) =>
+    (dependencies[key] ?? []).map((name, index): TomlProblem => {
+      const place = { line: lineOf(["dependencies", key, index]), severity: "warning" as const };
+      const item = `"dependencies.${key}[${index}]"`;
+      if (name.trim() === "") return { ...place, rule: "invalid-value", message: `${item} is empty` };
+      const message = `${item} has no effect: apply does not check whether ${JSON.stringify(name)} has completed`;
+      return { ...place, rule: "not-enforced", message };
+    }),
+  );
 }
 
 // Parsing of one phase file. check-phases.ts checks phases against each other.
