@@ -617,7 +617,8 @@ describe("while a run goes on", () => {
       stderr += text;
     });
     const exited = once(child, "exit");
-    while (!existsSync(join(sandbox.home, "pid"))) await sleep(10);
+    // The shell creates the file before it writes the number.
+    while (!existsSync(join(sandbox.home, "pid")) || read("pid") === "") await sleep(10);
     return { child, exited, stderr: () => stderr };
   }
   const isRunning = (pid: number) => {
