@@ -136,7 +136,12 @@ describe.skipIf(noPostgres !== undefined)("PostgreSQL", () => {
   });
 
   test("two trimmers of one conversation at once send the same bytes for the same history", async () => {
-    const settings = { contextWindow: 24_000, reserve: 2_000, model: "claude-sonnet-4-5", format: "anthropic" } as const;
+    const settings = {
+      contextWindow: 24_000,
+      reserve: 2_000,
+      model: "claude-sonnet-4-5",
+      format: "anthropic",
+    } as const;
     const { messages } = generateRequest("anthropic", { seed: 33, turns: 90 });
     const place = newPlace();
     const stores = [await openPostgresStore({ url: place }), await openPostgresStore({ url: place })];
