@@ -159,7 +159,7 @@ max_score = 1.0
 repo = "r"
 [dependencies]
 requires_beads = []
-requires_nebulae = ["other"]
+requires_nebulae = []
 `,
     );
     phase(
@@ -266,9 +266,35 @@ describe("every mistake has its file and line", () => {
     );
     expect(await problems()).toEqual([
       'nebula.toml:4: warning invalid-value: "dependencies.requires_beads[1]" is empty',
+      expect.stringMatching(/^nebula\.toml:4: warning not-enforced: "dependencies\.requires_beads\[0\]" has no effect/),
       'nebula.toml:5: warning invalid-value: "dependencies.requires_nebulae[0]" is empty',
     ]);
     expect((await loadNebula(folder)).nebula?.name).toBe("x");
+  });
+
+  test("in requirements that nothing enforces as a warning", async () => {
+    phase("a");
+    write("nebula.toml", '[nebula]\nname = "x"\n\n[dependencies]\nrequires_beads = []\nrequires_nebulae = ["base"]\n');
+    expect(await problems()).toEqual([
+      'nebula.toml:6: warning not-enforced: "dependencies.requires_nebulae[0]" has no effect: apply does not check whether "base" has completed',
+    ]);
+    expect((await loadNebula(folder)).nebula?.name).toBe("x");
+  });
+
+  test.each(["abc", "5", "5 m", "5d", "m", "1h abc"])("in a time to wait, such as %j", async (time) => {
+    phase("a");
+    write("nebula.toml", `[nebula]\nname = "x"\n[execution]\nhail_timeout = "${time}"\n`);
+    expect(await problems()).toEqual([
+      expect.stringMatching(
+        /^nebula\.toml:4: error invalid-value: "execution\.hail_timeout" must be a time such as "90s", /,
+      ),
+    ]);
+  });
+
+  test.each(["0", "5m", "1h30m", "1.5h", "250ms", ""])("not in the time to wait %j", async (time) => {
+    phase("a");
+    write("nebula.toml", `[nebula]\nname = "x"\n[execution]\nhail_timeout = "${time}"\n`);
+    expect(await problems()).toEqual([]);
   });
 
   test("in the keys of a phase, all of them at once", async () => {

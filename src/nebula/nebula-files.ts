@@ -16,6 +16,10 @@ const texts = z.array(z.string());
 const names = z.array(z.string().min(1));
 const atLeast0 = z.number().min(0);
 const whole = z.int().min(0);
+/** A time as Go writes it, because other runners of these files do. */
+const time = z
+  .string()
+  .regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
 
 const routingSchema = z.strictObject({
   enabled: z.boolean().optional(),
@@ -39,7 +43,7 @@ const executionSchema = z.strictObject({
   max_budget_usd: atLeast0.optional(),
   // Carried:
   max_review_cycles: whole.optional(),
-  hail_timeout: text.optional(),
+  hail_timeout: time.optional(),
   routing: routingSchema.optional(),
   auto_decompose: z.boolean().optional(),
   healing: z.boolean().optional(),
@@ -182,19 +186,20 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
       ...agentSettings(execution, { file, prefix: ["execution"], lineOf: document.lineOf }),
       ...agentSettings(context, { file, prefix: ["context"], lineOf: document.lineOf }),
     ],
-    problems: [...document.problems, ...emptyNames(document)].map((problem) => ({ file, ...problem })),
+    problems: [...document.problems, ...requirementProblems(document)].map((problem) => ({ file, ...problem })),
   };
 }
 
-/** Warns about empty names. They have no effect, so they do not stop a run. */
-function emptyNames({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
+/** Warns about what should be done before this plan: nothing enforces it. An empty name does not stop a run either. */
+function requirementProblems({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
   const { dependencies = {} } = value;
   return (["requires_beads", "requires_nebulae"] as const).flatMap((key) =>
-    (dependencies[key] ?? []).flatMap((name, index): TomlProblem[] => {
-      if (name.trim() !== "") return [];
-      const line = lineOf(["dependencies", key, index]);
-      const message = `"dependencies.${key}[${index}]" is empty`;
-      return [{ line, severity: "warning", rule: "invalid-value", message }];
+    (dependencies[key] ?? []).map((name, index): TomlProblem => {
+      const place = { line: lineOf(["dependencies", key, index]), severity: "warning" as const };
+      const item = `"dependencies.${key}[${index}]"`;
+      if (name.trim() === "") return { ...place, rule: "invalid-value", message: `${item} is empty` };
+      const message = `${item} has no effect: apply does not check whether ${JSON.stringify(name)} has completed`;
+      return { ...place, rule: "not-enforced", message };
     }),
   );
 }

@@ -24,7 +24,7 @@ export type PartOf<Value> = {
 export interface TomlProblem {
   readonly line: number;
   readonly severity: "error" | "warning";
-  readonly rule: "malformed-toml" | "unknown-key" | "missing-key" | "invalid-value";
+  readonly rule: "malformed-toml" | "unknown-key" | "missing-key" | "invalid-value" | "not-enforced";
   readonly message: string;
 }
 

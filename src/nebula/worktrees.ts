@@ -82,9 +82,7 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
         const [path, from] = [pathOf(phase), await base()];
         const isThere = existsSync(path) && (await commitOf(path, "HEAD", env)) !== undefined;
         if (!isThere) {
-          await rm(path, { recursive: true, force: true });
-          await git(toplevel, "worktree", "prune");
-          await git(toplevel, "worktree", "add", "--quiet", "-B", branchOf(phase), path, from);
+          await makeWorktree(path, ["-B", branchOf(phase), path, from], { toplevel, env });
           for (const each of copy) await copyIgnored(each, { from: toplevel, to: path, options });
         }
         await mkdir(join(path, prefix), { recursive: true });
@@ -135,11 +133,34 @@ async function openMerged(branch: string, place: MergedPlace): Promise<string> {
     await git(toplevel, "branch", "--no-track", branch, "HEAD");
   // A branch that is pushed moves only after the push, so merges happen beside it.
   const where = start === undefined ? [branch] : ["--detach", start];
-  if (!existsSync(merged)) await git(toplevel, "worktree", "add", "--quiet", merged, ...where);
-  // A killed run may have left half a merge.
-  await git(merged, "reset", "--quiet", "--hard");
-  await git(merged, "checkout", "--quiet", ...where);
+  if (!(await isUsable(merged, where, env))) await makeWorktree(merged, [merged, ...where], { toplevel, env });
   return merged;
+}
+
+/** Checks out what a worktree should have. A killed run may have left half a merge, or a lock of git. */
+async function isUsable(path: string, where: readonly string[], env: Environment): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  try {
+    await runGit(path, ["reset", "--quiet", "--hard"], env);
+    await runGit(path, ["checkout", "--quiet", ...where], env);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface Repository {
+  readonly toplevel: string;
+  readonly env: Environment;
+}
+
+/** Makes a worktree in place of what is there. Git locks a worktree while it makes it, so one that it did not finish
+ *  stays locked. */
+async function makeWorktree(path: string, args: readonly string[], { toplevel, env }: Repository): Promise<void> {
+  await attempt(toplevel, ["worktree", "unlock", path], env);
+  await rm(path, { recursive: true, force: true });
+  await runGit(toplevel, ["worktree", "prune"], env);
+  await runGit(toplevel, ["worktree", "add", "--quiet", ...args], env);
 }
 
 /** Names the branch of a nebula, and those of its phases. Two phases never get the same one. */
@@ -324,5 +345,8 @@ async function runGit(root: string, args: readonly string[], env: Environment): 
     ({ code, stdout, stderr } = await attempt(root, args, env));
   }
   if (code === 0) return stdout;
-  throw new ContextError("write_failed", `git ${args[0]} failed: ${oneLine(stderr || stdout)}`, { file: root });
+  const lock = /'([^']+\.lock)'?: File exists/.exec(stderr)?.[1];
+  // In the message and not a hint, because it becomes the reason of a failed phase.
+  const told = lock && `there is a lock, ${lock}. If no git process is at work there, delete the file and use --resume`;
+  throw new ContextError("write_failed", `git ${args[0]} failed: ${told ?? oneLine(stderr || stdout)}`, { file: root });
 }

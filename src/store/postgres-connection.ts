@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, ClientConfig } from "pg";
-import { ContextError } from "../errors.ts";
+import { ContextError, invalidArgument } from "../errors.ts";
 import { closedError, shownAddress } from "./store.ts";
 
 /** A connection that is opened again after it was lost. Operations run in the order of their calls, awaited or not. */
@@ -127,11 +127,16 @@ function createClient(create: () => Client, url: string): Client {
     return create();
   } catch (error) {
     const { path, code = "" } = error as NodeJS.ErrnoException;
+    // Without a cause: the driver's error has the address, and with it the password.
+    if (code === "ERR_INVALID_URL") throw invalidArgument("url is not an address that can be read", addressHint);
     if (path === undefined) throw translate(error, url);
     const hint = "Check sslrootcert, sslcert and sslkey in the address.";
     throw unavailable(`the file ${path} cannot be read (${code})`, { file: shownAddress(url), hint, cause: error });
   }
 }
+
+const addressHint =
+  "Use postgres://USER@HOST:PORT/DATABASE with a port up to 65535, and write @ in a password as %40, / as %2F and # as %23.";
 
 interface Link {
   /** Returns the living connection, or opens one. */
@@ -394,7 +399,11 @@ const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>>
   ENOENT: ["there is no such socket", "Check that PostgreSQL runs, and the folder of its socket."],
   ENOTFOUND: ["the host is not known", "Check the host in the address."],
   EAI_AGAIN: ["the host's name cannot be looked up", "Check the network and the host in the address."],
-  "28P01": ["the password is wrong", "Check the password in the address, PGPASSWORD or PGPASSFILE."],
+  // The server does not say whether it knows the user.
+  "28P01": [
+    "the user or the password is wrong",
+    "Check the user and the password in the address, PGPASSWORD or PGPASSFILE.",
+  ],
   "28000": ["the server does not let this user in", "Check the user in the address, and the server's pg_hba.conf."],
   "3D000": ["there is no such database", "Create it, or name another one in the address."],
   "42501": [
@@ -428,10 +437,11 @@ function translate(error: unknown, url: string): unknown {
     const hint = "Check sslmode and sslrootcert in the address.";
     return unavailable(`no secure connection can be made (${error.message})`, { file, hint, cause: error });
   }
-  if (["42P01", "42703", "3F000"].includes(code)) {
+  // Class 42 means wrong SQL. Ours is right, so the schema does not have our tables as they should be.
+  if (/^(42|3F)/.test(code)) {
     return new ContextError("store_corrupt", `the store cannot be read: ${error.message}`, {
       file,
-      hint: "Its schema lacks tables that it should have. Restore it from a backup, or name another schema.",
+      hint: "Its schema lacks tables that it should have, or has some of another program. Restore it from a backup, or name another schema.",
       cause: error,
     });
   }

@@ -226,7 +226,10 @@ describe.skipIf(noPostgres !== undefined)("a store in PostgreSQL", () => {
     server.query("CREATE ROLE guarded LOGIN PASSWORD 'right-secret'; CREATE ROLE poor LOGIN");
     const guarded = server.address(database, "guarded:wrong-secret");
     const wrong = await openPostgresStore({ url: guarded, waitMs: 0 }).catch((error: unknown) => error);
-    expect(wrong).toMatchObject({ ...unavailable, message: "the store cannot be used: the password is wrong" });
+    expect(wrong).toMatchObject({
+      ...unavailable,
+      message: "the store cannot be used: the user or the password is wrong",
+    });
     expect(JSON.stringify([wrong, String(wrong), (wrong as { file: string }).file])).not.toContain("wrong-secret");
     await expect(openPostgresStore({ url: server.address("nowhere"), waitMs: 0 })).rejects.toMatchObject({
       message: "the store cannot be used: there is no such database",
@@ -247,6 +250,49 @@ describe.skipIf(noPostgres !== undefined)("a store in PostgreSQL", () => {
     await expect(openPostgresStore({ url, schema: "a; DROP" })).rejects.toMatchObject({ code: "invalid_argument" });
     await expect(openPostgresStore({ url: "mysql://x/y" })).rejects.toMatchObject({ code: "invalid_argument" });
   });
+
+  test("rejects a purge that the server skips because the role does not own the tables", async () => {
+    const own = await server.newDatabase();
+    const database = new URL(own.replace("@/", "@x/")).pathname.slice(1);
+    await (await openPostgresStore({ url: own })).close();
+    server.query(
+      `CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA plimsoll TO guest; GRANT USAGE ON SEQUENCE plimsoll.revisions TO guest;
+       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA plimsoll TO guest`,
+      database,
+    );
+    const store = await openPostgresStore({ url: own.replace("postgres@", "guest@") });
+    await store.put("c", "k", "v");
+    await store.delete("c", "k");
+    await expect(store.purge()).rejects.toMatchObject({
+      ...unavailable,
+      message: "the tables were not rewritten: only their owner can do that",
+    });
+    expect(await store.get("c", "k")).toBeUndefined();
+    await store.close();
+  });
+
+  test("refuses a schema with tables of another program, and one whose version is lost", async () => {
+    const own = await server.newDatabase();
+    const database = new URL(own.replace("@/", "@x/")).pathname.slice(1);
+    const corrupt = { code: "store_corrupt", hint: expect.stringContaining("name another schema") };
+    server.query("CREATE SCHEMA a; CREATE TABLE a.records (x text)", database);
+    await expect(openPostgresStore({ url: own, schema: "a" })).rejects.toMatchObject(corrupt);
+    await (await openPostgresStore({ url: own })).close();
+    server.query("DELETE FROM plimsoll.versions", database);
+    await expect(openPostgresStore({ url: own })).rejects.toMatchObject(corrupt);
+  });
+
+  test.each(["postgres://ann:secret@127.0.0.1:99999/team", "postgres://a b:secret@[::/x"])(
+    "refuses the address %s, and shows no password",
+    async (address) => {
+      const error = await openPostgresStore({ url: address, waitMs: 0 }).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^url is not an address/),
+      });
+      expect(`${error}${(error as Error).stack}`).not.toContain("secret");
+    },
+  );
 
   test("a purge leaves no byte of deleted and replaced values in the tables", async () => {
     const store = await openPostgresStore({ url, namespace: "purge" });

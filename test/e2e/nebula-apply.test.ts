@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -196,6 +196,45 @@ describe("worktrees", () => {
     expect([dirty.code, dirty.stderr]).toEqual([1, expect.stringContaining("changes that are not committed: shared")]);
   });
 
+  describe("of a run that was killed", { tags: ["deep"], timeout: 120_000 }, () => {
+    let place: string;
+    /** Fails in one phase, and leaves the folder of the merges as a killed run does. Returns git's folder for it. */
+    const leaveRun = async (): Promise<string> => {
+      expect((await apply(["--worktrees"], { ACT_one: "exit 1" })).code).toBe(1);
+      const folder = join(sandbox.home, ".local/state/plimsoll/worktrees");
+      place = join(folder, readdirSync(folder)[0]!);
+      git("worktree", "add", "-q", join(place, "merged"), "nebula/plan");
+      return git("-C", join(place, "merged"), "rev-parse", "--absolute-git-dir").trim();
+    };
+    const resume = () => apply(["--worktrees", "--resume"]);
+
+    test("are made again if a git that was killed too has left its lock", async () => {
+      writeFileSync(join(await leaveRun(), "index.lock"), "");
+      const run = await resume();
+      expect(run.code, run.stderr).toBe(0);
+      expect(git("worktree", "list").trimEnd().split("\n")).toHaveLength(1);
+    });
+
+    test("are made again if git was killed while it made them", async () => {
+      writeFileSync(join(await leaveRun(), "locked"), "initializing\n");
+      rmSync(join(place, "merged"), { recursive: true });
+      const run = await resume();
+      expect(run.code, run.stderr).toBe(0);
+    });
+
+    test("name a lock in the folder of a phase, and what to do", async () => {
+      await leaveRun();
+      const lock = `${git("-C", join(place, "phases/one"), "rev-parse", "--absolute-git-dir").trim()}/index.lock`;
+      writeFileSync(lock, "");
+      const run = await resume();
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain(`git add failed: there is a lock, ${lock}.`);
+      expect(run.stderr).toContain("If no git process is at work there, delete the file and use --resume");
+      rmSync(lock);
+      expect((await resume()).code).toBe(0);
+    });
+  });
+
   test("are not needed to be warned, nor to commit one phase after the other", {
     tags: ["deep"],
     timeout: 60_000,
@@ -375,7 +414,9 @@ describe("a limit on the cost", () => {
     expect(planned.stdout).toContain("api");
     expect(planned.stderr).toContain('plan/api.md:6: "max_budget_usd" cannot be kept');
     expect(planned.stderr).toContain("apply would stop here");
-    expect((await apply(["--dry-run", "--ignore-limits"])).stderr).not.toContain("max_budget_usd");
+    const ignored = await apply(["--dry-run", "--ignore-limits"]);
+    expect(ignored.stderr).not.toContain("max_budget_usd");
+    expect(ignored.stdout).not.toContain("$");
     expect(await apply(["--ignore-limits"])).toMatchObject({ code: 0 });
   });
 
@@ -395,6 +436,26 @@ describe("a limit on the cost", () => {
     expect(await rules("--agent", "codex", "--model", "gpt-5")).toEqual([]);
     expect(await rules()).toEqual([]);
   });
+});
+
+test("validate, show and a dry run show the limits of a plan", async () => {
+  writePhase("api", { more: "max_budget_usd = 0.5" });
+  writeManifest("max_budget_usd = 3");
+  const chosen = ["--agent", "claude"];
+  const lines = [
+    /^phase +works in +command +permissions +limit$/m,
+    /^api +\. +claude .* edit +\$0\.5000$/m,
+    /^docs +\. +claude .* edit$/m,
+    /^All phases together may cost \$3\.00\.$/m,
+  ];
+  for (const args of [["validate"], ["show"], ["apply", "--dry-run"]]) {
+    const run = await sandbox.call(["nebula", args[0]!, "plan", ...args.slice(1), ...chosen]);
+    for (const line of lines) expect(run.stdout).toMatch(line);
+  }
+  const dry = JSON.parse((await sandbox.call(["nebula", "apply", "plan", "--dry-run", "--json", ...chosen])).stdout);
+  expect(dry.maxBudgetUsd).toBe(3);
+  expect(dry.waves.flat()).toContainEqual(expect.objectContaining({ id: "api", maxBudgetUsd: 0.5 }));
+  expect(dry.waves.flat()).toContainEqual(expect.objectContaining({ id: "docs", maxBudgetUsd: null }));
 });
 
 test("status has tokens, dollars and time of every attempt", { tags: ["deep"] }, async () => {
@@ -554,7 +615,8 @@ describe("while a run goes on", () => {
       stderr += text;
     });
     const exited = once(child, "exit");
-    while (!existsSync(join(sandbox.home, "pid"))) await sleep(10);
+    // The shell creates the file before it writes the number.
+    while (!existsSync(join(sandbox.home, "pid")) || read("pid") === "") await sleep(10);
     return { child, exited, stderr: () => stderr };
   }
   const isRunning = (pid: number) => {

@@ -56,6 +56,7 @@ test("a sound nebula is told to be so, and shown in waves", async () => {
     model: null,
     command: null,
     permissions: "edit",
+    maxBudgetUsd: null,
   });
 });
 

@@ -135,6 +135,45 @@ describe.skipIf(noPostgres !== undefined)("PostgreSQL", () => {
     expect(sent.map(({ length, sent: hash }) => ({ length, sent: hash }))).toEqual(expected);
   });
 
+  test("two trimmers of one conversation at once send the same bytes for the same history", async () => {
+    const settings = {
+      contextWindow: 24_000,
+      reserve: 2_000,
+      model: "claude-sonnet-4-5",
+      format: "anthropic",
+    } as const;
+    const { messages } = generateRequest("anthropic", { seed: 33, turns: 90 });
+    const place = newPlace();
+    const stores = [await openPostgresStore({ url: place }), await openPostgresStore({ url: place })];
+    let conflicts = 0;
+    /** Sends what a program of its own would: after a conflict it takes over the stored decisions and reduces again. */
+    const program = async (store: Store) => {
+      let trimmer = await createTrimmer({ ...settings, store, sessionId: "shared" });
+      return async (history: readonly object[]): Promise<string> => {
+        for (;;) {
+          const sent = digest(trimmer.reduce({ messages: history }));
+          try {
+            await trimmer.checkpoint();
+            return sent;
+          } catch (error) {
+            expect(error).toMatchObject({ code: "store_conflict" });
+            conflicts += 1;
+            trimmer = await createTrimmer({ ...settings, store, sessionId: "shared" });
+          }
+        }
+      };
+    };
+    const [one, two] = [await program(stores[0]!), await program(stores[1]!)];
+    // The second program sees only every fifth call, so on its own it would trim at other messages.
+    for (let length = 4; length <= messages.length; length += 4) {
+      const history = messages.slice(0, length);
+      const sent = await Promise.all(length % 20 === 0 ? [one(history), two(history)] : [one(history)]);
+      expect(new Set(sent).size, `${length} messages`).toBe(1);
+    }
+    expect(conflicts).toBeGreaterThan(0);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
   test("commands use the store of an address, copy a file there and back, and never show the password", async () => {
     const sandbox = createSandbox();
     try {

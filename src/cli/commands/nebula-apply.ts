@@ -204,8 +204,8 @@ async function planNebula(
   const waves = plan.waves.map((wave) =>
     wave.map((phase) => ({ ...phase, ...runs.find(({ id }) => id === phase.id) })),
   );
-  const text = [renderApplyPlan(plan), "", ...renderPhaseRuns(runs)].join("\n");
-  return { json: { ...plan, waves }, text };
+  const text = [renderApplyPlan(plan), "", ...renderPhaseRuns(runs, nebula)].join("\n");
+  return { json: { ...plan, waves, maxBudgetUsd: nebula.execution.maxBudgetUsd ?? null }, text };
 }
 
 /** Runs a nebula: reports events, and ends the agents with this process. */

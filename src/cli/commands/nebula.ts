@@ -164,7 +164,7 @@ permissions. A max_budget_usd that the chosen agent cannot keep is a warning. It
     const loaded = await readNebula(call);
     const { problems: found, phases, nebula } = loaded;
     const agent = await chooseAgent(call, workingDirectoryOf(nebula, call));
-    const runs = nebula === undefined ? [] : renderPhaseRuns(await phaseRuns(nebula, agent, call.cwd));
+    const runs = nebula === undefined ? [] : renderPhaseRuns(await phaseRuns(nebula, agent, call.cwd), nebula);
     const problems = [...found, ...limitProblems(loaded, agent, call.cwd)];
     const shown = renderProblems(problems, { count: phases, noun: "phase" });
     return {
@@ -233,6 +233,7 @@ function countTasks(nebula: Nebula, counter: Counter): ReadonlyMap<string, numbe
 function describe({ nebula, waves, tokens, runs }: CountedNebula): object {
   return {
     name: nebula.name,
+    maxBudgetUsd: nebula.execution.maxBudgetUsd ?? null,
     waves: waves.map((wave) => wave.map(({ id }) => id)),
     phases: waves.flat().map(({ id, title, dependsOn, scope, gate }) => {
       const shown = { id, title, dependsOn, scope, gate, promptTokens: tokens.get(id)! };
@@ -261,7 +262,7 @@ function renderWaves({ nebula, waves, tokens, counter, runs }: CountedNebula, st
   const size = `${countNoun(rows.length, "phase")} in ${countNoun(waves.length, "wave")}`;
   const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
   if (rows.length === 0) return summary;
-  return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs)].join("\n");
+  return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
 }
 
 /** How many patterns the table shows; the JSON has all. */
