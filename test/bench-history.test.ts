@@ -106,7 +106,10 @@ describe("the offline bound", () => {
         const { cost, keptShares, boundaries, over } = offlineBound({ messages, calls }, options);
         fc.pre(over === 0);
         const moves = boundaries.filter((boundary, index) => index > 0 && boundary !== boundaries[index - 1]);
-        expect(fewestBreaks({ messages, calls }, options)).toBeLessThanOrEqual(moves.length);
+        const fewest = fewestBreaks({ messages, calls }, options);
+        expect(fewest).toBeLessThanOrEqual(moves.length);
+        const protecting = { ...options, protect: { turns: 2, share: 0.3 } };
+        expect(fewest).toBeLessThanOrEqual(fewestBreaks({ messages, calls }, protecting));
         const scores = everyWay({ messages, calls }, options);
         expect(cost).toBeCloseTo(billOf({ messages, calls }, boundaries), 4);
         expect(cost + worth * (calls.length - keptShares)).toBeCloseTo(Math.min(...scores), 4);
@@ -211,7 +214,7 @@ it("a goal that is missed says so, and a peer that is invalid or too large is no
     { kept: 0.6, cost: 0.6 },
   ];
   const sizes = { window: 64_000, needing: 1, calls: 9, fitting: 1 };
-  const window = { ...sizes, rows, line, bound: [], fewestBreaksPer100: 1 };
+  const window = { ...sizes, rows, line, bound: [], fewestBreaksPer100: { protecting: 1, newestOnly: 1 } };
   const time = { messages: 1, milliseconds: 1 };
   const peers = { messages: 400, known: 1, counted: 1, peers: [] };
   const goals = goalsOf([window], {

@@ -21,18 +21,21 @@ const rfcShares: Readonly<Record<number, { goal: number; floor: number }>> = {
 const breaks = { from: 128_000, goal: 1, floor: 1.3 };
 const boundShares = { goal: 1.05, floor: 1.08 };
 
-function windowGoals({ window, rows, line, fitting }: WindowReport): Goal[] {
+function windowGoals({ window, rows, line, fitting, fewestBreaksPer100 }: WindowReport): Goal[] {
   const named = (name: string): Row => rows.find((row) => row.name === name)!;
   const [economic, rfc] = [named("economic"), named("rfc")];
   const at = (what: string): string => `${window / 1_000}k: ${what}`;
   const toRfc = (createLine(line)(rfc.kept) ?? Number.NaN) / rfc.needing;
   const rfcShare = rfcShares[window];
   const { toBound = Number.NaN, breaksPer100 } = economic;
+  const fewest = fewestBreaksPer100.protecting.toFixed(2);
   const invalid = rows.reduce((sum, row) => sum + (row.kind === "policy" ? row.invalid : 0), 0);
   return [
     ...both(at("economic ÷ offline bound at equal kept share"), toBound, boundShares),
     ...(rfcShare === undefined ? [] : both(at("economic ÷ rfc at equal kept share"), toRfc, rfcShare)),
-    ...(window < breaks.from ? [] : both(at("breaks of economic a hundred calls"), breaksPer100, breaks)),
+    ...(window < breaks.from
+      ? []
+      : both(at(`breaks of economic a hundred calls, fewest possible ${fewest}`), breaksPer100, breaks)),
     most(at("requests of economic over the window"), economic.overWindow, 0),
     ...(fitting === 0 ? [] : [most(at("economic ÷ none on sessions that fit"), economic.fitting, 1.01)]),
     most(at("invalid requests of all policies"), invalid, 0),

@@ -2,7 +2,7 @@
 import type { ReplayTotals, referenceKinds, Tally } from "../../src/replay/index.ts";
 import { type BenchSession, needsTrimming } from "./bench-session.ts";
 import { type CostAt, createHull, createLine, type Point } from "./bound/frontier.ts";
-import { measureBound, measureFewestBreaks } from "./bound/measure-bound.ts";
+import { type FewestBreaks, measureBound, measureFewestBreaks } from "./bound/measure-bound.ts";
 import { measureLine } from "./measure-line.ts";
 import type { Peer } from "./peers/peer.ts";
 import { peerRun, policyRun, type Run, replayAll } from "./replay-runs.ts";
@@ -18,7 +18,7 @@ export interface WindowReport {
   readonly line: readonly Point[];
   readonly bound: readonly Point[];
   /** The breaks in 100 calls that no oldest-first trimming can avoid. */
-  readonly fewestBreaksPer100: number;
+  readonly fewestBreaksPer100: FewestBreaks;
 }
 
 export interface Row {
@@ -78,7 +78,8 @@ export async function measureWindow(sessions: readonly BenchSession[], options: 
     rows.push(rowOf(run, await replayBoth(run, { needing, fitting, window }), compared));
   }
   const { calls } = none.needing;
-  const fewestBreaksPer100 = (100 * measureFewestBreaks(needing, window)) / calls;
+  const { protecting, newestOnly } = measureFewestBreaks(needing, window);
+  const fewestBreaksPer100 = { protecting: (100 * protecting) / calls, newestOnly: (100 * newestOnly) / calls };
   return { window, needing: needing.length, calls, fitting: fitting.length, rows, line, bound, fewestBreaksPer100 };
 }
 

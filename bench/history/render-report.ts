@@ -44,6 +44,7 @@ function introduction({ node, counter, sessions: { source, count, calls, tokens 
 }
 
 function windowSection({ window, needing, fitting, calls, rows, fewestBreaksPer100 }: WindowReport): string[] {
+  const { protecting, newestOnly } = fewestBreaksPer100;
   const header = [
     ...["", "cost ÷ none", "÷ none, fitting", "kept %", "÷ line", "÷ bound"],
     ...["over", "invalid", "breaks/100", "ms/turn"],
@@ -54,7 +55,8 @@ function windowSection({ window, needing, fitting, calls, rows, fewestBreaksPer1
   ];
   const used = [...["", "quotes %", "far", "names %", "far", "edits %", "far", "re-fetch/100", "files named %"]];
   return [
-    `Window ${formatNumber(window)}: ${needing} sessions need trimming (${formatNumber(calls)} calls), ${fitting} fit; at least ${cell(fewestBreaksPer100, 2)} breaks in 100 calls`,
+    `Window ${formatNumber(window)}: ${needing} sessions need trimming (${formatNumber(calls)} calls), ${fitting} fit`,
+    `fewest possible breaks in 100 calls: ${cell(protecting, 2)}, or ${cell(newestOnly, 2)} if only the newest turn is kept`,
     ...renderTable([header, ...rows.map(cellsOf)], right(header)),
     "",
     ...renderTable([used, ...rows.map(usedCells)], right(used)),

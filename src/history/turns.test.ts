@@ -4,18 +4,21 @@ import { createCounter } from "../tokens/index.ts";
 import { fill, user } from "./exchanges.contract.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 import { createTrimmer } from "./trimmer.ts";
-import { readTurns } from "./turns.ts";
+import { createTurnReader } from "./turns.ts";
 
 const counter = await createCounter("bytes/4");
 
 function track(messages: readonly object[], format: FormatName): readonly TrackedMessage[] {
   const lens = createMessageLens(messages, { counter, format });
-  return messages.map((source, index) => ({ source, original: lens.read(source, index) }) as TrackedMessage);
+  return messages.map(
+    (source, index) =>
+      ({ source, chain: `${index} ${JSON.stringify(source)}`, original: lens.read(source, index) }) as TrackedMessage,
+  );
 }
 
 /** Returns start and end of each turn, and what would be removed with it. */
 function look(messages: readonly object[], format: FormatName) {
-  const turns = readTurns(track(messages, format));
+  const turns = createTurnReader()(track(messages, format));
   return turns.list.map((turn) => {
     const exchange = turns.exchange(turn);
     const places = exchange?.results.map(({ message }) => message);
@@ -169,6 +172,30 @@ describe("what the provider's own tools did", () => {
       const { messages, overflow } = trimmer.reduce({ messages: [go, ...turns] });
       expect(overflow).toBe(undefined);
       expect(validateRequest(messages, { format, strict: true })).toEqual([]);
+    }
+  });
+});
+
+describe("a history that is read again", () => {
+  const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
+  const results = (id: string) => ({ role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "x" }] });
+  const exchange = (id: string, ...before: object[]) => [assistant(...before, use(id)), results(id)];
+  const search = (id: string) => [
+    ...exchange(`${id}a`, { ...asked, id }),
+    ...[...exchange(`${id}b`), ...exchange(`${id}c`)],
+    ...[assistant(found(id), said), user("more")],
+  ];
+  const searches = (name: string) => Array.from({ length: 30 }, (_each, index) => search(`${name}${index}`)).flat();
+
+  it("has the turns that reading it as a whole gives, also after a rewind", () => {
+    const read = createTurnReader();
+    const [one, other] = [searches("s"), searches("t")];
+    for (const messages of [one, [...one.slice(0, 95), ...other.slice(95)]]) {
+      const whole = track(messages, "anthropic");
+      for (let length = 80; length <= whole.length; length += 7) {
+        const begun = whole.slice(0, length);
+        expect(read(begun).list).toEqual(createTurnReader()(begun).list);
+      }
     }
   });
 });

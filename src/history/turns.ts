@@ -27,14 +27,31 @@ export interface Turns {
   callOf: FindCall;
 }
 
-/** Groups the messages of a history. Reads every message once, so that it should be called once per pass. `settled` is
- *  the index up to which nothing changes any more. */
-export function readTurns(messages: readonly TrackedMessage[], settled = 0): Turns {
+/** Groups the messages of a history. `settled` is the index up to which nothing changes any more. */
+export type ReadTurns = (messages: readonly TrackedMessage[], settled?: number) => Turns;
+
+/** Remembers the turns that it read, so that it reads on from there if the history has only grown. */
+export function createTurnReader(): ReadTurns {
+  let list: readonly Turn[] = [];
+  let read = 0;
+  let chain: string | undefined;
+  return (messages, settled = 0) => {
+    const isLonger = messages[read - 1]?.chain === chain;
+    // What came after them could have shown that they are continued.
+    const isFinal = ({ origin, next }: Turn): boolean => next < read && origin + mostItemsAtOnce <= read;
+    list = turnsOf(messages, isLonger ? list.slice(0, list.findLastIndex(isFinal) + 1) : []);
+    read = messages.length;
+    chain = messages[read - 1]?.chain;
+    return createTurns(messages, list, settled);
+  };
+}
+
+function createTurns(messages: readonly TrackedMessage[], list: readonly Turn[], settled: number): Turns {
   // Created on demand, because they look at every part. Most parts in question come after `settled`.
   let recent: FindCall | undefined;
   let all: FindCall | undefined;
   return {
-    list: turnsOf(messages),
+    list,
     hasCalls: (turn) => hasCalls(messages, turn),
     answer: (turn) => answerOf(messages, turn),
     exchange: (turn) => exchangeOf(messages, turn),
@@ -49,10 +66,11 @@ export function readTurns(messages: readonly TrackedMessage[], settled = 0): Tur
   };
 }
 
-function turnsOf(messages: readonly TrackedMessage[]): Turn[] {
-  const turns: Turn[] = [];
-  let before: Turn | undefined;
-  for (let start = nextTurn(messages, 0); start < messages.length; ) {
+/** Adds the turns after the known ones. */
+function turnsOf(messages: readonly TrackedMessage[], known: readonly Turn[]): Turn[] {
+  const turns = [...known];
+  let before = known.at(-1);
+  for (let start = nextTurn(messages, before?.next ?? 0); start < messages.length; ) {
     let end = start + 1;
     while (messages[end]?.original.role === "assistant") end++;
     const next = nextTurn(messages, end);

@@ -29,12 +29,27 @@ export function measureBound(sessions: readonly BenchSession[], { window, isQuic
   });
 }
 
+export interface FewestBreaks {
+  /** If the turns that `economic` protects stay as long as they can. */
+  readonly protecting: number;
+  /** If only the newest turn stays, with its results. */
+  readonly newestOnly: number;
+}
+
 /** The fewest breaks of all sessions together, with the way of clearing that needs the fewest. */
-export function measureFewestBreaks(sessions: readonly BenchSession[], window: number): number {
+export function measureFewestBreaks(sessions: readonly BenchSession[], window: number): FewestBreaks {
+  return {
+    protecting: fewestOf(sessions, window),
+    newestOnly: fewestOf(sessions, window, { turns: 1, share: 1 }),
+  };
+}
+
+function fewestOf(sessions: readonly BenchSession[], window: number, protect?: BoundOptions["protect"]): number {
   const breaksWith = (clearing: (typeof clearings)[number]): number =>
     sessions.reduce((sum, session) => {
       const messages = trimmedMessages(session.prepared, clearing);
-      return sum + fewestBreaks({ messages, calls: session.prepared.calls }, boundOptions(session, window, 0));
+      const options = { ...boundOptions(session, window, 0), ...(protect !== undefined && { protect }) };
+      return sum + fewestBreaks({ messages, calls: session.prepared.calls }, options);
     }, 0);
   return Math.min(...clearings.map(breaksWith));
 }

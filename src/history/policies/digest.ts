@@ -1,7 +1,7 @@
 /** A digest lists what an epoch's trimming took away: files, names that the agent used, ids for `recall`, and lines of
  *  the newest edits. It is inside of a trimmed tool result. Every epoch writes a new one, from the history and the
  *  ledger alone. */
-import { type CountedPart, filesOf, textsOf } from "../../messages/index.ts";
+import { type CountedMessage, type CountedPart, filesOf, textsOf } from "../../messages/index.ts";
 import { visitNames } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { HistoryDraft } from "../draft.ts";
@@ -20,13 +20,14 @@ export type DigestRenderer = (draft: HistoryDraft, options: DigestOptions) => st
 
 export function createDigestRenderer(counter: Counter, style: PlaceholderStyle): DigestRenderer {
   let work = createWork();
+  const nameSize = createSizer(counter);
   return (draft, options) => {
     if (!work.isPartOf(draft)) work = createWork();
     work.read(draft);
     const gone = collect(draft, { work, style });
-    const listed = listNames(gone, createPurse(counter, options.names - frameTokens));
+    const listed = listNames(gone, createPurse(nameSize, options.names - frameTokens));
     if (listed === undefined) return undefined;
-    const lines = createPurse(counter, options.lines).take(goneLines(draft, work), { separator: "\n" });
+    const lines = createPurse((line) => counter.count(`\n${line}`), options.lines).take(goneLines(draft, work));
     return `${[listed, ...(lines.length > 0 ? ["lines of edits:", ...lines] : [])].join("\n")}]`;
   };
 }
@@ -34,10 +35,29 @@ export function createDigestRenderer(counter: Counter, style: PlaceholderStyle):
 /** What the words of a digest take, beside its entries. */
 const frameTokens = 40;
 
+/** Returns the tokens of an entry and of the separator before it. */
+type Sizer = (entry: string) => number;
+
+/** The number of sizes to remember: those of a few digests. */
+const mostSizes = 10_000;
+
+/** Remembers the sizes of names, because most of them are in the next digest, too. */
+function createSizer(counter: Counter): Sizer {
+  const sizes = new Map<string, number>();
+  return (entry) => {
+    const known = sizes.get(entry);
+    if (known !== undefined) return known;
+    const size = counter.count(` ${entry}`);
+    if (sizes.size === mostSizes) sizes.clear();
+    sizes.set(entry, size);
+    return size;
+  };
+}
+
 /** Tokens to spend on entries. */
 interface Purse {
   /** Takes entries, in order, as far as they fit into a share of what is left; by default all of it. */
-  take(entries: Iterable<string>, options?: { readonly share?: number; readonly separator?: string }): string[];
+  take(entries: Iterable<string>, share?: number): string[];
 }
 
 /** The least that an entry takes. With less left there is no need to count another one. */
@@ -45,16 +65,16 @@ const leastEntryTokens = 3;
 /** After this many entries that do not fit, no other is tried. */
 const mostMisses = 40;
 
-function createPurse(counter: Counter, tokens: number): Purse {
+function createPurse(sizeOf: Sizer, tokens: number): Purse {
   let left = tokens;
   return {
-    take(entries, { share = 1, separator = " " } = {}) {
+    take(entries, share = 1) {
       const kept = left * (1 - share);
       const taken: string[] = [];
       let misses = 0;
       for (const entry of entries) {
         if (left - kept < leastEntryTokens || misses > mostMisses) break;
-        const size = counter.count(`${separator}${entry}`);
+        const size = sizeOf(entry);
         if (size > left - kept) {
           misses++;
           continue;
@@ -71,7 +91,7 @@ function createPurse(counter: Counter, tokens: number): Purse {
 function listNames(gone: Gone, purse: Purse): string | undefined {
   const edited = purse.take(gone.edited);
   const calls = purse.take(gone.calls);
-  const files = purse.take(gone.read, { share: 0.5 });
+  const files = purse.take(gone.read, 0.5);
   const names = purse.take(gone.names);
   if (edited.length + files.length + names.length === 0) return undefined;
   const section = (title: string, entries: readonly string[]): string[] =>
@@ -112,7 +132,7 @@ function collect(draft: HistoryDraft, { work, style }: CollectOptions): Gone {
   const request = {};
   markStanding(draft, work, request);
   const isGone = ({ text, standsIn }: Name): boolean => standsIn !== request && isEntry(text);
-  const isRare = ({ results }: Name): boolean => results > 0 && results <= mostSources;
+  const isPrinted = ({ results }: Name): boolean => results > 0;
   const isFile = (name: Name): boolean => edited.has(name) || opened.has(name);
   const counted = [...calls].filter(([name]) => isEntry(name)).sort(([, some], [, others]) => others - some);
   const withId = (file: Name): string => {
@@ -124,7 +144,7 @@ function collect(draft: HistoryDraft, { work, style }: CollectOptions): Gone {
     calls: counted.slice(0, mostTools).map(([name, count]) => `${count} ${name}`),
     edited: latest(edited, isGone),
     read: latest(opened.keys(), (file) => !edited.has(file) && isGone(file), withId),
-    names: latest(used, (name) => isRare(name) && !isFile(name) && isGone(name)),
+    names: latest(used, (name) => isPrinted(name) && !isFile(name) && isGone(name)),
   };
 }
 
@@ -141,15 +161,15 @@ function markStanding({ messages }: HistoryDraft, { names }: Work, request: obje
   const mark = (some: readonly Name[]): void => {
     for (const name of some) name.standsIn = request;
   };
-  for (const { original, decisions, sent } of messages) {
+  for (const [index, { original, decisions, sent }] of messages.entries()) {
     if (sent === undefined) continue;
-    for (const [at, part] of original.parts.entries()) {
+    for (const [at, facts] of names.in(original, index).entries()) {
       const decision = decisions.get(at)?.decision;
-      if (decision === undefined) mark(names.in(part));
+      if (decision === undefined) mark(facts.names);
       if (decision?.action !== "replace") continue;
       mark(names.known(decision.text));
       // A shortened input keeps its path.
-      if (decision.keeps !== undefined) mark(names.in(part).slice(0, 1));
+      if (decision.keeps !== undefined) mark(facts.names.slice(0, 1));
     }
   }
 }
@@ -157,12 +177,12 @@ function markStanding({ messages }: HistoryDraft, { names }: Work, request: obje
 /** Returns the lines that the agent wrote or replaced in its latest edits and that no longer stand in any of its edits.
  *  An agent often edits again what it has edited. Looking through the results, too, would take longer than everything
  *  else. */
-function* goneLines({ messages, boundary }: HistoryDraft, { edits }: Work): Generator<string> {
+function* goneLines({ messages, boundary }: HistoryDraft, { edits, names }: Work): Generator<string> {
   const seen = new Set<string>();
-  const standing = messages.slice(boundary).flatMap(({ original }) => original.parts);
-  for (const part of standing) for (const line of linesOfEdit(part)) seen.add(line);
-  for (const part of edits.toReversed()) {
-    for (const line of linesOfEdit(part)) {
+  for (const [index, { original }] of messages.slice(boundary).entries())
+    for (const facts of names.in(original, boundary + index)) for (const line of linesOfEdit(facts)) seen.add(line);
+  for (let index = edits.length - 1; index >= 0; index--) {
+    for (const line of linesOfEdit(edits[index] as PartFacts)) {
       if (seen.has(line)) continue;
       seen.add(line);
       yield line;
@@ -171,15 +191,18 @@ function* goneLines({ messages, boundary }: HistoryDraft, { edits }: Work): Gene
 }
 
 const lineLength = { least: 8, most: 120 } as const;
+const noLines: readonly string[] = [];
 
 /** Returns the lines of a call that edits files, without the names of the files, which have their own place. */
-function linesOfEdit(part: CountedPart): string[] {
-  const { path, edited } = filesOf(part);
-  if (edited.length === 0) return [];
-  const files = new Set([path, ...edited]);
-  const lines = textsOf(part).flatMap((text) => text.slice(0, mostCharacters).split("\n"));
-  const isListed = (line: string): boolean => line.length >= lineLength.least && line.length <= lineLength.most;
-  return lines.map((line) => line.trim()).filter((line) => isListed(line) && !files.has(line));
+function linesOfEdit(facts: PartFacts): readonly string[] {
+  const { part, path, edited } = facts;
+  if (edited.length === 0) return noLines;
+  facts.lines ??= textsOf(part)
+    .flatMap((text) => text.slice(0, mostCharacters).split("\n"))
+    .map((line) => line.trim())
+    .filter(({ length }) => length >= lineLength.least && length <= lineLength.most)
+    .filter((line) => line !== path && !edited.includes(line));
+  return facts.lines;
 }
 
 /** What the turns before the boundary did. Everything is in the order of its latest use, latest last. */
@@ -190,10 +213,10 @@ interface Work {
   readonly edited: ReadonlySet<Name>;
   /** The files that calls named, each with the place of the result. */
   readonly opened: ReadonlyMap<Name, PartPlace | undefined>;
-  /** The names in the agent's text and calls. */
+  /** The names in the agent's text and calls, except those that too many results contain. */
   readonly used: ReadonlySet<Name>;
   /** The calls that edited files. */
-  readonly edits: readonly CountedPart[];
+  readonly edits: readonly PartFacts[];
   /** Whether the history still begins with what was read. */
   isPartOf(draft: HistoryDraft): boolean;
   /** Reads on up to the boundary. */
@@ -206,33 +229,38 @@ function createWork(): Work {
   const edited = new Set<Name>();
   const opened = new Map<Name, PartPlace | undefined>();
   const used = new Set<Name>();
-  const edits: CountedPart[] = [];
+  const edits: PartFacts[] = [];
   /** The file of each call whose result was not read yet. */
   const waiting = new Map<string, Name>();
-  const readCall = (part: CountedPart): void => {
-    const { toolName = "call", callId = "" } = part;
+  const readCall = (facts: PartFacts): void => {
+    const { toolName = "call", callId = "" } = facts.part;
     calls.set(toolName, (calls.get(toolName) ?? 0) + 1);
-    const { path, edited: files } = filesOf(part);
-    if (files.length > 0) edits.push(part);
-    for (const file of files) moveToEnd(edited, names.file(file));
-    if (path === undefined) return;
-    const file = names.file(path);
+    if (facts.edited.length > 0) edits.push(facts);
+    for (const file of facts.edited) moveToEnd(edited, names.file(file));
+    if (facts.path === undefined) return;
+    const file = names.file(facts.path);
     opened.delete(file);
     opened.set(file, undefined);
     waiting.set(callId, file);
   };
-  const readPart = (part: CountedPart, place: PartPlace): void => {
-    const { kind, callId = "" } = part;
-    if (kind === "tool_call") readCall(part);
-    if (kind !== "tool_result") return;
-    for (const name of names.in(part)) name.results++;
+  const readResult = (facts: PartFacts, place: PartPlace): void => {
+    const { callId = "" } = facts.part;
+    for (const name of facts.names) if (++name.results > mostSources) used.delete(name);
     const file = waiting.get(callId);
     if (file !== undefined) opened.set(file, place);
     waiting.delete(callId);
   };
   /** What the agent thinks is not used: only what it says and calls. */
-  const readUsed = (parts: readonly CountedPart[]): void => {
-    for (const part of parts) if (hasOwnText(part)) for (const name of names.in(part)) moveToEnd(used, name);
+  const readUsed = ({ names: some }: PartFacts): void => {
+    for (const name of some) if (name.results <= mostSources) moveToEnd(used, name);
+  };
+  const readMessage = (original: CountedMessage, message: number): void => {
+    for (const [index, facts] of names.in(original, message).entries()) {
+      const { part } = facts;
+      if (part.kind === "tool_call") readCall(facts);
+      if (part.kind === "tool_result") readResult(facts, { message, part: index });
+      if (original.role === "assistant" && hasOwnText(part)) readUsed(facts);
+    }
   };
   let next = 0;
   let chain: string | undefined;
@@ -240,11 +268,7 @@ function createWork(): Work {
     ...{ names, calls, edited, opened, used, edits },
     isPartOf: ({ messages, boundary }) => next <= boundary && messages[next - 1]?.chain === chain,
     read({ messages, boundary }) {
-      for (; next < boundary; next++) {
-        const { original } = messages[next] as TrackedMessage;
-        for (const [part, content] of original.parts.entries()) readPart(content, { message: next, part });
-        if (original.role === "assistant") readUsed(original.parts);
-      }
+      for (; next < boundary; next++) readMessage((messages[next] as TrackedMessage).original, next);
       chain = messages[next - 1]?.chain;
     },
   };
@@ -271,9 +295,20 @@ interface Name {
   standsIn: object | undefined;
 }
 
+/** What is in a part. Each part is read once, at the first epoch that needs it. */
+interface PartFacts {
+  readonly part: CountedPart;
+  /** The names in it, each once. The path of a call comes first. */
+  readonly names: readonly Name[];
+  readonly path: string | undefined;
+  readonly edited: readonly string[];
+  /** The lines of an edit, once they were needed. */
+  lines: readonly string[] | undefined;
+}
+
 interface Names {
-  /** Returns the names in a part, each once. The path of a call comes first. Reads each part once. */
-  in(part: CountedPart): readonly Name[];
+  /** Returns the facts of each part of the message at this index. */
+  in(message: CountedMessage, index: number): readonly PartFacts[];
   /** Returns those names in a text that were found before. */
   known(text: string): readonly Name[];
   file(path: string): Name;
@@ -287,10 +322,12 @@ const mostCharacters = 32_000;
 function createNames(): Names {
   const byHash = new Map<number, Name>();
   const files = new Map<string, Name>();
-  const read = new WeakMap<CountedPart, readonly Name[]>();
+  const read: { readonly message: CountedMessage; readonly facts: readonly PartFacts[] }[] = [];
   const create = (): Name => ({ text: "", results: 0, foundIn: undefined, standsIn: undefined });
   const at = (hash: number): Name => {
-    const name = byHash.get(hash) ?? create();
+    const known = byHash.get(hash);
+    if (known !== undefined) return known;
+    const name = create();
     byHash.set(hash, name);
     return name;
   };
@@ -305,12 +342,12 @@ function createNames(): Names {
     files.set(path, found);
     return found;
   };
-  const readPart = (part: CountedPart): Name[] => {
-    const found: Name[] = [];
+  const readPart = (part: CountedPart): PartFacts => {
+    const names: Name[] = [];
     const add = (name: Name): void => {
       if (name.foundIn === part) return;
       name.foundIn = part;
-      found.push(name);
+      names.push(name);
     };
     const { path, edited } = filesOf(part);
     for (const each of path === undefined ? edited : [path, ...edited]) add(file(each));
@@ -323,13 +360,15 @@ function createNames(): Names {
         add(name);
       });
     }
-    return found;
+    return { part, names, path, edited, lines: undefined };
   };
   return {
-    in(part) {
-      const found = read.get(part) ?? readPart(part);
-      read.set(part, found);
-      return found;
+    in(message, index) {
+      const known = read[index];
+      if (known?.message === message) return known.facts;
+      const facts = message.parts.map(readPart);
+      read[index] = { message, facts };
+      return facts;
     },
     known(text) {
       const found: Name[] = [];

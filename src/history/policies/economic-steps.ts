@@ -5,7 +5,7 @@ import type { ReplaceDecision } from "../decision-log.ts";
 import { type Decide, decideParts, drop, type HistoryDraft, wholeMessage } from "../draft.ts";
 import { type DescribePart, isPlaceholder, plain } from "../placeholders.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
-import { type Exchange, type PartPlace, readTurns, type Turn, type Turns } from "../turns.ts";
+import type { Exchange, PartPlace, ReadTurns, Turn, Turns } from "../turns.ts";
 
 /** The steps that one pass may take on a draft. */
 export interface TrimSteps {
@@ -25,6 +25,7 @@ export interface TrimSteps {
 }
 
 export interface ScopeOptions {
+  readonly readTurns: ReadTurns;
   readonly excludeTools: ReadonlySet<string>;
   readonly isPinned: (message: object, index: number) => boolean;
   /** Which texts of user messages may be trimmed. */
@@ -368,7 +369,7 @@ interface TrimScope {
 }
 
 function createScope({ messages, collapsed }: HistoryDraft, options: ScopeOptions): TrimScope {
-  const turns = readTurns(messages, collapsed);
+  const turns = options.readTurns(messages, collapsed);
   const last = turns.list.at(-1);
   const isPinned = (index: number): boolean => {
     const source = messages[index]?.source;

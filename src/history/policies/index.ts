@@ -2,6 +2,7 @@
 
 import type { Counter } from "../../tokens/index.ts";
 import { describePart, type PlaceholderStyle } from "../placeholders.ts";
+import { createTurnReader } from "../turns.ts";
 import { createDigestRenderer } from "./digest.ts";
 import { createEconomicPolicy } from "./economic.ts";
 import type { ScopeOptions } from "./economic-steps.ts";
@@ -41,6 +42,7 @@ function rfc(options: PolicyOptions, { hasHeadroom }: { hasHeadroom: boolean }):
 function economic(options: PolicyOptions, preset: { lowWater: number; protectShare?: number }): Policy {
   return createEconomicPolicy({
     coldTrigger: options.trimWhenCold ? 0.6 : 1,
+    readTurns: createTurnReader(),
     renderDigest: createDigestRenderer(options.counter, options.placeholders),
     needsDigest: options.summarise !== undefined,
     lowWater: preset.lowWater,
