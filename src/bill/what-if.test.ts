@@ -17,7 +17,12 @@ async function whatIf(text: string, counted: string[] = []) {
       return count(each);
     },
   };
-  return computeWhatIf(readRecording(text, { file: "a.jsonl" }), billed, { counter, prices: {} });
+  return computeWhatIf(readRecording(text, { file: "a.jsonl" }), billed, {
+    counter,
+    prices: {},
+    reserve: 16_000,
+    keep: 10,
+  });
 }
 
 test.each([

@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { generateBilledSession } from "../generate/billed-sessions.ts";
 import { createClaudeCodeRecorder } from "../generate/claude-code-recording.ts";
@@ -183,3 +184,81 @@ test("the table names causes, and hostile names stay on their line", async () =>
   expect(stdout).not.toContain("\u001b[2J");
   expect(stdout).not.toMatch(/^forged/m);
 });
+
+test("the sessions of opencode's database are simulated, each with its own messages", async () => {
+  const path = record(".local/share/opencode/opencode.db", "");
+  const database = new Database(path);
+  database.exec("CREATE TABLE session (id TEXT, directory TEXT, parent_id TEXT, time_created INTEGER)");
+  database.exec("CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)");
+  database.exec("CREATE TABLE part (id TEXT, message_id TEXT, data TEXT)");
+  const insert = (table: string, ...values: (string | number | null)[]) =>
+    database.prepare(`INSERT INTO ${table} VALUES (${values.map(() => "?").join(", ")})`).run(values);
+  for (const [index, session] of ["ses_1", "ses_'2"].entries()) {
+    insert("session", session, "/repo", null, index);
+    let total = 6000;
+    for (let call = 0; call < 8; call++) {
+      const created = 1_790_000_000_000 + 1000 * (100 * index + call);
+      const output = `${session} line ${call}\n`.repeat(600 * (index + 1));
+      const [read, write] = [call === 0 ? 0 : total, call === 0 ? total : Math.ceil(output.length / 4)];
+      total = read + write;
+      const tokens = { input: 0, output: 20, reasoning: 0, cache: { read, write } };
+      const info = {
+        role: "assistant",
+        modelID: "claude-sonnet-4-5",
+        tokens,
+        time: { created, completed: created + 9 },
+      };
+      const state = { status: "completed", input: { filePath: "a.ts" }, output };
+      const part = { type: "tool", tool: "read", callID: `${session}-${call}`, state };
+      if (call === 0) {
+        insert("message", `${session}-u`, session, created - 1, JSON.stringify({ role: "user", time: { created } }));
+        insert("part", `${session}-u`, `${session}-u`, JSON.stringify({ type: "text", text: "Read it." }));
+      }
+      insert("message", `${session}-${call}`, session, created, JSON.stringify(info));
+      insert("part", `${session}-${call}`, `${session}-${call}`, JSON.stringify(part));
+    }
+  }
+  database.close();
+  const { whatIf, total } = await billJson("--what-if");
+  expect(whatIf).toMatchObject({ sessions: 2, leftOut: [] });
+  expect(Math.abs(whatIf.fit - 1)).toBeLessThan(0.05);
+  const { stdout } = await sandbox.call(["replay", path, "--quiet", "--json"]);
+  expect(JSON.parse(stdout).results[0].usd).toBeCloseTo(whatIf.usd, 4);
+  expect(JSON.parse(stdout).recorded.usd).toBeCloseTo(total.usd, 4);
+});
+
+test.each([
+  ["claude-code", 6],
+  ["claude-code", 71],
+  ["codex", 73],
+] as const)(
+  "what-if and replay give the same dollars for a session of %s with gaps and several models (%i)",
+  async (agent, seed) => {
+    const causes = ["expired", "model", "compaction", "rewound", "unexplained"] as const;
+    const { text } = generateBilledSession({ seed, agent, calls: 60, causes });
+    const file = record("session.jsonl", text);
+    const { whatIf, total } = await billJson(file, "--what-if", "--no-index");
+    expect(whatIf.leftOut).toEqual([]);
+    const replayed = async (...flags: string[]) => {
+      const { stdout } = await sandbox.call(["replay", file, "--intake", "delta", "--quiet", "--json", ...flags]);
+      const { results, recorded } = JSON.parse(stdout);
+      if (!flags.includes("--model")) expect(recorded.usd).toBeCloseTo(total.usd, 4);
+      return results as { window: number; policy: string; usd: number; ratioToNone: number }[];
+    };
+    const [asSent, hour, ...trimmed] = whatIf.variants;
+    const rows = await replayed("--window", "64000,128000,200000", "--policy", "none,economic");
+    for (const { usd } of rows.filter(({ policy }) => policy === "none")) expect(usd).toBeCloseTo(asSent.usd, 4);
+    for (const [index, window] of [64_000, 128_000, 200_000].entries()) {
+      const row = rows.find((each) => each.window === window && each.policy === "economic");
+      expect(row?.usd).toBeCloseTo(trimmed[index].usd, 4);
+      expect(row?.ratioToNone).toBeCloseTo(trimmed[index].usd / whatIf.usd, 4);
+    }
+    expect(rows.find(({ policy }) => policy === "none+delta")?.usd).toBeCloseTo(trimmed[3].usd, 4);
+    const long = await replayed("--window", "128000", "--policy", "none,economic", "--ttl", "1h");
+    expect(long.find(({ policy }) => policy === "none")?.usd).toBeCloseTo(hour.usd, 4);
+    expect(long.find(({ policy }) => policy === "economic+delta")?.usd).toBeCloseTo(trimmed[4].usd, 4);
+    // Another model has other prices and other counts.
+    const [other] = await replayed("--model", "claude-haiku-4-5");
+    expect(other?.usd).not.toBeCloseTo(asSent.usd, 2);
+  },
+);

@@ -6,7 +6,7 @@ import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import {
   createSessionScan,
-  type OpencodeExport,
+  factsOfText,
   type PackedFacts,
   packFacts,
   readOpencodeFacts,
@@ -14,14 +14,14 @@ import {
   type SessionFacts,
   unpackFacts,
 } from "../../bill/index.ts";
-import { exportedSessions, isOpencodeExport, opencodeQueries } from "../../replay/index.ts";
+import { exportedSessions, opencodeQueries } from "../../replay/index.ts";
 import { type Environment, homeDirectory, makeDirectory, stateDirectory } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
-import { findSessionFiles } from "../replay/replay-files.ts";
+import { findSessionFiles } from "../replay/open-sessions.ts";
 
 export interface Recordings {
   readonly sessions: readonly SessionFacts[];
-  /** The file of each session. Absent for those of a database. */
+  /** The file of each session. A database has several. */
   readonly fileOf: ReadonlyMap<SessionFacts, string>;
   readonly files: number;
   /** Bytes that this run read. */
@@ -69,7 +69,7 @@ interface FileEntry {
   readonly facts?: SessionFacts | undefined;
   /** The state of the scan as JSON. Only a file that has grown needs it. */
   readonly state?: string | undefined;
-  /** The sessions of a database or of an exported session. */
+  /** The sessions of a database. */
   readonly sessions?: readonly SessionFacts[] | undefined;
 }
 
@@ -135,7 +135,11 @@ async function readAll(
 
 function recordingsOf(entries: readonly FileEntry[]): Pick<Recordings, "sessions" | "fileOf" | "damaged"> {
   const sessions = entries.flatMap(({ facts, sessions: several }) => several ?? facts ?? []);
-  const fileOf = new Map(entries.flatMap(({ path, facts }) => (facts ? [[facts, path] as const] : [])));
+  const fileOf = new Map(
+    entries.flatMap(({ path, facts, sessions: several = facts ? [facts] : [] }) =>
+      several.map((each) => [each, path] as const),
+    ),
+  );
   return { sessions, fileOf, damaged: sessions.reduce((sum, facts) => sum + facts.damaged, 0) };
 }
 
@@ -226,20 +230,8 @@ async function withFolder(facts: SessionFacts | undefined, path: string): Promis
 }
 
 async function readWhole(path: string, stats: Pick<FileEntry, "size" | "mtimeMs">): Promise<FileEntry> {
-  const text = await readFile(path, "utf8");
-  const base = { path, ...stats, offset: stats.size, tail: "" };
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return base;
-  }
-  if (isOpencodeExport(value)) {
-    return { ...base, sessions: [readOpencodeFacts(value as OpencodeExport)] };
-  }
-  const scan = createSessionScan();
-  scan.line(JSON.stringify(value));
-  return { ...base, facts: await withFolder(scan.facts, path) };
+  const facts = factsOfText(await readFile(path, "utf8"));
+  return { path, ...stats, offset: stats.size, tail: "", facts: await withFolder(facts, path) };
 }
 
 async function readDatabase(path: string, known: FileEntry | undefined): Promise<FileEntry> {
@@ -248,7 +240,7 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
   const mtimeMs = all.reduce((latest, stats) => Math.max(latest, stats?.mtimeMs ?? 0), 0);
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return known;
   const { queryDatabase } = await import("../../store/sqlite.ts");
-  const sessions = exportedSessions(await queryDatabase(path, opencodeQueries)).map(readOpencodeFacts);
+  const sessions = exportedSessions(await queryDatabase(path, opencodeQueries())).map(readOpencodeFacts);
   return { path, size, mtimeMs, offset: size, tail: "", sessions };
 }
 

@@ -114,12 +114,23 @@ function signatureOf({ metadata }: Fields): unknown {
   return providers.find(({ signature }) => signature !== undefined)?.signature;
 }
 
-/** What to read from the database: all sessions, messages and parts, in order. */
-export const opencodeQueries: readonly [sessions: string, messages: string, parts: string] = [
-  "SELECT * FROM session ORDER BY time_created, id",
-  "SELECT id, session_id, data FROM message ORDER BY time_created, id",
-  "SELECT id, message_id, data FROM part ORDER BY id",
-];
+/** What to read from the database: sessions, messages and parts, in order. By default of all sessions. */
+export function opencodeQueries(session?: string): readonly [sessions: string, messages: string, parts: string] {
+  const only = session === undefined ? undefined : `'${session.replaceAll("'", "''")}'`;
+  const [own, ofSession, ofMessages] =
+    only === undefined
+      ? ["", "", ""]
+      : [
+          `WHERE id = ${only}`,
+          `WHERE session_id = ${only}`,
+          `WHERE message_id IN (SELECT id FROM message WHERE session_id = ${only})`,
+        ];
+  return [
+    `SELECT * FROM session ${own} ORDER BY time_created, id`,
+    `SELECT id, session_id, data FROM message ${ofSession} ORDER BY time_created, id`,
+    `SELECT id, message_id, data FROM part ${ofMessages} ORDER BY id`,
+  ];
+}
 
 /** Returns the sessions of a database as `opencode export` would write them. Takes the rows of the queries. */
 export function exportedSessions([sessions = [], messages = [], parts = []]: readonly (readonly unknown[])[]): {
