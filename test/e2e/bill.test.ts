@@ -84,6 +84,36 @@ describe("sums", () => {
     expect(recordings).toMatchObject({ files: 2, damagedLines: 2 });
   });
 
+  /** A session with a line that is too long, zeros from a crash, and a last line that was cut off. */
+  function recordLongLine(megabytes: number): void {
+    const [first = "", ...rest] = claude.text.trimEnd().split("\n");
+    const file = record(".claude/projects/p/long.jsonl", `${first}\n{"type":"user","message":{"content":"`);
+    for (let written = 0; written < megabytes; written++) appendFileSync(file, "x".repeat(1_000_000));
+    appendFileSync(file, `"}}\n${"\0".repeat(5000)}\n${rest.join("\n")}\n{"type":"assistant","mess`);
+  }
+
+  test("skip and count a line that is too long, and continue after it", async () => {
+    recordLongLine(34);
+    const { total, recordings } = await billJson();
+    expect({ calls: total.calls, read: total.read }).toEqual({ calls: 40, read: claude.totals.read });
+    expect(recordings.damagedLines).toBe(2);
+    // A last line that is too long is not read again on each run.
+    const file = join(sandbox.home, ".claude/projects/p/long.jsonl");
+    appendFileSync(file, "y".repeat(34_000_000));
+    expect((await billJson()).recordings.damagedLines).toBe(3);
+    expect((await billJson()).recordings).toMatchObject({ damagedLines: 3, bytesRead: 0 });
+  });
+
+  test("a line of 600 MB takes less than 400 MB of memory", { tags: ["deep"] }, async () => {
+    recordLongLine(600);
+    const hook = "process.on('exit',()=>process._rawDebug('peak '+process.resourceUsage().maxRSS))";
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` };
+    const { code, stdout, stderr } = await sandbox.run(["bill", "--json"], { env });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).recordings.damagedLines).toBe(2);
+    expect(Number(/peak (\d+)/.exec(stderr)?.[1]) / 1024).toBeLessThan(400);
+  });
+
   test("leave out other days and projects", async () => {
     recordBoth();
     const { rows } = await billJson("--by", "day");
