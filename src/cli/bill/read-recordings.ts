@@ -93,7 +93,7 @@ export interface RecordingsReader {
 }
 
 export async function createRecordingsReader({ call, hasIndex }: RecordingsOptions): Promise<RecordingsReader> {
-  const indexFile = join(stateDirectory(call.env), "bill", "index-2.jsonl");
+  const indexFile = join(stateDirectory(call.env), "bill", "index-3.jsonl");
   const index = hasIndex ? await readIndex(indexFile) : new Map<string, FileEntry>();
   let isSaved = false;
   return {

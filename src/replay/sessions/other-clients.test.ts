@@ -269,6 +269,15 @@ describe("an opencode session", () => {
     expect(session.notes).toEqual(["compactions: 1; the requests after each start with its summary"]);
   });
 
+  it("continues a compaction with the messages that it kept", () => {
+    const [asked, ...rest] = compacted;
+    const kept = { ...asked, parts: [{ type: "compaction", auto: true, tail_start_id: "m3" }] };
+    expect(readExport([...exported, kept, ...rest]).messages).toEqual([
+      ...[user(text("What did we do so far?")), assistant(text("They looked.")), assistant(text("done"))],
+      ...[user(text("go on")), assistant(text("done again"))],
+    ]);
+  });
+
   it("counts the answers that a fork copied once, although their ids are new", () => {
     const copied = exported.map(({ info, parts }) => ({
       info: { ...info, id: `${(info as { id: string }).id}b` },
