@@ -2,7 +2,7 @@
  *  recorded times and the recorded model, and the cache is lost where the recording shows it. `bill --what-if` and
  *  `replay` share it, so that both give the same figures. */
 
-import { type Bill, type CacheSimulator, createCacheSimulator, inputCost, type Prices } from "../billing/index.ts";
+import { type CacheSimulator, createCacheSimulator, inputCost, type Prices } from "../billing/index.ts";
 import {
   type CallReplay,
   type PreparedSession,
@@ -157,8 +157,11 @@ interface SimulationContext {
   readonly options: RecordedReplayOptions;
 }
 
-/** Losses that neither the recorded times nor the recorded messages bring about. */
-const outside: ReadonlySet<string> = new Set(["model", "resumed", "tools or system changed", "unexplained"]);
+/** Losses that neither the recorded times nor the recorded messages bring about. A client that edits its history does so
+ *  with every policy, and not every recording has the edited messages. */
+const outside: ReadonlySet<string> = new Set([
+  ...["model", "resumed", "history edited", "tools or system changed", "unexplained"],
+]);
 
 /** A compaction keeps tools and system text. If nothing at all was read, the whole cache was lost. */
 function isOutside({ cause, call }: Loss, { calls }: BilledSession): boolean {
@@ -185,7 +188,10 @@ function createSimulation({ stretches, calls, fit, model, billed, options }: Sim
     return replaySession(stretches, {
       ...{ ...run, ttl: run.ttl ?? (isLong ? "1h" : "5m"), window: most, prefixTokens: fit.prefix, prices },
       reserve: Math.min(Math.round(reserve / fit.factor), Math.floor(most / 2)),
-      cache: sharedCache(leftAt, { provider: calls[0]?.price?.provider ?? "anthropic", model, prices }),
+      cache: sharedCache(
+        { leftAt, factor: fit.factor },
+        { provider: calls[0]?.price?.provider ?? "anthropic", model, prices },
+      ),
       isCold: (call) => lost.has(calls[call]),
       startOf: (call) => startOf[call],
     });
@@ -202,34 +208,43 @@ function monotone(times: readonly number[]): readonly number[] {
 }
 
 /** A cache in which others leave tokens: a call reads at least what the recording says was left before it. The tokens
- *  are not those of whole blocks, because a recording does not show where tools and system text end. */
-function sharedCache(leftAt: readonly number[], options: Parameters<typeof createCacheSimulator>[0]): CacheSimulator {
+ *  are not those of whole blocks, because a recording does not show where tools and system text end. Prices depend on
+ *  the size of a prompt, as the provider counts it. */
+function sharedCache(
+  { leftAt, factor }: { readonly leftAt: readonly number[]; readonly factor: number },
+  options: Parameters<typeof createCacheSimulator>[0],
+): CacheSimulator {
   const cache = createCacheSimulator(options);
   let call = 0;
   return {
     price: cache.price,
     bill(request) {
       const bill = cache.bill(request);
-      const left = Math.min(leftAt[call++] ?? 0, bill.total);
-      return left > bill.read ? withRead(left, bill, cache) : bill;
+      const read = Math.max(bill.read, Math.min(leftAt[call++] ?? 0, bill.total));
+      const share = read === bill.read ? 1 : (bill.total - read) / (bill.total - bill.read);
+      const { write5m, write1h, uncached } = bill;
+      const tokens = { read, write5m: write5m * share, write1h: write1h * share, uncached: uncached * share };
+      const { cost, usd } = inputCost(timesFactor(tokens, factor), cache.price);
+      return { ...bill, ...tokens, cost: cost / factor, usd: usd / factor };
     },
   };
 }
 
-function withRead(read: number, bill: Bill, { price }: CacheSimulator): Bill {
-  const share = (bill.total - read) / (bill.total - bill.read);
-  const tokens = {
-    ...{ read, write5m: bill.write5m * share, write1h: bill.write1h * share, uncached: bill.uncached * share },
-  };
-  return { ...bill, ...tokens, ...inputCost(tokens, price) };
+function timesFactor<Kind extends string>(
+  counts: Readonly<Record<Kind, number>>,
+  factor: number,
+): Record<Kind, number> {
+  const scaled = Object.entries<number>(counts).map(([kind, count]) => [kind, count * factor] as const);
+  return Object.fromEntries(scaled) as Record<Kind, number>;
 }
 
 /** Turns counted tokens into recorded ones, and the simulated cost into what would have been billed. */
 function scaled({ calls, totals }: SessionReplay, { tokens: factor, cost, usd }: Factors): SessionReplay {
-  const times = <Kind extends string>(counts: Readonly<Record<Kind, number>>): Record<Kind, number> =>
-    Object.fromEntries(
-      Object.entries<number>(counts).map(([kind, count]) => [kind, Math.round(count * factor)]),
-    ) as Record<Kind, number>;
+  const times = <Kind extends string>(counts: Readonly<Record<Kind, number>>): Record<Kind, number> => {
+    const exact = timesFactor(counts, factor);
+    for (const kind in exact) exact[kind] = Math.round(exact[kind]);
+    return exact;
+  };
   const scaledCall = ({ bill, tokens, ...call }: CallReplay): CallReplay => {
     const { total, read, write5m, write1h, uncached } = bill;
     const counts = times({ total, read, write5m, write1h, uncached });
