@@ -50,7 +50,7 @@ function runIn(own, program, args) {
 }
 
 function checkReplay(own, paths, { calls, input, read, output }) {
-  const flags = ["--window", "64000,200000", "--policy", "none,economic", "--prefix-tokens", "0", "--json"];
+  const flags = ["--window", "64000,200000", "--policy", "none,economic", "--json"];
   const { json, stderr, error } = runIn(own, process.execPath, [command, "replay", ...paths, ...flags]);
   if (error !== undefined) return [`replay ${error}`];
   const { recorded, results } = json;
@@ -60,8 +60,21 @@ function checkReplay(own, paths, { calls, input, read, output }) {
   return [
     ...differences("replay", found, { calls, input, read, output }),
     ...leftOut,
+    ...stderr.split("\n").filter((line) => line.includes("not as recorded")),
+    ...compareWhatIf(own, paths, results),
     ...invalid.map((where) => `invalid requests with ${where}`),
   ];
+}
+
+/** `bill --what-if` and `replay` simulate a session in the same way. */
+function compareWhatIf(own, paths, results) {
+  const { json } = runIn(own, process.execPath, [command, "bill", ...paths, "--what-if", "--no-index", "--json"]);
+  const dollarsOf = (name) => json?.whatIf.variants.find((variant) => variant.name === name)?.usd;
+  return [64, 200].flatMap((thousands) => {
+    const { usd } = results.find(({ window, policy }) => window === 1000 * thousands && policy === "economic");
+    const other = dollarsOf(`economic, ${thousands}k`);
+    return Math.abs(usd / other - 1) <= 0.01 ? [] : [`economic at ${thousands}k: $${usd} in replay, $${other} in bill`];
+  });
 }
 
 function checkBill(own, paths, { calls, input, read, output, write5m, write1h }) {

@@ -1,6 +1,6 @@
 /** The sessions that everything is measured on: recorded ones from a directory, or generated ones. */
 import { relative } from "node:path";
-import { findSessionFiles } from "../../src/cli/replay/replay-files.ts";
+import { findSessionFiles } from "../../src/cli/replay/open-sessions.ts";
 import { ContextError } from "../../src/errors.ts";
 import { type PreparedSession, prepareSession, type RecordedSession, readRecording } from "../../src/replay/index.ts";
 import type { Counter } from "../../src/tokens/index.ts";

@@ -1,6 +1,7 @@
 /** Finds calls that read less from the provider's cache than the previous call left there, and says why. */
 
 import { type InputTokens, inputCost, type ModelPrice } from "../billing/index.ts";
+import { bareModel } from "../replay/index.ts";
 import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";
 import type { CallFact, Mark, SessionFacts } from "./session-facts.ts";
 
@@ -105,11 +106,6 @@ function causeOf(pair: CallPair): Cause {
   if (has("shape")) return "tools or system changed";
   if (has("resumed") || before.isCopy) return "resumed";
   return "unexplained";
-}
-
-/** A model's id without its date and its window. */
-function bareModel(model: string): string {
-  return model.replace(/\[\w+\]$/, "").replace(/-\d{8}$/, "");
 }
 
 /** A lifetime is counted from the start of the request that wrote or read. */

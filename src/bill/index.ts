@@ -1,9 +1,10 @@
 export { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
-export { type OpencodeExport, readOpencodeFacts } from "./other-facts.ts";
+export { readOpencodeFacts } from "./other-facts.ts";
 export { type PackedFacts, packFacts, unpackFacts } from "./packed-facts.ts";
-export { type BilledSession, billSessions } from "./price-calls.ts";
+export { type BilledSession, billSessions, createSessionBiller } from "./price-calls.ts";
+export { prepareRecordedReplay, type RecordedReplay } from "./recorded-replay.ts";
 export type { SessionFacts } from "./session-facts.ts";
-export { createSessionScan, type ScanState } from "./session-scan.ts";
+export { createSessionScan, factsOfText, type ScanState } from "./session-scan.ts";
 export {
   agentNames,
   type BillRow,

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { billSessions, createSessionScan, findLosses, type SessionFacts, weighResults } from "./index.ts";
+import {
+  billSessions,
+  createSessionScan,
+  findLosses,
+  readOpencodeFacts,
+  type SessionFacts,
+  weighResults,
+} from "./index.ts";
 
 function billed(lines: readonly object[]) {
   const scan = createSessionScan();
@@ -63,5 +70,33 @@ describe("gemini-cli", () => {
       answer("answer-3", 7, { input: 9_000, cached: 0 }),
     ]);
     expect(findLosses(compacted).map(({ cause }) => cause)).toEqual(["compaction"]);
+  });
+});
+
+describe("opencode", () => {
+  test("the request for a summary is no call of the conversation, and the next call shows the compaction", () => {
+    const answer = (created: number, cache: { read: number; write: number }, more: object = {}) => ({
+      info: {
+        ...{ id: `m${created}`, role: "assistant", agent: "build", modelID: "claude-sonnet-4-5", ...more },
+        ...{ time: { created, completed: created + 1 }, tokens: { input: 0, output: 50, reasoning: 0, cache } },
+      },
+      parts: [{ type: "text", text: "Working." }],
+    });
+    const facts = readOpencodeFacts({
+      info: { id: "ses_1" },
+      messages: [
+        { info: { role: "user", time: { created: 1 } }, parts: [{ type: "text", text: "Read a.ts." }] },
+        answer(2, { read: 0, write: 8000 }),
+        answer(4, { read: 8000, write: 6000 }),
+        { info: { role: "user", time: { created: 5 } }, parts: [{ type: "compaction" }] },
+        answer(6, { read: 0, write: 5000 }, { agent: "compaction", summary: true }),
+        answer(8, { read: 7000, write: 1000 }),
+      ],
+    });
+    expect(facts.calls.map(({ chain }) => chain)).toEqual([0, 0, 1, 0]);
+    const [session] = billSessions([facts]);
+    if (session === undefined) throw new Error("no session");
+    expect(findLosses(session)).toMatchObject([{ call: 3, cause: "compaction", rewritten: 1000 }]);
+    expect(facts.calls[3]?.marks).toEqual(["compaction"]);
   });
 });

@@ -160,11 +160,8 @@ export interface OpencodeExport {
 }
 
 export function readOpencodeFacts({ info, messages }: OpencodeExport): SessionFacts {
-  const draft = createFactsDraft(createFacts("opencode"));
-  const { facts } = draft;
-  facts.session = String(info.id);
-  if (typeof info.directory === "string") facts.project = info.directory;
-  if (typeof info.parentID === "string") facts.subAgent = "sub-agent";
+  const facts = factsOfInfo(info);
+  const draft = createFactsDraft(facts);
   let agent: unknown;
   for (const { info: message, parts } of messages) {
     const { cwd } = Object(message.path) as Fields;
@@ -173,19 +170,41 @@ export function readOpencodeFacts({ info, messages }: OpencodeExport): SessionFa
       draft.input(main, { chars: charsOf(parts), time: timeOf(message, "created") });
       continue;
     }
-    if (message.summary === true) draft.mark(main, "compaction", -1);
-    if (agent !== undefined && message.agent !== agent) draft.mark(main, "shape");
-    agent = message.agent;
-    addOpencodeAnswer({ message, parts }, draft);
+    // The client asks for a summary with another prompt, so that this is no call of the conversation.
+    const isSummary = message.summary === true;
+    const by = isSummary ? agent : message.agent;
+    if (isSummary) draft.mark(main, "compaction", -1);
+    if (by !== (agent ?? by)) draft.mark(main, "shape");
+    agent = by;
+    addOpencodeAnswer({ message, parts, chain: isSummary ? "summary" : main }, draft);
   }
   return facts;
 }
 
-function addOpencodeAnswer({ message, parts }: { message: Fields; parts: readonly Fields[] }, draft: FactsDraft): void {
+function factsOfInfo({ id, directory, parentID }: Fields): SessionFacts {
+  return {
+    ...{ ...createFacts("opencode"), session: String(id) },
+    ...(typeof directory === "string" && { project: directory }),
+    ...(typeof parentID === "string" && { subAgent: "sub-agent" }),
+  };
+}
+
+interface OpencodeAnswer {
+  readonly message: Fields;
+  readonly parts: readonly Fields[];
+  readonly chain: string;
+}
+
+function addOpencodeAnswer({ message, parts, chain }: OpencodeAnswer, draft: FactsDraft): void {
   const record = usageOfMessage(message);
-  draft.input(main, { chars: 0, time: timeOf(message, "created") });
+  draft.input(chain, { chars: 0, time: timeOf(message, "created") });
   if (record !== undefined) {
-    draft.answer(main, { id: record.id, model: record.model, time: timeOf(message, "completed"), usage: record.usage });
+    draft.answer(chain, {
+      id: record.id,
+      model: record.model,
+      time: timeOf(message, "completed"),
+      usage: record.usage,
+    });
   }
   for (const part of parts) {
     const { input, output, error } = Object(part.state) as Fields;

@@ -23,9 +23,14 @@ export interface BilledCall {
 /** Bills each call once, in the session that had it first. */
 export function billSessions(sessions: readonly SessionFacts[], prices: Prices = {}): readonly BilledSession[] {
   const sorted = sessions.toSorted((left, right) => startOf(left) - startOf(right) || endOf(left) - endOf(right));
+  return sorted.map(createSessionBiller(prices));
+}
+
+/** Returns a function that bills the sessions it is given in order. */
+export function createSessionBiller(prices: Prices): (facts: SessionFacts) => BilledSession {
   const seen = new Map<Agent, Set<string>>();
   const priceOfModel = createPriceTable(prices);
-  return sorted.map((facts) => {
+  return (facts) => {
     const ids = seen.get(facts.agent) ?? new Set();
     seen.set(facts.agent, ids);
     const calls = facts.calls.map((fact): BilledCall => {
@@ -35,7 +40,7 @@ export function billSessions(sessions: readonly SessionFacts[], prices: Prices =
       return { fact, isCopy, total: inputTokensOf(fact), price, usd: price && usdOf(fact, price) };
     });
     return { facts, calls };
-  });
+  };
 }
 
 function startOf({ calls }: SessionFacts): number {

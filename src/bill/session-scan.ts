@@ -1,10 +1,10 @@
 /** Scans a file of JSON Lines for the facts of its session, line by line. Holds no text. */
 
-import { kindOfLines } from "../replay/index.ts";
+import { isOpencodeExport, kindOfLines } from "../replay/index.ts";
 import { type Fields, isPlainObject } from "../text/index.ts";
 import { readClaudeCodeLine, shortenClaudeCodeState, skippedClaudeCodeLines } from "./claude-code-facts.ts";
 import { readCodexLine } from "./codex-facts.ts";
-import { readGeminiLine, readPiLine } from "./other-facts.ts";
+import { type OpencodeExport, readGeminiLine, readOpencodeFacts, readPiLine } from "./other-facts.ts";
 import {
   type Agent,
   createFacts,
@@ -70,6 +70,15 @@ export function createSessionScan(earlier?: ScanState): SessionScan {
       return { facts: draft.facts, state: draft.state };
     },
   };
+}
+
+/** Returns the facts of a whole file, or undefined if no known program wrote it. */
+export function factsOfText(text: string): SessionFacts | undefined {
+  const scan = createSessionScan();
+  const whole = parse(text);
+  if (isOpencodeExport(whole)) return readOpencodeFacts(whole as unknown as OpencodeExport);
+  for (const line of whole === undefined ? text.split("\n") : [JSON.stringify(whole)]) scan.line(line);
+  return scan.finish().facts;
 }
 
 /** Lines before the first that shows the program. */

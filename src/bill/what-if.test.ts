@@ -17,7 +17,12 @@ async function whatIf(text: string, counted: string[] = []) {
       return count(each);
     },
   };
-  return computeWhatIf(readRecording(text, { file: "a.jsonl" }), billed, { counter, prices: {} });
+  return computeWhatIf(readRecording(text, { file: "a.jsonl" }), billed, {
+    counter,
+    prices: {},
+    reserve: 16_000,
+    keep: 10,
+  });
 }
 
 test.each([
@@ -106,3 +111,16 @@ test("a short session is simulated if its messages count more tokens than the pr
   if (typeof result === "string") throw new Error(result);
   expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.05);
 });
+
+test.each([
+  ["claude-code", 1, 60, ["history edited"]],
+  // Prompts above 272,000 tokens, as the provider counts them, have a higher price.
+  ["codex", 4, 200, undefined],
+] as const)(
+  "a session of %s that was edited or has long prompts is simulated (%i)",
+  async (agent, seed, calls, causes) => {
+    const result = await whatIf(generateBilledSession({ seed, agent, calls, causes }).text);
+    if (typeof result === "string") throw new Error(result);
+    expect(Math.abs(result.fit - 1)).toBeLessThanOrEqual(0.01);
+  },
+);

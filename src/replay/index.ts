@@ -31,4 +31,10 @@ export {
   usageOfMessage,
 } from "./sessions/opencode-session.ts";
 export { createCopyFinder, type RecordedSession } from "./sessions/recorded-session.ts";
-export { claudeCodeUsage, createUsageSum, type UsageRecord, type UsageTotals } from "./sessions/recorded-usage.ts";
+export {
+  bareModel,
+  claudeCodeUsage,
+  createUsageSum,
+  type UsageRecord,
+  type UsageTotals,
+} from "./sessions/recorded-usage.ts";

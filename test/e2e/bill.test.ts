@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { generateBilledSession } from "../generate/billed-sessions.ts";
 import { createClaudeCodeRecorder } from "../generate/claude-code-recording.ts";
@@ -81,6 +82,36 @@ describe("sums", () => {
     const { total, recordings } = await billJson();
     expect(total.calls).toBe(3);
     expect(recordings).toMatchObject({ files: 2, damagedLines: 2 });
+  });
+
+  /** A session with a line that is too long, zeros from a crash, and a last line that was cut off. */
+  function recordLongLine(megabytes: number): void {
+    const [first = "", ...rest] = claude.text.trimEnd().split("\n");
+    const file = record(".claude/projects/p/long.jsonl", `${first}\n{"type":"user","message":{"content":"`);
+    for (let written = 0; written < megabytes; written++) appendFileSync(file, "x".repeat(1_000_000));
+    appendFileSync(file, `"}}\n${"\0".repeat(5000)}\n${rest.join("\n")}\n{"type":"assistant","mess`);
+  }
+
+  test("skip and count a line that is too long, and continue after it", async () => {
+    recordLongLine(34);
+    const { total, recordings } = await billJson();
+    expect({ calls: total.calls, read: total.read }).toEqual({ calls: 40, read: claude.totals.read });
+    expect(recordings.damagedLines).toBe(2);
+    // A last line that is too long is not read again on each run.
+    const file = join(sandbox.home, ".claude/projects/p/long.jsonl");
+    appendFileSync(file, "y".repeat(34_000_000));
+    expect((await billJson()).recordings.damagedLines).toBe(3);
+    expect((await billJson()).recordings).toMatchObject({ damagedLines: 3, bytesRead: 0 });
+  });
+
+  test("a line of 600 MB takes less than 400 MB of memory", { tags: ["deep"] }, async () => {
+    recordLongLine(600);
+    const hook = "process.on('exit',()=>process._rawDebug('peak '+process.resourceUsage().maxRSS))";
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` };
+    const { code, stdout, stderr } = await sandbox.run(["bill", "--json"], { env });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).recordings.damagedLines).toBe(2);
+    expect(Number(/peak (\d+)/.exec(stderr)?.[1]) / 1024).toBeLessThan(400);
   });
 
   test("leave out other days and projects", async () => {
@@ -183,3 +214,81 @@ test("the table names causes, and hostile names stay on their line", async () =>
   expect(stdout).not.toContain("\u001b[2J");
   expect(stdout).not.toMatch(/^forged/m);
 });
+
+test("the sessions of opencode's database are simulated, each with its own messages", async () => {
+  const path = record(".local/share/opencode/opencode.db", "");
+  const database = new Database(path);
+  database.exec("CREATE TABLE session (id TEXT, directory TEXT, parent_id TEXT, time_created INTEGER)");
+  database.exec("CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)");
+  database.exec("CREATE TABLE part (id TEXT, message_id TEXT, data TEXT)");
+  const insert = (table: string, ...values: (string | number | null)[]) =>
+    database.prepare(`INSERT INTO ${table} VALUES (${values.map(() => "?").join(", ")})`).run(values);
+  for (const [index, session] of ["ses_1", "ses_'2"].entries()) {
+    insert("session", session, "/repo", null, index);
+    let total = 6000;
+    for (let call = 0; call < 8; call++) {
+      const created = 1_790_000_000_000 + 1000 * (100 * index + call);
+      const output = `${session} line ${call}\n`.repeat(600 * (index + 1));
+      const [read, write] = [call === 0 ? 0 : total, call === 0 ? total : Math.ceil(output.length / 4)];
+      total = read + write;
+      const tokens = { input: 0, output: 20, reasoning: 0, cache: { read, write } };
+      const info = {
+        role: "assistant",
+        modelID: "claude-sonnet-4-5",
+        tokens,
+        time: { created, completed: created + 9 },
+      };
+      const state = { status: "completed", input: { filePath: "a.ts" }, output };
+      const part = { type: "tool", tool: "read", callID: `${session}-${call}`, state };
+      if (call === 0) {
+        insert("message", `${session}-u`, session, created - 1, JSON.stringify({ role: "user", time: { created } }));
+        insert("part", `${session}-u`, `${session}-u`, JSON.stringify({ type: "text", text: "Read it." }));
+      }
+      insert("message", `${session}-${call}`, session, created, JSON.stringify(info));
+      insert("part", `${session}-${call}`, `${session}-${call}`, JSON.stringify(part));
+    }
+  }
+  database.close();
+  const { whatIf, total } = await billJson("--what-if");
+  expect(whatIf).toMatchObject({ sessions: 2, leftOut: [] });
+  expect(Math.abs(whatIf.fit - 1)).toBeLessThan(0.05);
+  const { stdout } = await sandbox.call(["replay", path, "--quiet", "--json"]);
+  expect(JSON.parse(stdout).results[0].usd).toBeCloseTo(whatIf.usd, 4);
+  expect(JSON.parse(stdout).recorded.usd).toBeCloseTo(total.usd, 4);
+});
+
+test.each([
+  ["claude-code", 6],
+  ["claude-code", 71],
+  ["codex", 73],
+] as const)(
+  "what-if and replay give the same dollars for a session of %s with gaps and several models (%i)",
+  async (agent, seed) => {
+    const causes = ["expired", "model", "compaction", "rewound", "unexplained"] as const;
+    const { text } = generateBilledSession({ seed, agent, calls: 60, causes });
+    const file = record("session.jsonl", text);
+    const { whatIf, total } = await billJson(file, "--what-if", "--no-index");
+    expect(whatIf.leftOut).toEqual([]);
+    const replayed = async (...flags: string[]) => {
+      const { stdout } = await sandbox.call(["replay", file, "--intake", "delta", "--quiet", "--json", ...flags]);
+      const { results, recorded } = JSON.parse(stdout);
+      if (!flags.includes("--model")) expect(recorded.usd).toBeCloseTo(total.usd, 4);
+      return results as { window: number; policy: string; usd: number; ratioToNone: number }[];
+    };
+    const [asSent, hour, ...trimmed] = whatIf.variants;
+    const rows = await replayed("--window", "64000,128000,200000", "--policy", "none,economic");
+    for (const { usd } of rows.filter(({ policy }) => policy === "none")) expect(usd).toBeCloseTo(asSent.usd, 4);
+    for (const [index, window] of [64_000, 128_000, 200_000].entries()) {
+      const row = rows.find((each) => each.window === window && each.policy === "economic");
+      expect(row?.usd).toBeCloseTo(trimmed[index].usd, 4);
+      expect(row?.ratioToNone).toBeCloseTo(trimmed[index].usd / whatIf.usd, 4);
+    }
+    expect(rows.find(({ policy }) => policy === "none+delta")?.usd).toBeCloseTo(trimmed[3].usd, 4);
+    const long = await replayed("--window", "128000", "--policy", "none,economic", "--ttl", "1h");
+    expect(long.find(({ policy }) => policy === "none")?.usd).toBeCloseTo(hour.usd, 4);
+    expect(long.find(({ policy }) => policy === "economic+delta")?.usd).toBeCloseTo(trimmed[4].usd, 4);
+    // Another model has other prices and other counts.
+    const [other] = await replayed("--model", "claude-haiku-4-5");
+    expect(other?.usd).not.toBeCloseTo(asSent.usd, 2);
+  },
+);

@@ -345,6 +345,7 @@ test("a folder of Claude Code has sub-agents as sessions, forks once, and the re
   expect(stderr.split("\n").filter((line) => line.includes("n.jsonl"))).toEqual([
     "plimsoll: p/n.jsonl: compactions: 1; the requests after each start with its summary",
     "plimsoll: p/n.jsonl: answers that another session has too: 3; they are counted once",
+    "plimsoll: p/n.jsonl: is replayed with counted tokens, not as recorded: simulated as 80 % of what was recorded",
   ]);
   const { results, recorded } = JSON.parse(stdout);
   expect(results[0]).toMatchObject({ sessions: 3, calls: 5, invalid: 0, breaks: 0 });

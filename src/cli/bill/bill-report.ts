@@ -25,6 +25,9 @@ import type { Recordings } from "./read-recordings.ts";
 export interface BillSettings {
   readonly by: Grouping;
   readonly prices: Prices;
+  /** For `--what-if`: tokens kept free for the answer, and assistant turns that are trimmed last. */
+  readonly reserve: number;
+  readonly keep: number;
   /** In milliseconds since 1970. */
   readonly since: number;
   readonly until: number;

@@ -6,7 +6,7 @@ import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import {
   createSessionScan,
-  type OpencodeExport,
+  factsOfText,
   type PackedFacts,
   packFacts,
   readOpencodeFacts,
@@ -14,14 +14,16 @@ import {
   type SessionFacts,
   unpackFacts,
 } from "../../bill/index.ts";
-import { exportedSessions, isOpencodeExport, opencodeQueries } from "../../replay/index.ts";
+import { ContextError } from "../../errors.ts";
+import { exportedSessions, opencodeQueries } from "../../replay/index.ts";
 import { type Environment, homeDirectory, makeDirectory, stateDirectory } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
-import { findSessionFiles } from "../replay/replay-files.ts";
+import { messagesLimit } from "../messages-input.ts";
+import { findSessionFiles } from "../replay/open-sessions.ts";
 
 export interface Recordings {
   readonly sessions: readonly SessionFacts[];
-  /** The file of each session. Absent for those of a database. */
+  /** The file of each session. A database has several. */
   readonly fileOf: ReadonlyMap<SessionFacts, string>;
   readonly files: number;
   /** Bytes that this run read. */
@@ -69,7 +71,7 @@ interface FileEntry {
   readonly facts?: SessionFacts | undefined;
   /** The state of the scan as JSON. Only a file that has grown needs it. */
   readonly state?: string | undefined;
-  /** The sessions of a database or of an exported session. */
+  /** The sessions of a database. */
   readonly sessions?: readonly SessionFacts[] | undefined;
 }
 
@@ -91,7 +93,7 @@ export interface RecordingsReader {
 }
 
 export async function createRecordingsReader({ call, hasIndex }: RecordingsOptions): Promise<RecordingsReader> {
-  const indexFile = join(stateDirectory(call.env), "bill", "index-2.jsonl");
+  const indexFile = join(stateDirectory(call.env), "bill", "index-3.jsonl");
   const index = hasIndex ? await readIndex(indexFile) : new Map<string, FileEntry>();
   let isSaved = false;
   return {
@@ -123,7 +125,7 @@ async function readAll(
       if (entry !== known) index.set(path, entry);
       entries.push(entry);
     } catch (error) {
-      problems.push({ path, reason: (error as NodeJS.ErrnoException).code ?? String(error) });
+      problems.push({ path, reason: reasonOf(error) });
     }
     if (performance.now() - pausedAt < pauseMs) continue;
     pausedAt = performance.now();
@@ -133,9 +135,17 @@ async function readAll(
   return { ...recordingsOf(entries), files: files.length, bytesRead, unreadable: problems };
 }
 
+function reasonOf(error: unknown): string {
+  return error instanceof ContextError ? error.message : ((error as NodeJS.ErrnoException).code ?? String(error));
+}
+
 function recordingsOf(entries: readonly FileEntry[]): Pick<Recordings, "sessions" | "fileOf" | "damaged"> {
   const sessions = entries.flatMap(({ facts, sessions: several }) => several ?? facts ?? []);
-  const fileOf = new Map(entries.flatMap(({ path, facts }) => (facts ? [[facts, path] as const] : [])));
+  const fileOf = new Map(
+    entries.flatMap(({ path, facts, sessions: several = facts ? [facts] : [] }) =>
+      several.map((each) => [each, path] as const),
+    ),
+  );
   return { sessions, fileOf, damaged: sessions.reduce((sum, facts) => sum + facts.damaged, 0) };
 }
 
@@ -226,20 +236,9 @@ async function withFolder(facts: SessionFacts | undefined, path: string): Promis
 }
 
 async function readWhole(path: string, stats: Pick<FileEntry, "size" | "mtimeMs">): Promise<FileEntry> {
-  const text = await readFile(path, "utf8");
-  const base = { path, ...stats, offset: stats.size, tail: "" };
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return base;
-  }
-  if (isOpencodeExport(value)) {
-    return { ...base, sessions: [readOpencodeFacts(value as OpencodeExport)] };
-  }
-  const scan = createSessionScan();
-  scan.line(JSON.stringify(value));
-  return { ...base, facts: await withFolder(scan.facts, path) };
+  if (stats.size > messagesLimit.maxBytes) throw new ContextError("unreadable_input", messagesLimit.reason);
+  const facts = factsOfText(await readFile(path, "utf8"));
+  return { path, ...stats, offset: stats.size, tail: "", facts: await withFolder(facts, path) };
 }
 
 async function readDatabase(path: string, known: FileEntry | undefined): Promise<FileEntry> {
@@ -248,12 +247,16 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
   const mtimeMs = all.reduce((latest, stats) => Math.max(latest, stats?.mtimeMs ?? 0), 0);
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return known;
   const { queryDatabase } = await import("../../store/sqlite.ts");
-  const sessions = exportedSessions(await queryDatabase(path, opencodeQueries)).map(readOpencodeFacts);
+  const sessions = exportedSessions(await queryDatabase(path, opencodeQueries())).map(readOpencodeFacts);
   return { path, size, mtimeMs, offset: size, tail: "", sessions };
 }
 
 const chunkBytes = 1 << 20;
 const tailBytes = 32;
+/** A longer line is not read, because its text and its values would take several times its size. */
+const mostLineBytes = 32 << 20;
+/** Shows what kind of line it is. */
+const headBytes = 4096;
 
 /** Reads the complete lines of a file, from where the last scan stopped. */
 function readLines(path: string, known: FileEntry | undefined): ReadLines {
@@ -288,7 +291,7 @@ interface ScanRange {
 function scanFrom(file: number, { path, size, start, earlier }: ScanRange): ReadLines | undefined {
   const scan = createSessionScan(earlier);
   const chunk = Buffer.allocUnsafe(chunkBytes);
-  let rest: Buffer[] = [];
+  const rest = createLineStart();
   let offset = start;
   for (let position = start; position < size && !scan.isLost; ) {
     const length = readSync(file, chunk, 0, chunkBytes, position);
@@ -296,23 +299,56 @@ function scanFrom(file: number, { path, size, start, earlier }: ScanRange): Read
     position += length;
     let from = 0;
     for (let to = chunk.indexOf(10); to >= 0 && to < length; to = chunk.indexOf(10, from)) {
-      const piece = chunk.subarray(from, to);
-      scan.line(textOf(rest.length === 0 ? piece : Buffer.concat([...rest, piece])));
-      rest = [];
+      scan.line(textOf(rest.end(chunk.subarray(from, to))));
       from = to + 1;
       offset = position - length + from;
     }
-    if (from < length) rest.push(Buffer.from(chunk.subarray(from, length)));
+    if (from < length) rest.add(chunk.subarray(from, length));
   }
   if (scan.isLost && earlier !== undefined) return undefined;
-  // A last line without a line break is complete if it is JSON. Otherwise the program is still writing it.
-  const last = textOf(Buffer.concat(rest));
-  if (isJson(last)) {
+  // A last line without a line break is complete if it is JSON. Otherwise the program is still writing it, unless it
+  // is too long to be read anyway.
+  const { isTooLong } = rest;
+  const last = textOf(rest.end(Buffer.alloc(0)));
+  if (isTooLong || isJson(last)) {
     scan.line(last);
     offset = size;
   }
   const { facts, state } = scan.finish();
   return { path, size, start, offset, tail: tailAt(file, offset), facts, state: JSON.stringify(state) };
+}
+
+/** Collects the chunks of a line. Of a line that is too long it keeps only the head, which is then no JSON: the scan
+ *  counts it as damaged. */
+interface LineStart {
+  readonly isTooLong: boolean;
+  add(piece: Buffer): void;
+  /** Returns the line with its last piece, and starts the next one. */
+  end(piece: Buffer): Buffer;
+}
+
+function createLineStart(): LineStart {
+  let pieces: Buffer[] = [];
+  let length = 0;
+  const add = (piece: Buffer): void => {
+    length += piece.length;
+    if (length <= mostLineBytes) pieces.push(Buffer.from(piece));
+    else pieces = pieces.slice(0, 1).map((first) => first.subarray(0, headBytes));
+  };
+  return {
+    get isTooLong() {
+      return length > mostLineBytes;
+    },
+    add,
+    end(piece) {
+      if (length === 0) return piece;
+      add(piece);
+      const line = Buffer.concat(pieces);
+      pieces = [];
+      length = 0;
+      return line;
+    },
+  };
 }
 
 function textOf(line: Buffer): string {

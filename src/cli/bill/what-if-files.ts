@@ -1,13 +1,15 @@
 /** Runs `--what-if` over the files of a report, one session at a time. */
 
-import { computeWhatIf, type VariantResult, variants } from "../../bill/index.ts";
-import { createCopyFinder, readRecording } from "../../replay/index.ts";
+import { computeWhatIf, type SessionFacts, type VariantResult, variants } from "../../bill/index.ts";
+import { ContextError } from "../../errors.ts";
+import { createCopyFinder, type RecordedSession, readRecording } from "../../replay/index.ts";
 import { countNoun, messageOf } from "../../text/index.ts";
 import { createCounter } from "../../tokens/index.ts";
 import { readTextFile } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 import { messagesLimit } from "../messages-input.ts";
 import type { Style } from "../output.ts";
+import { isDatabase, readDatabase } from "../replay/open-sessions.ts";
 import { renderTable } from "../table.ts";
 import type { BillReport } from "./bill-report.ts";
 import { usdText } from "./bill-text.ts";
@@ -66,15 +68,11 @@ async function simulate(
   session: BillReport["sessions"][number],
   { report, copies, pause }: Simulation,
 ): ReturnType<typeof computeWhatIf> {
-  const { recordings, settings } = report;
-  const file = recordings.fileOf.get(session.facts);
-  if (file === undefined) return "sessions of a database are not simulated";
-  const read = await readTextFile(file, messagesLimit);
-  if (!("text" in read)) return read.reason;
+  const { prices, reserve, keep } = report.settings;
   try {
-    const recorded = copies.withoutCopies(readRecording(wholeLines(read.text), { file })).session;
+    const recorded = copies.withoutCopies(await readOwn(session.facts, report)).session;
     const counter = await createCounter("auto", { model: recorded.model });
-    return await computeWhatIf(recorded, session, { counter, prices: settings.prices, pause });
+    return await computeWhatIf(recorded, session, { counter, prices, reserve, keep, pause });
   } catch (error) {
     return messageOf(error);
   }
@@ -84,6 +82,18 @@ interface Simulation {
   readonly report: BillReport;
   readonly copies: ReturnType<typeof createCopyFinder>;
   readonly pause: () => Promise<void> | undefined;
+}
+
+async function readOwn(facts: SessionFacts, { recordings }: BillReport): Promise<RecordedSession> {
+  const file = recordings.fileOf.get(facts) as string;
+  if (isDatabase(file)) {
+    const [first] = await readDatabase(file, { file, session: facts.session });
+    if (first === undefined) throw new ContextError("unreadable_input", "it is no longer in the database");
+    return first.recorded;
+  }
+  const read = await readTextFile(file, messagesLimit);
+  if ("text" in read) return readRecording(wholeLines(read.text), { file });
+  throw new ContextError("unreadable_input", read.reason);
 }
 
 /** The reader of sessions refuses a damaged line in the middle. */

@@ -112,7 +112,8 @@ async function readSettings(call: Call<BillFlags>): Promise<BillSettings> {
   }
   // parseArguments has checked the choices.
   const by = (options.by ?? "day") as Grouping;
-  return { by, prices: config.prices, since, until, project: options.project };
+  const { reserve, keep } = config.history;
+  return { by, prices: config.prices, reserve, keep, since, until, project: options.project };
 }
 
 interface BillFlags {

@@ -1,4 +1,4 @@
-import { type Prices, priceOf, providerOfModel } from "../../billing/index.ts";
+import { type Prices, priceOf, providerOfModel, type Ttl } from "../../billing/index.ts";
 import { ContextError } from "../../errors.ts";
 import {
   type IntakeMode,
@@ -14,8 +14,9 @@ import { chooseCounter, counterOptions, modelForCounter } from "../choose-counte
 import { type Call, type Command, defineCommand } from "../command.ts";
 import type { Style } from "../output.ts";
 import { checkPageTarget, writePage } from "../page/html-page.ts";
+import { findSessionFiles } from "../replay/open-sessions.ts";
 import { renderPage } from "../replay/render-page.ts";
-import { findSessionFiles, type ReplayReport, type ReplaySettings, replayFiles } from "../replay/replay-files.ts";
+import { type ReplayReport, type ReplaySettings, replayFiles } from "../replay/replay-files.ts";
 import {
   describeInvalid,
   describeRecorded,
@@ -64,6 +65,10 @@ export const replayCommand: Command = defineCommand({
       ...counterOptions.model,
       summary: "use the counter, prices and cache rules of this model",
     },
+    ttl: {
+      ...{ value: "TIME", choices: ["5m", "1h"] },
+      summary: "how long entries of the prompt cache live (default: as recorded, or 5m)",
+    },
     html: { value: "FILE", summary: "write a page with the timeline of every session" },
     ...trustOption,
   },
@@ -77,9 +82,14 @@ would have had to read again, in a hundred calls.
 Reads messages or items of OpenAI's responses (one per line), Anthropic and OpenAI requests, and sessions of Claude
 Code, Codex, opencode, gemini-cli and pi. Repairs what a provider would refuse, such as a call without a result.
 Where a client compacted or rewound its history, so does every policy: none sends what was sent. recorded shows the
-usage that the client recorded. Skips and names sessions without an assistant turn, and windows without room. Skips
+usage that the client recorded.
+A session with recorded usage is replayed as its provider billed it: with the model that answered, at the recorded
+times, with counts that are fitted to the usage. none then costs what was recorded, and each policy costs what
+bill --what-if says. --prefix-tokens, or another --model, replays counted tokens without times instead.
+Skips and names sessions without an assistant turn, and windows without room. Skips
 files that cannot be read, and then exits with 1.
---model chooses the counter, prices and cache rules; the default is exact:o200k with Anthropic's prices and rules.
+--model chooses the counter, prices and cache rules; the default is exact:o200k with Anthropic's prices and rules for
+sessions without usage.
 The page needs no network. It contains numbers, file names and the first words of each session.`,
   examples: [
     { line: "plimsoll replay ~/.claude/projects/my-project", meaning: "what trimming would have saved" },
@@ -208,7 +218,9 @@ async function readSettings(call: Call<ReplayFlags>): Promise<ReplaySettings> {
     keep: wholeOf("keep") ?? history.keep,
     threshold: history.threshold,
     counter: await chooseCounter({ ...call, options: counting }, "exact:o200k"),
+    hasCounter: options.counter !== undefined,
     model: options.model,
+    ttl: options.ttl as Ttl | undefined,
     ...whoBills(call, config.prices),
     prices: config.prices,
   };
@@ -246,6 +258,7 @@ export interface ReplayFlags {
   readonly keep?: string | undefined;
   readonly counter?: string | undefined;
   readonly model?: string | undefined;
+  readonly ttl?: string | undefined;
   readonly html?: string | undefined;
 }
 

@@ -24,7 +24,7 @@ function pageData(report: ReplayReport): string {
   const policies = withReference(settings.policies);
   const facts = {
     description: describeRun(report),
-    pricing: settings.pricing,
+    pricing: describePricing(report),
     notes: [...describeRecorded(report), ...describeInvalid(resultRows(report, policies))],
     reserves: settings.reserves,
     windows: settings.windows,
@@ -38,6 +38,12 @@ function pageData(report: ReplayReport): string {
     })),
   };
   return `{"facts":${JSON.stringify(facts)},"series":[${series.join(",")}]}`;
+}
+
+/** Sessions with usage are billed as the models that answered. */
+function describePricing({ settings, sessions }: ReplayReport): string {
+  const models = [...new Set(sessions.map(({ billedAs }) => billedAs))];
+  return models.every((model) => model === settings.billedAs) ? settings.pricing : `Prices of ${models.join(", ")}`;
 }
 
 function withReferences<Row extends ResultRow>(row: Row): object {

@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { createReplayProgress, findSessionFiles } from "./replay-files.ts";
+import { findSessionFiles } from "./open-sessions.ts";
+import { createReplayProgress } from "./replay-files.ts";
 
 function watched(terminal: boolean) {
   const clock = { ms: 0 };

@@ -1,37 +1,29 @@
 /** Replays sessions one by one, at every window with every policy. Keeps only the results. */
 
-import type { Dirent } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { relative } from "node:path";
 import { performance } from "node:perf_hooks";
-import type { Prices } from "../../billing/index.ts";
-import { ContextError } from "../../errors.ts";
+import type { Ttl } from "../../billing/index.ts";
+import type { ContextError } from "../../errors.ts";
 import {
   type CallReplay,
-  createCopyFinder,
-  createUsageSum,
-  exportedSessions,
-  opencodeQueries,
-  type PreparedSession,
-  prepareStretches,
-  type RecordedSession,
   type Removal,
   type ReplayPolicy,
   type ReplayTotals,
-  readOpencodeSession,
-  readRecording,
   replaySession,
   type SessionReplay,
   type UsageTotals,
 } from "../../replay/index.ts";
 import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import type { Counter } from "../../tokens/index.ts";
-import { readTextFile } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
-import { messagesLimit } from "../messages-input.ts";
 import type { Output } from "../output.ts";
-import { describeError } from "../report-error.ts";
 import { problemWithWindow } from "../whole-number.ts";
+import {
+  createSessionOpener,
+  type OpenedSession,
+  type OpenSettings,
+  type RecordedCosts,
+  type SessionFiles,
+} from "./open-sessions.ts";
 import { seriesKinds, withReference } from "./report.ts";
 
 export interface ReplayReport {
@@ -51,13 +43,13 @@ export interface ReplayedSession {
   readonly file: string;
   readonly title: string;
   readonly prefixTokens: number;
+  /** The model whose prices and cache rules apply. */
+  readonly billedAs: string;
+  /** How its tokens are counted, in words. */
+  readonly counter: string;
   readonly runs: readonly ReplayRun[];
   /** The usage that its recording reports, and the input cost of each answer. Absent if it reports none. */
   readonly recorded?: RecordedCosts | undefined;
-}
-
-interface RecordedCosts extends UsageTotals {
-  readonly costs: readonly number[];
 }
 
 export interface ReplayRun {
@@ -80,20 +72,16 @@ export async function replayFiles(found: SessionFiles, options: ReplayFilesOptio
   const sessions: ReplayedSession[] = [];
   const series = createSeriesList();
   const progress = createReplayProgress(output);
-  const opener = createSessionOpener(options);
+  const opener = createSessionOpener({ settings, output });
   const withoutRoom: ReplayPlace["withoutRoom"] = [];
   let idle = 0;
   for (const { path, reason } of found.unreadable) opener.skip(`${printable(relative(cwd, path))}: ${reason}`);
   for (const [index, path] of found.files.entries()) {
     const file = relative(cwd, path);
     const at = `session ${index + 1} of ${found.files.length}`;
-    for (const { stretches, recorded } of await opener.open(path, file)) {
-      const [first, ...rest] = stretches.filter(({ calls }) => calls.length > 0);
-      if (first === undefined) idle++;
-      else {
-        const session = await replayOne([first, ...rest], { ...options, series, progress, at, withoutRoom });
-        sessions.push({ ...session, ...(recorded !== undefined && { recorded }) });
-      }
+    for (const session of await opener.open(path, file)) {
+      if (session === undefined) idle++;
+      else sessions.push(await replayOne(session, { ...options, series, progress, at, withoutRoom }));
     }
   }
   const replayed = sessions.filter(({ runs }) => runs.length > 0);
@@ -103,86 +91,6 @@ export async function replayFiles(found: SessionFiles, options: ReplayFilesOptio
   }
   const { skipped, recorded } = opener;
   return { settings, sessions: replayed, recorded, series: series.all, skipped, idle };
-}
-
-/** Reads files and reports what it leaves out. An answer that several files have counts once. */
-interface SessionOpener {
-  /** Returns the stretches of each session in a file. */
-  open(path: string, file: string): Promise<readonly OpenedSession[]>;
-  skip(problem: string): void;
-  readonly skipped: number;
-  readonly recorded: UsageTotals | undefined;
-}
-
-interface OpenedSession extends Pick<ReplayedSession, "recorded"> {
-  readonly stretches: readonly PreparedSession[];
-}
-
-function createSessionOpener({ settings, call: { output } }: ReplayFilesOptions): SessionOpener {
-  const copies = createCopyFinder();
-  const usage = createUsageSum(settings);
-  let skipped = 0;
-  const skip = (problem: string): void => {
-    output.problem(problem);
-    skipped++;
-  };
-  const prepare = (recorded: RecordedSession): OpenedSession => {
-    const note = (sentence: string): void => output.note(`${printable(recorded.file)}: ${printable(sentence)}`);
-    for (const record of recorded.usage ?? []) usage.add(record);
-    const { session, copied } = copies.withoutCopies(recorded);
-    const stretches = prepareStretches(session, settings);
-    for (const sentence of recorded.notes) note(sentence);
-    if (copied > 0) note(`answers that another session has too: ${copied}; they are counted once`);
-    const mended = stretches.reduce((sum, { mendedThinking }) => sum + mendedThinking, 0);
-    if (mended > 0) note(`thinking blocks that the provider would refuse: ${mended}; they are left out`);
-    const isIdle = stretches.every(({ calls }) => calls.length === 0);
-    if (isIdle && copied === 0) note("has no assistant turn to replay and is left out");
-    return { stretches, recorded: recordedCosts(recorded, settings) };
-  };
-  return {
-    skip,
-    async open(path, file) {
-      try {
-        return (await readSessions(path, file)).map(prepare);
-      } catch (error) {
-        if (!(error instanceof ContextError)) throw error;
-        const { code, message, hint, line } = error;
-        skip(describeError(new ContextError(code, message, { hint, line, file })));
-        return [];
-      }
-    },
-    get skipped() {
-      return skipped;
-    },
-    get recorded() {
-      const totals = usage.totals();
-      return totals.answers > 0 ? totals : undefined;
-    },
-  };
-}
-
-/** Adds up the usage of one session, also of answers that other sessions have too. */
-function recordedCosts({ usage = [] }: RecordedSession, settings: ReplaySettings): RecordedCosts | undefined {
-  const sum = createUsageSum(settings);
-  for (const record of usage) sum.add(record);
-  const totals = sum.totals();
-  return totals.answers === 0 ? undefined : { ...totals, costs: sum.costs().map(Math.round) };
-}
-
-/** Reads the sessions of a file. Only a database has several. */
-async function readSessions(path: string, file: string): Promise<readonly RecordedSession[]> {
-  if (isDatabase(path)) {
-    const { queryDatabase } = await import("../../store/sqlite.ts");
-    const sessions = exportedSessions(await queryDatabase(path, opencodeQueries));
-    return sessions.map((session) => readOpencodeSession(session, `${file}#${session.info.id}`));
-  }
-  const read = await readTextFile(path, messagesLimit);
-  if ("text" in read) return [readRecording(read.text, { file })];
-  throw new ContextError("unreadable_input", read.reason);
-}
-
-function isDatabase(path: string): boolean {
-  return path.endsWith(".db");
 }
 
 interface ReplayPlace {
@@ -195,14 +103,15 @@ interface ReplayPlace {
 }
 
 async function replayOne(
-  stretches: readonly [PreparedSession, ...PreparedSession[]],
+  { stretches, asRecorded, recorded }: OpenedSession,
   { settings, call, series, progress, at, withoutRoom }: ReplayFilesOptions & ReplayPlace,
 ): Promise<ReplayedSession> {
   const [{ file, title }] = stretches;
   const ownTokens = Math.max(...stretches.map((stretch) => stretch.prefixTokens));
-  const prefixTokens = settings.prefixTokens ?? (ownTokens > 0 ? 0 : defaultPrefixTokens);
+  const assumed = settings.prefixTokens ?? (ownTokens > 0 ? 0 : defaultPrefixTokens);
+  const prefixTokens = asRecorded?.prefixTokens ?? assumed;
   const calls = stretches.reduce((sum, stretch) => sum + stretch.calls.length, 0);
-  const { keep, threshold, prices } = settings;
+  const { keep, threshold, prices, ttl } = settings;
   const runs: ReplayRun[] = [];
   for (const window of settings.windows) {
     const reserve = settings.reserves[window] ?? 0;
@@ -214,14 +123,20 @@ async function replayOne(
     for (const policy of withReference(settings.policies)) {
       const what = `${at}, ${policy} at ${formatNumber(window)}`;
       const pause = progress.start({ what, file: printable(file), calls });
-      const replay = await replaySession(stretches, {
-        ...{ window, policy, reserve, prefixTokens, keep, threshold, prices },
-        ...{ now: () => performance.now(), pause, findsRemovals: call.options.html !== undefined },
-      });
+      const run = {
+        ...{ window, policy, reserve, keep, threshold, ttl, pause },
+        ...{ now: () => performance.now(), findsRemovals: call.options.html !== undefined },
+      };
+      const replay = await (asRecorded?.run(run) ?? replaySession(stretches, { ...run, prefixTokens, prices }));
       runs.push(runOf(replay, { window, policy, series: call.options.html === undefined ? undefined : series }));
     }
   }
-  return { file, title, prefixTokens: prefixTokens + ownTokens, runs };
+  return {
+    ...{ file, title, runs, ...(recorded && { recorded }) },
+    ...(asRecorded
+      ? { prefixTokens, billedAs: asRecorded.model, counter: `${asRecorded.counter.name} fitted to usage` }
+      : { prefixTokens: prefixTokens + ownTokens, billedAs: settings.billedAs, counter: settings.counter.name }),
+  };
 }
 
 function runOf(
@@ -275,69 +190,22 @@ export function createReplayProgress(
   };
 }
 
-interface SessionFiles {
-  /** Absolute paths, each once, those of a directory sorted by name. */
-  readonly files: readonly string[];
-  readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
-}
-
-/** Finds named files, and *.jsonl, *.json and opencode.db files of directories, also ignored ones, because recordings are rarely
- *  committed. Does not follow links in directories. */
-export async function findSessionFiles(paths: readonly string[], cwd: string): Promise<SessionFiles> {
-  const files = new Set<string>();
-  const unreadable: { path: string; reason: string }[] = [];
-  const pending = paths.map((path) => resolve(cwd, path)).reverse();
-  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-    if (!(await isDirectory(path))) {
-      files.add(path);
-      continue;
-    }
-    try {
-      const entries = await readdir(path, { withFileTypes: true });
-      pending.push(...sessionsAmong(entries, path).reverse());
-    } catch (error) {
-      unreadable.push({ path, reason: `cannot be listed (${(error as NodeJS.ErrnoException).code})` });
-    }
-  }
-  return { files: [...files], unreadable };
-}
-
-/** Problems with the path are reported when it is read. */
-async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
-}
-
-function sessionsAmong(entries: readonly Dirent[], directory: string): string[] {
-  // Claude Code describes a sub-agent in a file beside its session.
-  const isSession = ({ name }: Dirent): boolean =>
-    (/\.jsonl?$/.test(name) && !name.endsWith(".meta.json")) || name === "opencode.db";
-  const isWanted = (entry: Dirent): boolean => entry.isDirectory() || (entry.isFile() && isSession(entry));
-  const names = entries.filter(isWanted).map(({ name }) => name);
-  return names.sort((left, right) => (left < right ? -1 : 1)).map((name) => join(directory, name));
-}
-
 /** Settings of a replay, from the command line and the configuration. */
-export interface ReplaySettings {
+export interface ReplaySettings extends OpenSettings {
   readonly windows: readonly number[];
   /** Policies in the order of the command line. */
   readonly policies: readonly ReplayPolicy[];
   /** Tokens kept free for the answer, by window. */
   readonly reserves: Readonly<Record<number, number>>;
-  /** If absent: `defaultPrefixTokens`, or 0 for a session with system text and tools. */
-  readonly prefixTokens: number | undefined;
   readonly keep: number;
   /** Threshold of the rfc policies. */
   readonly threshold: number;
-  readonly counter: Counter;
-  readonly model: string | undefined;
-  /** The model whose prices and cache rules apply. */
+  /** The cache lifetime that requests ask for. If absent: as recorded, or 5 minutes. */
+  readonly ttl: Ttl | undefined;
+  /** The model whose prices and cache rules apply to sessions without usage. */
   readonly billedAs: string;
   /** That model's price and its date, in words. */
   readonly pricing: string;
-  readonly prices: Prices;
 }
 
 /** Tokens of tools and system text of a coding agent, which recordings leave out. */

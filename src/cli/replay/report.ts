@@ -91,12 +91,13 @@ export function describeRecorded({ recorded, sessions }: ReplayReport): string[]
 /** Describes the settings of the replay. */
 export function describeRun({ sessions, settings }: ReplayReport): string {
   const calls = sessions.reduce((sum, { runs }) => sum + (runs[0]?.totals.calls ?? 0), 0);
-  const { counter, reserves, keep, billedAs } = settings;
+  const { reserves, keep } = settings;
+  const each = (of: "counter" | "billedAs"): string => [...new Set(sessions.map((session) => session[of]))].join(", ");
   return [
     countNoun(sessions.length, "session"),
     countNoun(calls, "call"),
-    counter.name,
-    `billed as ${printable(billedAs)}`,
+    each("counter"),
+    `billed as ${printable(each("billedAs"))}`,
     `prefix ${describeRange(sessions.map(({ prefixTokens }) => prefixTokens))}`,
     `reserve ${describeRange(Object.values(reserves))}`,
     `keep ${formatNumber(keep)}`,

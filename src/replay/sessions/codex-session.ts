@@ -28,7 +28,9 @@ interface CodexReading {
   turns: number[];
   /** Whether the last item is part of an answer. */
   isAnswering: boolean;
+  /** The first model of the session, and the one that answers now. */
   model: string | undefined;
+  answering: string | undefined;
   system: string | undefined;
   tools: readonly object[] | undefined;
 }
@@ -38,7 +40,7 @@ interface CodexReading {
 function readCodexSession(lines: readonly JsonLine[], file: string): RecordedSession {
   const reading: CodexReading = {
     draft: createSessionDraft(),
-    ...{ turns: [], isAnswering: false, model: undefined, system: undefined, tools: undefined },
+    ...{ turns: [], isAnswering: false, model: undefined, answering: undefined, system: undefined, tools: undefined },
   };
   for (const { value, line } of lines) {
     if (typeof value !== "object" || value === null) {
@@ -84,10 +86,13 @@ function readLine(fields: Fields, reading: CodexReading, place: { file: string; 
   else if (fields.type === "response_item") addItem(checkItem(payload, place), reading, time);
   else if (fields.type === "compacted") addCompaction(payload, reading, time);
   else if (fields.type === "session_meta") readMeta(payload, reading);
-  else if (fields.type === "turn_context") reading.model ??= stringOf(payload.model);
-  else if (fields.type === "event_msg") readEvent(payload, reading);
+  else if (fields.type === "turn_context") {
+    reading.answering = stringOf(payload.model) ?? reading.answering;
+    reading.model ??= reading.answering;
+  } else if (fields.type === "event_msg") readEvent(payload, reading);
   else if (!ownTypes.has(fields.type)) reading.draft.leaveOut(...lineOfType(fields.type));
-  reading.draft.report(usageOf(fields));
+  const usage = usageOf(fields);
+  reading.draft.report(usage && { ...usage, model: reading.answering });
 }
 
 /** Lines that the program writes for itself. */

@@ -25,47 +25,46 @@ function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSe
   const records = lines.map(({ value }) => Object(value) as Fields);
   const draft = createSessionDraft();
   const messages = convertMessages(records);
-  let history: readonly string[] = [];
-  let isRewound = false;
+  const reading: GeminiReading = { history: [], answered: [], isRewound: false, messages, draft };
   for (const record of records) {
     draft.report(usageOf(record));
-    history = historyAfter(record, { history, messages, draft, isRewound });
-    isRewound = record.$rewindTo !== undefined;
+    readRecord(record, reading);
   }
   return draft.finish({ file, source: "gemini-cli", format: "anthropic" });
 }
 
 interface GeminiReading {
   /** The keys of the messages so far. */
-  readonly history: readonly string[];
+  history: readonly string[];
+  /** The history up to the last answer. */
+  answered: readonly string[];
+  /** Whether there was a rewind since the last answer. The program then writes the history that is left. */
+  isRewound: boolean;
   readonly messages: ReadonlyMap<string, readonly object[]>;
   readonly draft: SessionDraft;
-  /** Whether the previous line is a rewind. The program then writes the history that is left. */
-  readonly isRewound: boolean;
 }
 
-function historyAfter(record: Fields, reading: GeminiReading): readonly string[] {
+function readRecord(record: Fields, reading: GeminiReading): void {
   const { history, messages, draft } = reading;
   const { type, $rewindTo: target } = record;
+  const replaced = replacementOf(record)?.map(keyOf);
+  const key = keyOf(record);
   if (typeof target === "string") {
     draft.count("rewind");
+    reading.isRewound = true;
     const first = history.findIndex((each) => each.endsWith(` ${target}`));
-    return history.slice(0, Math.max(0, first));
-  }
-  const replaced = replacementOf(record)?.map(keyOf);
-  if (replaced !== undefined) {
-    // A resumed session writes the messages that it already has again.
-    if (!reading.isRewound && history.some((each) => !replaced.includes(each))) draft.count("compaction");
-    return replaced;
-  }
+    reading.history = history.slice(0, Math.max(0, first));
+  } else if (replaced !== undefined) reading.history = replaced;
+  else if (messages.has(key)) addMessage(record, reading);
+  else if (!isOwnLine(record)) draft.leaveOut(...lineOfType(type));
+}
+
+function addMessage(record: Fields, reading: GeminiReading): void {
   const key = keyOf(record);
-  if (!messages.has(key)) {
-    if (!isOwnLine(record)) draft.leaveOut(...lineOfType(type));
-    return history;
-  }
-  if (history.includes(key)) return history;
-  if (type === "gemini") addAnswer(record, reading);
-  return [...history, key];
+  if (reading.history.includes(key)) return;
+  if (record.type === "gemini") addAnswer(record, reading);
+  reading.history = [...reading.history, key];
+  if (record.type === "gemini") reading.answered = reading.history;
 }
 
 /** A resumed session gives the results of an answer the answer's id. */
@@ -73,7 +72,11 @@ function keyOf({ type, id }: Fields): string {
   return `${type} ${id}`;
 }
 
-function addAnswer(record: Fields, { history, messages, draft }: GeminiReading): void {
+/** A resumed session writes its first message, and then all of them. So only a request shows a compaction. */
+function addAnswer(record: Fields, reading: GeminiReading): void {
+  const { history, answered, isRewound, messages, draft } = reading;
+  if (!isRewound && answered.some((each) => !history.includes(each))) draft.count("compaction");
+  reading.isRewound = false;
   draft.request(history.flatMap((each) => messages.get(each) ?? []));
   const [answer] = messages.get(keyOf(record)) ?? [];
   if (answer !== undefined) draft.add(answer, { time: timeOf(record.timestamp), answerId: String(record.id) });
@@ -121,24 +124,32 @@ function convertMessages(records: readonly Fields[]): ReadonlyMap<string, readon
       if (message.type === "user" || message.type === "gemini") latest.set(keyOf(message), message);
     }
   }
-  const answered = new Set<unknown>();
-  for (const { content } of latest.values()) {
-    for (const part of partsOf(content)) answered.add((Object(part.functionResponse) as Fields).id);
+  const answeredBy = new Map<unknown, string>();
+  for (const [key, { content }] of latest) {
+    for (const id of partsOf(content).flatMap(resultIdOf)) if (!answeredBy.has(id)) answeredBy.set(id, key);
   }
   const converted = new Map<string, readonly object[]>();
-  for (const [key, message] of latest) converted.set(key, convert(message, answered));
+  for (const [key, message] of latest) converted.set(key, convert(message, answeredBy));
   return converted;
 }
 
-function convert({ type, content, toolCalls }: Fields, answered: ReadonlySet<unknown>): readonly object[] {
-  const blocks = partsOf(content).flatMap(blockOf);
+function resultIdOf({ functionResponse }: Fields): readonly unknown[] {
+  return functionResponse === undefined ? [] : [(Object(functionResponse) as Fields).id];
+}
+
+/** A resumed session sends the results of each answer twice. Other providers refuse a second result of a call, so it
+ *  becomes a text. */
+function convert(message: Fields, answeredBy: ReadonlyMap<unknown, string>): readonly object[] {
+  const { type, content, toolCalls } = message;
+  const isRepeated = (part: Fields): boolean => resultIdOf(part).some((id) => answeredBy.get(id) !== keyOf(message));
+  const blocks = partsOf(content).flatMap((part) => (isRepeated(part) ? blockOf(part).map(asText) : blockOf(part)));
   if (type === "user") return [{ role: "user", content: blocks }];
   const calls = Array.isArray(toolCalls) ? toolCalls.map((call) => Object(call) as Fields) : [];
   // A resumed session has the calls in the content, too.
   const hasCalls = partsOf(content).some(({ functionCall }) => functionCall !== undefined);
   const uses = hasCalls ? [] : calls.map(({ id, name, args }) => toolUse(id, name, args));
   const answer = { role: "assistant", content: [...blocks, ...uses] };
-  const open = calls.filter(({ id }) => !answered.has(id));
+  const open = calls.filter(({ id }) => !answeredBy.has(id));
   if (open.length === 0) return [answer];
   const results = open.flatMap(({ result }) => partsOf(result).flatMap(blockOf));
   return results.length === 0 ? [answer] : [answer, { role: "user", content: results }];
@@ -167,6 +178,10 @@ function blockOf({ text, functionResponse, functionCall, inlineData }: Fields): 
   const { mimeType, data } = Object(inlineData) as Fields;
   if (typeof data !== "string" || !String(mimeType).startsWith("image/")) return [];
   return [{ type: "image", source: { type: "base64", media_type: mimeType, data } }];
+}
+
+function asText(block: object): object {
+  return { type: "text", text: (block as Fields).content };
 }
 
 function toolUse(id: unknown, name: unknown, args: unknown): object {

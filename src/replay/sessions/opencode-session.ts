@@ -16,29 +16,38 @@ export function isOpencodeExport(value: unknown): boolean {
 }
 
 /** Each assistant message answers one request, except for the summary of a compaction: the client asks for it with the
- *  conversation as one text. The next request starts with the user message that asked for it, and the summary. */
+ *  conversation as one text. The next request starts with the user message that asked for it, the summary, and the last
+ *  messages before it that the program kept. */
 export function readOpencodeSession(value: unknown, file: string): RecordedSession {
   const { messages } = value as { readonly messages: readonly OpencodeMessage[] };
   const draft = createSessionDraft();
   let history: object[] = [];
+  /** The first message of the history for each id. */
+  const firstOf = new Map<unknown, object>();
+  let keptFrom: unknown;
   for (const { info, parts } of messages) {
     draft.report(usageOfMessage(info));
     if (info.role === "user") {
-      history.push({ role: "user", content: userBlocks(parts, draft) });
+      const asked = { role: "user", content: userBlocks(parts, draft) };
+      history.push(asked);
+      firstOf.set(info.id, asked);
+      keptFrom = parts.find(({ type }) => type === "compaction")?.tail_start_id;
       continue;
     }
     const { answer, results } = answerOf(parts);
     // The program does not send an answer that failed before it said anything.
     if (answer.content.length === 0) continue;
+    firstOf.set(info.id, answer);
     if (info.summary === true) {
       draft.count("compaction");
-      history = history.slice(-1);
+      const first = history.indexOf(firstOf.get(keptFrom) as object);
+      history = [...history.slice(-1), answer, ...(first < 0 ? [] : history.slice(first, -1))];
     } else {
       const { created, completed } = Object(info.time) as Fields;
       draft.request(history, { time: timeOf(created) });
       draft.add(answer, { time: timeOf(completed), answerId: idOf(info) });
+      history.push(answer, ...results);
     }
-    history.push(answer, ...results);
   }
   return draft.finish({ file, source: "opencode", format: "anthropic" });
 }
@@ -114,12 +123,23 @@ function signatureOf({ metadata }: Fields): unknown {
   return providers.find(({ signature }) => signature !== undefined)?.signature;
 }
 
-/** What to read from the database: all sessions, messages and parts, in order. */
-export const opencodeQueries: readonly [sessions: string, messages: string, parts: string] = [
-  "SELECT * FROM session ORDER BY time_created, id",
-  "SELECT id, session_id, data FROM message ORDER BY time_created, id",
-  "SELECT id, message_id, data FROM part ORDER BY id",
-];
+/** What to read from the database: sessions, messages and parts, in order. By default of all sessions. */
+export function opencodeQueries(session?: string): readonly [sessions: string, messages: string, parts: string] {
+  const only = session === undefined ? undefined : `'${session.replaceAll("'", "''")}'`;
+  const [own, ofSession, ofMessages] =
+    only === undefined
+      ? ["", "", ""]
+      : [
+          `WHERE id = ${only}`,
+          `WHERE session_id = ${only}`,
+          `WHERE message_id IN (SELECT id FROM message WHERE session_id = ${only})`,
+        ];
+  return [
+    `SELECT * FROM session ${own} ORDER BY time_created, id`,
+    `SELECT id, session_id, data FROM message ${ofSession} ORDER BY time_created, id`,
+    `SELECT id, message_id, data FROM part ${ofMessages} ORDER BY id`,
+  ];
+}
 
 /** Returns the sessions of a database as `opencode export` would write them. Takes the rows of the queries. */
 export function exportedSessions([sessions = [], messages = [], parts = []]: readonly (readonly unknown[])[]): {

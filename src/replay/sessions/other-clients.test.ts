@@ -137,6 +137,8 @@ describe("a gemini-cli session", () => {
       ...[head, said("u1", "look"), answer("g1", "I look.", { toolCalls: [call] })],
       { id: "u2", timestamp: time, type: "user", content: [response] },
       answer("g2", "done"),
+      // The new process writes its first message before it writes all of them.
+      ...[head, { $set: { messages: [said("u1", "look")] } }],
       {
         $set: {
           messages: [
@@ -151,7 +153,7 @@ describe("a gemini-cli session", () => {
       ...[said("u3", "go on"), answer("g3", "done again")],
     );
     expect(session.notes).toEqual([]);
-    const repeated = [user(text("look")), assistant(text("I look."), use("a")), user(flat), user(flat)];
+    const repeated = [user(text("look")), assistant(text("I look."), use("a")), user(text(flat.content)), user(flat)];
     expect(session.messages).toEqual([
       ...repeated,
       ...[assistant(text("done")), user(text("go on")), assistant(text("done again"))],
@@ -265,6 +267,15 @@ describe("an opencode session", () => {
       },
     ]);
     expect(session.notes).toEqual(["compactions: 1; the requests after each start with its summary"]);
+  });
+
+  it("continues a compaction with the messages that it kept", () => {
+    const [asked, ...rest] = compacted;
+    const kept = { ...asked, parts: [{ type: "compaction", auto: true, tail_start_id: "m3" }] };
+    expect(readExport([...exported, kept, ...rest]).messages).toEqual([
+      ...[user(text("What did we do so far?")), assistant(text("They looked.")), assistant(text("done"))],
+      ...[user(text("go on")), assistant(text("done again"))],
+    ]);
   });
 
   it("counts the answers that a fork copied once, although their ids are new", () => {

@@ -125,7 +125,7 @@ function createSessionSums(): SessionSums {
 }
 
 /** A model's id without its date and its window. */
-function bareModel(model: string): string {
+export function bareModel(model: string): string {
   return model.replace(/\[\w+\]$/, "").replace(/-\d{8}$/, "");
 }
 

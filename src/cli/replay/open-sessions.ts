@@ -1,0 +1,242 @@
+/** Finds files with sessions and reads the sessions in them. */
+
+import type { Dirent } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import {
+  createSessionBiller,
+  factsOfText,
+  prepareRecordedReplay,
+  type RecordedReplay,
+  readOpencodeFacts,
+  type SessionFacts,
+} from "../../bill/index.ts";
+import type { Prices } from "../../billing/index.ts";
+import { ContextError } from "../../errors.ts";
+import {
+  bareModel,
+  createCopyFinder,
+  createUsageSum,
+  exportedSessions,
+  opencodeQueries,
+  type PreparedSession,
+  prepareStretches,
+  type RecordedSession,
+  readOpencodeSession,
+  readRecording,
+  type UsageTotals,
+} from "../../replay/index.ts";
+import { printable } from "../../text/index.ts";
+import { type Counter, createCounter } from "../../tokens/index.ts";
+import { readTextFile } from "../../workspace/index.ts";
+import { messagesLimit } from "../messages-input.ts";
+import type { Output } from "../output.ts";
+import { describeError } from "../report-error.ts";
+
+export interface SessionFiles {
+  /** Absolute paths, each once, those of a directory sorted by name. */
+  readonly files: readonly string[];
+  readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
+}
+
+/** Finds named files, and *.jsonl, *.json and opencode.db files of directories, also ignored ones, because recordings are rarely
+ *  committed. Does not follow links in directories. */
+export async function findSessionFiles(paths: readonly string[], cwd: string): Promise<SessionFiles> {
+  const files = new Set<string>();
+  const unreadable: { path: string; reason: string }[] = [];
+  const pending = paths.map((path) => resolve(cwd, path)).reverse();
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (!(await isDirectory(path))) {
+      files.add(path);
+      continue;
+    }
+    try {
+      const entries = await readdir(path, { withFileTypes: true });
+      pending.push(...sessionsAmong(entries, path).reverse());
+    } catch (error) {
+      unreadable.push({ path, reason: `cannot be listed (${(error as NodeJS.ErrnoException).code})` });
+    }
+  }
+  return { files: [...files], unreadable };
+}
+
+/** Problems with the path are reported when it is read. */
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+}
+
+function sessionsAmong(entries: readonly Dirent[], directory: string): string[] {
+  // Claude Code describes a sub-agent in a file beside its session.
+  const isSession = ({ name }: Dirent): boolean =>
+    (/\.jsonl?$/.test(name) && !name.endsWith(".meta.json")) || name === "opencode.db";
+  const isWanted = (entry: Dirent): boolean => entry.isDirectory() || (entry.isFile() && isSession(entry));
+  const names = entries.filter(isWanted).map(({ name }) => name);
+  return names.sort((left, right) => (left < right ? -1 : 1)).map((name) => join(directory, name));
+}
+
+/** Reads files and reports what it leaves out. An answer that several files have counts once. */
+interface SessionOpener {
+  /** Returns the sessions of a file. Those without calls are undefined. */
+  open(path: string, file: string): Promise<readonly (OpenedSession | undefined)[]>;
+  skip(problem: string): void;
+  readonly skipped: number;
+  readonly recorded: UsageTotals | undefined;
+}
+
+/** How tokens are counted and priced. */
+export interface OpenSettings {
+  /** Tokens of tools and system text that are not in the file. If absent, the recording shows them, or they are
+   *  assumed. */
+  readonly prefixTokens: number | undefined;
+  readonly counter: Counter;
+  /** Whether the command line names the counter. */
+  readonly hasCounter: boolean;
+  readonly model: string | undefined;
+  readonly prices: Prices;
+}
+
+interface OpenerOptions {
+  readonly settings: OpenSettings;
+  readonly output: Pick<Output, "note" | "problem">;
+}
+
+export interface OpenedSession {
+  /** The usage that its recording reports. Absent if it reports none. */
+  readonly recorded?: RecordedCosts | undefined;
+  readonly stretches: readonly [PreparedSession, ...PreparedSession[]];
+  /** Present if the session is replayed as its provider billed it. */
+  readonly asRecorded?: RecordedReplay | undefined;
+}
+
+export function createSessionOpener({ settings, output }: OpenerOptions): SessionOpener {
+  const copies = createCopyFinder();
+  const usage = createUsageSum(settings);
+  const bill = createSessionBiller(settings.prices);
+  let skipped = 0;
+  const skip = (problem: string): void => {
+    output.problem(problem);
+    skipped++;
+  };
+  const prepare = async ({ recorded, facts }: ReadSession): Promise<OpenedSession | undefined> => {
+    for (const record of recorded.usage ?? []) usage.add(record);
+    const { session, copied } = copies.withoutCopies(recorded);
+    const asRecorded = await prepareAsRecorded(session, { settings, bill, facts: facts() });
+    const isFitted = typeof asRecorded === "object";
+    const prepared = isFitted ? asRecorded.stretches : prepareStretches(session, settings);
+    const [first, ...rest] = prepared.filter(({ calls }) => calls.length > 0);
+    const problem = typeof asRecorded === "string" ? asRecorded : undefined;
+    for (const sentence of [...recorded.notes, ...describeSession({ copied, prepared, problem })]) {
+      output.note(`${printable(recorded.file)}: ${printable(sentence)}`);
+    }
+    if (first === undefined) return undefined;
+    const opened = { stretches: [first, ...rest] as const, recorded: recordedCosts(recorded, settings) };
+    return isFitted ? { ...opened, asRecorded } : opened;
+  };
+  return {
+    skip,
+    async open(path, file) {
+      try {
+        const sessions: (OpenedSession | undefined)[] = [];
+        for (const session of await readSessions(path, file)) sessions.push(await prepare(session));
+        return sessions;
+      } catch (error) {
+        if (!(error instanceof ContextError)) throw error;
+        const { code, message, hint, line } = error;
+        skip(describeError(new ContextError(code, message, { hint, line, file })));
+        return [];
+      }
+    },
+    get skipped() {
+      return skipped;
+    },
+    get recorded() {
+      const totals = usage.totals();
+      return totals.answers > 0 ? totals : undefined;
+    },
+  };
+}
+
+interface SessionDescription {
+  /** Answers that another session has. */
+  readonly copied: number;
+  readonly prepared: readonly PreparedSession[];
+  /** Why the session cannot be simulated as recorded. */
+  readonly problem: string | undefined;
+}
+
+function describeSession({ copied, prepared, problem }: SessionDescription): string[] {
+  const mended = prepared.reduce((sum, { mendedThinking }) => sum + mendedThinking, 0);
+  const isIdle = prepared.every(({ calls }) => calls.length === 0);
+  return [
+    ...(copied > 0 ? [`answers that another session has too: ${copied}; they are counted once`] : []),
+    ...(mended > 0 ? [`thinking blocks that the provider would refuse: ${mended}; they are left out`] : []),
+    ...(isIdle && copied === 0 ? ["has no assistant turn to replay and is left out"] : []),
+    ...(problem !== undefined && !isIdle ? [`is replayed with counted tokens, not as recorded: ${problem}`] : []),
+  ];
+}
+
+interface AsRecordedOptions {
+  readonly settings: OpenSettings;
+  readonly bill: ReturnType<typeof createSessionBiller>;
+  readonly facts: SessionFacts | undefined;
+}
+
+/** Returns undefined if the session has no usage or the command line asks for other counts, or the reason why the
+ *  session cannot be simulated. */
+async function prepareAsRecorded(
+  session: RecordedSession,
+  { settings, bill, facts }: AsRecordedOptions,
+): Promise<RecordedReplay | string | undefined> {
+  const billed = facts && bill(facts);
+  if (billed === undefined || billed.calls.length === 0 || settings.prefixTokens !== undefined) return undefined;
+  const counter = settings.hasCounter ? settings.counter : await createCounter("auto", { model: session.model });
+  const replay = await prepareRecordedReplay(session, billed, { counter, prices: settings.prices });
+  if (typeof replay === "string" || settings.model === undefined) return replay;
+  return bareModel(settings.model) === bareModel(replay.model) ? replay : undefined;
+}
+
+/** Adds up the usage of one session, also of answers that other sessions have too. */
+function recordedCosts({ usage = [] }: RecordedSession, settings: OpenSettings): RecordedCosts | undefined {
+  const sum = createUsageSum(settings);
+  for (const record of usage) sum.add(record);
+  const totals = sum.totals();
+  return totals.answers === 0 ? undefined : { ...totals, costs: sum.costs().map(Math.round) };
+}
+
+interface ReadSession {
+  readonly recorded: RecordedSession;
+  /** What a bill needs to know. Undefined if no known program wrote the file. */
+  readonly facts: () => SessionFacts | undefined;
+}
+
+/** Reads the sessions of a file. Only a database has several. */
+async function readSessions(path: string, file: string): Promise<readonly ReadSession[]> {
+  if (isDatabase(path)) return readDatabase(path, { file });
+  const read = await readTextFile(path, messagesLimit);
+  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason);
+  return [{ recorded: readRecording(read.text, { file }), facts: () => factsOfText(read.text) }];
+}
+
+/** Reads all sessions of opencode's database, or the one with an id. */
+export async function readDatabase(
+  path: string,
+  { file, session }: { readonly file: string; readonly session?: string | undefined },
+): Promise<readonly ReadSession[]> {
+  const { queryDatabase } = await import("../../store/sqlite.ts");
+  return exportedSessions(await queryDatabase(path, opencodeQueries(session))).map((each) => ({
+    recorded: readOpencodeSession(each, `${file}#${each.info.id}`),
+    facts: () => readOpencodeFacts(each),
+  }));
+}
+
+export function isDatabase(path: string): boolean {
+  return path.endsWith(".db");
+}
+
+/** The usage of a session, and the input cost of each answer. */
+export interface RecordedCosts extends UsageTotals {
+  readonly costs: readonly number[];
+}
