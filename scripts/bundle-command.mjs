@@ -14,7 +14,7 @@ export async function bundleCommand(dist) {
       {
         name: "quick-start",
         renderChunk: importBuiltinsDirectly,
-        load: (id) => readVocabulary(id) ?? withoutLanguages(id),
+        load: (id) => readVocabulary(id) ?? withoutLanguages(id) ?? withoutHelpers(id),
       },
     ],
     external: (id) => !isOwn(id) && !isBundled(id),
@@ -26,8 +26,7 @@ export async function bundleCommand(dist) {
     entryFileNames: "main.js",
     chunkFileNames: "[name].js",
     minify,
-    // Every counter needs the classes of characters, and loading them does no work.
-    codeSplitting: { groups: [{ name: "common", test: (id) => common.has(id) || id.includes("pretoken-classes") }] },
+    codeSplitting: { groups: [{ name: "common", test: (id) => common.has(id) || nearlyAlways.test(id) }] },
   });
   await build.close();
   await bundleStatusLine(dist);
@@ -37,6 +36,9 @@ export async function bundleCommand(dist) {
   skipDoors(join(dist, "cli"));
   writeFileSync(join(bundle, "LICENSES.txt"), bundled.map(licenceOf).join("\n\n"));
 }
+
+/** Loaded with import(), but needed by every counter, or in every repository. Loading them does hardly any work. */
+const nearlyAlways = /pretoken-classes|[\\/]ignore-rules\.js$|[\\/]node_modules[\\/]ignore[\\/]/;
 
 /** Smaller to read. Names of functions stay, for the sake of stack traces. */
 const minify = { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } };
@@ -142,6 +144,14 @@ function readVocabulary(id) {
 /** zod brings its messages in fifty languages; ours are our own. */
 function withoutLanguages(id) {
   return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
+}
+
+/** A CommonJS module needs helpers of the bundler, which are one more file to read. */
+function withoutHelpers(id) {
+  if (!/[\\/]node_modules[\\/]ignore[\\/]index\.js$/.test(id)) return null;
+  const [code, rest] = readFileSync(id, "utf8").split("module.exports = factory");
+  if (rest === undefined) throw new Error("the package ignore exports something else than before");
+  return `${code}export default factory;`;
 }
 
 /** An import of a built-in module makes Node read every one of its exports, lazily loaded ones too, which takes longer than the
