@@ -5,41 +5,57 @@ import { basename, isAbsolute, join } from "node:path";
 import { rolldown } from "rolldown";
 
 export async function bundleCommand(dist) {
-  const main = join(dist, "cli/main.js");
   const common = await commonModules(dist);
+  const bundle = join(dist, "cli/bundle");
   const build = await rolldown({
-    input: main,
+    input: join(dist, "cli/main.js"),
     platform: "node",
     plugins: [
       {
         name: "quick-start",
         renderChunk: importBuiltinsDirectly,
-        load: (id) => readVocabulary(id) ?? withoutLanguages(id),
+        load: (id) => readVocabulary(id) ?? withoutLanguages(id) ?? withoutHelpers(id),
       },
     ],
     external: (id) => !isOwn(id) && !isBundled(id),
     logLevel: "silent",
   });
   await build.write({
-    dir: join(dist, "cli"),
+    dir: bundle,
     format: "esm",
     entryFileNames: "main.js",
-    chunkFileNames: "bundle/[name].js",
-    // Smaller to read; names of functions stay, so that a stack trace does.
-    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
-    codeSplitting: {
-      groups: [
-        { name: "first", priority: 1, test: (id) => id === join(dist, "cli/version.js") },
-        // Every counter needs the classes of characters, and loading them does no work.
-        { name: "common", test: (id) => common.has(id) || id.includes("pretoken-classes") },
-      ],
-    },
+    chunkFileNames: "[name].js",
+    minify,
+    codeSplitting: { groups: [{ name: "common", test: (id) => common.has(id) || nearlyAlways.test(id) }] },
   });
   await build.close();
-  await bundleHooks(dist);
-  skipDoors(join(dist, "cli"));
   await bundleStatusLine(dist);
-  writeFileSync(join(dist, "cli/bundle/LICENSES.txt"), bundled.map(licenceOf).join("\n\n"));
+  await bundleHooks(dist);
+  await bundleMain(dist);
+  rmSync(join(bundle, "main.js"));
+  skipDoors(join(dist, "cli"));
+  writeFileSync(join(bundle, "LICENSES.txt"), bundled.map(licenceOf).join("\n\n"));
+}
+
+/** Loaded with import(), but needed by every counter, or in every repository. Loading them does hardly any work. */
+const nearlyAlways = /pretoken-classes|[\\/]ignore-rules\.js$|[\\/]node_modules[\\/]ignore[\\/]/;
+
+/** Smaller to read. Names of functions stay, for the sake of stack traces. */
+const minify = { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } };
+
+/** The first file holds all that `--version` needs. */
+async function bundleMain(dist) {
+  const main = join(dist, "cli/main.js");
+  const places = { "./run-cli.js": "./bundle/run-cli.js", "./spend/status-line.js": "./bundle/status.js" };
+  const resolveId = (id) => (id in places ? { id: places[id], external: true } : null);
+  const build = await rolldown({
+    input: main,
+    platform: "node",
+    plugins: [{ name: "quick-start", resolveId, renderChunk: importBuiltinsDirectly }],
+    logLevel: "silent",
+  });
+  await build.write({ file: main, format: "esm", minify });
+  await build.close();
 }
 
 /** What plugins load inside a client is one file of its own. */
@@ -55,7 +71,7 @@ async function bundleHooks(dist) {
     file: join(dist, "cli/bundle/plugin-hooks.js"),
     format: "esm",
     codeSplitting: false,
-    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
+    minify,
   });
   await build.close();
 }
@@ -69,42 +85,32 @@ async function bundleStatusLine(dist) {
     external: (id) => !isOwn(id),
     logLevel: "silent",
   });
-  await build.write({
-    dir: join(dist, "cli/bundle"),
-    format: "esm",
-    chunkFileNames: "status-[name].js",
-    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
-  });
+  await build.write({ dir: join(dist, "cli/bundle"), format: "esm", chunkFileNames: "status-[name].js", minify });
   await build.close();
-  const main = join(dist, "cli/main.js");
-  const code = readFileSync(main, "utf8");
-  const [shared] = /(?<=`\.\/bundle\/)status-line\w*\.js(?=`)/.exec(code) ?? [];
-  if (shared === undefined) throw new Error("main.js does not import the status line");
-  writeFileSync(main, code.replace(shared, "status.js"));
-  // It only names the exports of another file.
-  rmSync(join(dist, "cli/bundle", shared));
 }
 
-/** For a module inside common.js that is loaded with import(), rolldown writes a file with nothing but the names of its
- *  exports. Node takes over a millisecond for each such file, so the callers ask common.js itself. */
+/** For a module that is loaded with import() but is part of another file, rolldown writes a file with nothing but the names
+ *  of its exports. Node takes over a millisecond for each such file, so the callers ask the other file itself. */
 function skipDoors(folder) {
   const files = readdirSync(folder, { recursive: true }).filter((name) => /^(main|bundle[\\/].*)\.js$/.test(name));
   const codes = new Map(files.map((name) => [name, readFileSync(join(folder, name), "utf8")]));
   const doors = new Map();
   for (const [name, code] of codes) {
-    const [, imports, exports] = /^import\{([^}]*)\}from"\.\/common\.js";export\{([^}]*)\};$/.exec(code.trim()) ?? [];
-    if (imports === undefined || /\s/.test(exports)) continue;
-    const given = imports.split(",").map((each) => each.split(" as "));
-    const shown = given.filter(([, local]) => exports.split(",").includes(local));
-    doors.set(basename(name), `({${shown.map(([theirs, local]) => `${local}:common.${theirs}`)}})`);
+    const [, names, behind] = /^export\{([^}]*)\}from"\.\/([^"]*)";$/.exec(code.trim()) ?? [];
+    if (names === undefined) continue;
+    const pairs = names.split(",").map((each) => each.split(" as "));
+    const exports = pairs.map(([theirs, shown = theirs]) => `${shown}:file.${theirs}`);
+    doors.set(basename(name), { behind, exports: `({${exports}})` });
   }
   for (const [name, code] of codes) {
-    const direct = code.replace(/import\(`(\.\/(?:bundle\/)?)([\w-]+\.js)`\)/g, (whole, path, door) =>
-      doors.has(door) ? `import(\`${path}common.js\`).then(common=>${doors.get(door)})` : whole,
-    );
-    if (doors.has(basename(name))) rmSync(join(folder, name));
-    else if (direct !== code) writeFileSync(join(folder, name), direct);
+    const direct = code.replace(/import\(`(\.\/(?:bundle\/)?)([\w-]+\.js)`\)/g, (whole, path, file) => {
+      const door = doors.get(file);
+      return door === undefined ? whole : `import(\`${path}${door.behind}\`).then(file=>${door.exports})`;
+    });
+    if (direct !== code) writeFileSync(join(folder, name), direct);
   }
+  // The entry of the status line is a door, too, and main.js no longer asks for it.
+  for (const name of files) if (doors.has(basename(name))) rmSync(join(folder, name));
 }
 
 function isOwn(id) {
@@ -140,6 +146,14 @@ function withoutLanguages(id) {
   return /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id) ? 'export { default as en } from "./en.js";' : null;
 }
 
+/** A CommonJS module needs helpers of the bundler, which are one more file to read. */
+function withoutHelpers(id) {
+  if (!/[\\/]node_modules[\\/]ignore[\\/]index\.js$/.test(id)) return null;
+  const [code, rest] = readFileSync(id, "utf8").split("module.exports = factory");
+  if (rest === undefined) throw new Error("the package ignore exports something else than before");
+  return `${code}export default factory;`;
+}
+
 /** An import of a built-in module makes Node read every one of its exports, lazily loaded ones too, which takes longer than the
  *  whole bundle does. Asked for directly, a module is just there. The first 22 releases of Node cannot be asked. */
 function importBuiltinsDirectly(code) {
@@ -150,7 +164,8 @@ function importBuiltinsDirectly(code) {
   });
   if (!found) return null;
   const requiring = '(await import("node:module")).createRequire(import.meta.url)';
-  return `const builtin = process.getBuiltinModule ?? ${requiring};\n${direct}`;
+  const [shebang = ""] = /^#!.*\n/.exec(direct) ?? [];
+  return `${shebang}const builtin = process.getBuiltinModule ?? ${requiring};\n${direct.slice(shebang.length)}`;
 }
 
 /** What every run of inject needs, which is most of what other commands need. A trial build of inject alone finds it: it

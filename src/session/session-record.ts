@@ -136,7 +136,8 @@ function shareRecord(
   const save = async (): Promise<void> => {
     let [sent, merged, before] = [base, base, undefined as string | undefined];
     const { value } = await store.update(collection, id, (text) => {
-      const stored = text === undefined ? undefined : readRecord(text);
+      // Nearly always no other process has changed the record since.
+      const stored = text === undefined ? undefined : text === baseText ? base : readRecord(text);
       before = text;
       sent = current(base);
       merged = stored === undefined ? sent : mergeRecords({ base, mine: sent, stored });
@@ -232,6 +233,8 @@ function partsOf({ systemParts, used }: LedgerSnapshot): Readonly<Record<string,
 }
 
 function mergeResults({ base, mine, stored }: RecordVersions<LedgerSnapshot["results"]>): LedgerSnapshot["results"] {
+  // Each call adds a result, and their number has no limit.
+  if (stored === base) return mine;
   const merged = new Map(stored);
   const [before, now] = [new Map(base), new Map(mine)];
   for (const id of before.keys()) if (!now.has(id)) merged.delete(id);

@@ -8,7 +8,7 @@ import {
   type ToolResult,
 } from "../session/index.ts";
 import { cutText } from "../text/index.ts";
-import { decodeBytes, type ProcessEnd, splitRecords } from "../workspace/index.ts";
+import { decodeBytes, inspectRepository, type ProcessEnd, splitRecords } from "../workspace/index.ts";
 import { createWindow, defineTool, type ToolValues, type Window } from "./define-tool.ts";
 import {
   failure,
@@ -51,6 +51,8 @@ async function blameLines(values: ToolValues<typeof parameters>, run: Run): Prom
   if (end_line < start_line) {
     return failure("invalid_argument", `end_line ${end_line} is before start_line ${start_line}.`);
   }
+  // Takes as long as the checks of the file. Git's own call gets the same answer, or the same error.
+  inspectRepository(run).catch(() => {});
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
   if (!contained.stats.isFile()) return failure("unreadable", `${shown(values.path)} is not a file.`);

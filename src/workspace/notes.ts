@@ -14,7 +14,7 @@ export async function readNotes(root: string): Promise<string[]> {
   await refuseOutside(path, root);
   const read = await readRegularText(path);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: path });
-  return parseNotes(await loadEditor(), read.text, path).notes;
+  return parseNotes(await import("./read-yaml.ts"), read.text, path).notes;
 }
 
 /** Adds a note at the end. Runs of white space become one space, since a note is one line of the block. */
@@ -45,7 +45,7 @@ export async function clearNotes(root: string): Promise<string[]> {
 /** Keeps the comments of the file: only its list is changed. */
 async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promise<string[]> {
   const path = notesPath(root);
-  const yaml = await loadEditor();
+  const yaml = await import("./read-yaml.ts");
   const { facts: notes = [], problem } = await attemptChange(path, {
     root,
     plan: (current) => {
@@ -62,12 +62,7 @@ async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promi
   return notes;
 }
 
-type Yaml = Awaited<ReturnType<typeof loadEditor>>;
-
-/** Combines our YAML reader with the library's own nodes, since the file is edited, not only read. */
-async function loadEditor(): Promise<typeof import("yaml") & typeof import("./read-yaml.ts")> {
-  return { ...(await import("yaml")), ...(await import("./read-yaml.ts")) };
-}
+type Yaml = typeof import("./read-yaml.ts");
 
 interface ParsedNotes {
   readonly document: Document;

@@ -16,6 +16,9 @@ import {
 } from "yaml";
 import { firstWarnings, formatNumber, messageOf } from "../text/index.ts";
 
+// For a file that is edited, not only read.
+export { isScalar, isSeq, YAMLSeq } from "yaml";
+
 export interface ReadYaml {
   /** Undefined if the text cannot be parsed. */
   readonly document: Document | undefined;

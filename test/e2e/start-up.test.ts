@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -74,6 +74,16 @@ test("a Node without process.getBuiltinModule runs the command too", () => {
   rmSync(folder, { recursive: true });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   expect(stdout).toContain("a.txt");
+});
+
+// Node takes over a millisecond for each file, however short it is.
+test("no file of the command only names what another file exports", () => {
+  const folder = join(mainFile, "../bundle");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".js"));
+  const isDoor = (name: string) =>
+    /^export\{[^}]*\}from"[^"]*";$/.test(readFileSync(join(folder, name), "utf8").trim());
+  expect(files).toContain("common.js");
+  expect(files.filter(isDoor)).toEqual([]);
 });
 
 test("inject starts without the code and the built-in modules that only other commands need", () => {

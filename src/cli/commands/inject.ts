@@ -6,6 +6,7 @@ import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { prepareInject } from "../inject/prepare.ts";
 import { runInject } from "../inject/run-inject.ts";
+import { reportStatus, runUninstall } from "../inject/run-status.ts";
 import { trustOption } from "../trust.ts";
 
 /** Flags that choose another mode of the command. */
@@ -69,14 +70,8 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
       return watchInject(call);
     }
     const prepared = await prepareInject(call);
-    if (options.status === true || options.check === true) {
-      const { reportStatus } = await import("../inject/run-status.ts");
-      return reportStatus(prepared, call);
-    }
-    if (options.uninstall === true) {
-      const { runUninstall } = await import("../inject/run-status.ts");
-      return runUninstall(prepared, call);
-    }
+    if (options.status === true || options.check === true) return reportStatus(prepared, call);
+    if (options.uninstall === true) return runUninstall(prepared, call);
     return runInject(prepared, call);
   },
 });

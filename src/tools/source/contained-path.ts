@@ -1,7 +1,7 @@
 /** Checks that paths from a model are below the root. */
 
 import { isUtf8 } from "node:buffer";
-import { constants, type Stats } from "node:fs";
+import { constants, realpathSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, open, opendir, realpath, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
@@ -20,7 +20,7 @@ export interface ContainedPath {
 /** Refuses a path that leaves the root by its name or through a link, and a path inside git's own files. */
 export async function containPath(root: string, path: string): Promise<ContainedPath | ToolFailure> {
   if (path.includes("\0")) return failure("invalid_argument", "path contains a NUL byte.");
-  const realRoot = await realRootOf(root);
+  const realRoot = realRootOf(root);
   if (typeof realRoot !== "string") return realRoot;
   const named = resolve(root, path);
   const below = [root, realRoot].find((each) => isInside(named, resolve(each)));
@@ -58,11 +58,11 @@ export async function containExisting(root: string, path: string): Promise<Exist
   }
 }
 
-async function realRootOf(root: string): Promise<string | ToolFailure> {
+function realRootOf(root: string): string | ToolFailure {
   try {
-    const real = await realpath(root);
+    const real = realpathSync.native(root);
     // The dot shows whether the directory can be entered, which its parent cannot show.
-    if ((await stat(`${real}/.`)).isDirectory()) return real;
+    if (statSync(`${real}/.`).isDirectory()) return real;
   } catch (error) {
     if (isDenied(error)) return failure("unreadable", "The root of the project cannot be read: permission denied.");
     if ((error as NodeJS.ErrnoException).code !== "ENOTDIR") {

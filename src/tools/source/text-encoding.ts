@@ -54,8 +54,9 @@ export function decodeLine(bytes: string, encoding?: Encoding): string {
 
 /** Keeps the carriage return. */
 export function decodeWholeLine(bytes: string, encoding?: Encoding): string {
+  // Most lines are ASCII, which a decoder takes several times as long for. UTF-16 has other bytes.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character is meant, control characters too.
-  if (encoding === undefined && /^[\x00-\x7f]*$/.test(bytes)) return bytes;
+  if (!encoding?.startsWith("utf-16") && /^[\x00-\x7f]*$/.test(bytes)) return bytes;
   const buffer = halvesTrimmed(Buffer.from(bytes, "latin1"), encoding);
   const decoder = createDecoder(encoding ?? (isUtf8(buffer) ? "utf-8" : "latin1"));
   return decoder?.decode(buffer) ?? bytes;

@@ -1,6 +1,6 @@
 /** Remembers what a program answered while the files that it read are unchanged. */
 
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 
 export interface Asked<T> {
   readonly answer: T;
@@ -28,7 +28,7 @@ export function createFileMemory<T>(): FileMemory<T> {
   return {
     async recall(key, ask) {
       const before = known.get(key);
-      const state = before === undefined ? undefined : await stateOf(before.files);
+      const state = before === undefined ? undefined : stateOf(before.files);
       if (before !== undefined && state !== undefined && state === before.state) return before.answer;
       const { answer, files } = await ask();
       known.delete(key);
@@ -49,21 +49,24 @@ const mostKnown = 100;
 const stepMs = 2_000;
 
 /** Returns `undefined` if a file changed so recently that another change could look the same. */
-async function stateOf(files: readonly string[]): Promise<string | undefined> {
+function stateOf(files: readonly string[]): string | undefined {
   const settled = Date.now() - stepMs;
-  const states = await Promise.all(files.map((file) => stateOfFile(file, settled)));
+  const states = files.map((file) => stateOfFile(file, settled));
   return states.includes(undefined) ? undefined : states.join();
 }
 
-async function stateOfFile(file: string, settled: number): Promise<string | undefined> {
+function stateOfFile(file: string, settled: number): string | undefined {
   try {
-    const { dev, ino, uid, mode, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+    // Without waiting for another thread, which takes ten times as long as the look itself.
+    const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+    if (stats === undefined) return "ENOENT";
+    const { dev, ino, uid, mode, size, mtimeNs, ctimeNs } = stats;
     const identity = `${dev}:${ino}:${uid}:${mode}`;
     // A folder's times change with every file in it.
     if ((mode & 0o170000n) === 0o040000n) return identity;
     return ctimeNs / 1_000_000n > settled ? undefined : `${identity}:${size}:${mtimeNs}:${ctimeNs}`;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return code === "ENOENT" || code === "ENOTDIR" ? code : undefined;
+    return code === "ENOTDIR" ? code : undefined;
   }
 }

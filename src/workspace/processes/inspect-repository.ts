@@ -1,6 +1,6 @@
 /** Finds out what git would use of a repository, and refuses one that leads elsewhere. */
 
-import { lstat, readdir, realpath, stat } from "node:fs/promises";
+import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { homeDirectory } from "../directories.ts";
 import { isInside } from "../files/paths.ts";
@@ -71,10 +71,10 @@ interface GitAnswer {
 }
 
 async function askGit(place: GitPlace): Promise<Asked<Answer>> {
-  const [placed, configured, root] = await Promise.all([
+  const root = realpathSync.native(place.root);
+  const [placed, configured] = await Promise.all([
     gitBytes(place, ["rev-parse", ...questions]),
     gitBytes(place, ["config", "--list", "-z", "--show-scope", "--show-origin"]),
-    realpath(place.root),
   ]);
   if ("refused" in placed) return { answer: placed };
   if ("refused" in configured) return { answer: configured };
@@ -128,11 +128,13 @@ async function judge(asked: Promise<Answer>): Promise<GitRepository | GitRefusal
   if (inside !== "true") return { refused: "failed", reason: "git did not say where its work tree is" };
   const prefix = depth === 0 ? "" : `${root.split(sep).slice(-depth).join("/")}/`;
   const pointsBack = settings.some(({ isOwn, key }) => isOwn && key === "core.worktree");
+  const real = realpathSync.native(gitDirectory);
+  const shared = await sharedDirectory(real);
   const reason = isNamedSafe(settings, toplevel)
     ? undefined
-    : await foreignGitDirectory({ toplevel, gitDirectory, pointsBack });
+    : await foreignGitDirectory({ toplevel, real, shared, pointsBack });
   if (reason !== undefined) return { refused: "unsafe", reason };
-  return { toplevel, prefix, isShallow: await isShallowClone(gitDirectory), gitDirectory, settings };
+  return { toplevel, prefix, isShallow: isShallowClone(shared), gitDirectory, settings };
 }
 
 /** A person has allowed git to use exactly this folder. `*` does not count. */
@@ -193,30 +195,27 @@ function parseSettings(listed: string): GitSetting[] {
 // Git would then show that repository's history, or print lines of any file in its errors.
 
 interface GitDirectory {
-  /** The real path, as git reports its directory. */
   readonly toplevel: string;
-  readonly gitDirectory: string;
+  /** The real path of git's directory. */
+  readonly real: string;
+  /** The directory that linked worktrees share. */
+  readonly shared: string;
   /** The directory's own settings name the work tree, as in a submodule. */
   readonly pointsBack: boolean;
 }
 
 /** Returns the reason not to use it, or `undefined` if it may be used. */
-async function foreignGitDirectory(directory: GitDirectory): Promise<string | undefined> {
-  const { toplevel } = directory;
-  const gitDirectory = await realpath(directory.gitDirectory);
-  const own = await lstat(join(toplevel, ".git")).catch(() => undefined);
+async function foreignGitDirectory({ toplevel, real, shared, pointsBack }: GitDirectory): Promise<string | undefined> {
+  const own = unlessFailed(() => lstatSync(join(toplevel, ".git")));
   if (own === undefined) return "its work tree is elsewhere (core.worktree)";
   const isOwn = own.isDirectory()
-    ? gitDirectory === join(toplevel, ".git")
-    : directory.pointsBack || (await isLinkedWorktree(gitDirectory, toplevel));
-  const shared = await sharedDirectory(gitDirectory);
-  const isShared = shared === gitDirectory || dirname(gitDirectory) === join(shared, "worktrees");
+    ? real === join(toplevel, ".git")
+    : pointsBack || (await isLinkedWorktree(real, toplevel));
+  const isShared = shared === real || dirname(real) === join(shared, "worktrees");
   if (!isOwn || !isShared) return foreign;
-  for (const place of new Set([gitDirectory, shared])) {
-    const link = await linkOut(place, [gitDirectory, shared]);
-    if (link !== undefined) return `${JSON.stringify(link)} in its .git is a link out of it`;
-  }
-  return undefined;
+  const places = [...new Set([real, shared])];
+  const link = places.map((place) => linkOut(place, places)).find((each) => each !== undefined);
+  return link && `${JSON.stringify(link)} in its .git is a link out of it`;
 }
 
 const foreign =
@@ -227,7 +226,7 @@ async function isLinkedWorktree(gitDirectory: string, toplevel: string): Promise
   const text = await readLine(join(gitDirectory, "gitdir"));
   if (text === undefined) return false;
   const named = resolve(gitDirectory, text);
-  const real = await realpath(dirname(named)).catch(() => undefined);
+  const real = unlessFailed(() => realpathSync.native(dirname(named)));
   return basename(named) === ".git" && real === toplevel;
 }
 
@@ -236,34 +235,42 @@ async function sharedDirectory(gitDirectory: string): Promise<string> {
   const text = await readLine(join(gitDirectory, "commondir"));
   if (text === undefined) return gitDirectory;
   const named = resolve(gitDirectory, text);
-  return realpath(named).catch(() => named);
+  return unlessFailed(() => realpathSync.native(named)) ?? named;
 }
 
 /** Returns whether the clone is shallow. Git is not asked, because it prints lines of that file that are not
  *  commits. */
-async function isShallowClone(gitDirectory: string): Promise<boolean> {
-  const stats = await stat(join(await sharedDirectory(gitDirectory), "shallow")).catch(() => undefined);
+function isShallowClone(shared: string): boolean {
+  const stats = unlessFailed(() => statSync(join(shared, "shallow"), { throwIfNoEntry: false }));
   return stats !== undefined && stats.size > 0;
 }
 
 /** Folders with files that git reads by name. */
 const readFolders: readonly string[] = ["", "info", "objects", "objects/info", "objects/pack", "refs", "logs"];
 
-async function linkOut(directory: string, allowed: readonly string[]): Promise<string | undefined> {
-  const found = await Promise.all(
-    readFolders.map(async (folder) => {
-      const entries = await readdir(join(directory, folder), { withFileTypes: true }).catch(() => []);
-      return entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => join(folder, name));
-    }),
+function linkOut(directory: string, allowed: readonly string[]): string | undefined {
+  const entriesOf = (folder: string): Dirent[] =>
+    unlessFailed(() => readdirSync(join(directory, folder), { withFileTypes: true })) ?? [];
+  const links = readFolders.flatMap((folder) =>
+    entriesOf(folder).flatMap((entry) => (entry.isSymbolicLink() ? join(folder, entry.name) : [])),
   );
-  for (const link of found.flat()) {
-    const real = await realpath(join(directory, link)).catch(() => undefined);
-    if (real !== undefined && !allowed.some((each) => isInside(real, each))) return link;
-  }
-  return undefined;
+  return links.find((link) => {
+    const real = unlessFailed(() => realpathSync.native(join(directory, link)));
+    return real !== undefined && !allowed.some((each) => isInside(real, each));
+  });
 }
 
 async function readLine(path: string): Promise<string | undefined> {
+  if (unlessFailed(() => lstatSync(path, { throwIfNoEntry: false })) === undefined) return undefined;
   const read = await readRegularText(path);
   return "text" in read ? read.text.trim() : undefined;
+}
+
+/** The looks are at most a few dozen per call. Each takes some microseconds, a tenth of the way to another thread. */
+function unlessFailed<Value>(look: () => Value): Value | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,6 @@
 /** Starts git so that nothing in a repository, including its own configuration, can choose a program. */
 
-import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
+import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import type { Environment } from "../directories.ts";
 import type { StartedProcess } from "./start-process.ts";
@@ -117,7 +116,7 @@ export async function findProgram(name: string, env: Environment): Promise<strin
   for (const directory of directoriesOf(env)) {
     for (const ending of process.platform === "win32" ? [".exe"] : [""]) {
       const path = join(directory, name + ending);
-      if (await isProgram(path)) return path;
+      if (isProgram(path)) return path;
     }
   }
   return undefined;
@@ -129,10 +128,11 @@ function directoriesOf(env: Environment): string[] {
   return path.split(delimiter).filter(isAbsolute);
 }
 
-async function isProgram(path: string): Promise<boolean> {
+function isProgram(path: string): boolean {
   try {
-    await access(path, constants.X_OK);
-    return (await stat(path)).isFile();
+    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
+    accessSync(path, constants.X_OK);
+    return true;
   } catch {
     return false;
   }
