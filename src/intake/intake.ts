@@ -5,7 +5,16 @@ import { createHash } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
 import { subjectOf, textsIn } from "../messages/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
-import { countNoun, formatNumber, isText, objectOf, readJson, refuseUnknownOptions } from "../text/index.ts";
+import {
+  countNoun,
+  createOriginalIds,
+  formatNumber,
+  isText,
+  type OriginalIds,
+  objectOf,
+  readJson,
+  refuseUnknownOptions,
+} from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 import {
   aroundOnePiece,
@@ -194,7 +203,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
 
 /** `rangeHint` says how to ask for a part of an original. */
 type Settings = Required<Omit<IntakeOptions, "patience">> &
-  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string };
+  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string; readonly ids: OriginalIds };
 
 async function readOptions(options: IntakeOptions): Promise<Settings> {
   refuseUnknownOptions(options, optionNames);
@@ -209,11 +218,11 @@ async function readOptions(options: IntakeOptions): Promise<Settings> {
   if (typeof options.sessionId !== "string" || options.sessionId === "") {
     throw invalidArgument("sessionId is empty", "Pass a name of the session.");
   }
+  const { sessionId, agentId = "main" } = options;
   return {
     counter: options.counter ?? (await createCounter("auto")),
     store: options.store ?? createMemoryStore(),
-    sessionId: options.sessionId,
-    agentId: options.agentId ?? "main",
+    ...{ sessionId, agentId, ids: createOriginalIds({ maker: "intake", sessionId, agentId }) },
     maxResultTokens,
     pageTokens: Math.min(pageTokens, maxResultTokens),
     deltas: options.deltas ?? true,
@@ -274,7 +283,7 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   // Most results are not edited, and hashing a long text takes longer than everything else here.
   const callHash = (): string => hashOf(JSON.stringify([result.tool, result.input ?? null, result.text]));
   const sequence = context.sequence + 1;
-  const id = (): string => idOf([settings.sessionId, settings.agentId, String(sequence), result.text]);
+  const id = (): string => settings.ids.idOf(sequence, result.text);
   const held = withinWindow(context.held, settings.deltaWindow);
   const hash = hashOf(result.text);
   const isInsisted = context.last !== "" && context.last === callHash();
@@ -463,11 +472,4 @@ function labelOf({ tool, input }: IncomingResult): string {
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
-}
-
-const base32 = "abcdefghijklmnopqrstuvwxyz234567";
-
-function idOf(parts: readonly string[]): string {
-  const digest = createHash("sha256").update(JSON.stringify(parts)).digest();
-  return Array.from(digest.subarray(0, 10), (byte) => base32[byte & 31]).join("");
 }
