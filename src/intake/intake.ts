@@ -26,7 +26,7 @@ import {
   renderDelta,
   runsSent,
 } from "./delta.ts";
-import { pageOf } from "./page.ts";
+import { countLarge, countLines, largeText, pageOf } from "./page.ts";
 import { plainLine, type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
@@ -168,7 +168,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
   const read = createContextReader();
   return {
     async admit(result) {
-      const tokens = settings.counter.count(result.text);
+      const tokens = countLarge(result.text, settings.counter);
       const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
       const edited = async (): Promise<AdmittedResult> => {
         let admitted = original;
@@ -280,15 +280,16 @@ interface Admission {
 }
 
 function admitInto(context: HeldContext, result: Counted, settings: Settings): Admission {
-  // Most results are not edited, and hashing a long text takes longer than everything else here.
-  const callHash = (): string => hashOf(JSON.stringify([result.tool, result.input ?? null, result.text]));
-  const sequence = context.sequence + 1;
-  const id = (): string => settings.ids.idOf(sequence, result.text);
-  const held = withinWindow(context.held, settings.deltaWindow);
   const hash = hashOf(result.text);
+  const callHash = (): string => hashOf(JSON.stringify([result.tool, result.input ?? null, hash]));
+  const sequence = context.sequence + 1;
+  const id = (): string => settings.ids.idOf(sequence, hash);
+  const held = withinWindow(context.held, settings.deltaWindow);
   const isInsisted = context.last !== "" && context.last === callHash();
   const edit = isInsisted || isRecall(result) ? undefined : editOf(result, { held, hash, id, settings });
-  const lines = edit?.runs ?? runsSent(readResultLines(result.text), []);
+  // Such a result fills the window of what counts as held.
+  const isLarge = result.text.length > largeText;
+  const lines = edit?.runs ?? (isLarge ? [] : runsSent(readResultLines(result.text), []));
   const label = labelOf(result);
   const tokens = edit?.admitted.tokens ?? result.tokens;
   const sent: HeldResult = {
@@ -383,7 +384,7 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
   const same = held.findLast(({ whole }) => whole === hash);
   if (same === undefined) return undefined;
   const id = options.id();
-  const size = `${countNoun(text.split("\n").length, "line")}, ${formatNumber(tokens)} tokens`;
+  const size = `${countNoun(countLines(text, 0) + 1, "line")}, ${formatNumber(tokens)} tokens`;
   const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
@@ -395,7 +396,7 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
 }
 
 function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): Edit | undefined {
-  if (held.length === 0) return undefined;
+  if (held.length === 0 || result.text.length > largeText) return undefined;
   const lines = readResultLines(result.text);
   const weights = isOutput(result) ? weighLines(lines) : [];
   const found = findHeld(lines, held, (index) => weights[index] === 3);
@@ -430,7 +431,7 @@ function isOutput({ tool, input }: IncomingResult): boolean {
 function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, shareOfLimit, recallHint } = settings;
-  const size = `${countNoun(result.text.split("\n").length, "line")}, ${formatNumber(result.tokens)} tokens`;
+  const size = `${countNoun(countLines(result.text, 0) + 1, "line")}, ${formatNumber(result.tokens)} tokens`;
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
   const fit = { counter, maxTokens: pageTokens, shareOfLimit };
