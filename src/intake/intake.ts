@@ -26,7 +26,7 @@ import {
   renderDelta,
   runsSent,
 } from "./delta.ts";
-import { countLarge, countLines, largeText, pageOf } from "./page.ts";
+import { countLarge, countLineFeeds, largeText, pageOf } from "./page.ts";
 import { plainLine, type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
@@ -384,7 +384,7 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
   const same = held.findLast(({ whole }) => whole === hash);
   if (same === undefined) return undefined;
   const id = options.id();
-  const size = `${countNoun(countLines(text, 0) + 1, "line")}, ${formatNumber(tokens)} tokens`;
+  const size = `${countNoun(countLineFeeds(text, 0) + 1, "line")}, ${formatNumber(tokens)} tokens`;
   const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
@@ -431,7 +431,7 @@ function isOutput({ tool, input }: IncomingResult): boolean {
 function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, shareOfLimit, recallHint } = settings;
-  const size = `${countNoun(countLines(result.text, 0) + 1, "line")}, ${formatNumber(result.tokens)} tokens`;
+  const size = `${countNoun(countLineFeeds(result.text, 0) + 1, "line")}, ${formatNumber(result.tokens)} tokens`;
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
   const fit = { counter, maxTokens: pageTokens, shareOfLimit };

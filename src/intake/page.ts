@@ -70,7 +70,7 @@ function unitsOfLarge(text: string, isOutput: boolean): Unit[] {
   if (elements !== undefined) return elements;
   const units: Unit[] = [];
   const skip = (from: number, to: number): void => {
-    const unread = countLines(text, from, to);
+    const unread = countLineFeeds(text, from, to);
     if (unread > 0) units.push({ text: "", weight: -1, lines: [], noun: "line", unread });
   };
   let done = lineEnd(text, readStart);
@@ -93,8 +93,8 @@ function lineEnd(text: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** Counts the lines that begin after a line feed in this range. */
-export function countLines(text: string, from: number, to: number = text.length): number {
+/** Counts the line feeds in a range. */
+export function countLineFeeds(text: string, from: number, to: number = text.length): number {
   let lines = 0;
   for (let at = text.indexOf("\n", from); at >= 0 && at < to; at = text.indexOf("\n", at + 1)) lines++;
   return lines;

@@ -63,7 +63,7 @@ const trims: boolean = false;
 /** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
  *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
  *  be passed only to functions at the top of this file, so the state is here, too. */
-export function register(on: On): void {
+export function register(on: On, isTrimming: boolean = trims): void {
   on("session.start", async ($, event, next) => {
     void introduce($);
     return next(event);
@@ -84,7 +84,7 @@ export function register(on: On): void {
     },
     complete,
   );
-  if (trims) on("http.fetch", trim);
+  if (isTrimming) on("http.fetch", trim);
 }
 
 /** Shorter results are never edited. */
