@@ -16,9 +16,16 @@ const clients = {
 
 const [directory, ...chosen] = process.argv.slice(2);
 const unknown = chosen.find((name) => !Object.hasOwn(clients, name.split(":")[0]));
-if (directory === undefined || unknown !== undefined) {
-  console.error(`usage: npm run accept:plugins -- DIR [CLIENT[:PART]…]\nclients: ${Object.keys(clients).join(", ")}`);
-  process.exit(2);
+const isHelp = process.argv.slice(2).some((word) => word === "--help" || word === "-h");
+if (isHelp || directory === undefined || unknown !== undefined) {
+  const usage = `usage: npm run accept:plugins -- DIR [CLIENT[:PART]…]
+
+Runs the plugins in the real clients against a scripted model on loopback. DIR has an installation of each client:
+npm install --prefix DIR/claude @anthropic-ai/claude-code-linux-x64 (also opencode, pi, gemini).
+clients: ${Object.keys(clients).join(", ")}
+A part is one group of checks, such as claude-code:trim, claude-code:time or opencode:trimming.`;
+  console[isHelp ? "log" : "error"](usage);
+  process.exit(isHelp ? 0 : 2);
 }
 const failures = [];
 const root = mkdtempSync(join(tmpdir(), "plimsoll-accept-"));

@@ -37,6 +37,7 @@ export async function acceptPlugin(context) {
     const check = (isTrue, what, facts) => context.check(isTrue, `${road}: ${what}`, facts);
     for (const [name, accept] of Object.entries(parts)) if (isChosen(name)) await accept({ ...context, road, check });
   }
+  if (isChosen("trim")) await acceptTrim({ ...context, road: "module" });
   if (isChosen("check")) await acceptCheck(context);
   if (isChosen("time")) await acceptTime(context);
 }
@@ -193,6 +194,86 @@ async function acceptEdits(context) {
     `status: ${JSON.stringify(session)}`,
     status,
   );
+}
+
+/** Long conversations in two processes, with a broken helper, and with the variable under which the client refuses changed
+ *  requests. */
+async function acceptTrim(context) {
+  const { check } = context;
+  const files = Object.fromEntries(Array.from({ length: 24 }, (_, at) => [`f${at}.ts`, linesOf(`f${at}_`, 150)]));
+  const reads = Object.keys(files).map((name) => read(name));
+  const limit = 50_000;
+  const place = await open(context, { files, install: ["--trim", String(limit)] });
+  // Trimmed calls are gone from the request, so the model counts its own turns.
+  const follow = (turns) => {
+    let turn = 0;
+    return { decide: ({ text }) => answerAt(turns[turn++], text) };
+  };
+  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
+  const first = await converse(place, { ...follow(reads), env });
+  const known = /recall id ([a-z2-7]{10})/.exec(JSON.stringify(first.requests.at(-1)?.body))?.[1];
+  check(first.code === 0 && known !== undefined, `--trim ${limit} trims ${reads.length} reads`, first.stderr);
+  const again = [
+    ...reads.slice(0, 3),
+    { name: "ToolSearch", input: { query: `select:${recallName}` } },
+    { name: recallName, input: { id: known } },
+  ];
+  const second = await converse(place, { ...follow(again), args: ["--continue"], env });
+  const texts = [...first.requests, ...second.requests].map(({ body }) => messagesText(body));
+  const breaks = texts.flatMap((text, index) =>
+    index === 0 || text.startsWith(texts[index - 1].slice(0, -1)) ? [] : index,
+  );
+  const restart = first.requests.length;
+  const isShrunk = breaks.every((index) => texts[index].length < texts[index - 1].length);
+  check(
+    breaks.length >= 2 && breaks.length <= 8 && isShrunk && !breaks.includes(restart),
+    `${texts.length} requests in two processes, append-only but for trims at ${breaks.join(", ")} (restart at ${restart})`,
+    texts.map(({ length }) => length),
+  );
+  const largest = Math.max(...first.requests.map(({ body }) => JSON.stringify(body).length));
+  check(largest / 4 < limit * 1.15, `the largest request has ${largest} characters`);
+  const recalled = second.results.at(-1) ?? "";
+  check(recalled.includes(" = compute("), `recall ${known} through MCP: ${recalled.split("\n")[1]}`, recalled);
+  await acceptUntrimmed(context, { files, limit, follow, reads });
+}
+
+const answerAt = (calls, text) => {
+  const made = typeof calls === "function" ? calls(text) : calls;
+  return made === undefined ? { text: "Done." } : { text: "Working.", calls: [made].flat() };
+};
+
+async function acceptUntrimmed(context, { files, limit, follow, reads }) {
+  const hurdles = {
+    "the process hangs": { env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined }, breaks: true },
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC is set": { env: {}, breaks: false },
+  };
+  for (const [words, { env, breaks }] of Object.entries(hurdles)) {
+    const place = await open(context, { files, install: ["--trim", String(limit)] });
+    if (breaks) {
+      rmSync(join(place.home, "bin/plimsoll"));
+      writeFileSync(join(place.home, "bin/plimsoll"), "#!/bin/sh\nsleep 600\n", { mode: 0o755 });
+    }
+    const { code, requests, ms, stderr } = await converse(place, { ...follow(reads.slice(0, 14)), env });
+    const found = JSON.stringify(requests.at(-1)?.body).split("149 = compute(").length - 1;
+    context.check(
+      code === 0 && found === 14,
+      `${words}: ${found} of 14 reads arrive whole, exit ${code}, ${Math.round(ms)} ms`,
+      stderr,
+    );
+  }
+}
+
+/** Cache markers move from request to request and are no content. */
+function messagesText({ messages }) {
+  const plain = messages.map(({ role, content }) => ({
+    role,
+    content: [content].flat().map((block) => {
+      if (typeof block === "string") return { type: "text", text: block };
+      const { cache_control: _marker, ...rest } = block;
+      return rest;
+    }),
+  }));
+  return JSON.stringify(plain);
 }
 
 /** Failures, and several changes in one file: only the module can change these. */

@@ -117,7 +117,7 @@ async function acceptTrimming(open, check) {
   let turn = 0;
   const reads = Array.from({ length: 16 }, (_, index) => reading(place, `f${index % 9}.ts`));
   const first = await run(() => callAt(turn++, reads));
-  const known = /recall id (r\d+)/.exec(JSON.stringify(first.requests.at(-1)))?.[1];
+  const known = /recall id ([a-z2-7]{10})/.exec(JSON.stringify(first.requests.at(-1)))?.[1];
   check(first.code === 0 && known !== undefined, `${name}: --trim ${limit} trims (16 reads)`, first.stderr);
   turn = 0;
   const next = [...reads.slice(0, 4), bash(`plimsoll recall ${known} | head -4`)];

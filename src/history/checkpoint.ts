@@ -1,6 +1,6 @@
 /** The state of a trimmer as plain JSON, and the check of what callers and stores give back. */
 import { ContextError } from "../errors.ts";
-import { isFields } from "../text/index.ts";
+import { isFields, isOriginalId } from "../text/index.ts";
 import type { CalibratorSnapshot } from "../tokens/index.ts";
 import type { DecisionLog } from "./decision-log.ts";
 import type { PolicyName } from "./policies/policy.ts";
@@ -54,7 +54,7 @@ function checkAnchor(value: unknown, path: string): void {
 
 function checkEntry(value: unknown, path: string): void {
   const { id, message, chain, part, decision } = objectAt(value, path);
-  if (!/^r\d+$/.test(stringAt(id, `${path}.id`))) throw broken(`${path}.id`, "is not a recall id");
+  if (!isOriginalId(stringAt(id, `${path}.id`))) throw broken(`${path}.id`, "is not a recall id");
   wholeAt(message, `${path}.message`);
   stringAt(chain, `${path}.chain`);
   if (part !== -1) wholeAt(part, `${path}.part`);

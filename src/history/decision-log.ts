@@ -1,3 +1,5 @@
+import type { OriginalIds } from "../text/index.ts";
+
 /** All decisions of a conversation, append-only. An epoch belongs to the history on which it was decided: it applies to
  *  every history that contains its message `at`, identified by the hash of everything up to it. So a rewind or a fork
  *  gets the decisions of its own past, and a return to the longer history gets that history's decisions again. */
@@ -71,15 +73,17 @@ export interface DecisionIndex {
   /** Returns the epochs that were decided on top of this one, each in its own history. */
   decidedAfter(epoch: number | undefined): readonly number[];
   entry(id: string): LoggedDecision | undefined;
-  nextId(): string;
+  /** Returns a new id for a part of a message. */
+  nextId(part: Pick<LoggedDecision, "chain" | "part">): string;
 }
 
-export function createDecisionIndex(ledger: DecisionLog = { epochs: [] }): DecisionIndex {
+/** `ids` are those of the session. */
+export function createDecisionIndex(ids: OriginalIds, ledger: DecisionLog = { epochs: [] }): DecisionIndex {
   const epochs: Epoch[] = [];
   const byAnchor = new Map<string, number>();
   const byBase = new Map<number | undefined, number[]>();
   const byId = new Map<string, LoggedDecision>();
-  let ids = 0;
+  let last = 0;
   let rewrites = 0;
   const add = (epoch: Epoch): number => {
     const index = epochs.push(epoch) - 1;
@@ -91,13 +95,13 @@ export function createDecisionIndex(ledger: DecisionLog = { epochs: [] }): Decis
       else others.push(index);
     }
     if (epoch.entries.length > 0 || epoch.like !== undefined) rewrites++;
-    for (const entry of epoch.entries) {
-      byId.set(entry.id, entry);
-      ids = Math.max(ids, Number(entry.id.slice(1)));
-    }
+    for (const entry of epoch.entries) byId.set(entry.id, entry);
     return index;
   };
-  for (const epoch of ledger.epochs) add(epoch);
+  for (const epoch of ledger.epochs) {
+    add(epoch);
+    last = Math.max(last, numberOf(epoch, ids) ?? last + epoch.entries.length);
+  }
   const entriesOf = (index: number): readonly LoggedDecision[] => {
     const { like, entries } = epochs[index] as Epoch;
     return like === undefined ? entries : [...entriesOf(like), ...entries];
@@ -121,8 +125,21 @@ export function createDecisionIndex(ledger: DecisionLog = { epochs: [] }): Decis
     entriesOf,
     decidedAfter: (epoch) => byBase.get(epoch) ?? [],
     entry: (id) => byId.get(id),
-    nextId: () => `r${++ids}`,
+    nextId: (part) => ids.idOf(++last, nameOf(part)),
   };
+}
+
+/** Equal numbers and names mean the same original, also if a killed process has used the number before. */
+function nameOf({ chain, part }: Pick<LoggedDecision, "chain" | "part">): string {
+  return `${chain}/${part}`;
+}
+
+/** Returns the number of the epoch's last id; undefined for an id of another session, whose checkpoint was continued. */
+function numberOf({ entries }: Epoch, ids: OriginalIds): number | undefined {
+  const entry = entries.at(-1);
+  const number = entry && ids.sequenceOf(entry.id);
+  if (entry === undefined || number === undefined) return undefined;
+  return entry.id === `r${number}` || entry.id === ids.idOf(number, nameOf(entry)) ? number : undefined;
 }
 
 /** An epoch may refer only to earlier epochs, and only to messages up to the one from which it applies. */

@@ -3,7 +3,15 @@
 import { ContextError } from "../errors.ts";
 import type { CountedPart } from "../messages/index.ts";
 import type { MaintainedStore, Store } from "../store/index.ts";
-import { isFields, isText, objectOf, readJson } from "../text/index.ts";
+import {
+  createOriginalIds,
+  isFields,
+  isOriginalId,
+  isText,
+  type OriginalIds,
+  objectOf,
+  readJson,
+} from "../text/index.ts";
 import { textOf } from "./apply-decisions.ts";
 import { type Checkpoint, checkCheckpoint } from "./checkpoint.ts";
 import type { DecisionLog, LoggedDecision } from "./decision-log.ts";
@@ -41,6 +49,11 @@ export interface HistoryStore {
   list(entries: readonly LoggedDecision[], messages: readonly TrackedMessage[]): Promise<readonly Recalled[]>;
 }
 
+/** The ids of a session's trimmed content. */
+export function historyIds(sessionId: string): OriginalIds {
+  return createOriginalIds({ maker: "history", sessionId });
+}
+
 export function createHistoryStore(store: Store | undefined, sessionId: string): HistoryStore {
   let savedEpochs = 0;
   /** The stored checkpoint that the caller's own one replaces. */
@@ -74,8 +87,11 @@ export function createHistoryStore(store: Store | undefined, sessionId: string):
         const found = recallFrom(messages, entry);
         return found === undefined ? [] : [{ ...found, chain: entry.chain }];
       });
-      const sorted = [...stored, ...held].sort((a, b) => Number(a.id.slice(1)) - Number(b.id.slice(1)));
-      return firstOfEach(sorted).map(({ chain: _chain, ...recalled }) => recalled);
+      // The store has its records in the order of their ids. What is not stored is newer.
+      const known = new Set(stored.map(({ id }) => id));
+      return firstOfEach([...stored, ...held.filter(({ id }) => !known.has(id))]).map(
+        ({ chain: _chain, ...recalled }) => recalled,
+      );
     },
   };
 }
@@ -155,8 +171,8 @@ interface RecallOptions {
 
 async function recallFromStore(store: Store, { sessionId, id, chain }: RecallOptions): Promise<Recalled | undefined> {
   // Models invent ids.
-  if (!/^r\d{1,15}$/.test(id)) return undefined;
-  let after = numberOf(id);
+  if (!isOriginalId(id)) return undefined;
+  let after = orderOf(id, sessionId);
   let isDamaged = false;
   for (let looks = 0; looks < maxLooks; looks++) {
     const [record] = await store.list(recallCollection(sessionId), { after, limit: 1 });
@@ -175,6 +191,15 @@ async function recallFromStore(store: Store, { sessionId, id, chain }: RecallOpt
       hint: "Run its tool again, or read it in the conversation.",
     },
   );
+}
+
+/** Returns trimmed content of a conversation by its id; without `sessionId` of any conversation. */
+export async function findTrimmed(store: Store, id: string, sessionId?: string): Promise<Recalled | undefined> {
+  for (const each of sessionId === undefined ? await listHistories(store) : [sessionId]) {
+    const found = await recallFromStore(store, { sessionId: each, id });
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Leaves out records that cannot be read: a list without them is still of use. */
@@ -205,7 +230,7 @@ const maxLooks = 16;
 /** Saves the originals of what was trimmed since the last call. Returns the number of epochs that are now saved. */
 async function saveOriginals(store: Store, { sessionId, messages, epochs, savedEpochs }: SaveOptions): Promise<number> {
   // Collect everything before the first write: the history may change during a write.
-  const records = epochs.slice(savedEpochs).flatMap(({ entries }) => recordsOf(entries, messages));
+  const records = epochs.slice(savedEpochs).flatMap(({ entries }) => recordsOf(entries, { sessionId, messages }));
   for (const { key, value } of records) await store.put(recallCollection(sessionId), key, value);
   return epochs.length;
 }
@@ -227,7 +252,10 @@ interface StoredRecord {
 const maxRecordLength = 500_000;
 
 /** Puts the originals of one epoch into a few records. The key of each record is the number of its last id. */
-function recordsOf(entries: readonly LoggedDecision[], messages: readonly TrackedMessage[]): StoredRecord[] {
+function recordsOf(
+  entries: readonly LoggedDecision[],
+  { sessionId, messages }: Pick<SaveOptions, "sessionId" | "messages">,
+): StoredRecord[] {
   const records: StoredRecord[] = [];
   let texts: string[] = [];
   let length = 0;
@@ -237,7 +265,7 @@ function recordsOf(entries: readonly LoggedDecision[], messages: readonly Tracke
     length += text?.length ?? 0;
     const isFull = length >= maxRecordLength || index === entries.length - 1;
     if (!isFull || texts.length === 0) continue;
-    records.push({ key: `${numberOf(entry.id)}-${entry.chain}`, value: `[${texts.join(",")}]` });
+    records.push({ key: `${orderOf(entry.id, sessionId)}-${entry.chain}`, value: `[${texts.join(",")}]` });
     texts = [];
     length = 0;
   }
@@ -249,9 +277,9 @@ function storedText(entry: LoggedDecision, messages: readonly TrackedMessage[]):
   return recalled && JSON.stringify(tagBytes({ ...recalled, chain: entry.chain }));
 }
 
-/** Pads the number, so that keys sort like ids. */
-function numberOf(id: string): string {
-  return id.slice(1).padStart(16, "0");
+/** Returns the number of an id, padded so that keys sort like numbers. */
+function orderOf(id: string, sessionId: string): string {
+  return String(historyIds(sessionId).sequenceOf(id)).padStart(16, "0");
 }
 
 function withoutChain({ chain: _chain, ...recalled }: Stored): Recalled {

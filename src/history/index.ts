@@ -1,5 +1,12 @@
 export type { Checkpoint } from "./checkpoint.ts";
-export { forgetHistory, listHistories, listHistoryUses, lookForDecisions, type Recalled } from "./history-store.ts";
+export {
+  findTrimmed,
+  forgetHistory,
+  listHistories,
+  listHistoryUses,
+  lookForDecisions,
+  type Recalled,
+} from "./history-store.ts";
 export type { LargePart, Overflow, Pressure } from "./overflow.ts";
 export { isRfc, type PolicyName, policyNames } from "./policies/policy.ts";
 export { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "./recall-tool.ts";

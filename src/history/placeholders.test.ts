@@ -37,11 +37,13 @@ async function describedAs(input: object, result = fill("a line\n", 2_100)): Pro
 
 describe("descriptive placeholders", () => {
   it("name the tool, its subject, the number of lines and the id for recall", async () => {
-    expect(await describedAs({ path: "src/a.ts" })).toMatch(/^\[trimmed: run src\/a\.ts, 300 lines; recall id r\d+\]$/);
-    expect(await describedAs({ command: "npm test" }, fill("x", 2_000))).toMatch(
-      /^\[trimmed: run npm test; recall id r\d+\]$/,
+    expect(await describedAs({ path: "src/a.ts" })).toMatch(
+      /^\[trimmed: run src\/a\.ts, 300 lines; recall id [a-z2-7]{10}\]$/,
     );
-    expect(await describedAs({ flags: [1] })).toMatch(/^\[trimmed: run, 300 lines; recall id r\d+\]$/);
+    expect(await describedAs({ command: "npm test" }, fill("x", 2_000))).toMatch(
+      /^\[trimmed: run npm test; recall id [a-z2-7]{10}\]$/,
+    );
+    expect(await describedAs({ flags: [1] })).toMatch(/^\[trimmed: run, 300 lines; recall id [a-z2-7]{10}\]$/);
   });
 
   it.each([
@@ -52,7 +54,7 @@ describe("descriptive placeholders", () => {
     ["nothing", { path: "" }],
     ["numbers", { path: 7 }],
   ])("leave a subject out that has %s", async (_name, input) => {
-    expect(await describedAs(input)).toMatch(/^\[trimmed: run, 300 lines; recall id r\d+\]$/);
+    expect(await describedAs(input)).toMatch(/^\[trimmed: run, 300 lines; recall id [a-z2-7]{10}\]$/);
   });
 
   it("cut a long subject", async () => {
@@ -67,7 +69,7 @@ describe("descriptive placeholders", () => {
     trimmer.reduce({ messages });
     messages.push(...exchanges(40, { input: 1_000 }, 40));
     const after = JSON.stringify(trimmer.reduce({ messages }).messages).match(/\[trimmed:[^\]]*\]/g) ?? [];
-    const idOf = (placeholder: string) => /r\d+/.exec(placeholder)![0];
+    const idOf = (placeholder: string) => /[a-z2-7]{10}(?=\])/.exec(placeholder)![0];
     const known = new Map(before.map((placeholder) => [idOf(placeholder), placeholder]));
     for (const placeholder of after) expect(known.get(idOf(placeholder)) ?? placeholder).toBe(placeholder);
     expect(before.length).toBeGreaterThan(5);
@@ -82,7 +84,7 @@ describe("descriptive placeholders", () => {
     expect(call).toMatchObject({
       input: {
         file_path: "src/file-0.ts",
-        body: expect.stringMatching(/^\[trimmed: input; recall id r\d+\]$/),
+        body: expect.stringMatching(/^\[trimmed: input; recall id [a-z2-7]{10}\]$/),
       },
     });
     expect(validateRequest(sent, { strict: true })).toEqual([]);
@@ -100,7 +102,7 @@ describe("descriptive placeholders", () => {
       { command: `cat > a.py <<EOF\n${fill("x\n", 900)}` },
       { command: "cat > a.py <<EOF [trimmed: " },
     ],
-    ["only long fields", { body: fill("x", 900) }, { trimmed: "[trimmed: input; recall id r" }],
+    ["only long fields", { body: fill("x", 900) }, { trimmed: "[trimmed: input; recall id " }],
     [
       "many fields",
       Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, fill("x", 40)])),

@@ -1,6 +1,6 @@
 /** Placeholders for trimmed content. A placeholder is short and never changes once it is written. */
 import { type CountedPart, inputOf, subjectOf, textsOf } from "../messages/index.ts";
-import { isPlainObject } from "../text/index.ts";
+import { isPlainObject, originalIdPattern } from "../text/index.ts";
 import { shortInput, textOf } from "./apply-decisions.ts";
 import type { ReplaceDecision } from "./decision-log.ts";
 import type { Decide } from "./draft.ts";
@@ -31,8 +31,8 @@ export function isPlaceholder(part: CountedPart): boolean {
 }
 
 const maxPlaceholderTokens = 300;
-const written = /^\[trimmed(?:: [^[\]]*; recall id r\d+)?\]$/;
-const endsWritten = /\[trimmed(?:: [^[\]]*; recall id r\d+)?\]$/;
+const endsWritten = new RegExp(`\\[trimmed(?:: [^[\\]]*; recall id ${originalIdPattern})?\\]$`);
+const written = new RegExp(`^${endsWritten.source}`);
 
 /** Whether an earlier trimmer has replaced all long fields. */
 function isShortInput(input: unknown): boolean {

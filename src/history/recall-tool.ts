@@ -56,7 +56,7 @@ const definition: RecallDefinition = {
   inputSchema: {
     type: "object",
     properties: {
-      id: { type: "string", description: "The id of a trimmed part, such as r12." },
+      id: { type: "string", description: "The id of a trimmed part, such as k3vbq5zoha." },
       grep: { type: "string", description: "A text to search for, in upper or lower case. It is not a pattern." },
       line: { type: "integer", minimum: 1, description: "With id: the line to start at." },
     },

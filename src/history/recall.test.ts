@@ -48,7 +48,7 @@ describe("recall", () => {
   it("finds the id in a descriptive placeholder", async () => {
     const trimmer = await create({ placeholders: "descriptive", policy: "gentle" });
     const { messages: sent } = trimmer.reduce({ messages });
-    const placeholder = /\[trimmed: read_file src\/file-(\d+)\.ts, \d+ lines; recall id (r\d+)\]/.exec(
+    const placeholder = /\[trimmed: read_file src\/file-(\d+)\.ts, \d+ lines; recall id ([a-z2-7]{10})\]/.exec(
       JSON.stringify(sent),
     );
     const recalled = await trimmer.recall(placeholder![2]!);
@@ -165,11 +165,36 @@ describe("recall", () => {
     const next = await create({ store });
     next.reduce({ messages });
     const entries = entriesOf(await next.checkpoint());
-    const given = new Set(ledger.epochs.flatMap(({ entries: each }) => each.map(({ id }) => id)));
-    expect(entries.filter(({ id }) => given.has(id)).length).toBeGreaterThan(20);
+    const left = ledger.epochs.flatMap((epoch) => epoch.entries);
+    const contentOf = new Map(left.map(({ id, chain, part }) => [id, `${chain}/${part}`]));
+    for (const { id, chain, part } of entries) expect(contentOf.get(id) ?? `${chain}/${part}`).toBe(`${chain}/${part}`);
     const resumed = await create({ store });
     for (const { id, message, part } of entries.filter(isTried))
       expect((await resumed.recall(id))!.value).toEqual(blockAt(message, part));
+  });
+
+  it("continues a checkpoint of an older version, whose ids were numbers", async () => {
+    const store = createMemoryStore();
+    const before = await create({ store });
+    const given = before.reduce({ messages });
+    const { ledger } = await before.checkpoint();
+    // As that version has stored it.
+    const ids = new Map(
+      ledger.epochs.flatMap(({ entries }) => entries.map(({ id }) => id)).map((id, at) => [id, `r${at + 1}`]),
+    );
+    const older = (text: string) => text.replace(/[a-z2-7]{10}/g, (id) => ids.get(id) ?? id);
+    for (const collection of ["history/checkpoints", "history/recall/default"]) {
+      for (const { key, value } of await store.list(collection)) await store.put(collection, key, older(value));
+    }
+    const resumed = await create({ store });
+    expect((await resumed.recall("r7"))!.value).toBeDefined();
+    const { messages: sent } = resumed.reduce({ messages });
+    expect(JSON.stringify(sent)).toBe(older(JSON.stringify(given.messages)));
+    resumed.reduce({ messages: [...messages, ...exchanges(60, { input: 900 }, 60)] });
+    const all = entriesOf(await resumed.checkpoint()).map(({ id }) => id);
+    expect(all.slice(0, 5).every((id) => /^r\d+$/.test(id))).toBe(true);
+    expect(all.at(-1)).toMatch(/^[a-z2-7]{10}$/);
+    expect(new Set(all).size).toBe(all.length);
   });
 
   it("survives lone surrogates", async () => {

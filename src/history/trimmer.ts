@@ -17,7 +17,7 @@ import {
 import type { Checkpoint } from "./checkpoint.ts";
 import { createDecisionIndex, type DecisionIndex } from "./decision-log.ts";
 import { createHistoryDraft, type HistoryDraft } from "./draft.ts";
-import { createHistoryStore, type Recalled } from "./history-store.ts";
+import { createHistoryStore, historyIds, type Recalled } from "./history-store.ts";
 import { describeOverflow, describePressure, type Overflow, type Pressure } from "./overflow.ts";
 import { createPolicy } from "./policies/index.ts";
 import { isRfc, type Policy, type PolicyName, type PolicyOutcome } from "./policies/policy.ts";
@@ -127,7 +127,7 @@ function openState(settings: TrimmerSettings & { counter: TrimState["counter"] }
     settings,
     counter,
     policy: createPolicy(settings.policy, { ...settings, counter }),
-    ledger: createDecisionIndex(checkpoint?.ledger),
+    ledger: createDecisionIndex(historyIds(settings.sessionId), checkpoint?.ledger),
     budget: createMessageBudget({ ...settings, counter, calibrator: checkpoint?.calibrator }),
     lens: undefined,
     history: undefined,

@@ -5,7 +5,16 @@ import { createHash } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
 import { subjectOf, textsIn } from "../messages/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
-import { countNoun, formatNumber, isText, objectOf, readJson, refuseUnknownOptions } from "../text/index.ts";
+import {
+  countNoun,
+  createOriginalIds,
+  formatNumber,
+  isText,
+  type OriginalIds,
+  objectOf,
+  readJson,
+  refuseUnknownOptions,
+} from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 import {
   aroundOnePiece,
@@ -17,7 +26,7 @@ import {
   renderDelta,
   runsSent,
 } from "./delta.ts";
-import { pageOf } from "./page.ts";
+import { countLarge, countLineFeeds, largeText, pageOf } from "./page.ts";
 import { plainLine, type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
@@ -159,7 +168,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
   const read = createContextReader();
   return {
     async admit(result) {
-      const tokens = settings.counter.count(result.text);
+      const tokens = countLarge(result.text, settings.counter);
       const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
       const edited = async (): Promise<AdmittedResult> => {
         let admitted = original;
@@ -194,7 +203,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
 
 /** `rangeHint` says how to ask for a part of an original. */
 type Settings = Required<Omit<IntakeOptions, "patience">> &
-  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string };
+  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string; readonly ids: OriginalIds };
 
 async function readOptions(options: IntakeOptions): Promise<Settings> {
   refuseUnknownOptions(options, optionNames);
@@ -209,11 +218,11 @@ async function readOptions(options: IntakeOptions): Promise<Settings> {
   if (typeof options.sessionId !== "string" || options.sessionId === "") {
     throw invalidArgument("sessionId is empty", "Pass a name of the session.");
   }
+  const { sessionId, agentId = "main" } = options;
   return {
     counter: options.counter ?? (await createCounter("auto")),
     store: options.store ?? createMemoryStore(),
-    sessionId: options.sessionId,
-    agentId: options.agentId ?? "main",
+    ...{ sessionId, agentId, ids: createOriginalIds({ maker: "intake", sessionId, agentId }) },
     maxResultTokens,
     pageTokens: Math.min(pageTokens, maxResultTokens),
     deltas: options.deltas ?? true,
@@ -271,15 +280,16 @@ interface Admission {
 }
 
 function admitInto(context: HeldContext, result: Counted, settings: Settings): Admission {
-  // Most results are not edited, and hashing a long text takes longer than everything else here.
-  const callHash = (): string => hashOf(JSON.stringify([result.tool, result.input ?? null, result.text]));
-  const sequence = context.sequence + 1;
-  const id = (): string => idOf([settings.sessionId, settings.agentId, String(sequence), result.text]);
-  const held = withinWindow(context.held, settings.deltaWindow);
   const hash = hashOf(result.text);
+  const callHash = (): string => hashOf(JSON.stringify([result.tool, result.input ?? null, hash]));
+  const sequence = context.sequence + 1;
+  const id = (): string => settings.ids.idOf(sequence, hash);
+  const held = withinWindow(context.held, settings.deltaWindow);
   const isInsisted = context.last !== "" && context.last === callHash();
   const edit = isInsisted || isRecall(result) ? undefined : editOf(result, { held, hash, id, settings });
-  const lines = edit?.runs ?? runsSent(readResultLines(result.text), []);
+  // Such a result fills the window of what counts as held.
+  const isLarge = result.text.length > largeText;
+  const lines = edit?.runs ?? (isLarge ? [] : runsSent(readResultLines(result.text), []));
   const label = labelOf(result);
   const tokens = edit?.admitted.tokens ?? result.tokens;
   const sent: HeldResult = {
@@ -374,7 +384,7 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
   const same = held.findLast(({ whole }) => whole === hash);
   if (same === undefined) return undefined;
   const id = options.id();
-  const size = `${countNoun(text.split("\n").length, "line")}, ${formatNumber(tokens)} tokens`;
+  const size = `${countNoun(countLineFeeds(text, 0) + 1, "line")}, ${formatNumber(tokens)} tokens`;
   const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
@@ -386,7 +396,7 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
 }
 
 function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): Edit | undefined {
-  if (held.length === 0) return undefined;
+  if (held.length === 0 || result.text.length > largeText) return undefined;
   const lines = readResultLines(result.text);
   const weights = isOutput(result) ? weighLines(lines) : [];
   const found = findHeld(lines, held, (index) => weights[index] === 3);
@@ -421,7 +431,7 @@ function isOutput({ tool, input }: IncomingResult): boolean {
 function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, shareOfLimit, recallHint } = settings;
-  const size = `${countNoun(result.text.split("\n").length, "line")}, ${formatNumber(result.tokens)} tokens`;
+  const size = `${countNoun(countLineFeeds(result.text, 0) + 1, "line")}, ${formatNumber(result.tokens)} tokens`;
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
   const fit = { counter, maxTokens: pageTokens, shareOfLimit };
@@ -463,11 +473,4 @@ function labelOf({ tool, input }: IncomingResult): string {
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
-}
-
-const base32 = "abcdefghijklmnopqrstuvwxyz234567";
-
-function idOf(parts: readonly string[]): string {
-  const digest = createHash("sha256").update(JSON.stringify(parts)).digest();
-  return Array.from(digest.subarray(0, 10), (byte) => base32[byte & 31]).join("");
 }

@@ -105,3 +105,17 @@ test("a page that not even its notes fit is not made", () => {
   const text = Array.from({ length: 300 }, (_, n) => `line ${n}`).join("\n");
   expect(pageOf(text, { counter, maxTokens: 3, about: "[about]", isOutput: false })).toBeUndefined();
 });
+
+test("a page of several megabytes keeps failures from the middle, and counts exactly what is missing", () => {
+  const logLine = (n: number) => `2026-11-17 worker-${"abcdefg"[n % 7]} handled ${(n * 7919) % 100_003} requests`;
+  const lines = Array.from({ length: 60_000 }, (_, n) => logLine(n));
+  const large = lines.with(30_000, "FAIL src/cart.test.ts > adds the tax").join("\n");
+  const { text, tokens } = pageOf(large, { counter, maxTokens: 2_000, about: "[about]", isOutput: true })!;
+  expect(text).toContain("FAIL src/cart.test.ts > adds the tax");
+  expect(text.startsWith(`${lines[0]}\n`)).toBe(true);
+  expect(text).toContain(lines.at(-1));
+  const shown = text.split("\n").filter((line) => !line.startsWith("["));
+  const missing = [...text.matchAll(/\[… ([\d,]+) lines? left out\]/g)].map(([, count = ""]) => count);
+  expect(shown.length + missing.reduce((sum, count) => sum + Number(count.replaceAll(",", "")), 0)).toBe(lines.length);
+  expect(tokens).toBeLessThanOrEqual(2_000);
+});

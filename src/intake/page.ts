@@ -24,9 +24,9 @@ export interface ResultPageOptions {
 
 /** Returns a page of at most `maxTokens` that its reader shows whole, or undefined if not even its notes fit. */
 export function pageOf(text: string, options: ResultPageOptions): ResultPage | undefined {
-  const units = unitsOf(text, options.isOutput);
+  const units = text.length > largeText ? unitsOfLarge(text, options.isOutput) : unitsOf(text, options.isOutput);
   // Tokens and characters are nearly proportional in one text, so few attempts are needed.
-  let most = Math.floor((text.length * options.maxTokens) / Math.max(1, options.counter.count(text)));
+  let most = Math.floor((text.length * options.maxTokens) / Math.max(1, countLarge(text, options.counter)));
   for (let attempt = 0; attempt < 8 && most > 0; attempt++) {
     const page = render(chooseUnits(units, most), units, options);
     const share = Math.max(page.tokens / options.maxTokens, options.shareOfLimit?.(page.text) ?? 0);
@@ -39,11 +39,94 @@ export function pageOf(text: string, options: ResultPageOptions): ResultPage | u
 /** What is kept or left out as a whole. */
 interface Unit {
   readonly text: string;
-  readonly weight: Weight;
+  /** -1 for lines that were not read. */
+  readonly weight: Weight | -1;
   /** The lines of the result; more than one if similar lines are folded into one. */
   readonly lines: readonly ResultLine[];
   readonly noun: "line" | "element";
+  /** How many lines stand here that were not read. */
+  readonly unread?: number;
 }
+
+/** Texts with more characters are read only in part: reading takes about 60 ms for each million of characters. */
+export const largeText = 300_000;
+/** How much of the beginning and the end of a large text is read. */
+const readStart = 140_000;
+const readEnd = 60_000;
+/** How many lines with failures are looked for between them, and how much of the text around each is read. */
+const mostFailures = 100;
+
+/** Counts the tokens of a text; of a large one, from its beginning and its end. */
+export function countLarge(text: string, counter: Counter): number {
+  if (text.length <= largeText) return counter.count(text);
+  const sample = text.slice(0, readStart) + text.slice(-readEnd);
+  return Math.round((counter.count(sample) * text.length) / sample.length);
+}
+
+/** The units of the beginning, of the end, and of lines between them that look like failures. Other lines are only
+ *  counted. */
+function unitsOfLarge(text: string, isOutput: boolean): Unit[] {
+  const elements = listElements(text);
+  if (elements !== undefined) return elements;
+  const units: Unit[] = [];
+  const skip = (from: number, to: number): void => {
+    const unread = countLineFeeds(text, from, to);
+    if (unread > 0) units.push({ text: "", weight: -1, lines: [], noun: "line", unread });
+  };
+  let done = lineEnd(text, readStart);
+  units.push(...unitsOf(text.slice(0, done), isOutput));
+  const end = Math.max(done, text.lastIndexOf("\n", text.length - readEnd));
+  const failures = isOutput ? failuresIn(text, done, end) : [];
+  for (const { start, stop } of failures) {
+    skip(done, start);
+    units.push(...unitsOf(text.slice(start + 1, stop), isOutput));
+    done = stop;
+  }
+  skip(done, end);
+  if (end < text.length) units.push(...unitsOf(text.slice(end + 1), isOutput));
+  return units;
+}
+
+/** The index of the first line feed from here on, or the end. */
+function lineEnd(text: string, from: number): number {
+  const at = text.indexOf("\n", from);
+  return at < 0 ? text.length : at;
+}
+
+/** Counts the line feeds in a range. */
+export function countLineFeeds(text: string, from: number, to: number = text.length): number {
+  let lines = 0;
+  for (let at = text.indexOf("\n", from); at >= 0 && at < to; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
+}
+
+interface Place {
+  /** The line feed before the lines. */
+  readonly start: number;
+  /** The line feed after them. */
+  readonly stop: number;
+}
+
+/** Finds lines with words of a failure, with a few lines after each. */
+function failuresIn(text: string, from: number, to: number): Place[] {
+  const places: Place[] = [];
+  failureWords.lastIndex = from;
+  for (let match = failureWords.exec(text); match !== null && match.index < to; match = failureWords.exec(text)) {
+    const start = Math.max(from, text.lastIndexOf("\n", match.index));
+    let stop = lineEnd(text, match.index);
+    for (let lines = 0; lines < 3 && stop < to; lines++) stop = lineEnd(text, stop + 1);
+    stop = Math.min(stop, to);
+    if (stop - start <= longestFailure) places.push({ start, stop });
+    if (places.length === mostFailures) break;
+    failureWords.lastIndex = Math.max(stop, match.index + 1);
+  }
+  return places;
+}
+
+const failureWords =
+  /\b(?:FAIL(?:ED|URE)?|ERROR|[Ee]rror|[Ff]ailed|[Ff]ailure|[Ee]xception|panic(?:ked)?|fatal|Traceback)\b/g;
+/** Longer ones are data. */
+const longestFailure = 4_000;
 
 function unitsOf(text: string, isOutput: boolean): Unit[] {
   const elements = listElements(text);
@@ -169,7 +252,8 @@ function render(
 
 function noteOnMissing(units: readonly Unit[]): string {
   const noun = units[0]?.noun ?? "line";
-  const count = noun === "element" ? units.length : units.reduce((sum, { lines }) => sum + lines.length, 0);
+  const count =
+    noun === "element" ? units.length : units.reduce((sum, { lines, unread = 0 }) => sum + lines.length + unread, 0);
   return `[… ${formatNumber(count)} ${noun}${count === 1 ? "" : "s"} left out]`;
 }
 

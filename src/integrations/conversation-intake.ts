@@ -109,10 +109,12 @@ function isRecallTool(tool: object): boolean {
   return (name ?? (Object(inner) as Fields).name) === "recall";
 }
 
-/** Returns an original that an intake shortened, for the recall tool of a session. */
+/** Returns what an intake shortened or a session stored, for the recall tool of a session. */
 export async function recallOriginal(source: unknown, id: string): Promise<string | undefined> {
   const { store, sessionId } = Object(source) as { readonly store?: Store; readonly sessionId?: string };
   if (store === undefined) return undefined;
   const original = await readOriginal(store, id);
-  return original?.sessionId === sessionId ? original?.text : undefined;
+  if (original?.sessionId === sessionId && original !== undefined) return original.text;
+  const { findStoredResult } = await import("../session/index.ts");
+  return (await findStoredResult(store, id, sessionId))?.text;
 }

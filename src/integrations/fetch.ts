@@ -251,7 +251,7 @@ function addJson(reader: UsageReader, text: string): void {
  * const source = { store: createMemoryStore(), sessionId: "build-7" };
  * const budgeted = budgetedFetch(fetch, source);
  * const { definition, handle, instructions } = recallTool(source);
- * console.log(budgeted.name, definition.inputSchema, instructions, await handle({ id: "r12" }));
+ * console.log(budgeted.name, definition.inputSchema, instructions, await handle({ id: "k3vbq5zoha" }));
  * ```
  */
 export function recallTool(source: RecallSource): RecallTool {

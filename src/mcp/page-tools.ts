@@ -61,7 +61,7 @@ export const nextPageTool: PageTool<Delivered> = {
 const recallParameters = {
   id: {
     type: "string",
-    description: "Such as r42.",
+    description: "From a result.",
     required: true,
   },
   pattern: { type: "string", description: "Regular expression." },

@@ -10,6 +10,7 @@ import { folderSettings, ownedFolder, type PluginClient, type PluginSettings } f
 export const claudeCode: PluginClient = {
   id: "claude-code",
   canGuard: true,
+  canTrim: true,
   async files({ root }, settings) {
     return ownedFolder(join(root, folder), claudeFolder(settings), settings);
   },
@@ -39,17 +40,24 @@ export const claudeCode: PluginClient = {
 const folder = ".claude/skills/plimsoll";
 
 /** Returns the files of the plugin's folder by their paths in it. */
-export function claudeFolder({ maxResultTokens, deltas, guard }: PluginSettings): Readonly<Record<string, string>> {
+export function claudeFolder({
+  maxResultTokens,
+  deltas,
+  guard,
+  trim,
+}: PluginSettings): Readonly<Record<string, string>> {
   const args = [
     ...["plugin", "serve", "claude-code"],
     ...(maxResultTokens === undefined ? [] : ["--max-result-tokens", String(maxResultTokens)]),
     ...(deltas ? [] : ["--no-deltas"]),
+    ...(trim === undefined ? [] : ["--trim", String(trim)]),
   ];
+  const module = readFileSync(packageFile("plugins/claude-code/hooks/register.js"), "utf8");
   return {
     ".claude-plugin/plugin.json": json({ ...about, version: packageVersion() }),
     ".mcp.json": json({ mcpServers: { plimsoll: { command: "plimsoll", args } } }),
     "hooks/hooks.json": json(guard === true ? { ...hooks, hooks: { ...hooks.hooks, PreToolUse: guarded } } : hooks),
-    "hooks/register.js": readFileSync(packageFile("plugins/claude-code/hooks/register.js"), "utf8"),
+    "hooks/register.js": trim === undefined ? module : module.replace("const trims = false;", "const trims = true;"),
   };
 }
 

@@ -21,8 +21,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function open(openStore: () => Promise<Store>): ReturnType<typeof claudeTools> {
-  return claudeTools({ settings: { deltas: true }, env: {}, store: openStore, waitMs: 20_000, log: () => {} });
+function open(openStore: () => Promise<Store>, trim?: number): ReturnType<typeof claudeTools> {
+  return claudeTools({ settings: { deltas: true, trim }, env: {}, store: openStore, waitMs: 20_000, log: () => {} });
 }
 
 let calls = 0;
@@ -342,4 +342,56 @@ test("a pattern that takes too long does not stop the process", async () => {
   expect(await tools.recall!.call({ id, grep: "value11[89]" })).toMatch(/^119: .*\n120: /);
   await expect(tools.recall!.call({ id, grep: "(a+)+$" })).rejects.toThrow("takes too long");
   await expect(tools.recall!.call({ id, grep: "(" })).rejects.toThrow("regular expression");
+});
+
+describe("with --trim", () => {
+  const messages = Array.from({ length: 30 }, (_, turn) => [
+    {
+      role: "assistant",
+      content: [{ type: "tool_use", id: `c${turn}`, name: "Read", input: { file_path: `f${turn}` } }],
+    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: `c${turn}`, content: `${turn}\n${text}` }] },
+  ]);
+  const whole = [{ role: "user", content: "go" }, ...messages.flat()];
+  const request = async (count: number, more: object = {}): Promise<object[]> => {
+    const given = whole.slice(0, count);
+    const body = JSON.stringify({
+      model: "claude-sonnet-4-5",
+      system: "s",
+      tools: [{ name: "Read" }],
+      messages: given,
+      ...more,
+    });
+    const answer = await ask("recall", { module_request: "trim", tool_response: body });
+    return ((answer.messages ?? given) as (object | number)[]).map((each) =>
+      typeof each === "number" ? given[each]! : each,
+    );
+  };
+
+  test("requests only grow between trims, also in the next process, and recall returns what is gone", async () => {
+    let breaks = 0;
+    let before = "[";
+    for (let count = 1; count <= whole.length; count += 2) {
+      if (count % 14 === 1) tools = open(async () => store, 20_000);
+      const sent = JSON.stringify(await request(count));
+      if (!sent.startsWith(before.slice(0, -1))) {
+        breaks++;
+        expect(sent.length).toBeLessThan(before.length);
+      }
+      expect(sent.length / 4).toBeLessThan(24_000);
+      before = sent;
+      // A checkpoint is written when the request is on its way.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(breaks).toBeGreaterThanOrEqual(2);
+    expect(breaks).toBeLessThanOrEqual(5);
+    const [, id] = /recall id ([a-z2-7]{10})/.exec(before) ?? [];
+    expect(await tools.recall!.call({ id })).toContain(source[3]);
+  });
+
+  test("a request without tools, and one of a plugin without --trim, stay as they are", async () => {
+    expect(await request(whole.length)).toEqual(whole);
+    tools = open(async () => store, 20_000);
+    expect(await request(whole.length, { tools: [] })).toEqual(whole);
+  });
 });

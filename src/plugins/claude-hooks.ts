@@ -9,6 +9,7 @@ import { createAdmission, type PluginAdmission, type PluginContext, withLateWrit
 import { renderAnchors } from "./claude-anchors.ts";
 import { readClaudeResult, type ShownResult } from "./claude-results.ts";
 import { createTranscript, type Transcript } from "./claude-transcript.ts";
+import { type ClaudeTrim, createClaudeTrim } from "./claude-trim.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -29,6 +30,8 @@ interface ClaudeState {
   /** Texts that the module puts in the place of the hook's note, by call. */
   readonly completions: Map<string, string>;
   readonly transcripts: Map<string, Transcript>;
+  /** Absent if the plugin does not trim. */
+  readonly trim: ClaudeTrim | undefined;
   /** Anchors from before a compaction, until the new context has them. */
   readonly anchors: Map<string, string>;
 }
@@ -44,9 +47,9 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   createCounter("auto").catch(() => {});
   const client = "claude-code";
   const cut = { ...server.settings, maxResultTokens: cutOutputTokens };
+  const admission = createAdmission({ client, server, recallHint });
   const state: ClaudeState = {
-    client,
-    admission: createAdmission({ client, server, recallHint }),
+    ...{ client, admission, trim: createClaudeTrim({ server, forget: admission.forget }) },
     cutOutputs: createAdmission({ client, server: { ...server, settings: cut }, recallHint, mostSent: previewTokens }),
     ...{
       sessions: new Set(),
@@ -82,6 +85,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
       append: hook(append),
       complete: hook(complete),
       lost_calls: hook(lostCalls),
+      trim: hook(trimRequest),
     }),
   };
 }
@@ -130,7 +134,7 @@ function readHook(input: Fields): Hook | undefined {
     tool: text("tool_name"),
     callId: text("tool_use_id"),
     input: parsed(input.tool_input),
-    response: parsed(input.tool_response),
+    response: input.module_request === "trim" ? undefined : parsed(input.tool_response),
     text: text("tool_response"),
   };
 }
@@ -156,11 +160,20 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   state.judged.add(callId);
   const admitted = await admitShown(hook, { ...shown, isOnePiece: shown.isOnePiece && !hasModule }, state);
   if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return {};
+  noteBases(hook, admitted, state);
   const isCompleted = shown.isOnePiece && hasModule;
   if (isCompleted) state.completions.set(callId, admitted.text);
   const { output, context } = shown.replace(isCompleted ? { ...admitted, text: noteFor(admitted) } : admitted);
   const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
   return { hookSpecificOutput: context === undefined ? specific : { ...specific, additionalContext: context } };
+}
+
+/** A trim may remove what this result refers to. */
+function noteBases(hook: Hook, admitted: AdmittedResult, { trim, admission }: ClaudeState): void {
+  const { callId, tool, input, sessionId } = hook;
+  trim?.note(hook, { callId, tool, input }, admitted).catch((error: unknown) => {
+    admission.record(sessionId, () => ({ kind: "error", message: messageOf(error) }));
+  });
 }
 
 type ShownText = Omit<ShownResult, "replace">;
@@ -263,13 +276,21 @@ async function append(hook: Hook, state: ClaudeState): Promise<object> {
   state.modules.add(sessionId);
   if (state.judged.has(callId)) return {};
   const admitted = await state.admission.admit(hook, { tool, input, callId, text });
-  return admitted === undefined ? {} : { text: admitted.text, bases: admitted.bases ?? [] };
+  if (admitted === undefined) return {};
+  noteBases(hook, admitted, state);
+  return { text: admitted.text, bases: admitted.bases ?? [] };
 }
 
 async function complete({ callId }: Hook, { completions }: ClaudeState): Promise<object> {
   const text = completions.get(callId);
   completions.delete(callId);
   return { text };
+}
+
+/** The module asks for the messages of a request. */
+async function trimRequest(hook: Hook, { trim }: ClaudeState): Promise<object> {
+  const messages = await trim?.trim(hook, hook.text);
+  return messages === undefined ? {} : { messages };
 }
 
 /** The module found that the context no longer has these calls. */
@@ -282,11 +303,11 @@ async function lostCalls(hook: Hook, { admission }: ClaudeState): Promise<object
 /** The client cuts results of MCP tools above 25,000 tokens. */
 const recallTokens = 20_000;
 
-function recallTool({ admission, sessions, forkedIds }: ClaudeState): PluginTool {
+function recallTool({ admission, sessions, forkedIds, trim }: ClaudeState): PluginTool {
   const text = (description: string) => ({ type: "string", description });
   return {
     definition: {
-      description: "Returns a tool result that plimsoll shortened, as the tool returned it. Its note has the id.",
+      description: "Returns a tool result that plimsoll shortened or trimmed, as it was. Its note has the id.",
       inputSchema: {
         type: "object",
         properties: {
@@ -298,10 +319,9 @@ function recallTool({ admission, sessions, forkedIds }: ClaudeState): PluginTool
       },
     },
     async call({ id, lines, grep }) {
-      const original = await admission.recall(
-        String(id),
-        (sessionId) => sessions.has(sessionId) || forkedIds.has(String(id)),
-      );
+      const original =
+        (await admission.recall(String(id), (session) => sessions.has(session) || forkedIds.has(String(id)))) ??
+        (await trim?.recall(String(id), sessions));
       if (original === undefined) {
         throw new ContextError("usage", `this session has no result ${String(id).slice(0, 40)}`);
       }

@@ -6,15 +6,20 @@ type Answer = (input: Record<string, string>) => object | Promise<object>;
 type Block = Record<string, unknown>;
 
 /** The module, loaded anew, and a client whose MCP server gives these answers. */
-async function load(answer: Answer, { calls = ["b"] } = {}) {
+async function load(answer: Answer, { calls = ["b"], trims = false } = {}) {
   vi.resetModules();
   const { register } = await import("./claude-register.ts");
   const hooks: { which: unknown; hook: Hook }[] = [];
   const starts: Hook[] = [];
-  register(((event: string, ...rest: [unknown, Hook] | [Hook]) => {
-    if (event === "session.start") starts.push(rest[0] as Hook);
-    else hooks.push({ which: rest[0], hook: rest[1]! });
-  }) as never);
+  const fetches: Hook[] = [];
+  register(
+    ((event: string, ...rest: [unknown, Hook] | [Hook]) => {
+      if (event === "session.start") starts.push(rest[0] as Hook);
+      else if (event === "http.fetch") fetches.push(rest[0] as Hook);
+      else hooks.push({ which: rest[0], hook: rest[1]! });
+    }) as never,
+    trims,
+  );
   const asked: Record<string, string>[] = [];
   const $ = {
     mcp: {
@@ -46,7 +51,7 @@ async function load(answer: Answer, { calls = ["b"] } = {}) {
     const { message } = (await from(0)(row)) as typeof row;
     return { content: message.content[0]!.content, runs };
   };
-  return { $, pass, asked, start: (client: object) => starts[0]!(client, {}, async (event) => event) };
+  return { $, pass, asked, fetches, start: (client: object) => starts[0]!(client, {}, async (event) => event) };
 }
 
 /** As the client compares: an expression tests a text, a list is one of several, an object is a part of an object, and a
@@ -173,4 +178,46 @@ test("the shipped module is the built one, and imports nothing", () => {
   for (const [, name] of names) expect(shipped).toContain(`function ${name}(`);
   expect(shipped).not.toMatch(/\bimport\b[\s(]|process\.|require\(/);
   expect(shipped.length).toBeLessThan(1_048_576);
+});
+
+const body = JSON.stringify({ model: "m", messages: [{ content: "a" }, { content: "b" }], tools: [{}] });
+const request = { url: "http://127.0.0.1/v1/messages?beta=true", init: { method: "POST", headers: {}, body } };
+const engine = { origin: { plugin: "engine" } };
+
+test("a request of the client goes out with the messages that our process chose", async () => {
+  const answer = () => ({ messages: [1, { content: "short" }] });
+  expect((await load(answer)).fetches).toEqual([]);
+  const { $, fetches, asked } = await load(answer, { trims: true });
+  const next = Object.assign(async (event: unknown) => event, engine);
+  const sent = (await fetches[0]!($, request, next)) as typeof request;
+  expect(JSON.parse(sent.init.body)).toEqual({
+    model: "m",
+    messages: [{ content: "b" }, { content: "short" }],
+    tools: [{}],
+  });
+  expect(asked[0]).toMatchObject({ module_request: "trim", session_id: "s", tool_response: body });
+  const others = [
+    [{ ...request, url: "http://127.0.0.1/v1/messages/count_tokens" }, next],
+    [request, Object.assign(async (event: unknown) => event, { origin: { plugin: "other" } })],
+  ] as const;
+  for (const [event, pass] of others) expect(await fetches[0]!($, event, pass)).toBe(event);
+  expect(asked).toHaveLength(1);
+});
+
+test("a request stays as it is if our process fails, or if the client refuses another one", async () => {
+  const failing = await load(() => Promise.reject(new Error("gone")), { trims: true });
+  const next = Object.assign(async (event: unknown) => event, engine);
+  expect(await failing.fetches[0]!(failing.$, request, next)).toBe(request);
+  const { $, fetches, asked } = await load(() => ({ messages: [1] }), { trims: true });
+  const refusing = Object.assign(async (event: unknown) => {
+    if (event !== request) throw new Error("refused");
+    return event;
+  }, engine);
+  for (let turn = 0; turn < 4; turn++) expect(await fetches[0]!($, request, refusing)).toBe(request);
+  expect(asked).toHaveLength(2);
+  const offline = Object.assign(() => Promise.reject(new Error("offline")), engine);
+  const other = await load(() => ({ messages: [1] }), { trims: true });
+  for (let turn = 0; turn < 4; turn++)
+    await expect(other.fetches[0]!(other.$, request, offline)).rejects.toThrow("offline");
+  expect(other.asked).toHaveLength(4);
 });

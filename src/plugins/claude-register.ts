@@ -30,7 +30,14 @@ interface Row {
   readonly agentId?: string;
 }
 
-type Hook<Event> = (client: Client, event: Event, next: (event: Event) => Promise<unknown>) => Promise<unknown>;
+/** A request of the client, or of a module. */
+interface Request {
+  readonly url: string;
+  readonly init: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> };
+}
+
+type Next<Event> = ((event: Event) => Promise<unknown>) & { readonly origin?: { readonly plugin?: string } };
+type Hook<Event> = (client: Client, event: Event, next: Next<Event>) => Promise<unknown>;
 type Text = RegExp | readonly (RegExp | { readonly text: RegExp })[];
 interface RowPattern {
   readonly door: "tool-result";
@@ -40,17 +47,23 @@ interface RowPattern {
 interface On {
   (event: "session.start", hook: Hook<object>): void;
   (event: "session.append", which: RowPattern, hook: Hook<Row>): void;
+  (event: "http.fetch", hook: Hook<Request>): void;
 }
 
 interface Answer {
   readonly text?: string;
   readonly bases?: readonly string[];
+  /** The messages of a request; a number is the index of one that stays. */
+  readonly messages?: readonly (object | number)[];
 }
+
+/** Whether requests are trimmed. Install writes what was chosen. */
+const trims: boolean = false;
 
 /** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
  *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
  *  be passed only to functions at the top of this file, so the state is here, too. */
-export function register(on: On): void {
+export function register(on: On, isTrimming: boolean = trims): void {
   on("session.start", async ($, event, next) => {
     void introduce($);
     return next(event);
@@ -71,6 +84,7 @@ export function register(on: On): void {
     },
     complete,
   );
+  if (isTrimming) on("http.fetch", trim);
 }
 
 /** Shorter results are never edited. */
@@ -160,16 +174,56 @@ async function presentCalls($: Client, agentId: string | undefined): Promise<Map
   return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block] as const)));
 }
 
+/** With CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC the client refuses a changed request. Then the original is sent, and
+ *  after two refusals nothing is changed any more. */
+async function trim($: Client, request: Request, next: Next<Request>): Promise<unknown> {
+  const changed = refusals < mostRefusals && isTurn(request, next) ? await trimmed($, request) : undefined;
+  if (changed === undefined) return next(request);
+  try {
+    const answer = await next(changed);
+    refusals = 0;
+    return answer;
+  } catch {
+    // If this fails, too, the network is at fault.
+    const answer = await next(request);
+    refusals++;
+    return answer;
+  }
+}
+
+const mostRefusals = 2;
+let refusals = 0;
+
+function isTurn({ url, init }: Request, next: Next<Request>): boolean {
+  return next.origin?.plugin === "engine" && /\/v1\/messages(?:\?|$)/.test(url) && typeof init.body === "string";
+}
+
+async function trimmed($: Client, request: Request): Promise<Request | undefined> {
+  try {
+    const { body, headers = {} } = request.init;
+    const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
+    const { messages } = await ask($, "trim", { ...about, tool_response: body }, trimPatienceMs);
+    if (messages === undefined) return undefined;
+    const whole = JSON.parse(String(body));
+    const sent = messages.map((each) => (typeof each === "number" ? whole.messages[each] : each));
+    return { ...request, init: { ...request.init, body: JSON.stringify({ ...whole, messages: sent }) } };
+  } catch {
+    return undefined;
+  }
+}
+
 const server = "plugin:plimsoll:plimsoll";
 /** Our process answers within 50 ms. If it does not, the client must not wait, and not again and again. */
 const patienceMs = 400;
+/** Another request than the last one, but longer, would be billed in full. So a request may wait for us. */
+const trimPatienceMs = 1_500;
 const mostFailures = 3;
 let failures = 0;
 
-async function ask($: Client, module_request: string, input: object): Promise<Answer> {
+async function ask($: Client, module_request: string, input: object, waitMs: number = patienceMs): Promise<Answer> {
   if (failures >= mostFailures) throw new Error("the process does not answer");
   const end = new AbortController();
-  const late = $.clock.sleep(patienceMs, { signal: end.signal }).then(
+  const late = $.clock.sleep(waitMs, { signal: end.signal }).then(
     () => undefined,
     () => undefined,
   );

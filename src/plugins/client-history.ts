@@ -12,8 +12,8 @@ import { pluginResults } from "./plugin-sessions.ts";
 export interface MessageView<Message extends object> {
   /** Returns Anthropic messages whose blocks were made with `blockOf`. `textOf` gives the text of a result. */
   show(messages: readonly Message[], textOf: (callId: string, text: string) => string): readonly object[];
-  /** Returns the client's messages with what is left of each block. */
-  apply(messages: readonly Message[], sent: SentBlocks): readonly Message[];
+  /** Returns the client's messages with what is left of each block. `reduced` is what the trimmer would send. */
+  apply(messages: readonly Message[], sent: SentBlocks, reduced: readonly object[]): readonly Message[];
 }
 
 /** Returns a block as it is sent, by its place; undefined if it was removed. */
@@ -28,6 +28,8 @@ export interface HistoryRequest<Message extends object> {
   readonly window?: number | undefined;
   /** The longest answer that the client asks for. */
   readonly longestAnswer?: number | undefined;
+  /** System text and tools, if the client shows them. */
+  readonly frame?: { readonly system?: unknown; readonly tools?: readonly object[] | undefined } | undefined;
   /** The usage of the last answer, with an id that tells answers apart. */
   readonly usage?: { readonly id: string; readonly tokens: unknown } | undefined;
 }
@@ -42,7 +44,7 @@ export interface ClientHistory {
 export interface HistoryOptions {
   readonly store: Store;
   readonly sessionId: string;
-  readonly intake: Intake;
+  readonly intake: Pick<Intake, "forget">;
   readonly trim: number | "window";
 }
 
@@ -70,7 +72,7 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
     const reserve = 16_000;
     const settings = {
       ...{ contextWindow: most + reserve, reserve },
-      prefixTokens: Math.min(prefixTokens, Math.floor(most / 4)),
+      prefixTokens: request.frame === undefined ? Math.min(prefixTokens, Math.floor(most / 4)) : 0,
     };
     if (trimmer?.key !== key) {
       await trimmer?.trimmer.checkpoint();
@@ -80,9 +82,9 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
     }
     return trimmer.trimmer;
   };
-  const reduceOnce = (current: Trimmer, { messages, view }: HistoryRequest<object>) => {
+  const reduceOnce = (current: Trimmer, { messages, view, frame }: HistoryRequest<object>) => {
     const shown = view.show(messages, results.textOf);
-    const reduction = current.reduce({ messages: shown });
+    const reduction = current.reduce({ ...frame, messages: shown });
     return { reduction, sent: blocksIn(reduction.messages), shown: blocksIn(shown) };
   };
   /** A restored text makes the history larger, so the policy decides again. */
@@ -108,7 +110,7 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
       // The request need not wait: without a checkpoint, the next process would only decide again.
       if (isNews || reduction.isEpoch) void current.checkpoint().catch(() => undefined);
       if (reduction.stats.trimmed.length === 0 && !results.hasRestored()) return undefined;
-      return request.view.apply(request.messages, (name) => sent.get(name));
+      return request.view.apply(request.messages, (name) => sent.get(name), reduction.messages);
     },
     noteResult: (call, admitted) => results.note(call, admitted),
   };

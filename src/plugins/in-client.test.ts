@@ -193,7 +193,7 @@ describe("a trimmed history", () => {
       await hooks["shell.env"]({ cwd: "/", sessionID: "ses_1" }, shell);
       await hooks["experimental.chat.system.transform"]({ sessionID: "ses_1" }, prompt);
       expect(shell.env).toEqual("trim" in settings ? { PLIMSOLL_SESSION: "ses_1" } : {});
-      expect(prompt.system.slice(1)).toEqual("trim" in settings ? [expect.stringContaining("plimsoll recall rN")] : []);
+      expect(prompt.system.slice(1)).toEqual("trim" in settings ? [expect.stringContaining("plimsoll recall ID")] : []);
     }
   });
 });
@@ -221,7 +221,7 @@ describe("views", () => {
     const messages = [{ info: { role: "assistant" }, parts }];
     const shown = openCodeView.show(messages, (_, text) => text) as { content: object[] }[];
     expect(shown.map(({ content }) => content.length)).toEqual([5, 2]);
-    const [first] = openCodeView.apply(messages, find(shown));
+    const [first] = openCodeView.apply(messages, find(shown), []);
     expect(first).toBe(messages[0]);
   });
 
@@ -248,7 +248,7 @@ describe("views", () => {
       },
     ];
     const shown = piView.show(messages, (_, text) => text) as { content: object[] }[];
-    const back = piView.apply(messages, find(shown));
+    const back = piView.apply(messages, find(shown), []);
     for (const [index, message] of messages.entries()) expect(back[index]).toBe(message);
   });
 
@@ -292,7 +292,7 @@ test("pi: results are shortened, histories trimmed, and compaction forgets", asy
   expect(JSON.stringify(sent.messages)).toContain("[trimmed: read f");
   expect(sent.messages.at(-1)).toEqual(messages.at(-1));
   expect(await handlers.get("before_agent_start")?.({ systemPrompt: "You are pi." }, context)).toEqual({
-    systemPrompt: expect.stringMatching(/^You are pi\.\n\n.*plimsoll recall rN/),
+    systemPrompt: expect.stringMatching(/^You are pi\.\n\n.*plimsoll recall ID/),
   });
 });
 

@@ -26,12 +26,12 @@ export interface ClientCall {
   readonly text: string;
 }
 
-/** Names the session for `plimsoll recall` in the client's shell: ids of trimmed content count from 1 in each session. */
+/** Names the session for `plimsoll recall` in the client's shell: ids of older versions, such as r12, need it. */
 export const sessionVariable = "PLIMSOLL_SESSION";
 
 /** A line for the system text of a client whose history is trimmed. It never changes, so it costs no cache. */
 export const recallNote =
-  'Where a tool result says "[trimmed: …; recall id rN]", the command "plimsoll recall rN" prints the original.';
+  'Where a tool result says "[trimmed: …; recall id ID]", the command "plimsoll recall ID" prints the original.';
 
 export interface InClient {
   /** Whether the history is trimmed. */

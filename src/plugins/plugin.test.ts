@@ -106,7 +106,7 @@ test("a client is asked only for what it can do", async () => {
   const settings = { deltas: true, trim: 100_000 };
   const install = async (name: string, where: PluginPlace) =>
     changePlugin(await pluginClients[name]!(), { action: "install", place: where, settings, dryRun: false });
-  await expect(install("claude-code", place)).rejects.toThrow("does not trim histories");
+  await expect(install("gemini-cli", place)).rejects.toThrow("does not trim histories");
   for (const name of ["claude-code", "gemini-cli"]) {
     const images = { action: "install", place, settings: { deltas: true, images: 2 }, dryRun: false } as const;
     await expect(changePlugin(await pluginClients[name]!(), images)).rejects.toMatchObject({

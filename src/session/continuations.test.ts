@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { type Position, parseToken, renderToken } from "./continuations.ts";
+import { resultId } from "./sample-tool.contract.ts";
 
 const number = fc.nat(1_000_000_000);
 const positions: fc.Arbitrary<Position> = fc.oneof(
@@ -11,14 +12,15 @@ const positions: fc.Arbitrary<Position> = fc.oneof(
 
 it("parses tokens of every form", () => {
   const check = (id: number, position: Position): void => {
-    const continuation = { id: `r${id}`, position };
+    const continuation = { id: resultId(id), position };
     expect(parseToken(renderToken(continuation))).toEqual(continuation);
   };
   fc.assert(fc.property(number, positions, check));
   const position = { at: "items", offset: 100 } as const;
   expect(renderToken({ position })).toBe("offset:100");
   expect(parseToken("offset:100")).toEqual({ position });
-  expect(renderToken({ id: "r42", position })).toBe("r42:offset:100");
+  expect(renderToken({ id: "k3vbq5zoha", position })).toBe("k3vbq5zoha:offset:100");
+  expect(parseToken("r42:offset:100")).toEqual({ id: "r42", position });
 });
 
 it.each([

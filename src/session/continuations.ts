@@ -1,17 +1,17 @@
 /** How a result continues on the next page: the tokens, the calls that used them, and the versions of results. */
 import { createHash } from "node:crypto";
 import type { Store } from "../store/index.ts";
-import { isFields, isText, objectOf, readJson } from "../text/index.ts";
+import { isFields, isText, objectOf, originalIdPattern, readJson } from "../text/index.ts";
 import type { ToolArguments, ToolFailure } from "./budgeted-tool.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /** The place where a continuation token continues. `offset:100` is an offset for the tool itself. A token that starts
  *  with an id is for a stored result:
  *
- *  r42:offset:100       its items from the 100th on
- *  r42:offset:100+2048  the longest string of item 100, from character 2048 on
- *  r42:json:100+2048    the JSON of item 100, from character 2048 on
- *  r42:fields+0         the JSON of its fields */
+ *  k3vbq5zoha:offset:100       its items from the 100th on
+ *  k3vbq5zoha:offset:100+2048  the longest string of item 100, from character 2048 on
+ *  k3vbq5zoha:json:100+2048    the JSON of item 100, from character 2048 on
+ *  k3vbq5zoha:fields+0         the JSON of its fields */
 export type Position =
   | { readonly at: "items"; readonly offset: number }
   | TextPosition
@@ -53,11 +53,13 @@ function renderPosition(position: Position): string {
 export function parseToken(token: string): Continuation | undefined {
   const direct = /^offset:(\d{1,15})$/.exec(token);
   if (direct !== null) return { position: { at: "items", offset: Number(direct[1]) } };
-  const stored = /^(r\d{1,15}):(?:(offset|json):(\d{1,15})|fields)(?:\+(\d{1,15}))?$/.exec(token);
+  const stored = storedToken.exec(token);
   if (stored === null) return undefined;
   const [, id = "", kind, offset, from] = stored;
   return { id, position: positionOf(kind, Number(offset), from === undefined ? undefined : Number(from)) };
 }
+
+const storedToken = new RegExp(`^(${originalIdPattern}):(?:(offset|json):(\\d{1,15})|fields)(?:\\+(\\d{1,15}))?$`);
 
 function positionOf(kind: string | undefined, offset: number, from: number | undefined): Position {
   if (kind === undefined) return { at: "fields", from: from ?? 0 };
@@ -130,7 +132,7 @@ export interface ContinuedCall {
 }
 
 /** Decides whether `offset:100` identifies a continuation. If another call could continue at the same offset, the token
- *  names its page too, as in `r12:offset:100`. */
+ *  names its page too, as in `k3vbq5zoha:offset:100`. */
 export interface OffsetTokens {
   /** Call it before a page is made: other processes may have used tokens in the meantime. */
   refresh(): Promise<void>;

@@ -74,7 +74,7 @@ export interface Delivered {
   readonly text: string;
   /** The tokens of `text`. */
   readonly tokens: number;
-  /** The id for `recall`, such as `r1`. */
+  /** The id for `recall`, such as `k3vbq5zoha`. */
   readonly id: string;
 }
 

@@ -32,6 +32,7 @@ export {
 } from "./session.ts";
 export {
   deleteSession,
+  findStoredResult,
   listSessions,
   listStoredSessions,
   pruneOrphans,

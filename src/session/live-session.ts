@@ -237,7 +237,7 @@ export interface SessionOptions<Tools extends readonly BudgetedTool[] = readonly
    *  @default "json" */
   readonly format?: PageFormat | undefined;
   /** The form of continuation tokens. `offset` is always `offset:100`, for a program that knows which tool it called.
-   *  `unique` adds the result's id (`r12:offset:100`) if another call could continue at the same offset.
+   *  `unique` adds the result's id (`k3vbq5zoha:offset:100`) if another call could continue at the same offset.
    *  @default "offset" */
   readonly continuations?: "offset" | "unique" | undefined;
   /** Returns what the client shows of a result before it cuts it. Called for each page. */

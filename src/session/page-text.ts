@@ -101,7 +101,7 @@ function cell(value: unknown): string {
 
 type FooterOptions = TextFormOptions & { readonly detail: "full" | "plain" | "bare"; readonly tokens: number };
 
-/** `[60 of 1,299 lines, 8.1k tokens; next: offset=60 · id r12]` */
+/** `[60 of 1,299 lines, 8.1k tokens; next: offset=60 · id k3vbq5zoha]` */
 function footerOf(data: PageData, options: FooterOptions): string | undefined {
   const { truncated, offset, cut, left_out, continuation_token: token } = data;
   if (!truncated && offset === 0 && cut === undefined && left_out === undefined) return undefined;

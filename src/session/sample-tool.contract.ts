@@ -1,5 +1,6 @@
 /** Tools and readers that the tests of sessions share. */
 import { createMemoryStore, type Store } from "../store/index.ts";
+import { createOriginalIds } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import type { BudgetedTool, ToolArguments, ToolFailure, ToolResult } from "./budgeted-tool.ts";
 import type { Cut, Delivered, PageData } from "./envelope.ts";
@@ -47,6 +48,11 @@ export function openSession(options: Partial<SessionOptions> = {}): Promise<Sess
   const now = (): number => Date.UTC(2026, 10, 15, 10, 0, seconds++);
   const store: Store = options.store ?? createMemoryStore();
   return createSession({ counter: quarterCounter, now, ...options, store });
+}
+
+/** Returns the id of a session's result by its number. `openSession` names sessions after its clock. */
+export function resultId(number: number, sessionId = "s-20261115T100000000Z"): string {
+  return createOriginalIds({ maker: "session", sessionId }).idOf(number, "");
 }
 
 /** Returns the data as a client reads it. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { leastAllocation } from "../budget/index.ts";
 import { createMemoryStore } from "../store/index.ts";
-import { answeringTool, dataOf, itemsOf, listTool, openSession, readOn } from "./sample-tool.contract.ts";
+import { answeringTool, dataOf, itemsOf, listTool, openSession, readOn, resultId } from "./sample-tool.contract.ts";
 
 const lines = Array.from({ length: 5_000 }, (_, index) => `line ${index} of a long file`);
 
@@ -48,7 +48,7 @@ describe("the ledger of a session", () => {
     expect(ledger.tool_results.used).toBeLessThanOrEqual(40_000);
     expect(delivered).toBeGreaterThan(7 * 7_000);
     const { entries } = session.workLog("full") as { entries: readonly { id: string }[] };
-    expect(entries.map(({ id }) => id)).toEqual(["r1", "r2", "r3", "r4", "r5", "r6", "r7"]);
+    expect(entries.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7].map((number) => resultId(number)));
     expect(ledger.history.used).toBeGreaterThan(0);
     expect(session.status().summary).toMatch(/, \d+k delivered$/);
   });
@@ -95,7 +95,7 @@ describe("eviction", () => {
     expect(ledger.history.used).toBeLessThanOrEqual(300);
     const view = session.workLog("full") as { entries: readonly { id: string }[]; evicted: number };
     expect(view.evicted).toBeGreaterThan(0);
-    expect(view.entries.at(-1)?.id).toBe("r12");
+    expect(view.entries.at(-1)?.id).toBe(resultId(12));
     expect(view.entries.length + view.evicted).toBe(12);
     expect(itemsOf(dataOf(await session.recall("r1", { maxTokens: 600 })))[0]).toBe(lines[0]);
   });
@@ -110,7 +110,7 @@ describe("eviction", () => {
     await session.call("list", {});
     await session.beginTurn();
     expect(session.status().ledger.history.used).toBeGreaterThan(1_000);
-    expect(session.workLog("full")).toMatchObject({ evicted: 0, entries: [{ id: "r1" }] });
+    expect(session.workLog("full")).toMatchObject({ evicted: 0, entries: [{ id: resultId(1) }] });
   });
 
   it("evicts entries for a call that needs more than is available", async () => {

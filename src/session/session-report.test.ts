@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createMemoryStore } from "../store/index.ts";
-import { listTool, openSession } from "./sample-tool.contract.ts";
+import { listTool, openSession, resultId } from "./sample-tool.contract.ts";
 import { listSessions, readSessionReport } from "./session-report.ts";
 
 const lines = Array.from({ length: 900 }, (_, index) => `line ${index}`);
@@ -18,9 +18,11 @@ it("shows a session of another process: account, work log, evicted entries, the 
   const report = await readSessionReport(store, "s");
   expect(report).toMatchObject({ ...session.status(), calls: 4, counter: "bytes/4", total: 100_000 });
   expect(report!.ledger.history.limit).toBe(200);
-  expect(report!.largest.map(({ id }) => id)).toEqual(["r2", "r4", "r3", "r1"]);
+  expect(report!.largest.map(({ id }) => id)).toEqual([2, 4, 3, 1].map((number) => resultId(number, "s")));
   expect(report!.evicted.count).toBeGreaterThan(0);
-  expect([...report!.evicted.entries, ...report!.workLog].map(({ id }) => id)).toEqual(["r1", "r2", "r3", "r4"]);
+  expect([...report!.evicted.entries, ...report!.workLog].map(({ id }) => id)).toEqual(
+    [1, 2, 3, 4].map((number) => resultId(number, "s")),
+  );
   expect(await readSessionReport(store, "t")).toBeUndefined();
 });
 
@@ -37,7 +39,7 @@ it("keeps the ten largest results and the latest evicted entries", async () => {
   const report = await readSessionReport(store, "s");
   expect(report!.largest).toHaveLength(10);
   expect(report!.evicted.entries).toHaveLength(20);
-  expect(report!.evicted.entries.at(-1)!.id).toBe(`r${report!.evicted.count}`);
+  expect(report!.evicted.entries.at(-1)!.id).toBe(resultId(report!.evicted.count, "s"));
 });
 
 it("lists sessions with at least one call, latest used first", async () => {

@@ -4,6 +4,7 @@ import type { MaintainedStore, Store } from "../store/index.ts";
 import { createOffsetTokens } from "./continuations.ts";
 import type { LogEntry } from "./log-entry.ts";
 import { groupsOf, type LargeResult, type SessionRecord, sessionRecords } from "./session-record.ts";
+import { readStored } from "./sources.ts";
 import { createStoredResults, storedLimits } from "./stored-results.ts";
 import { type SequencedEntry, storedLog, viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log.ts";
 
@@ -227,6 +228,21 @@ export async function pruneOrphans(
     else await storedLog(store, id).delete();
   }
   return orphans;
+}
+
+/** Returns a result of a session by its id; without `sessionId` of any session. */
+export async function findStoredResult(
+  store: Store,
+  id: string,
+  sessionId?: string,
+): Promise<Awaited<ReturnType<typeof readStored>>> {
+  const records = [...(await sessionRecords(store).loadAll())];
+  const chosen = records.filter(([session]) => session === (sessionId ?? session));
+  for (const group of new Set(chosen.flatMap(([session, record]) => groupsOf(session, record ?? {})))) {
+    const found = await readStored(createStoredResults(store, group), id);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Few, because the start of a session waits for it. The next starts drop the others. */

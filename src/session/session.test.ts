@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../store/index.ts";
 import type { ToolResult } from "./budgeted-tool.ts";
-import { answeringTool, dataOf, itemsOf, listTool, openSession, readOn } from "./sample-tool.contract.ts";
+import { answeringTool, dataOf, itemsOf, listTool, openSession, readOn, resultId } from "./sample-tool.contract.ts";
 
 const files = Array.from({ length: 2_847 }, (_, index) => ({
   path: `src/core/file-${index}.ts`,
@@ -15,7 +15,7 @@ describe("a call", () => {
       hints: "off",
     });
     const delivered = await session.call("list", {});
-    expect(delivered.id).toBe("r1");
+    expect(delivered.id).toBe(resultId(1));
     expect(delivered.envelope).toEqual({
       status: "success",
       data: { root: "src", files: files.slice(0, 2), total: 2, returned: 2, offset: 0, truncated: false },
@@ -179,10 +179,10 @@ describe("what goes wrong", () => {
     expect(session.status().calls).toBe(4);
     expect(session.workLog("full")).toMatchObject({
       entries: [
-        { id: "r1", tool: "fail", result: "Failed (timeout): took 60 s" },
-        { id: "r2", tool: "throw", result: "Failed (execution_error): boom" },
-        { id: "r3" },
-        { id: "r4" },
+        { id: resultId(1), tool: "fail", result: "Failed (timeout): took 60 s" },
+        { id: resultId(2), tool: "throw", result: "Failed (execution_error): boom" },
+        { id: resultId(3) },
+        { id: resultId(4) },
       ],
     });
   });
@@ -263,7 +263,7 @@ describe("what goes wrong", () => {
     const first = dataOf(await session.deliver(given, { tool: "elsewhere", args: {}, maxTokens: 600 }));
     for (let call = 0; call < 998; call += 1) await session.call("list", {});
     expect(await session.nextPage(first.continuation_token!)).toMatchObject({
-      id: "r1000",
+      id: resultId(1_000),
       envelope: { status: "success" },
     });
     await session.call("list", {});
@@ -271,7 +271,7 @@ describe("what goes wrong", () => {
       status: "error",
       error: {
         code: "dropped_result",
-        message: "the result r1 is no longer stored",
+        message: `the result ${resultId(1)} is no longer stored`,
         hint: "A session keeps its results for 1000 steps, large ones up to 200 MB together. Call the tool again.",
       },
     });
@@ -307,10 +307,10 @@ describe("an item larger than a page", () => {
 
     const second = dataOf(await session.call("list", { budget: 2_000, offset: 1 }));
     expect(second.cut).toMatchObject({ item: 1, at: "/text", from: 0, length: text.length });
-    expect(second.continuation_token).toBe(`r2:offset:1+${second.cut!.to}`);
+    expect(second.continuation_token).toBe(`${resultId(2)}:offset:1+${second.cut!.to}`);
     expect(second.budget_note).toBe(
       `Item 1: characters 0 to ${second.cut!.to} of ${text.length}, too large for one page. ` +
-        `Use next_page with token r2:offset:1+${second.cut!.to} to continue.`,
+        `Use next_page with token ${resultId(2)}:offset:1+${second.cut!.to} to continue.`,
     );
     expect((itemsOf(second)[0] as { text: string }).text.endsWith("\n")).toBe(true);
 

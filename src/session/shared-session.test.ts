@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../store/index.ts";
-import { answeringTool, dataOf, itemsOf, listTool, openSession } from "./sample-tool.contract.ts";
+import { answeringTool, dataOf, itemsOf, listTool, openSession, resultId } from "./sample-tool.contract.ts";
 import type { Session } from "./session.ts";
 import { readSessionReport } from "./session-report.ts";
 
@@ -68,16 +68,17 @@ describe("two sessions with one id", () => {
     expect((await open("other")).status().ledger.system.used).toBe(3_200);
   });
 
-  it("tell results of two groups apart, although these have the same ids", async () => {
+  it("tell results of two groups apart, each with its own ids", async () => {
     const both = await openTwo({ groupIds: ["one", "two"] });
     const pages = await Promise.all(both.map((session) => session.call("list", {})));
-    expect(pages.map(({ id }) => id)).toEqual(["r1", "r1"]);
+    const [one, two] = [resultId(1, "one"), resultId(1, "two")];
+    expect(pages.map(({ id }) => id)).toEqual([one, two]);
     for (const session of both) await session.refresh();
     expect(both[0].status().delivered).toBe(pages[0]!.tokens + pages[1]!.tokens);
     const ids = both.map((session) => (session.workLog("full") as unknown as { entries: { id: string }[] }).entries);
-    expect(ids.map((entries) => entries.map(({ id }) => id).sort())).toEqual([
-      ["r1", "two/r1"],
-      ["one/r1", "r1"],
+    expect(ids.map((entries) => new Set(entries.map(({ id }) => id)))).toEqual([
+      new Set([one, `two/${two}`]),
+      new Set([`one/${one}`, two]),
     ]);
   });
 });
@@ -87,9 +88,9 @@ it("a report names the group of a result only if there are several", async () =>
   const open = (groupId: string) => openSession({ store, sessionId: "s", tools, groupId });
   const shown = async () => (await readSessionReport(store, "s"))!.workLog.map(({ id }) => id);
   await (await open("one")).call("list", {});
-  expect(await shown()).toEqual(["r1"]);
+  expect(await shown()).toEqual([resultId(1, "one")]);
   await (await open("two")).call("list", {});
-  expect(await shown()).toEqual(["one/r1", "two/r1"]);
+  expect(await shown()).toEqual([`one/${resultId(1, "one")}`, `two/${resultId(1, "two")}`]);
 });
 
 it("a result that nobody received costs nothing", async () => {

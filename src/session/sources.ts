@@ -190,6 +190,18 @@ async function readLines(
   return render === undefined ? plainLines(stored) : renderedLines(stored, render);
 }
 
+/** Returns the text of a stored result and the call that made it; undefined if it is not there. */
+export async function readStored(
+  results: StoredResults,
+  id: string,
+): Promise<{ readonly call: string; readonly text: string } | undefined> {
+  const found = await findStored(results, id);
+  if (isFailure(found)) return undefined;
+  const lines: string[] = [];
+  for await (const line of plainLines(found.stored)) lines.push(line);
+  return { call: found.stored.tool, text: lines.join("\n") };
+}
+
 /** Only pages are stored of tools with a text form, so there is little to render. */
 async function* renderedLines(
   { fields, itemsName, offset, items }: StoredResult,
@@ -211,7 +223,7 @@ function openToken(sources: SourceParts, token: string): Promise<Opened | ToolFa
   const hint =
     continuation?.position.at === "items"
       ? `Call the tool itself again with offset=${continuation.position.offset}.`
-      : "Pass the continuation_token of a result unchanged, such as r42:offset:100.";
+      : "Pass the continuation_token of a result unchanged, such as k3vbq5zoha:offset:100.";
   const message = `${JSON.stringify(token)} is not a token of a stored result`;
   return Promise.resolve({ code: "invalid_token", message, hint });
 }

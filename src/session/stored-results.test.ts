@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { chunkItems, itemsFrom } from "./item-chunks.ts";
+import { resultId } from "./sample-tool.contract.ts";
 import { createStoredResults, type ResultToStore, resultCollection, type StoredResults } from "./stored-results.ts";
 import { storedLog } from "./work-log.ts";
 
@@ -93,11 +94,11 @@ test("parts of a process that was killed while writing are dropped like others",
       key.includes("/result/") ? Promise.reject(new Error("killed")) : store.update(collection, key, change),
   };
   await expect(save(createStoredResults(dying, "s", limits), large(600_000))).rejects.toThrow("killed");
-  expect((await keysOf(store)).filter((key) => key.startsWith("s/part/r1/"))).not.toEqual([]);
+  expect((await keysOf(store)).filter((key) => key.startsWith(`s/part/${resultId(1, "s")}/`))).not.toEqual([]);
   const results = createStoredResults(store, "s", limits);
-  expect(await results.load("r1")).toBeUndefined();
+  expect(await results.load(resultId(1, "s"))).toBeUndefined();
   await save(results, large(600_000));
-  expect((await keysOf(store)).filter((key) => key.startsWith("s/part/r1/"))).toEqual([]);
+  expect((await keysOf(store)).filter((key) => key.startsWith(`s/part/${resultId(1, "s")}/`))).toEqual([]);
 });
 
 test("fields and single items of any size can be read again", async () => {
@@ -122,9 +123,9 @@ test("a session with few calls leaves few places unused", async () => {
   const ids = await Promise.all(
     ["one", "two", "three"].map((item) => save(createStoredResults(store, "s", limits), resultOf([item]))),
   );
-  expect(ids).toEqual(["r1", "r2", "r3"]);
+  expect(ids).toEqual([1, 2, 3].map((number) => resultId(number, "s")));
   const results = createStoredResults(store, "s", limits);
-  for (let number = 4; number < 50; number += 1) expect(await results.claimId()).toBe(`r${number}`);
+  for (let number = 4; number < 50; number += 1) expect(await results.claimId()).toBe(resultId(number, "s"));
 });
 
 test("a damaged result is reported, and the next result replaces it", async () => {

@@ -3,7 +3,16 @@
 
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
-import { isFields, isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
+import {
+  createOriginalIds,
+  isFields,
+  isText,
+  isWhole,
+  listOf,
+  objectOf,
+  readJson,
+  type ShapeCheck,
+} from "../text/index.ts";
 import type { ToolArguments } from "./budgeted-tool.ts";
 import type { Position } from "./continuations.ts";
 import { type ItemChunks, itemsFrom } from "./item-chunks.ts";
@@ -53,7 +62,9 @@ export function createStoredResults(
   { steps, characters }: Pick<StoredLimits, "steps" | "characters"> = storedLimits,
 ): StoredResults {
   const prefix = `${groupId}/`;
-  // An id is a sequence of this stream. Its entries are not needed.
+  const numbers = createOriginalIds({ maker: "session", sessionId: groupId });
+  const numberOf = (id: string): number => numbers.sequenceOf(id) ?? 0;
+  // A number is a sequence of this stream. Its entries are not needed.
   const idStream = `session/${groupId}/ids`;
   const parts = createResultParts(store, {
     collection: resultCollection,
@@ -74,7 +85,7 @@ export function createStoredResults(
         if (last % trimEvery < count) await store.trimStream(idStream, last);
         for (let number = last - count + 1; number <= last; number += 1) claimed.push(number);
       }
-      return `r${claimed.shift()!}`;
+      return numbers.idOf(claimed.shift()!, "");
     },
     async save(id, result) {
       const isPage = "of" in result;
@@ -84,17 +95,20 @@ export function createStoredResults(
       if (large !== undefined) await parts.drop(large);
     },
     async load(id) {
-      if (!/^r\d{1,15}$/.test(id)) return undefined;
+      const number = numbers.sequenceOf(id);
+      if (number === undefined) return undefined;
+      // Earlier versions named a result by its number alone, and transcripts still have such ids.
+      const isWanted = (found: string): boolean => found === id || (id === `r${number}` && numberOf(found) === number);
       const result = await read("result", id);
       const header = result && readHeader(result);
-      if (result && header && header.id === id) return readResult(result, header, parts);
+      if (result && header && isWanted(header.id)) return readResult(result, header, parts);
       const text = await read("page", id);
       const page = text && readReference(text);
-      if (page && page.id === id) return page;
+      if (page && isWanted(page.id)) return page;
       const others = [header, page].filter((found) => typeof found === "object");
       const stored = [result, text].filter((found) => found !== undefined);
       if (others.length < stored.length) throw damagedResult(id, "its record is damaged");
-      return others.some((other) => numberOf(other.id) > numberOf(id)) ? "dropped" : undefined;
+      return others.some((other) => numberOf(other.id) > number) ? "dropped" : undefined;
     },
     drop: (most) => dropRecords(store, prefix, most),
     async deleteAll() {
@@ -128,10 +142,6 @@ async function deleteUnchanged(store: Store, key: string, expectedRevision: numb
   } catch (error) {
     if (!(error instanceof ContextError && error.code === "store_conflict")) throw error;
   }
-}
-
-function numberOf(id: string): number {
-  return Number(id.slice(1));
 }
 
 /** Writes the value and returns the previous one. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { listTool, openSession } from "./sample-tool.contract.ts";
+import { listTool, openSession, resultId } from "./sample-tool.contract.ts";
 
 it("the work log has a minimal, a recent and a full view", async () => {
   const session = await openSession({ tools: [listTool(["a line", "another"])] });
@@ -9,12 +9,12 @@ it("the work log has a minimal, a recent and a full view", async () => {
   expect(session.workLog("minimal")).toEqual({ steps: 6, last_result: '{"files":[]}' });
   const recent = session.workLog() as { total_steps: number; recent: readonly { id: string }[] };
   expect(recent.total_steps).toBe(6);
-  expect(recent.recent.map(({ id }) => id)).toEqual(["r6", "r5", "r4", "r3", "r2"]);
+  expect(recent.recent.map(({ id }) => id)).toEqual([6, 5, 4, 3, 2].map((number) => resultId(number)));
   const full = session.workLog("full") as { evicted: number; entries: readonly object[] };
   expect(full.evicted).toBe(0);
   expect(full.entries).toHaveLength(6);
   expect(full.entries[1]).toEqual({
-    id: "r2",
+    id: resultId(2),
     tool: "list",
     args: '{"offset":1}',
     time: "2026-11-15T10:00:02.000Z",

@@ -57,6 +57,7 @@ export {
   toByteString,
 } from "./marked-block.ts";
 export { visitNames } from "./names.ts";
+export { createOriginalIds, isOriginalId, type OriginalIds, originalIdPattern } from "./original-ids.ts";
 export { toPlainProse } from "./plain-prose.ts";
 export {
   createSecretTest,

@@ -140,14 +140,14 @@ test("a page that is not the whole result ends with what continues it, and its i
   const first = await session.call("read_file", { path: "long.txt" });
   const shown = first.text.split("\n").slice(0, -1);
   expect(first.text.split("\n").at(-1)).toBe(
-    `[${shown.length} of 1,299 lines, ${first.tokens < 1_000 ? first.tokens : "1.0k"} tokens; next: offset=${shown.length} · id r1]`,
+    `[${shown.length} of 1,299 lines, ${first.tokens < 1_000 ? first.tokens : "1.0k"} tokens; next: offset=${shown.length} · id ${first.id}]`,
   );
   expect(first.tokens).toBeGreaterThan(950);
   expect(first.tokens).toBeLessThanOrEqual(1_000);
   const second = await session.call("read_file", { path: "long.txt", offset: shown.length });
   expect(second.text).toMatch(new RegExp(`^${shown.length + 1}\tline ${shown.length + 1} of a file\n`));
   expect(second.text).toMatch(
-    new RegExp(`\n\\[lines ${shown.length + 1}-\\d+ of 1,299, .*; next: offset=\\d+ · id r2\\]$`),
+    new RegExp(`\n\\[lines ${shown.length + 1}-\\d+ of 1,299, .*; next: offset=\\d+ · id ${second.id}\\]$`),
   );
 });
 
@@ -155,10 +155,11 @@ test("a recalled page has the line numbers of the file", async () => {
   const lines = Array.from({ length: 200 }, (_, index) => `line ${index + 1}`);
   const root = createRepository({ "long.txt": `${lines.join("\n")}\n` });
   const session = await open(root);
-  await session.call("read_file", { path: "long.txt", start_line: 11 });
-  const { text } = await session.recall("r1", { offset: 5 });
+  const first = await session.call("read_file", { path: "long.txt", start_line: 11 });
+  const { text, id } = await session.recall(first.id, { offset: 5 });
   expect(text.split("\n")[0]).toBe("16\tline 16");
-  expect(text.split("\n").at(-1)).toMatch(/^\[lines 6-190 of 190, [\d.]+k? tokens · id r2\]$/);
+  expect(text.split("\n").at(-1)).toMatch(/^\[lines 6-190 of 190, [\d.]+k? tokens · id \w{10}\]$/);
+  expect(text).toContain(`id ${id}]`);
 });
 
 test("an item that is larger than a page is continued by its token", async () => {
@@ -173,7 +174,7 @@ test("an item that is larger than a page is continued by its token", async () =>
   const joined = pages.map(({ text }) => text.slice(0, text.lastIndexOf("\n["))).join("");
   expect(joined).toBe(`1\t${"0123456789".repeat(900)}`);
   expect(pages.length).toBeGreaterThan(3);
-  expect(pages[0]!.text).toMatch(/\n\[item 0: characters 0-[\d,]+ of 9,000, \d+ tokens; next: next_page token=r1:/);
+  expect(pages[0]!.text).toMatch(/\n\[item 0: characters 0-[\d,]+ of 9,000, \d+ tokens; next: next_page token=\w{10}:/);
 });
 
 test("a name with a line break stays on one line, as git quotes it", async () => {

@@ -1,8 +1,11 @@
 /** `plimsoll recall`: what an intake shortened is printed as the tool returned it. */
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { createTrimmer } from "../../src/history/index.ts";
 import { createIntake } from "../../src/intake/index.ts";
+import { createSession } from "../../src/session/index.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { createCounter } from "../../src/tokens/index.ts";
 import { createSandbox } from "./run-plimsoll.ts";
 
 const sandbox = createSandbox();
@@ -38,6 +41,33 @@ test("prints the whole result, a part of it, lines that match, and what fits", a
     lines: 200,
     shown: [{ number: 7 }],
   });
+});
+
+test("finds what a history trimmed and what a session keeps by their ids alone", async () => {
+  const store = await openSqliteStore({ path });
+  const text = lines.join("\n");
+  const messages = Array.from({ length: 40 }, (_, turn) => [
+    { role: "assistant", content: [{ type: "tool_use", id: `c${turn}`, name: "Read", input: { path: `f${turn}` } }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: `c${turn}`, content: `${turn}\n${text}` }] },
+  ]);
+  const trimmer = await createTrimmer({ contextWindow: 20_000, reserve: 0, store, sessionId: "chat" });
+  const { messages: sent } = trimmer.reduce({ messages: [{ role: "user", content: "go" }, ...messages.flat()] });
+  await trimmer.checkpoint();
+  const [, trimmed = ""] = /recall id (\w{10})/.exec(JSON.stringify(sent)) ?? [];
+  const session = await createSession({
+    counter: await createCounter("bytes/4"),
+    store,
+    sessionId: "work",
+    now: Date.now,
+  });
+  const given = { fields: {}, itemsName: "lines", items: lines, offset: 0 };
+  const { id: kept } = await session.deliver(given, { tool: "make", args: {} });
+  await store.close();
+  const recall = (...words: string[]) => sandbox.run(["recall", ...words, "--store", path]);
+  expect((await recall(trimmed)).stdout).toMatch(new RegExp(`^\\d+\n${lines[0]}\n`));
+  expect((await recall(kept)).stdout).toBe(`${text}\n`);
+  expect(await recall(kept, "--session", "chat")).toMatchObject({ code: 1 });
+  expect(await recall(trimmed, "--session", "chat")).toMatchObject({ code: 0 });
 });
 
 test("has help of its own", async () => {

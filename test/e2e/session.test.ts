@@ -197,7 +197,7 @@ test("what the work log has no room for is told as evicted", { tags: ["deep"] },
   const told = [...report.evicted.entries, ...report.workLog].map(({ args }) => args);
   expect(told).toEqual(Array.from({ length: 12 }, (_, offset) => JSON.stringify(read(offset)[1])));
   const { stdout } = await sandbox.call(["session", "show"]);
-  expect(stdout).toMatch(/\nevicted: (the newest 5 of )?\d+; recall gets them\n {2}r/);
+  expect(stdout).toMatch(/\nevicted: (the newest 5 of )?\d+; recall gets them\n {2}\w{10} /);
 });
 
 describe("of several sessions", () => {
@@ -241,6 +241,9 @@ test("a session can be looked at while it is running, and goes on", { tags: ["de
   await server.call(["read_file", { path: "a.txt" }]);
   expect((await json(["list"])).value).toMatchObject([{ calls: 1 }]);
   await server.call(["read_file", { path: "a.txt" }]);
-  expect((await json(["show"])).value).toMatchObject({ calls: 2, workLog: [{ id: "r1" }, { id: "r2" }] });
+  expect((await json(["show"])).value).toMatchObject({
+    calls: 2,
+    workLog: [{ tool: "read_file" }, { tool: "read_file" }],
+  });
   await server.end();
 });

@@ -27,8 +27,8 @@ const requests = session.flatMap((message, index) =>
 const last = requests.slice(-8);
 
 /** What one trimmer sends that nobody interrupts. */
-async function uninterrupted(): Promise<string[]> {
-  const trimmer = await createTrimmer({ contextWindow: 9_000, reserve: 1_000, counter: plainCounter });
+async function uninterrupted(sessionId: string): Promise<string[]> {
+  const trimmer = await createTrimmer({ sessionId, contextWindow: 9_000, reserve: 1_000, counter: plainCounter });
   const sent = last.map((messages) => `${lines(trimmer.reduce({ messages }).messages)}\n`);
   expect((await trimmer.checkpoint()).ledger.epochs.length).toBeGreaterThan(0);
   return sent;
@@ -47,7 +47,7 @@ describe("a trimmer that another one continues sends the same bytes", () => {
   const kinds = noPostgres === undefined ? ["SQLite", "PostgreSQL"] : ["SQLite"];
 
   test.each(kinds)("as a command for each turn, with %s", async (kind) => {
-    const expected = await uninterrupted();
+    const expected = await uninterrupted("ship/7");
     const args = [...options, "--session", "ship/7", "--store", placeOf(kind)];
     for (const [turn, messages] of last.entries()) {
       const place = isDeep || turn % 4 === 0 ? sandbox.run : sandbox.call;
@@ -60,7 +60,7 @@ describe("a trimmer that another one continues sends the same bytes", () => {
       input: lines(last[0]!),
     });
     expect(JSON.parse(other.stdout).stats.epochs).toBeLessThanOrEqual(1);
-    const [, id = ""] = /recall id (r\d+)/.exec(expected.at(-1)!) ?? [];
+    const [, id = ""] = /recall id ([a-z2-7]{10})/.exec(expected.at(-1)!) ?? [];
     const recalled = await sandbox.call(["recall", id, "--session", "ship/7", "--store", placeOf(kind)]);
     expect(recalled.code).toBe(0);
     expect(lines(session)).toContain(JSON.stringify(recalled.stdout.trimEnd()).slice(1, -1));
@@ -69,7 +69,7 @@ describe("a trimmer that another one continues sends the same bytes", () => {
   test.each(["memory", ...kinds])(
     "as a trimmer of a program, after one that the command left, with %s",
     async (kind) => {
-      const expected = await uninterrupted();
+      const expected = await uninterrupted("s");
       const place = kind === "SQLite" ? join(sandbox.cwd, "trims.db") : `${url}&namespace=mixed`;
       const memory = createMemoryStore();
       const sent: string[] = [];

@@ -1,6 +1,8 @@
 /** Runs inside of Claude Code, as a module of our plugin: the build copies this file into its folder. There is no Node
  *  and no import. The hook after each tool shortens most results. This module sees the texts of results before the
  *  conversation keeps them, and does what the hook cannot. Whatever fails leaves the text as it is. */
+/** Whether requests are trimmed. Install writes what was chosen. */
+const trims = false;
 /** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
  *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
  *  be passed only to functions at the top of this file, so the state is here, too. */
@@ -17,6 +19,8 @@ export function register(on) {
         origin: { tool: "Read" },
         message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
     }, complete);
+    if (trims)
+        on("http.fetch", trim);
 }
 /** Shorter results are never edited. */
 const longText = textWith(/^[\s\S]{600}/);
@@ -98,16 +102,56 @@ async function presentCalls($, agentId) {
         throw new Error(messages.deny);
     return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block])));
 }
+/** With CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC the client refuses a changed request. Then the original is sent, and
+ *  after two refusals nothing is changed any more. */
+async function trim($, request, next) {
+    const changed = refusals < mostRefusals && isTurn(request, next) ? await trimmed($, request) : undefined;
+    if (changed === undefined)
+        return next(request);
+    try {
+        const answer = await next(changed);
+        refusals = 0;
+        return answer;
+    }
+    catch {
+        // If this fails, too, the network is at fault.
+        const answer = await next(request);
+        refusals++;
+        return answer;
+    }
+}
+const mostRefusals = 2;
+let refusals = 0;
+function isTurn({ url, init }, next) {
+    return next.origin?.plugin === "engine" && /\/v1\/messages(?:\?|$)/.test(url) && typeof init.body === "string";
+}
+async function trimmed($, request) {
+    try {
+        const { body, headers = {} } = request.init;
+        const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
+        const { messages } = await ask($, "trim", { ...about, tool_response: body }, trimPatienceMs);
+        if (messages === undefined)
+            return undefined;
+        const whole = JSON.parse(String(body));
+        const sent = messages.map((each) => (typeof each === "number" ? whole.messages[each] : each));
+        return { ...request, init: { ...request.init, body: JSON.stringify({ ...whole, messages: sent }) } };
+    }
+    catch {
+        return undefined;
+    }
+}
 const server = "plugin:plimsoll:plimsoll";
 /** Our process answers within 50 ms. If it does not, the client must not wait, and not again and again. */
 const patienceMs = 400;
+/** Another request than the last one, but longer, would be billed in full. So a request may wait for us. */
+const trimPatienceMs = 1_500;
 const mostFailures = 3;
 let failures = 0;
-async function ask($, module_request, input) {
+async function ask($, module_request, input, waitMs = patienceMs) {
     if (failures >= mostFailures)
         throw new Error("the process does not answer");
     const end = new AbortController();
-    const late = $.clock.sleep(patienceMs, { signal: end.signal }).then(() => undefined, () => undefined);
+    const late = $.clock.sleep(waitMs, { signal: end.signal }).then(() => undefined, () => undefined);
     try {
         const answer = await Promise.race([$.mcp.call(server, "recall", { module_request, ...input }), late]);
         if (answer === undefined || answer.isError)

@@ -38,7 +38,8 @@ const intakeOptions = {
 const trimOption = {
   trim: {
     value: "N",
-    summary: 'also trim the history to requests of N tokens, or "window" for the model\'s limit (opencode, pi)',
+    summary:
+      'also trim the history to requests of N tokens, or "window" for the model\'s limit (claude-code, opencode, pi)',
   },
 } as const satisfies OptionSpecs;
 
@@ -58,7 +59,7 @@ const actions = {
   uninstall: { ...scopeOption, ...dryRunOption },
   status: storeOptions,
   check: scopeOption,
-  serve: { ...intakeOptions, ...storeOptions },
+  serve: { ...intakeOptions, ...trimOption, ...storeOptions },
   hook: { ...intakeOptions, ...storeOptions },
 } as const;
 type Action = keyof typeof actions;

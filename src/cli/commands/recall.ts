@@ -13,12 +13,13 @@ export const recallCommand: Command = defineCommand({
     lines: { value: "A-B", summary: "only these lines, counted from 1; A- to the end" },
     grep: { value: "REGEXP", summary: "only lines that match, with their numbers" },
     "max-tokens": { value: "N", summary: "stop before the text has more tokens than this" },
-    session: { value: "ID", summary: "the session of an id such as r12 (default: PLIMSOLL_SESSION)" },
+    session: { value: "ID", summary: "look only in this session" },
     ...storeOptions,
   },
-  details: `Prints a tool result as the tool returned it. An intake shortens results before a model first sees them, and
-keeps every original in the store. Its notes have the id. Ids such as r12 are those of a trimmed history; they count from
-1 in each session, and a plugin that trims sets PLIMSOLL_SESSION in the client's shell.
+  details: `Prints a tool result as the tool returned it: one that an intake shortened before a model first saw it, that was
+trimmed from a history, or that a session of the MCP server keeps. Notes, placeholders and pages have the id.
+Ids such as r12 are those of older versions. They count from 1 in each session, so they need --session or
+PLIMSOLL_SESSION.
 With --max-tokens the output ends between two lines, and a note says from which line to continue.`,
   examples: [
     { line: "plimsoll recall k3vbq5zoha", meaning: "the whole result" },
@@ -29,16 +30,16 @@ With --max-tokens the output ends between two lines, and a note says from which 
     const { arguments: words, options, output, cwd, env } = call;
     const [id = ""] = words;
     const file = await storePath(call);
-    const sessionId = options.session ?? (env.PLIMSOLL_SESSION || undefined);
-    const original = await lookInStore(file, (store) =>
-      /^r\d+$/.test(id) && sessionId !== undefined ? readTrimmed(store, id, sessionId) : readOriginal(store, id),
-    );
+    const isOlder = /^r\d+$/.test(id);
+    const sessionId = options.session ?? (isOlder ? env.PLIMSOLL_SESSION || undefined : undefined);
+    const original =
+      isOlder && sessionId === undefined ? undefined : await lookInStore(file, (store) => find(store, id, sessionId));
     if (original === undefined) {
       throw new ContextError(
         "unreadable_input",
         `there is no result "${printable(id)}" in ${shownStore(file, cwd, env)}`,
         {
-          hint: "Ids are in the notes of shortened results. Name another store with --store, and for an id such as r12 the session with --session.",
+          hint: "Ids are in the notes of shortened results. Name another store with --store, and name the session of an id such as r12 with --session.",
         },
       );
     }
@@ -60,11 +61,18 @@ With --max-tokens the output ends between two lines, and a note says from which 
   },
 });
 
-/** Returns what a trim has removed from the history of a session. */
-async function readTrimmed(store: Store, id: string, sessionId: string) {
-  const { createTrimmer } = await import("../../history/index.ts");
-  // Only what the store has is asked for, so the window means nothing.
-  const trimmer = await createTrimmer({ contextWindow: 100_000, store, sessionId });
-  const recalled = await trimmer.recall(id);
-  return recalled && { call: recalled.toolName ?? recalled.kind, text: recalled.text };
+interface Found {
+  readonly call: string;
+  readonly text: string;
+}
+
+/** Looks in everything that gives out ids. */
+async function find(store: Store, id: string, sessionId: string | undefined): Promise<Found | undefined> {
+  const original = await readOriginal(store, id);
+  if (original !== undefined && (sessionId ?? original.sessionId) === original.sessionId) return original;
+  const { findTrimmed } = await import("../../history/index.ts");
+  const trimmed = await findTrimmed(store, id, sessionId);
+  if (trimmed !== undefined) return { call: trimmed.toolName ?? trimmed.kind, text: trimmed.text };
+  const { findStoredResult } = await import("../../session/index.ts");
+  return findStoredResult(store, id, sessionId);
 }

@@ -71,7 +71,7 @@ thinking with placeholders, the oldest first. The output has the form of the inp
 request with new messages (its system text and tools are counted). Text that is not trimmed stays as written.
 With --checkpoint, the next run on the longer history repeats the earlier decisions and appends what is new, so the
 provider's prompt cache stays valid until more must be trimmed. Use one checkpoint for each conversation.
-With --session, the decisions are in the store instead, and so is what was trimmed: plimsoll recall r12 --session ID
+With --session, the decisions are in the store instead, and so is what was trimmed: plimsoll recall ID
 prints it. Machines that share a store continue each other's conversations.
 If the messages cannot fit because of text that people wrote, nothing is printed and the exit code is 1. The rfc
 policies print their result with a warning. The counter is that of --counter, or else of --model, or else of the

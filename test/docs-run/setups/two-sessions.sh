@@ -19,7 +19,7 @@ await converse(["--session", "tour"], async (call) => {
   await call("read_file", { path: "none.txt" });
   await call("read_file", { path: ".env" });
 });
-await converse([], async (call) => {
+await converse(["--session", "shop"], async (call) => {
   let page = await call("vcs_diff", { from: "HEAD~1", to: "HEAD" });
   while (page.data.continuation_token) page = await call("next_page", { token: page.data.continuation_token });
 });
