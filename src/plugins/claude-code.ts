@@ -57,7 +57,10 @@ export function claudeFolder({
     ".claude-plugin/plugin.json": json({ ...about, version: packageVersion() }),
     ".mcp.json": json({ mcpServers: { plimsoll: { command: "plimsoll", args } } }),
     "hooks/hooks.json": json(guard === true ? { ...hooks, hooks: { ...hooks.hooks, PreToolUse: guarded } } : hooks),
-    "hooks/register.js": trim === undefined ? module : module.replace("const trims = false;", "const trims = true;"),
+    "hooks/register.js":
+      trim === undefined
+        ? module
+        : module.replace(/if \(trimEvent !== ""\)\s+on\(trimEvent, trim\);/, 'on("http.fetch", trim);'),
   };
 }
 

@@ -18,7 +18,7 @@ async function load(answer: Answer, { calls = ["b"], trims = false } = {}) {
       else if (event === "http.fetch") fetches.push(rest[0] as Hook);
       else hooks.push({ which: rest[0], hook: rest[1]! });
     }) as never,
-    trims,
+    trims ? "http.fetch" : "",
   );
   const asked: Record<string, string>[] = [];
   const $ = {

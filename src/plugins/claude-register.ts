@@ -57,13 +57,10 @@ interface Answer {
   readonly messages?: readonly (object | number)[];
 }
 
-/** Whether requests are trimmed. Install writes what was chosen. */
-const trims: boolean = false;
-
 /** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
  *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
  *  be passed only to functions at the top of this file, so the state is here, too. */
-export function register(on: On, isTrimming: boolean = trims): void {
+export function register(on: On, trimEvent: "" | "http.fetch" = ""): void {
   on("session.start", async ($, event, next) => {
     void introduce($);
     return next(event);
@@ -84,7 +81,8 @@ export function register(on: On, isTrimming: boolean = trims): void {
     },
     complete,
   );
-  if (isTrimming) on("http.fetch", trim);
+  // With --trim, install writes the event here. The client makes each request wait 45 ms for a module that names it.
+  if (trimEvent !== "") on(trimEvent, trim);
 }
 
 /** Shorter results are never edited. */

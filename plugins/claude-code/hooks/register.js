@@ -1,12 +1,10 @@
 /** Runs inside of Claude Code, as a module of our plugin: the build copies this file into its folder. There is no Node
  *  and no import. The hook after each tool shortens most results. This module sees the texts of results before the
  *  conversation keeps them, and does what the hook cannot. Whatever fails leaves the text as it is. */
-/** Whether requests are trimmed. Install writes what was chosen. */
-const trims = false;
 /** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
  *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
  *  be passed only to functions at the top of this file, so the state is here, too. */
-export function register(on) {
+export function register(on, trimEvent = "") {
     on("session.start", async ($, event, next) => {
         void introduce($);
         return next(event);
@@ -19,8 +17,9 @@ export function register(on) {
         origin: { tool: "Read" },
         message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
     }, complete);
-    if (trims)
-        on("http.fetch", trim);
+    // With --trim, install writes the event here. The client makes each request wait 45 ms for a module that names it.
+    if (trimEvent !== "")
+        on(trimEvent, trim);
 }
 /** Shorter results are never edited. */
 const longText = textWith(/^[\s\S]{600}/);
