@@ -11,14 +11,20 @@ rmSync(`${root}dist`, { recursive: true, force: true });
 // By its file, not by node_modules/.bin: Windows cannot start what is there without a shell.
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const unchecked = process.argv.includes("--types-checked-elsewhere") ? ["--noCheck"] : [];
-const args = [tsc, "-p", "tsconfig.build.json", ...unchecked];
-const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" });
-if (status !== 0) process.exit(status ?? 1);
+compile(["--emitDeclarationOnly", ...unchecked]);
+// Users read comments in the declarations. In the code they would be a tenth of the package.
+compile(["--noCheck", "--removeComments", "--declaration", "false", "--isolatedDeclarations", "false"]);
 removeInnerDeclarations(join(root, "dist"));
 await compileContent(`${root}content`);
 await writePlugins(`${root}plugins`);
 await bundleCommand(`${root}dist`);
 chmodSync(`${root}dist/cli/main.js`, 0o755);
+
+function compile(options) {
+  const args = [tsc, "-p", "tsconfig.build.json", ...options];
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}
 
 /** Removes the declarations that no import path of the package leads to: users cannot import them. */
 function removeInnerDeclarations(dist) {
@@ -70,7 +76,8 @@ async function writePlugins(directory) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), text);
   };
-  write("hooks/register.js", readFileSync(join(root, "dist/plugins/claude-register.js"), "utf8"));
+  const register = readFileSync(join(root, "dist/plugins/claude-register.js"), "utf8");
+  write("hooks/register.js", `// Built from src/plugins/claude-register.ts, which explains it.\n${register}`);
   const { claudeFolder } = await import("../dist/plugins/claude-code.js");
   for (const [name, text] of Object.entries(claudeFolder({ deltas: true }))) write(name, text);
 }

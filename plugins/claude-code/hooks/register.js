@@ -1,9 +1,4 @@
-/** Runs inside of Claude Code, as a module of our plugin: the build copies this file into its folder. There is no Node
- *  and no import. The hook after each tool shortens most results. This module sees the texts of results before the
- *  conversation keeps them, and does what the hook cannot. Whatever fails leaves the text as it is. */
-/** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
- *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
- *  be passed only to functions at the top of this file, so the state is here, too. */
+// Built from src/plugins/claude-register.ts, which explains it.
 export function register(on, trimEvent = "") {
     on("session.start", async ($, event, next) => {
         void introduce($);
@@ -17,19 +12,14 @@ export function register(on, trimEvent = "") {
         origin: { tool: "Read" },
         message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
     }, complete);
-    // With --trim, install writes the event here. The client makes each request wait 45 ms for a module that names it.
     if (trimEvent !== "")
         on(trimEvent, trim);
 }
-/** Shorter results are never edited. */
 const longText = textWith(/^[\s\S]{600}/);
-/** Tools whose answers the hook after each tool cannot change. */
 const unknownTool = /^(?!mcp__|(?:Read|Bash|Grep|Glob|WebFetch|Agent|Task|Edit|Write|MultiEdit|NotebookEdit|ToolSearch)$)/;
-/** A result is a text, or blocks. */
 function textWith(text) {
     return [text, { text }];
 }
-/** Tells our process that a result of Read can be completed here. The process starts beside the session. */
 async function introduce($) {
     for (let attempt = 0; attempt < 40; attempt++) {
         try {
@@ -42,11 +32,9 @@ async function introduce($) {
         }
     }
 }
-/** A result that the hook cannot change, because the tool failed or is unknown. */
 async function shorten($, row, next) {
     return next(await changed($, row, "append"));
 }
-/** The hook can show only lines of Read that follow each other. It left a note, and our process has the text. */
 async function complete($, row, next) {
     return next(await changed($, row, "complete"));
 }
@@ -80,7 +68,6 @@ async function changedBlock($, block, { row, session_id, request }) {
     await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
     return block;
 }
-/** Only a result that is one text is shortened: other blocks, such as `tool_reference`, are never touched. */
 function textOf({ type, content }) {
     if (type !== "tool_result" || content === undefined)
         return undefined;
@@ -94,15 +81,12 @@ function withText(block, text) {
     const { content } = block;
     return { ...block, content: typeof content === "string" ? text : (content ?? []).map((each) => ({ ...each, text })) };
 }
-/** Returns the calls of the context. After a rewind, or because the client cleared it, the context may lack some. */
 async function presentCalls($, agentId) {
     const messages = await $.session.messages({ as: "api", ...(agentId === undefined ? {} : { agentId }) });
     if ("deny" in messages)
         throw new Error(messages.deny);
     return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block])));
 }
-/** With CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC the client refuses a changed request. Then the original is sent, and
- *  after two refusals nothing is changed any more. */
 async function trim($, request, next) {
     const changed = refusals < mostRefusals && isTurn(request, next) ? await trimmed($, request) : undefined;
     if (changed === undefined)
@@ -113,7 +97,6 @@ async function trim($, request, next) {
         return answer;
     }
     catch {
-        // If this fails, too, the network is at fault.
         const answer = await next(request);
         refusals++;
         return answer;
@@ -140,9 +123,7 @@ async function trimmed($, request) {
     }
 }
 const server = "plugin:plimsoll:plimsoll";
-/** Our process answers within 50 ms. If it does not, the client must not wait, and not again and again. */
 const patienceMs = 400;
-/** Another request than the last one, but longer, would be billed in full. So a request may wait for us. */
 const trimPatienceMs = 1_500;
 const mostFailures = 3;
 let failures = 0;
