@@ -168,7 +168,13 @@ function listElements(text: string): Unit[] | undefined {
   }
   return elementsOf(text, 0).map(({ start, end }) => {
     const element = text.slice(start, end);
-    return { text: element, weight: 0, lines: readResultLines(element), noun: "element" };
+    return {
+      ...{ text: element, weight: 0, noun: "element" },
+      // Only for the few elements that the page shows.
+      get lines() {
+        return readResultLines(element);
+      },
+    };
   });
 }
 
@@ -190,9 +196,11 @@ function patternOf({ body }: ResultLine): string {
 /** Chooses units of at most `most` characters: the heaviest first, and of one weight the beginning and the end. */
 function chooseUnits(units: readonly Unit[], most: number): Set<number> {
   const chosen = new Set<number>();
+  const heaviestFirst: readonly number[][] = [[], [], [], []];
+  // A long list has tens of thousands of elements.
+  for (let index = 0; index < units.length; index++) heaviestFirst[3 - (units[index] as Unit).weight]?.push(index);
   let left = most;
-  for (const weight of [3, 2, 1, 0] as const) {
-    const indexes = units.flatMap((unit, index) => (unit.weight === weight ? index : []));
+  for (const indexes of heaviestFirst) {
     left -= takeEnds(indexes, units, { most: left, chosen });
     if (left <= 0) break;
   }
