@@ -66,7 +66,12 @@ const sets = fc.sample(
   deep ? 60 : 3,
 );
 
-test.each([{ tools, flags: [], own: {} }, ...sets])(
+const importers = [
+  { tool: "claude-code", path: "CLAUDE.md" },
+  { tool: "gemini-cli", path: "GEMINI.md" },
+];
+
+test.each([{ tools, flags: [], own: {} as Record<string, string> }, ...sets])(
   "right after inject everything is current, nothing is left to write: $tools.length tools, $flags",
   async ({ tools: chosen, flags, own }) => {
     for (const [path, bytes] of Object.entries(own)) project.put(path, bytes);
@@ -79,8 +84,12 @@ test.each([{ tools, flags: [], own: {} }, ...sets])(
       project.call([...args, "--check"]),
       project.call([...args, "--json"]),
     ]);
-    const states = JSON.parse(status.stdout).map(({ state }: { state: string }) => state);
-    expect(states).toEqual(chosen.map(() => "current"));
+    const rows: { adapter: string; state: string }[] = JSON.parse(status.stdout);
+    expect(rows.filter(({ state }) => state !== "current")).toEqual([]);
+    // A tool whose file imports AGENTS.md shares the block there, so its budget counts and its file is listed.
+    const importing = importers.filter(({ path }) => own[path]?.startsWith("@") && chosen.includes("agents-md"));
+    const listed = [...chosen, ...importing.map(({ tool }) => tool)];
+    expect(rows.map(({ adapter }) => adapter).sort()).toEqual([...new Set(listed)].sort());
     expect(check).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(again.stdout).filter(({ written }: { written: boolean }) => written)).toEqual([]);
     expect(project.identities()).toEqual(before);
