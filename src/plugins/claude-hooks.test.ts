@@ -254,6 +254,15 @@ test("a call that the transcript does not have yet is in the conversation", asyn
   expect(await afterTool("Bash", outputOf(text), { transcript_path, tool_input: "{}" })).toBeUndefined();
 });
 
+test("a request of the module is no result of the conversation", async () => {
+  const tool_input = JSON.stringify({ module_request: "append", agent_id: "sub", tool_response: text });
+  const own = "mcp__plugin_plimsoll_plimsoll__recall";
+  expect(await afterTool(own, [{ type: "text", text: "{}" }], { tool_input })).toBeUndefined();
+  // The main agent has not seen the text.
+  expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
+  await vi.waitFor(async () => expect(await listPluginSessions(store)).toMatchObject([{ results: 1 }]));
+});
+
 describe("where the module runs", () => {
   const append = (tool_use_id: string, tool_response = text) =>
     ask("recall", { module_request: "append", tool_name: "Other", tool_input: "{}", tool_use_id, tool_response });
