@@ -1,21 +1,13 @@
 /** The plugin in the real Claude Code: both roads, every kind of edit, recall, sub-agents, compaction, failures, time. */
-import { execFile, execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { findClient, modelOf, prepareClient } from "./clients.mjs";
+import { converse, isMain, linesOf, open, read, recallName, resultsIn, run, write } from "./claude-runs.mjs";
+import { findClient, modelOf } from "./clients.mjs";
+import { acceptTrim } from "./plugin-claude-trim.mjs";
 import { startScriptedModel } from "./scripted-model.mjs";
 
-const recallName = "mcp__plugin_plimsoll_plimsoll__recall";
 const noteOf = (text) => /plimsoll recall ([a-z2-7]{10})/.exec(text)?.[1];
 
 export async function acceptPlugin(context) {
@@ -42,100 +34,6 @@ export async function acceptPlugin(context) {
   if (isChosen("time")) await acceptTime(context);
 }
 
-// A HOME, a project and a model for each run.
-
-async function open(context, { files = {}, install = [], road = context.road } = {}) {
-  const root = mkdtempSync(join(context.root, "claude-"));
-  const [home, project] = [join(root, "home"), join(root, "project")];
-  mkdirSync(home);
-  mkdirSync(project);
-  const env = prepareClient(context.folder, "claude", { home, url: "" });
-  symlinkSync(context.plimsoll, join(home, "bin/plimsoll"));
-  for (const [name, text] of Object.entries(files)) write(join(project, name), text);
-  const place = { ...context, home, project, env };
-  if (road !== "none") run(place, ["plugin", "install", "claude-code", ...install]);
-  if (road === "hooks") withoutModule(home);
-  return place;
-}
-
-/** As in a client whose modules are off. */
-function withoutModule(home) {
-  const file = join(home, ".claude/skills/plimsoll/hooks/hooks.json");
-  const { modules: _, ...rest } = JSON.parse(readFileSync(file, "utf8"));
-  writeFileSync(file, JSON.stringify(rest));
-}
-
-function write(file, text) {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
-}
-
-function run({ plimsoll, project, env }, args) {
-  return execFileSync(process.execPath, [plimsoll, ...args, "--quiet"], { cwd: project, env, encoding: "utf8" });
-}
-
-/** Runs the client with a model that makes these calls, one turn each. Returns the results in the last request. */
-async function converse(place, { turns, decide, allowed = "Read Bash Grep Glob Edit", args = [], env = {} }) {
-  const follow = ({ step, text }) => {
-    const turn = turns[step - (place.steps ?? 0)];
-    const calls = typeof turn === "function" ? turn(text) : turn;
-    return calls === undefined ? { text: "Done." } : { text: "Working.", calls: [calls].flat() };
-  };
-  const model = await startScriptedModel(decide ?? follow);
-  const started = performance.now();
-  const words = [
-    "-p",
-    "TASK go",
-    "--model",
-    modelOf("claude"),
-    "--output-format",
-    "json",
-    "--allowedTools",
-    allowed,
-    ...args,
-  ];
-  const options = {
-    ...{ cwd: place.project, timeout: 240_000, maxBuffer: 100_000_000 },
-    env: { ...place.env, ANTHROPIC_BASE_URL: model.url, ...env },
-  };
-  const end = await new Promise((settle) => {
-    const child = execFile(join(place.home, "bin/claude"), words, options, (error, stdout, stderr) =>
-      settle({ code: error === null ? 0 : error.code, stdout, stderr }),
-    );
-    child.stdin.end();
-  });
-  model.close();
-  const main = model.requests.filter(({ body }) => body.tools?.length > 0);
-  const last = main.filter(({ body }) => isMain(body)).at(-1);
-  return {
-    ...end,
-    ms: performance.now() - started,
-    requests: main,
-    results: resultsIn(last?.body),
-    json: parse(end.stdout),
-  };
-}
-
-const isMain = (body) => !JSON.stringify(body.messages[0] ?? "").includes("SUBTASK");
-
-function resultsIn(body) {
-  const blocks = (body?.messages ?? []).flatMap(({ content }) => (Array.isArray(content) ? content : []));
-  const text = (content) =>
-    typeof content === "string" ? content : (content ?? []).map((each) => each.text ?? "").join("\n");
-  return blocks.filter(({ type }) => type === "tool_result").map(({ content }) => text(content));
-}
-
-function parse(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
-  }
-}
-
-const linesOf = (name, count) =>
-  `${Array.from({ length: count }, (_, index) => `export const ${name}${index} = compute(${index * 7}, "${name}");`).join("\n")}\n`;
-const read = (file_path, more) => ({ name: "Read", input: { file_path, ...more } });
 const bash = (command) => ({ name: "Bash", input: { command, description: "run" } });
 const grep = (pattern, path) => ({ name: "Grep", input: { pattern, path, output_mode: "content", head_limit: 0 } });
 const mcp = (name) => ({ name: `mcp__files__${name}`, input: {} });
@@ -194,86 +92,6 @@ async function acceptEdits(context) {
     `status: ${JSON.stringify(session)}`,
     status,
   );
-}
-
-/** Long conversations in two processes, with a broken helper, and with the variable under which the client refuses changed
- *  requests. */
-async function acceptTrim(context) {
-  const { check } = context;
-  const files = Object.fromEntries(Array.from({ length: 24 }, (_, at) => [`f${at}.ts`, linesOf(`f${at}_`, 150)]));
-  const reads = Object.keys(files).map((name) => read(name));
-  const limit = 50_000;
-  const place = await open(context, { files, install: ["--trim", String(limit)] });
-  // Trimmed calls are gone from the request, so the model counts its own turns.
-  const follow = (turns) => {
-    let turn = 0;
-    return { decide: ({ text }) => answerAt(turns[turn++], text) };
-  };
-  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
-  const first = await converse(place, { ...follow(reads), env });
-  const known = /recall id ([a-z2-7]{10})/.exec(JSON.stringify(first.requests.at(-1)?.body))?.[1];
-  check(first.code === 0 && known !== undefined, `--trim ${limit} trims ${reads.length} reads`, first.stderr);
-  const again = [
-    ...reads.slice(0, 3),
-    { name: "ToolSearch", input: { query: `select:${recallName}` } },
-    { name: recallName, input: { id: known } },
-  ];
-  const second = await converse(place, { ...follow(again), args: ["--continue"], env });
-  const texts = [...first.requests, ...second.requests].map(({ body }) => messagesText(body));
-  const breaks = texts.flatMap((text, index) =>
-    index === 0 || text.startsWith(texts[index - 1].slice(0, -1)) ? [] : index,
-  );
-  const restart = first.requests.length;
-  const isShrunk = breaks.every((index) => texts[index].length < texts[index - 1].length);
-  check(
-    breaks.length >= 2 && breaks.length <= 8 && isShrunk && !breaks.includes(restart),
-    `${texts.length} requests in two processes, append-only but for trims at ${breaks.join(", ")} (restart at ${restart})`,
-    texts.map(({ length }) => length),
-  );
-  const largest = Math.max(...first.requests.map(({ body }) => JSON.stringify(body).length));
-  check(largest / 4 < limit * 1.15, `the largest request has ${largest} characters`);
-  const recalled = second.results.at(-1) ?? "";
-  check(recalled.includes(" = compute("), `recall ${known} through MCP: ${recalled.split("\n")[1]}`, recalled);
-  await acceptUntrimmed(context, { files, limit, follow, reads });
-}
-
-const answerAt = (calls, text) => {
-  const made = typeof calls === "function" ? calls(text) : calls;
-  return made === undefined ? { text: "Done." } : { text: "Working.", calls: [made].flat() };
-};
-
-async function acceptUntrimmed(context, { files, limit, follow, reads }) {
-  const hurdles = {
-    "the process hangs": { env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined }, breaks: true },
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC is set": { env: {}, breaks: false },
-  };
-  for (const [words, { env, breaks }] of Object.entries(hurdles)) {
-    const place = await open(context, { files, install: ["--trim", String(limit)] });
-    if (breaks) {
-      rmSync(join(place.home, "bin/plimsoll"));
-      writeFileSync(join(place.home, "bin/plimsoll"), "#!/bin/sh\nsleep 600\n", { mode: 0o755 });
-    }
-    const { code, requests, ms, stderr } = await converse(place, { ...follow(reads.slice(0, 14)), env });
-    const found = JSON.stringify(requests.at(-1)?.body).split("149 = compute(").length - 1;
-    context.check(
-      code === 0 && found === 14,
-      `${words}: ${found} of 14 reads arrive whole, exit ${code}, ${Math.round(ms)} ms`,
-      stderr,
-    );
-  }
-}
-
-/** Cache markers move from request to request and are no content. */
-function messagesText({ messages }) {
-  const plain = messages.map(({ role, content }) => ({
-    role,
-    content: [content].flat().map((block) => {
-      if (typeof block === "string") return { type: "text", text: block };
-      const { cache_control: _marker, ...rest } = block;
-      return rest;
-    }),
-  }));
-  return JSON.stringify(plain);
 }
 
 /** Failures, and several changes in one file: only the module can change these. */
@@ -386,17 +204,23 @@ async function until(isTrue) {
 
 async function acceptSubAgent(context) {
   const { check } = context;
-  const place = await open(context, { files: { "a.ts": linesOf("value", 200) } });
-  const task = { description: "look", prompt: "SUBTASK read a.ts twice", subagent_type: "general-purpose" };
-  const decide = ({ step, body }) => {
-    const turns = isMain(body) ? [read("a.ts"), { name: "Agent", input: task }] : [read("a.ts"), read("a.ts")];
-    return turns[step] === undefined ? { text: "Done." } : { text: "Working.", calls: [turns[step]] };
+  const place = await open(context, { files: { "a.ts": linesOf("value", 200), "b.ts": linesOf("other", 200) } });
+  const prompt = "SUBTASK read a.ts twice";
+  const task = { description: "look", prompt, subagent_type: "general-purpose", run_in_background: false };
+  const turns = {
+    main: [read("a.ts"), { name: "Agent", input: task }, bash("cat b.ts")],
+    sub: [read("a.ts"), read("a.ts"), bash("cat b.ts; exit 3")],
   };
-  const { requests, code } = await converse(place, { decide, allowed: "Read Agent" });
+  const decide = ({ step, body }) => {
+    const call = turns[isMain(body) ? "main" : "sub"][step];
+    return call === undefined ? { text: "Done." } : { text: "Working.", calls: [call] };
+  };
+  const { requests, results: own, code } = await converse(place, { decide, allowed: "Read Agent Bash" });
   const results = resultsIn(requests.filter(({ body }) => !isMain(body)).at(-1)?.body);
-  check(code === 0 && results.length === 2, `a sub-agent sent ${results.length} results`);
+  check(code === 0 && results.length === 3, `a sub-agent sent ${results.length} results`);
   check(results[0]?.includes("value150 ="), "a sub-agent gets a file whole that the main agent has read", results[0]);
   check(results[1]?.includes("[Same text as"), "the sub-agent's second read is a note", results[1]);
+  check(own[2]?.includes("other150 ="), "the main agent gets a text whole that a sub-agent saw in a failure", own[2]);
 }
 
 async function acceptCompaction(context) {

@@ -322,7 +322,8 @@ function mapFields(value: unknown, map: (field: unknown) => unknown): unknown {
 const collections = [checkpointCollection, "history/calls", "history/intake"];
 
 /**
- * Returns the ids of the sessions that have a checkpoint or call times in the store.
+ * Returns the ids of the sessions that have a checkpoint or call times in the store; with `prefix` only those that start
+ * with it.
  *
  * @example
  * ```ts
@@ -333,8 +334,8 @@ const collections = [checkpointCollection, "history/calls", "history/intake"];
  * console.log(await listHistories(store));
  * ```
  */
-export async function listHistories(store: Store): Promise<string[]> {
-  const found = await Promise.all(collections.map((collection) => store.list(collection)));
+export async function listHistories(store: Store, { prefix }: { readonly prefix?: string } = {}): Promise<string[]> {
+  const found = await Promise.all(collections.map((collection) => store.list(collection, { prefix })));
   return [...new Set(found.flat().map(({ key }) => key))];
 }
 

@@ -58,11 +58,14 @@ export function claudeFolder({
     ".mcp.json": json({ mcpServers: { plimsoll: { command: "plimsoll", args } } }),
     "hooks/hooks.json": json(guard === true ? { ...hooks, hooks: { ...hooks.hooks, PreToolUse: guarded } } : hooks),
     "hooks/register.js":
-      trim === undefined
-        ? module
-        : module.replace(/if \(trimEvent !== ""\)\s+on\(trimEvent, trim\);/, 'on("http.fetch", trim);'),
+      trim === undefined ? module.replace(requestEvent, noRequests) : module.replace(noRequests, requestEvent),
   };
 }
+
+/** The client makes each request wait 45 ms for a module that names this event. It finds names by reading the file, and
+ *  does not load a module in which one is a variable (2.1.325). So only install can choose. */
+const requestEvent = 'on("http.fetch", trim);';
+const noRequests = "// Requests are not trimmed.";
 
 /** From dist/plugins/ and src/plugins/, and from the bundled command in dist/cli/bundle/. */
 const roots = ["../../", "../../../"];

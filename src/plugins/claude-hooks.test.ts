@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ContextError } from "../errors.ts";
+import { listHistories } from "../history/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { claudeTools } from "./claude-hooks.ts";
-import { listPluginSessions } from "./plugin-sessions.ts";
+import { forgetPluginSessions, listPluginSessions } from "./plugin-sessions.ts";
 
 const source = Array.from({ length: 120 }, (_, index) => `export const value${index} = compute(${index * 7}, "name");`);
 const text = source.join("\n");
@@ -254,6 +255,15 @@ test("a call that the transcript does not have yet is in the conversation", asyn
   expect(await afterTool("Bash", outputOf(text), { transcript_path, tool_input: "{}" })).toBeUndefined();
 });
 
+test("a request of the module is no result of the conversation", async () => {
+  const tool_input = JSON.stringify({ module_request: "append", agent_id: "sub", tool_response: text });
+  const own = "mcp__plugin_plimsoll_plimsoll__recall";
+  expect(await afterTool(own, [{ type: "text", text: "{}" }], { tool_input })).toBeUndefined();
+  // The main agent has not seen the text.
+  expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
+  await vi.waitFor(async () => expect(await listPluginSessions(store)).toMatchObject([{ results: 1 }]));
+});
+
 describe("where the module runs", () => {
   const append = (tool_use_id: string, tool_response = text) =>
     ask("recall", { module_request: "append", tool_name: "Other", tool_input: "{}", tool_use_id, tool_response });
@@ -353,16 +363,9 @@ describe("with --trim", () => {
     { role: "user", content: [{ type: "tool_result", tool_use_id: `c${turn}`, content: `${turn}\n${text}` }] },
   ]);
   const whole = [{ role: "user", content: "go" }, ...messages.flat()];
-  const request = async (count: number, more: object = {}): Promise<object[]> => {
-    const given = whole.slice(0, count);
-    const body = JSON.stringify({
-      model: "claude-sonnet-4-5",
-      system: "s",
-      tools: [{ name: "Read" }],
-      messages: given,
-      ...more,
-    });
-    const answer = await ask("recall", { module_request: "trim", tool_response: body });
+  const request = async (given: readonly object[], { agent_id = "", tools: offered = [{ name: "Read" }] } = {}) => {
+    const body = JSON.stringify({ model: "claude-sonnet-4-5", system: "s", tools: offered, messages: given });
+    const answer = await ask("recall", { module_request: "trim", tool_response: body, agent_id });
     return ((answer.messages ?? given) as (object | number)[]).map((each) =>
       typeof each === "number" ? given[each]! : each,
     );
@@ -373,7 +376,7 @@ describe("with --trim", () => {
     let before = "[";
     for (let count = 1; count <= whole.length; count += 2) {
       if (count % 14 === 1) tools = open(async () => store, 20_000);
-      const sent = JSON.stringify(await request(count));
+      const sent = JSON.stringify(await request(whole.slice(0, count)));
       if (!sent.startsWith(before.slice(0, -1))) {
         breaks++;
         expect(sent.length).toBeLessThan(before.length);
@@ -389,9 +392,39 @@ describe("with --trim", () => {
     expect(await tools.recall!.call({ id })).toContain(source[3]);
   });
 
-  test("a request without tools, and one of a plugin without --trim, stay as they are", async () => {
-    expect(await request(whole.length)).toEqual(whole);
+  test("a sub-agent has a history of its own, and recall finds what was trimmed in it", async () => {
     tools = open(async () => store, 20_000);
-    expect(await request(whole.length, { tools: [] })).toEqual(whole);
+    const trimmed = JSON.stringify(await request(whole, { agent_id: "sub" }));
+    const [, id] = /recall id ([a-z2-7]{10})/.exec(trimmed) ?? [];
+    expect(await request(whole.slice(0, 21))).toEqual(whole.slice(0, 21));
+    await vi.waitFor(async () => expect(await tools.recall!.call({ id })).toContain(source[3]));
+    // Also in the next process of the session, but in no other session.
+    tools = open(async () => store, 20_000);
+    await expect(tools.recall!.call({ id })).rejects.toThrow("has no result");
+    await ask("recall", { module_request: "module_ready" });
+    expect(await tools.recall!.call({ id })).toContain(source[3]);
+    await forgetPluginSessions(store, { sessionIds: new Set(["s"]), env: {} });
+    expect(await listHistories(store)).toEqual([]);
+  });
+
+  test("a sub-agent's note gets its text back when a trim removes what it refers to", async () => {
+    tools = open(async () => store, 20_000);
+    const more = { agent_id: "sub", tool_use_id: "c0" };
+    expect(await afterTool("Bash", outputOf(text), more)).toBeUndefined();
+    const { updatedToolOutput } = await afterTool("Bash", outputOf(text), { ...more, tool_use_id: "c29" });
+    const note = {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "c29", content: updatedToolOutput.stdout }],
+    };
+    const first = { role: "user", content: [{ type: "tool_result", tool_use_id: "c0", content: text }] };
+    const noted = [...whole.slice(0, 2), first, ...whole.slice(3, -1), note];
+    const sent = await request(noted, { agent_id: "sub" });
+    expect(JSON.stringify(sent.at(-1))).toContain("value119");
+  });
+
+  test("a request without tools, and one of a plugin without --trim, stay as they are", async () => {
+    expect(await request(whole)).toEqual(whole);
+    tools = open(async () => store, 20_000);
+    expect(await request(whole, { tools: [] })).toEqual(whole);
   });
 });

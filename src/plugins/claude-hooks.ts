@@ -150,6 +150,7 @@ function parsed(value: unknown): unknown {
 
 async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const { sessionId, tool, callId, input, response } = hook;
+  if (isOfModule(hook)) return {};
   const shown = readClaudeResult(tool, response);
   const hasModule = state.modules.has(sessionId);
   if (shown === undefined) {
@@ -166,6 +167,11 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const { output, context } = shown.replace(isCompleted ? { ...admitted, text: noteFor(admitted) } : admitted);
   const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
   return { hookSpecificOutput: context === undefined ? specific : { ...specific, additionalContext: context } };
+}
+
+/** The client runs its hooks for the module's requests, too, as calls of the main agent. No model sees these. */
+function isOfModule({ input }: Hook): boolean {
+  return Object(input).module_request !== undefined;
 }
 
 /** A trim may remove what this result refers to. */
@@ -225,16 +231,20 @@ function transcriptOf(path: string, { transcripts }: ClaudeState): Transcript {
 
 /** Allows our own recall, which only returns what the session's tools returned before. */
 async function allowRecall(hook: Hook, state: ClaudeState): Promise<object> {
-  const { id } = Object(hook.input) as { readonly id?: unknown };
-  const transcript = transcriptOf(hook.transcript, state);
+  if (!isOfModule(hook)) await noteForked(hook, state);
+  const reason = "recall returns results of this session that plimsoll shortened";
+  const decision = { permissionDecision: "allow", permissionDecisionReason: reason };
+  return { hookSpecificOutput: { hookEventName: "PreToolUse", ...decision } };
+}
+
+async function noteForked({ input, transcript: path }: Hook, state: ClaudeState): Promise<void> {
+  const { id } = Object(input) as { readonly id?: unknown };
+  const transcript = transcriptOf(path, state);
   await transcript.read().catch(() => {});
   const isNamed = transcript
     .blocks()
     .some(({ type, content }) => type === "tool_result" && String(content).includes(`plimsoll recall ${String(id)}`));
   if (isNamed) state.forkedIds.add(String(id));
-  const reason = "recall returns results of this session that plimsoll shortened";
-  const decision = { permissionDecision: "allow", permissionDecisionReason: reason };
-  return { hookSpecificOutput: { hookEventName: "PreToolUse", ...decision } };
 }
 
 async function beforeCompact(hook: Hook, state: ClaudeState): Promise<object | string> {

@@ -6,20 +6,17 @@ type Answer = (input: Record<string, string>) => object | Promise<object>;
 type Block = Record<string, unknown>;
 
 /** The module, loaded anew, and a client whose MCP server gives these answers. */
-async function load(answer: Answer, { calls = ["b"], trims = false } = {}) {
+async function load(answer: Answer, { calls = ["b"] } = {}) {
   vi.resetModules();
   const { register } = await import("./claude-register.ts");
   const hooks: { which: unknown; hook: Hook }[] = [];
   const starts: Hook[] = [];
   const fetches: Hook[] = [];
-  register(
-    ((event: string, ...rest: [unknown, Hook] | [Hook]) => {
-      if (event === "session.start") starts.push(rest[0] as Hook);
-      else if (event === "http.fetch") fetches.push(rest[0] as Hook);
-      else hooks.push({ which: rest[0], hook: rest[1]! });
-    }) as never,
-    trims ? "http.fetch" : "",
-  );
+  register(((event: string, ...rest: [unknown, Hook] | [Hook]) => {
+    if (event === "session.start") starts.push(rest[0] as Hook);
+    else if (event === "http.fetch") fetches.push(rest[0] as Hook);
+    else hooks.push({ which: rest[0], hook: rest[1]! });
+  }) as never);
   const asked: Record<string, string>[] = [];
   const $ = {
     mcp: {
@@ -185,9 +182,7 @@ const request = { url: "http://127.0.0.1/v1/messages?beta=true", init: { method:
 const engine = { origin: { plugin: "engine" } };
 
 test("a request of the client goes out with the messages that our process chose", async () => {
-  const answer = () => ({ messages: [1, { content: "short" }] });
-  expect((await load(answer)).fetches).toEqual([]);
-  const { $, fetches, asked } = await load(answer, { trims: true });
+  const { $, fetches, asked } = await load(() => ({ messages: [1, { content: "short" }] }));
   const next = Object.assign(async (event: unknown) => event, engine);
   const sent = (await fetches[0]!($, request, next)) as typeof request;
   expect(JSON.parse(sent.init.body)).toEqual({
@@ -205,10 +200,10 @@ test("a request of the client goes out with the messages that our process chose"
 });
 
 test("a request stays as it is if our process fails, or if the client refuses another one", async () => {
-  const failing = await load(() => Promise.reject(new Error("gone")), { trims: true });
+  const failing = await load(() => Promise.reject(new Error("gone")));
   const next = Object.assign(async (event: unknown) => event, engine);
   expect(await failing.fetches[0]!(failing.$, request, next)).toBe(request);
-  const { $, fetches, asked } = await load(() => ({ messages: [1] }), { trims: true });
+  const { $, fetches, asked } = await load(() => ({ messages: [1] }));
   const refusing = Object.assign(async (event: unknown) => {
     if (event !== request) throw new Error("refused");
     return event;
@@ -216,7 +211,7 @@ test("a request stays as it is if our process fails, or if the client refuses an
   for (let turn = 0; turn < 4; turn++) expect(await fetches[0]!($, request, refusing)).toBe(request);
   expect(asked).toHaveLength(2);
   const offline = Object.assign(() => Promise.reject(new Error("offline")), engine);
-  const other = await load(() => ({ messages: [1] }), { trims: true });
+  const other = await load(() => ({ messages: [1] }));
   for (let turn = 0; turn < 4; turn++)
     await expect(other.fetches[0]!(other.$, request, offline)).rejects.toThrow("offline");
   expect(other.asked).toHaveLength(4);

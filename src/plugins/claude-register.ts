@@ -60,7 +60,7 @@ interface Answer {
 /** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
  *  matches none costs nothing: to come here and back takes longer than our process needs for a result. Its interface may
  *  be passed only to functions at the top of this file, so the state is here, too. */
-export function register(on: On, trimEvent: "" | "http.fetch" = ""): void {
+export function register(on: On): void {
   on("session.start", async ($, event, next) => {
     void introduce($);
     return next(event);
@@ -81,8 +81,8 @@ export function register(on: On, trimEvent: "" | "http.fetch" = ""): void {
     },
     complete,
   );
-  // With --trim, install writes the event here. The client makes each request wait 45 ms for a module that names it.
-  if (trimEvent !== "") on(trimEvent, trim);
+  // Install leaves this line out without --trim.
+  on("http.fetch", trim);
 }
 
 /** Shorter results are never edited. */

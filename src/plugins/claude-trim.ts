@@ -1,11 +1,12 @@
 /** Trims the requests of Claude Code. The client's module sends each request here before it goes to the model. */
-import { findTrimmed } from "../history/index.ts";
+import { findTrimmed, listHistories } from "../history/index.ts";
 import type { AdmittedResult, Intake } from "../intake/index.ts";
 import type { Fields } from "../text/index.ts";
 import type { PluginContext } from "./admit-results.ts";
 import { blockOf, type ClientHistory, createClientHistory, type MessageView } from "./client-history.ts";
 import type { ClientCall } from "./in-client.ts";
 import type { PluginServer } from "./plugin.ts";
+import { agentPrefix, historyName } from "./plugin-sessions.ts";
 
 export interface ClaudeTrim {
   /** Takes the body of a request. Returns the messages to send, those that stay as their index in the body; undefined if
@@ -32,10 +33,9 @@ export function createClaudeTrim({ server, forget }: ClaudeTrimOptions): ClaudeT
   const histories = new Map<string, Promise<ClientHistory>>();
   const historyOf = (context: PluginContext): Promise<ClientHistory> => {
     const { sessionId, agentId } = context;
-    // A sub-agent has a history of its own.
-    const name = agentId === undefined ? sessionId : `${sessionId}:${agentId}`;
+    const name = historyName(context);
     const intake = { forget: (isKept: Parameters<Intake["forget"]>[0]) => forget(context, isKept) };
-    const open = async () => createClientHistory({ store: await server.store(), sessionId: name, intake, trim });
+    const open = async () => createClientHistory({ store: await server.store(), sessionId, agentId, intake, trim });
     const known = histories.get(name) ?? open();
     histories.set(name, known);
     known.catch(() => histories.delete(name));
@@ -54,9 +54,12 @@ export function createClaudeTrim({ server, forget }: ClaudeTrimOptions): ClaudeT
       }) as Promise<readonly (object | number)[] | undefined>;
     },
     async recall(id, sessions) {
+      const store = await server.store();
       for (const sessionId of sessions) {
-        const found = await findTrimmed(await server.store(), id, sessionId);
-        if (found !== undefined) return found.text;
+        for (const name of [sessionId, ...(await listHistories(store, { prefix: agentPrefix(sessionId) }))]) {
+          const found = await findTrimmed(store, id, name);
+          if (found !== undefined) return found.text;
+        }
       }
       return undefined;
     },

@@ -6,7 +6,7 @@ import { isSameJson } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
 import { type Fields, isText, listOf, mapOf, objectOf, readJson } from "../text/index.ts";
 import type { ClientCall } from "./in-client.ts";
-import { pluginResults } from "./plugin-sessions.ts";
+import { historyName, pluginResults } from "./plugin-sessions.ts";
 
 /** Shows a client's messages as Anthropic's. */
 export interface MessageView<Message extends object> {
@@ -44,6 +44,8 @@ export interface ClientHistory {
 export interface HistoryOptions {
   readonly store: Store;
   readonly sessionId: string;
+  /** The sub-agent whose history it is. */
+  readonly agentId?: string | undefined;
   readonly intake: Pick<Intake, "forget">;
   readonly trim: number | "window";
 }
@@ -60,8 +62,9 @@ export function blockOf(name: string, fields: Fields): object {
 const prefixTokens = 12_000;
 
 export async function createClientHistory(options: HistoryOptions): Promise<ClientHistory> {
-  const { store, sessionId, trim } = options;
-  const results = await openResults(store, sessionId);
+  const { store, trim } = options;
+  const sessionId = historyName(options);
+  const results = await openResults(store, options);
   let trimmer: { readonly key: string; readonly trimmer: Trimmer } | undefined;
   let observed = "";
   const trimmerFor = async (request: HistoryRequest<object>): Promise<Trimmer | undefined> => {
@@ -169,18 +172,19 @@ interface StoredResults {
 const isEdited = objectOf({ callId: isText, id: isText, call: isText, bases: listOf(isText) });
 const isStored = objectOf({ edited: listOf(isEdited), restored: mapOf(isText) });
 
-async function openResults(store: Store, sessionId: string) {
-  const record = await store.get(pluginResults, sessionId);
+async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | "agentId">) {
+  const key = historyName(of);
+  const record = await store.get(pluginResults, key);
   let known: StoredResults = readJson(record?.value, isStored) ?? { edited: [], restored: {} };
   const originals = new Map<string, string>();
   const load = async (callId: string, id: string): Promise<void> => {
     const original = await readOriginal(store, id);
-    if (original?.sessionId === sessionId) originals.set(callId, original.text);
+    if (original?.sessionId === of.sessionId) originals.set(callId, original.text);
   };
   for (const [callId, id] of Object.entries(known.restored)) await load(callId, id);
   const save = (next: StoredResults) => {
     known = next;
-    return store.put(pluginResults, sessionId, JSON.stringify(next));
+    return store.put(pluginResults, key, JSON.stringify(next));
   };
   return {
     textOf: (callId: string, text: string): string => originals.get(callId) ?? text,

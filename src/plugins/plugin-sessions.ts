@@ -85,15 +85,29 @@ function keyOf(client: string, sessionId: string): string {
   return `${client}/${sessionId}`;
 }
 
+/** Returns the name under which a history is stored. A sub-agent has a history of its own. */
+export function historyName(of: { readonly sessionId: string; readonly agentId?: string | undefined }): string {
+  return of.agentId === undefined ? of.sessionId : `${agentPrefix(of.sessionId)}${of.agentId}`;
+}
+
+/** The names of the histories of a session's sub-agents start with it. */
+export function agentPrefix(sessionId: string): string {
+  return `${sessionId}:`;
+}
+
 /** Deletes what plugins of any client stored for sessions. */
 export async function forgetPluginSessions(
   store: Store,
   { sessionIds, env }: { readonly sessionIds: ReadonlySet<string>; readonly env: Environment },
 ): Promise<void> {
+  const { forgetHistory, listHistories } = await import("../history/index.ts");
   const gone = (await listPluginSessions(store)).filter(({ sessionId }) => sessionIds.has(sessionId));
   for (const { client, sessionId } of gone) await store.delete(collection, keyOf(client, sessionId));
   for (const sessionId of sessionIds) {
     await store.delete(pluginResults, sessionId);
+    const prefix = agentPrefix(sessionId);
+    for (const { key } of await store.list(pluginResults, { prefix })) await store.delete(pluginResults, key);
+    for (const name of await listHistories(store, { prefix })) await forgetHistory(store, name);
     const file = savedTokensFile(env, sessionId);
     if (file !== undefined) await rm(file, { force: true });
   }

@@ -122,6 +122,22 @@ test("a client is asked only for what it can do", async () => {
   expect(readFileSync(join(root, ".config/opencode/plugins/plimsoll.js"), "utf8")).toContain('"trim":100000');
 });
 
+test("Claude Code's module names its events as the client needs it, that of requests only with --trim", async () => {
+  const file = join(root, ".claude/skills/plimsoll/hooks/register.js");
+  const eventsWith = async (trim: number | undefined) => {
+    const settings = { deltas: true, ...(trim !== undefined && { trim }) };
+    await changePlugin(await pluginClients["claude-code"]!(), { action: "install", place, settings, dryRun: false });
+    const module = readFileSync(file, "utf8");
+    // The client does not load a module in which the name of an event is a variable.
+    expect(module).not.toMatch(/\bon\((?!\s*")/);
+    return [...module.matchAll(/\bon\(\s*"([\w.]+)"/g)].map(([, name]) => name);
+  };
+  const usual = ["session.start", "session.append", "session.append", "session.append"];
+  expect(await eventsWith(undefined)).toEqual(usual);
+  expect(await eventsWith(100_000)).toEqual([...usual, "http.fetch"]);
+  expect(readFileSync(file, "utf8")).toContain('on("http.fetch", trim);');
+});
+
 test("opencode's own packages are neither overwritten nor removed", async () => {
   const lock = join(root, ".config/opencode/package-lock.json");
   mkdirSync(join(root, ".config/opencode/node_modules/zod"), { recursive: true });

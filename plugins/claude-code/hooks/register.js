@@ -1,5 +1,5 @@
 // Built from src/plugins/claude-register.ts, which explains it.
-export function register(on, trimEvent = "") {
+export function register(on) {
     on("session.start", async ($, event, next) => {
         void introduce($);
         return next(event);
@@ -12,8 +12,7 @@ export function register(on, trimEvent = "") {
         origin: { tool: "Read" },
         message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
     }, complete);
-    if (trimEvent !== "")
-        on(trimEvent, trim);
+    // Requests are not trimmed.
 }
 const longText = textWith(/^[\s\S]{600}/);
 const unknownTool = /^(?!mcp__|(?:Read|Bash|Grep|Glob|WebFetch|Agent|Task|Edit|Write|MultiEdit|NotebookEdit|ToolSearch)$)/;

@@ -1,0 +1,133 @@
+/** Trimmed requests in the real Claude Code: of a long conversation, of sub-agents, and where nothing can be trimmed. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { converse, linesOf, open, read, recallName } from "./claude-runs.mjs";
+
+/** Long conversations in two processes, with a broken helper, and with the variable under which the client refuses changed
+ *  requests. */
+export async function acceptTrim(context) {
+  const { check } = context;
+  const files = Object.fromEntries(Array.from({ length: 24 }, (_, at) => [`f${at}.ts`, linesOf(`f${at}_`, 150)]));
+  const reads = Object.keys(files).map((name) => read(name));
+  const limit = 50_000;
+  const place = await open(context, { files, install: ["--trim", String(limit)] });
+  // Trimmed calls are gone from the request, so the model counts its own turns.
+  const follow = (turns) => {
+    let turn = 0;
+    return { decide: ({ text }) => answerAt(turns[turn++], text) };
+  };
+  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
+  const first = await converse(place, { ...follow(reads), env });
+  const known = /recall id ([a-z2-7]{10})/.exec(JSON.stringify(first.requests.at(-1)?.body))?.[1];
+  check(first.code === 0 && known !== undefined, `--trim ${limit} trims ${reads.length} reads`, first.stderr);
+  const again = [...reads.slice(0, 3), findRecall, { name: recallName, input: { id: known } }];
+  const second = await converse(place, { ...follow(again), args: ["--continue"], env });
+  const { texts, breaks, isShrunk } = trimsIn([...first.requests, ...second.requests]);
+  const restart = first.requests.length;
+  check(
+    breaks.length >= 2 && breaks.length <= 8 && isShrunk && !breaks.includes(restart),
+    `${texts.length} requests in two processes, append-only but for trims at ${breaks.join(", ")} (restart at ${restart})`,
+    texts.map(({ length }) => length),
+  );
+  const largest = Math.max(...first.requests.map(({ body }) => JSON.stringify(body).length));
+  check(largest / 4 < limit * 1.15, `the largest request has ${largest} characters`);
+  const recalled = second.results.at(-1) ?? "";
+  check(recalled.includes(" = compute("), `recall ${known} through MCP: ${recalled.split("\n")[1]}`, recalled);
+  await acceptAgents(context);
+  await acceptUntrimmed(context, { files, limit, follow, reads });
+}
+
+const answerAt = (calls, text) => {
+  const made = typeof calls === "function" ? calls(text) : calls;
+  return made === undefined ? { text: "Done." } : { text: "Working.", calls: [made].flat() };
+};
+
+const findRecall = { name: "ToolSearch", input: { query: `select:${recallName}` } };
+
+const readers = ["main", "one", "two", "three"];
+const readerOf = ({ messages }) => /SUBTASK (\w+)/.exec(JSON.stringify(messages[0]))?.[1] ?? "main";
+
+/** One sub-agent, and then two at once beside the main agent. Each reads files of its own until it was trimmed twice. */
+async function acceptAgents(context) {
+  const namesOf = (reader) => Array.from({ length: 22 }, (_, at) => `${reader}${at}`);
+  const files = Object.fromEntries(readers.flatMap(namesOf).map((name) => [`${name}.ts`, linesOf(`${name}_`, 150)]));
+  const place = await open(context, { files, install: ["--trim", "40000"] });
+  const start = (reader, more) => ({
+    name: "Agent",
+    input: { description: reader, prompt: `SUBTASK ${reader}: read`, subagent_type: "general-purpose", ...more },
+  });
+  const recallFirst = (text) => ({ name: recallName, input: { id: /recall id ([a-z2-7]{10})/.exec(text)?.[1] } });
+  const turnsOf = (reader) => [...namesOf(reader).map((name) => read(`${name}.ts`)), findRecall, recallFirst];
+  const turns = Object.fromEntries(readers.map((reader) => [reader, turnsOf(reader)]));
+  turns.main.splice(8, 0, start("one", { run_in_background: false }), [start("two"), start("three")]);
+  const decide = ({ text, body }) => answerAt(turns[readerOf(body)].shift(), text);
+  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
+  const { code, requests, stderr } = await converse(place, { decide, allowed: "Read Agent", env });
+  context.check(code === 0, "--trim with three sub-agents", stderr);
+  for (const reader of readers) {
+    const own = requests.filter(({ body }) => readerOf(body) === reader);
+    await checkReader({ ...context, reader, requests: own });
+  }
+}
+
+async function checkReader({ check, reader, requests }) {
+  const { texts, breaks, isShrunk } = trimsIn(requests);
+  check(
+    breaks.length >= 2 && breaks.length <= 6 && isShrunk,
+    `${reader}: ${requests.length} requests, append-only but for trims at ${breaks.join(", ")}`,
+    texts.map(({ length }) => length),
+  );
+  const { validateRequest } = await import("../../dist/public/messages.js");
+  // The scripted model does not think.
+  const problems = requests.flatMap(({ body }) => validateRequest({ ...body, thinking: undefined }));
+  const others = readers.filter((other) => other !== reader);
+  const foreign = others.filter((other) => texts.some((text) => new RegExp(` ${other}\\d+_1 =`).test(text)));
+  const isClean = problems.length === 0 && foreign.length === 0;
+  check(isClean, `${reader}: valid requests, and nothing of other agents`, { problems, foreign });
+  const recalled = texts.at(-1)?.split(`"name":"${recallName}"`).at(-1) ?? "";
+  const isOwn = new RegExp(` ${reader}\\d+_149 = compute`).test(recalled);
+  check(isOwn, `${reader}: recall returns a trimmed file`, recalled.slice(0, 500));
+}
+
+async function acceptUntrimmed(context, { files, limit, follow, reads }) {
+  const hurdles = {
+    "the process hangs": { env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined }, breaks: true },
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC is set": { env: {}, breaks: false },
+  };
+  for (const [words, { env, breaks }] of Object.entries(hurdles)) {
+    const place = await open(context, { files, install: ["--trim", String(limit)] });
+    if (breaks) {
+      rmSync(join(place.home, "bin/plimsoll"));
+      writeFileSync(join(place.home, "bin/plimsoll"), "#!/bin/sh\nsleep 600\n", { mode: 0o755 });
+    }
+    const { code, requests, ms, stderr } = await converse(place, { ...follow(reads.slice(0, 14)), env });
+    const found = JSON.stringify(requests.at(-1)?.body).split("149 = compute(").length - 1;
+    context.check(
+      code === 0 && found === 14,
+      `${words}: ${found} of 14 reads arrive whole, exit ${code}, ${Math.round(ms)} ms`,
+      stderr,
+    );
+  }
+}
+
+/** Where requests are no longer the one before and more. */
+function trimsIn(requests) {
+  const texts = requests.map(({ body }) => messagesText(body));
+  const breaks = texts.flatMap((text, index) =>
+    index === 0 || text.startsWith(texts[index - 1].slice(0, -1)) ? [] : index,
+  );
+  return { texts, breaks, isShrunk: breaks.every((index) => texts[index].length < texts[index - 1].length) };
+}
+
+/** Cache markers move from request to request and are no content. */
+function messagesText({ messages }) {
+  const plain = messages.map(({ role, content }) => ({
+    role,
+    content: [content].flat().map((block) => {
+      if (typeof block === "string") return { type: "text", text: block };
+      const { cache_control: _marker, ...rest } = block;
+      return rest;
+    }),
+  }));
+  return JSON.stringify(plain);
+}
