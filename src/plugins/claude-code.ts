@@ -118,10 +118,11 @@ const hooks = {
   },
 };
 
-/** The guard is a process for each tool call: it reads the transcripts and the configuration at that moment. */
+/** The guard is a process for each tool call: it reads the transcripts and the configuration at that moment. Our own
+ *  tool needs none, and the module calls it for every result. */
 const guarded = [
   ...hooks.hooks.PreToolUse,
-  { matcher: "*", hooks: [{ type: "command", command: "plimsoll guard --hook", timeout: 10 }] },
+  { matcher: `^(?!${recallName}$)`, hooks: [{ type: "command", command: "plimsoll guard --hook", timeout: 10 }] },
 ];
 
 function json(value: object): string {

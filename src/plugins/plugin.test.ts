@@ -160,7 +160,7 @@ test("the spend guard is a hook of Claude Code, only on request", async () => {
   expect(readFileSync(hooks, "utf8")).not.toContain("plimsoll guard");
   await install("claude-code", true);
   expect(JSON.parse(readFileSync(hooks, "utf8")).hooks.PreToolUse.at(-1)).toEqual({
-    matcher: "*",
+    matcher: "^(?!mcp__plugin_plimsoll_plimsoll__recall$)",
     hooks: [{ type: "command", command: "plimsoll guard --hook", timeout: 10 }],
   });
   await expect(install("pi", true)).rejects.toMatchObject({ code: "usage", hint: "Leave out --guard." });
