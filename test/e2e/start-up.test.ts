@@ -21,21 +21,25 @@ test("the version costs at most 1.5 times what starting Node costs", { tags: ["p
   expect(version / bare).toBeLessThanOrEqual(1.5);
 });
 
-// Codex leaves a server out of its first request if it takes longer than a second or two.
-test("an MCP server greets within 3 times what starting Node costs", { tags: ["perf"], timeout: 120_000 }, async () => {
+// Codex leaves a server out of its first request if it takes longer than a second or two. Both have the same environment:
+// with more certificates, Node alone takes 60 ms instead of 22, and the server 180 instead of 145.
+test("an MCP server greets within 140 ms more than starting Node takes", {
+  tags: ["perf"],
+  timeout: 120_000,
+}, async () => {
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-greeting-"));
+  const env = { PATH: process.env.PATH, HOME: folder };
   let [bare, greeting] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  for (let round = 0; round < 5 || (round < mostRounds && greeting / bare > 3); round++) {
-    bare = Math.min(bare, timeOf(["-e", "0"]));
-    greeting = Math.min(greeting, await timeOfGreeting(folder));
+  for (let round = 0; round < 5 || (round < mostRounds && greeting - bare > 140); round++) {
+    bare = Math.min(bare, timeOf(["-e", "0"], env));
+    greeting = Math.min(greeting, await timeOfGreeting(folder, env));
   }
   rmSync(folder, { recursive: true });
-  expect(greeting / bare).toBeLessThanOrEqual(3);
+  expect(greeting - bare).toBeLessThanOrEqual(140);
 });
 
-async function timeOfGreeting(folder: string): Promise<number> {
+async function timeOfGreeting(folder: string, env: NodeJS.ProcessEnv): Promise<number> {
   const start = performance.now();
-  const env = { PATH: process.env.PATH, HOME: folder };
   const child = spawn(process.execPath, [mainFile, "mcp", "--root", folder], { env, cwd: folder });
   child.stdin.write(greetingLine);
   await once(child.stdout, "data");
@@ -58,9 +62,9 @@ test("an MCP server starts without reading any package", () => {
   expect(stdout).toContain('"protocolVersion"');
 });
 
-function timeOf(args: readonly string[]): number {
+function timeOf(args: readonly string[], env: NodeJS.ProcessEnv = process.env): number {
   const start = performance.now();
-  const { status } = spawnSync(process.execPath, args);
+  const { status } = spawnSync(process.execPath, args, { env });
   expect(status).toBe(0);
   return performance.now() - start;
 }
