@@ -439,7 +439,7 @@ function rounded(value: number): number {
   return Math.floor(value / step) * step;
 }
 
-/** Returns our text in a file with its last line end, as inject counts it, or `undefined` if there is none. */
+/** Returns our block in a file with its last line end, as inject counts it, or `undefined` without a block. */
 function blockIn(text: string): string | undefined {
   if (/^<!-- plimsoll:owns /m.test(text)) return text;
   return /^<!-- plimsoll:start:[\s\S]*^<!-- plimsoll:end:.*(?:\r?\n)?/m.exec(text)?.[0];

@@ -74,7 +74,7 @@ describe("gemini-cli", () => {
 });
 
 describe("opencode", () => {
-  test("the request for a summary is no call of the conversation, and the next call shows the compaction", () => {
+  test("does not count the request for a summary as a call, and shows the compaction at the next call", () => {
     const answer = (created: number, cache: { read: number; write: number }, more: object = {}) => ({
       info: {
         ...{ id: `m${created}`, role: "assistant", agent: "build", modelID: "claude-sonnet-4-5", ...more },

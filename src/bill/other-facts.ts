@@ -170,7 +170,7 @@ export function readOpencodeFacts({ info, messages }: OpencodeExport): SessionFa
       draft.input(main, { chars: charsOf(parts), time: timeOf(message, "created") });
       continue;
     }
-    // The client asks for a summary with another prompt, so that this is no call of the conversation.
+    // The client asks for a summary with another prompt. That request is not a call of the conversation.
     const isSummary = message.summary === true;
     const by = isSummary ? agent : message.agent;
     if (isSummary) draft.mark(main, "compaction", -1);

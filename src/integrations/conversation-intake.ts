@@ -114,7 +114,7 @@ export async function recallOriginal(source: unknown, id: string): Promise<strin
   const { store, sessionId } = Object(source) as { readonly store?: Store; readonly sessionId?: string };
   if (store === undefined) return undefined;
   const original = await readOriginal(store, id);
-  if (original?.sessionId === sessionId && original !== undefined) return original.text;
+  if (original !== undefined && original.sessionId === sessionId) return original.text;
   const { findStoredResult } = await import("../session/index.ts");
   return (await findStoredResult(store, id, sessionId))?.text;
 }

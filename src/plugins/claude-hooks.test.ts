@@ -255,7 +255,7 @@ test("a call that the transcript does not have yet is in the conversation", asyn
   expect(await afterTool("Bash", outputOf(text), { transcript_path, tool_input: "{}" })).toBeUndefined();
 });
 
-test("a request of the module is no result of the conversation", async () => {
+test("does not take a request of the module for a result", async () => {
   const tool_input = JSON.stringify({ module_request: "append", agent_id: "sub", tool_response: text });
   const own = "mcp__plugin_plimsoll_plimsoll__recall";
   expect(await afterTool(own, [{ type: "text", text: "{}" }], { tool_input })).toBeUndefined();

@@ -213,7 +213,7 @@ async function trimmed($: Client, request: Request): Promise<Request | undefined
 const server = "plugin:plimsoll:plimsoll";
 /** Our process answers within 50 ms. If it does not, the client must not wait, and not again and again. */
 const patienceMs = 400;
-/** Another request than the last one, but longer, would be billed in full. So a request may wait for us. */
+/** If we give up, the untrimmed request no longer matches the cache and is billed in full. So it may wait this long. */
 const trimPatienceMs = 1_500;
 const mostFailures = 3;
 let failures = 0;

@@ -44,7 +44,7 @@ export function createClaudeTrim({ server, forget }: ClaudeTrimOptions): ClaudeT
   return {
     async trim(context, body) {
       const { messages, system, tools, model, max_tokens: longestAnswer } = JSON.parse(body) as ClaudeRequest;
-      // Titles and topics are no turns of the conversation.
+      // Requests for titles and topics are not turns of the conversation.
       if (!Array.isArray(messages) || !Array.isArray(tools) || tools.length === 0) return undefined;
       const history = await historyOf(context);
       const limits = { window: clientWindow, longestAnswer };

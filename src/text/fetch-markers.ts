@@ -9,7 +9,7 @@ export interface FetchMarker {
   /** The start of its line. */
   readonly start: number;
   readonly next: number;
-  /** The level of the heading above it, 0 if there is none. */
+  /** The level of the heading above it, or 0 without a heading. */
   readonly under: number;
   readonly url: string;
   readonly format: FetchFormat;

@@ -318,8 +318,8 @@ function scanFrom(file: number, { path, size, start, earlier }: ScanRange): Read
   return { path, size, start, offset, tail: tailAt(file, offset), facts, state: JSON.stringify(state) };
 }
 
-/** Collects the chunks of a line. Of a line that is too long it keeps only the head, which is then no JSON: the scan
- *  counts it as damaged. */
+/** Collects the chunks of a line. If a line is too long, it keeps only the head. That is not valid JSON, so the scan counts
+ *  the line as damaged. */
 interface LineStart {
   readonly isTooLong: boolean;
   add(piece: Buffer): void;
