@@ -226,6 +226,14 @@ describe("prior work", () => {
     expect(shown).toBeGreaterThan(70);
   });
 
+  it("as answers with an open fence is whole wherever nothing is left out", () => {
+    const answers = [`${"x".repeat(150)}\nend`, "say\n```\n!"].map((text) => ({ heading: "h", text }));
+    for (let maxTokens = 40; maxTokens < 100; maxTokens += 1) {
+      const [layer] = compose({ priorWork: answers }, { maxTokens }).layers;
+      expect(layer!.truncated).toBe(layer!.omitted > 0);
+    }
+  });
+
   it("as answers keeps the first headings if not all fit", () => {
     const answers = Array.from({ length: 50 }, (_, index) => ({ heading: `phase ${index}`, text: "done" }));
     const { text } = compose({ priorWork: answers }, { maxTokens: 100 });

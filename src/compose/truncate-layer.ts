@@ -107,14 +107,14 @@ export function createAnswersLayer(answers: readonly PriorAnswer[], measure: Mea
     read.map((answer, place) => cutAnswer(answer, Math.ceil((characters - place) / read.length)));
   const textAt = (characters: number) => joinAnswers(partsAt(characters));
   const whole = readWhole(textAt(most), measure);
-  const facts = { truncated: true, isBelowLeast: false, overflow: 0 };
+  const facts = { isBelowLeast: false, overflow: 0 };
   const headingsWithin = (limit: number): FittedLayer => {
     const headingsAt = (count: number) => joinAnswers(partsAt(0).slice(0, count), read.length - count);
     const tokensAt = (count: number) => counter.count(headingsAt(count));
     const text = headingsAt(largestWithin({ limit, most: read.length, first: read.length, tokensAt }));
     const fitted = counter.count(text) <= limit ? text : "";
     const omitted = read.reduce((sum, { lines }) => sum + lines, 0);
-    return { ...facts, text: fitted, tokens: counter.count(fitted), omitted };
+    return { ...facts, truncated: true, text: fitted, tokens: counter.count(fitted), omitted };
   };
   return {
     need: whole.need,
@@ -127,7 +127,8 @@ export function createAnswersLayer(answers: readonly PriorAnswer[], measure: Mea
       const parts = partsAt(largestWithin({ limit, most, first: limit * 4, tokensAt }));
       const text = joinAnswers(parts);
       const omitted = parts.reduce((sum, part) => sum + part.omitted, 0);
-      return { ...facts, text, tokens: counter.count(text), omitted };
+      // All of it may fit here and not above: a quote ends an open fence without the line that closes it.
+      return { ...facts, truncated: omitted > 0, text, tokens: counter.count(text), omitted };
     },
   };
 }
