@@ -1,6 +1,6 @@
 /** Measures what tools read together in each folder, in the same way as `audit`: how much room a block has, and which
  *  limits are exceeded. Reads nothing outside the repository. */
-import { existsSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Counter } from "../tokens/index.ts";
@@ -93,11 +93,20 @@ async function foldersOf(
   if (repository === undefined) return [start];
   const names = [...(tool.down ?? []), tool.otherwise ?? []].flat();
   const places = names.map((name) => (name.includes("*") ? name.slice(0, name.indexOf("*")) : name));
-  const isThere = (path: string) => planned?.has(path) === true || existsSync(path);
+  const isThere = (path: string) => planned?.has(path) === true || hasEntry(path);
   const hasFile = (folder: string) => places.some((place) => isThere(join(folder, place)));
   const found = new Set([start, ...folders.filter(hasFile)]);
   for (const folder of otherFolders.filter(hasFile)) if (!(await tree.isIgnored(folder))) found.add(folder);
   return [...found];
+}
+
+/** A link that leads nowhere counts: this run may create the file that it leads to. */
+function hasEntry(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 async function filesIn(

@@ -128,5 +128,8 @@ test("a check says of limits what audit says, before and after inject, and injec
       rmSync(repository.base, { recursive: true, force: true });
     }
   });
-  await fc.assert(property, { numRuns });
+  // A link that leads nowhere gives Codex a second file as soon as another tool's file is created.
+  const override: Entry = { folder: "", name: "AGENTS.override.md", bytes: 32_700, kind: "ascii" };
+  const dangling: [Entry[], string[], string[]] = [[override], ["a/AGENTS.md"], ["codex-cli", "devin-desktop"]];
+  await fc.assert(property, { numRuns, examples: [dangling] });
 });
