@@ -119,3 +119,27 @@ test("a page of several megabytes keeps failures from the middle, and counts exa
   expect(shown.length + missing.reduce((sum, count) => sum + Number(count.replaceAll(",", "")), 0)).toBe(lines.length);
   expect(tokens).toBeLessThanOrEqual(2_000);
 });
+
+test("a page of a large JSON list has whole elements of its beginning and its end, and counts the rest", () => {
+  const rows = Array.from({ length: 20_000 }, (_, n) => ({ id: n, name: `row ${n}`, note: 'a "quote", a [ and a \\' }));
+  const cut = (text: string) => pageOf(text, { counter, maxTokens: 2_000, about: "[about]", isOutput: true })?.text;
+  for (const text of [JSON.stringify(rows), JSON.stringify(rows, undefined, 2), ` ${JSON.stringify(rows)}\n`]) {
+    const [before = "", missing = "", after = ""] = cut(text)?.split(/^\[… ([\d,]+) elements left out\]$/m) ?? [];
+    const read = (part: string): unknown[] => JSON.parse(`[${part.trim().replaceAll("}\n{", "},\n{")}]`) as unknown[];
+    const [first, last] = [read(before), read(after.replace("[about]", ""))];
+    expect(first).toEqual(rows.slice(0, first.length));
+    expect(last).toEqual(rows.slice(-last.length));
+    expect(first.length + last.length + Number(missing.replaceAll(",", ""))).toBe(rows.length);
+    expect(Math.min(first.length, last.length)).toBeGreaterThan(5);
+  }
+});
+
+test.each([
+  ["whose strings do not end", '["'],
+  ["whose brackets do not match", "[[1],"],
+  ["that something follows", "[1] "],
+])("a large text like a list %s is cut as lines", (_name, start) => {
+  const text = start + "\nx, y".repeat(80_000);
+  const page = pageOf(text, { counter, maxTokens: 500, about: "[about]", isOutput: false })!;
+  expect(page.text).toMatch(/lines left out/);
+});
