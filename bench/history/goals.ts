@@ -57,7 +57,8 @@ function turnGoals({ peers, scaling, reparsed }: TurnsReport): Goal[] {
     ...recounting.map(({ name, known }) => {
       return least(`${name} ÷ economic, time at ${peers.messages} messages`, known / peers.known, 10);
     }),
-    most(`a turn at ${long.messages} messages ÷ one at ${short.messages}`, ratio, 3),
+    most(`a turn after ${long.messages} messages ÷ one after ${short.messages}, with epochs`, ratio, 1.5),
+    most(`likewise, a turn that only appends`, long.plain / short.plain, 1.5),
     ...reparsed.map(({ messages, ratio: share }) => {
       return most(`reduction ÷ JSON.parse, ${messages} messages parsed again`, share, 1);
     }),

@@ -101,7 +101,11 @@ function turnsSection({ peers, scaling, reparsed }: TurnsReport): string[] {
   const { short, long, ratio } = scaling;
   return [
     ...renderTable([header, ours, ...rows], ["left", "right", "right", "right", "right"]),
-    `the same message objects: ${cell(short.milliseconds, 3)} ms a turn at ${short.messages} messages, ${cell(long.milliseconds, 3)} ms at ${formatNumber(long.messages)} (× ${cell(ratio, 1)})`,
+    ...[short, long].map(({ messages, milliseconds, plain, epoch, epochs }) => {
+      const parts = `${cell(plain, 3)} ms if it only appends, ${cell(epoch, 1)} ms in each of ${epochs} epochs`;
+      return `1,000 messages after ${formatNumber(messages)}: ${cell(milliseconds, 3)} ms a turn (${parts})`;
+    }),
+    `a turn of the long history ÷ one of the short: ${cell(ratio, 2)}`,
     ...reparsed.map(({ messages, jsonBytes, parseMs, reduceMs, ratio: share }) => {
       const size = `${formatNumber(messages)} messages, ${cell(jsonBytes / 1e6, 1)} MB of JSON`;
       return `parsed again, ${size}: JSON.parse ${cell(parseMs, 2)} ms, reduction ${cell(reduceMs, 2)} ms (× ${cell(share, 2)})`;
