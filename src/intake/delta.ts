@@ -1,6 +1,7 @@
 /** Finds the lines of a result that the context already holds, and writes the rest. Whoever has the earlier results can
  *  put the whole result together again. */
-import { hashLength, hashLine, type ResultLine } from "./result-lines.ts";
+import { createHash } from "node:crypto";
+import type { ResultLine } from "./result-lines.ts";
 
 /** A text in the context: a result that was sent, or a text that the agent wrote in a call. */
 export interface HeldText {
@@ -34,12 +35,42 @@ export interface HeldRange {
   readonly baseFrom: number;
 }
 
-/** Returns the ranges of lines that the context holds, in order. A line with `isKept` is in none of them. */
-export function findHeld(
-  lines: readonly ResultLine[],
-  held: readonly HeldText[],
-  isKept: (index: number) => boolean,
-): HeldRange[] {
+/** A result without the lines that the context holds. */
+export interface Delta {
+  readonly text: string;
+  readonly ranges: readonly HeldRange[];
+  /** If the client can show only one piece: the piece, and what to say beside it. */
+  readonly piece?: ShownPiece;
+}
+
+/** Lines that follow each other, by indexes, and what stands beside them. */
+interface ShownPiece {
+  readonly start: number;
+  readonly end: number;
+  readonly note: string;
+}
+
+export interface DeltaOptions {
+  readonly held: readonly HeldText[];
+  /** Whether a line is shown although the context holds it. */
+  readonly isKept: (index: number) => boolean;
+  readonly isOnePiece: boolean;
+  /** Says how to get the whole text. */
+  readonly recallHint: () => string;
+}
+
+/** Returns undefined if the context holds none of the lines. */
+export function findDelta(lines: readonly ResultLine[], options: DeltaOptions): Delta | undefined {
+  const { isOnePiece, recallHint } = options;
+  const found = findHeld(lines, options);
+  const ranges = isOnePiece ? aroundOnePiece(found, lines.length) : found;
+  if (ranges.length === 0) return undefined;
+  const text = renderDelta(lines, ranges, recallHint());
+  return { text, ranges, ...(isOnePiece && { piece: pieceOf(lines, ranges, text) }) };
+}
+
+/** Returns the ranges of lines that the context holds, in order. */
+function findHeld(lines: readonly ResultLine[], { held, isKept }: Pick<DeltaOptions, "held" | "isKept">): HeldRange[] {
   const hashes = lines.map(({ body }) => hashLine(body));
   const places = createIndex(held);
   const ranges: HeldRange[] = [];
@@ -124,7 +155,7 @@ function longestRun(hashes: readonly string[], { lines, at, places, isKept, prev
 
 /** Writes the result with a note in place of each range. The first line names the text that holds most of them, so that
  *  the notes can be short. */
-export function renderDelta(lines: readonly ResultLine[], ranges: readonly HeldRange[], recallHint: string): string {
+function renderDelta(lines: readonly ResultLine[], ranges: readonly HeldRange[], recallHint: string): string {
   const main = mainBase(ranges);
   const place =
     main.isWritten === true ? `as you wrote them in ${main.label}` : `as in the result of ${main.label} above`;
@@ -170,15 +201,8 @@ function numbersOf(lines: readonly ResultLine[]): [number, number] {
   return [some[0]?.number ?? 0, some.at(-1)?.number ?? 0];
 }
 
-/** Lines that follow each other, by indexes, and what stands beside them. */
-interface ShownPiece {
-  readonly start: number;
-  readonly end: number;
-  readonly note: string;
-}
-
 /** Keeps the ranges at the beginning and at the end, so that the lines between them follow each other. */
-export function aroundOnePiece(ranges: readonly HeldRange[], count: number): HeldRange[] {
+function aroundOnePiece(ranges: readonly HeldRange[], count: number): HeldRange[] {
   const first = ranges.findIndex(({ start }, index) => start !== (ranges[index - 1]?.end ?? 0));
   if (first < 0) return [...ranges];
   const last = ranges.findLastIndex(({ end }, index) => end !== (ranges[index + 1]?.start ?? count));
@@ -186,7 +210,7 @@ export function aroundOnePiece(ranges: readonly HeldRange[], count: number): Hel
 }
 
 /** Returns the lines that no range has, and the notes of the rendered delta. */
-export function pieceOf(lines: readonly ResultLine[], ranges: readonly HeldRange[], text: string): ShownPiece {
+function pieceOf(lines: readonly ResultLine[], ranges: readonly HeldRange[], text: string): ShownPiece {
   const gap = ranges.findIndex(({ end }, index) => end !== ranges[index + 1]?.start);
   const start = ranges[0]?.start === 0 ? (ranges[gap]?.end ?? 0) : 0;
   const end = ranges.find((range) => range.start >= start)?.start ?? lines.length;
@@ -218,4 +242,11 @@ function numberedRuns(lines: readonly ResultLine[]): HeldRun[] {
     } else runs.push({ from: number, hashes: hashLine(body), next: number + 1 });
   }
   return runs.map(({ from, hashes }) => ({ from, hashes }));
+}
+
+/** The length of a line's hash in characters. 60 bits: two different lines of a conversation never have the same. */
+const hashLength = 10;
+
+function hashLine(line: string): string {
+  return createHash("sha256").update(line).digest("base64url").slice(0, hashLength);
 }

@@ -16,16 +16,7 @@ import {
   refuseUnknownOptions,
 } from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
-import {
-  aroundOnePiece,
-  findHeld,
-  type HeldRange,
-  type HeldRun,
-  type HeldText,
-  pieceOf,
-  renderDelta,
-  runsSent,
-} from "./delta.ts";
+import { findDelta, type HeldRange, type HeldRun, type HeldText, runsSent } from "./delta.ts";
 import { countLarge, countLineFeeds, largeText, pageOf } from "./page.ts";
 import { plainLine, type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
 
@@ -399,17 +390,17 @@ function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): 
   if (held.length === 0 || result.text.length > largeText) return undefined;
   const lines = readResultLines(result.text);
   const weights = isOutput(result) ? weighLines(lines) : [];
-  const found = findHeld(lines, held, (index) => weights[index] === 3);
-  const ranges = result.isOnePiece === true ? aroundOnePiece(found, lines.length) : found;
-  if (ranges.length === 0) return undefined;
-  const id = options.id();
-  const text = renderDelta(lines, ranges, settings.recallHint(id));
+  const isOnePiece = result.isOnePiece === true;
+  const recallHint = (): string => settings.recallHint(options.id());
+  const delta = findDelta(lines, { held, isKept: (index) => weights[index] === 3, isOnePiece, recallHint });
+  if (delta === undefined) return undefined;
+  const { text, ranges, piece } = delta;
   return {
     runs: runsSent(lines, ranges),
     admitted: {
-      ...{ text, tokens: settings.counter.count(text), edit: "delta", id, held: ranges.map(heldLines) },
+      ...{ text, tokens: settings.counter.count(text), edit: "delta", id: options.id(), held: ranges.map(heldLines) },
       bases: callsOf(ranges.map(({ base }) => base)),
-      ...(result.isOnePiece === true && { piece: pieceOf(lines, ranges, text) }),
+      ...(piece !== undefined && { piece }),
     },
   };
 }

@@ -1,6 +1,5 @@
 /** The lines of a tool result: what each one says without the number that a tool wrote before it, and which lines must
  *  not be left out. */
-import { createHash } from "node:crypto";
 
 /** One line of a result. */
 export interface ResultLine {
@@ -43,13 +42,6 @@ const diffHunk = /^@@ -\d/m;
 /** The lines of a file stand in a diff after a sign. */
 function signed(line: string): Partial<ResultLine> {
   return /^[-+ ]/.test(line) ? { body: line.slice(1), sign: line.slice(0, 1) } : {};
-}
-
-/** The length of a line's hash in characters. 60 bits: two different lines of a conversation never have the same. */
-export const hashLength = 10;
-
-export function hashLine(line: string): string {
-  return createHash("sha256").update(line).digest("base64url").slice(0, hashLength);
 }
 
 /** How much a line matters in the output of a program, from 0 (as good as any other) to 3 (a failure or a summary). */
