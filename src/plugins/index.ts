@@ -32,6 +32,6 @@ export {
   type PluginClient,
   type PluginPlace,
   type PluginSettings,
+  type PluginTool,
 } from "./plugin.ts";
-export { servePlugin } from "./plugin-server.ts";
 export { forgetPluginSessions, listPluginSessions, type PluginSession } from "./plugin-sessions.ts";

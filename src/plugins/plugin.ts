@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { type Dirent, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
 import { type Fields, isPlainObject, isText, mapOf, objectOf, readJson, toByteString } from "../text/index.ts";
 import {
@@ -114,25 +114,8 @@ export interface ChangeSettings {
  *  among somebody else's files would bring these to life. */
 export async function changePlugin(client: PluginClient, options: ChangeSettings): Promise<PluginChange[]> {
   const { action, place, settings, dryRun } = options;
-  const { root, env, scope } = place;
-  if (settings.trim !== undefined && client.canTrim !== true) {
-    throw new ContextError("usage", `the plugin of ${client.id} does not trim histories`, {
-      hint: "Leave out --trim.",
-    });
-  }
-  if (settings.images !== undefined && client.canLeaveOutImages !== true) {
-    throw new ContextError("usage", `the plugin of ${client.id} cannot change images that were sent before`, {
-      hint: "Leave out --images.",
-    });
-  }
-  if (settings.guard === true && client.canGuard !== true) {
-    throw new ContextError("usage", `the plugin of ${client.id} has no spend guard`, { hint: "Leave out --guard." });
-  }
-  if (!hasScope(client, place)) {
-    throw new ContextError("usage", `${client.id} loads no plugins from a ${scope}`, {
-      hint: `Use --scope ${client.scopes?.join(" or ")}.`,
-    });
-  }
+  const { root, env } = place;
+  refuseUnsupported(client, options);
   const files = await client.files(place, settings);
   const attempt = async (file: PluginFile, isTrial: boolean): Promise<PluginChange> => {
     const plan = (current: string | undefined) => planned(() => file[action](current));
@@ -150,6 +133,21 @@ export async function changePlugin(client: PluginClient, options: ChangeSettings
     if (reports.at(-1)?.problem !== undefined) break;
   }
   return reports;
+}
+
+function refuseUnsupported(client: PluginClient, { place, settings }: ChangeSettings): void {
+  const plugin = `the plugin of ${client.id}`;
+  if (settings.trim !== undefined && client.canTrim !== true)
+    throw usageError(`${plugin} does not trim histories`, "Leave out --trim.");
+  if (settings.images !== undefined && client.canLeaveOutImages !== true)
+    throw usageError(`${plugin} cannot change images that were sent before`, "Leave out --images.");
+  if (settings.guard === true && client.canGuard !== true)
+    throw usageError(`${plugin} has no spend guard`, "Leave out --guard.");
+  if (!hasScope(client, place))
+    throw usageError(
+      `${client.id} loads no plugins from a ${place.scope}`,
+      `Use --scope ${client.scopes?.join(" or ")}.`,
+    );
 }
 
 function hasScope({ scopes }: PluginClient, { scope }: PluginPlace): boolean {
@@ -202,7 +200,7 @@ export function ownedFolder(
   const foreign = present.find((name) => name !== manifestName && !isListed(name) && !isTemporary(name));
   const gone = present.filter((name) => Object.hasOwn(earlier, name) && !Object.hasOwn(texts, name));
   const files = [...Object.entries(texts), ...gone.map((name) => [name, undefined] as const)].map(([name, text]) =>
-    ownedFile(join(folder, name), text, [earlier[name]]),
+    wholeFile(join(folder, name), text, (current) => hashOf(current) === earlier[name]),
   );
   const hashes = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, hashOf(toByteString(text))]));
   const about = "Written by plimsoll plugin install. Remove it with plimsoll plugin uninstall.";
@@ -260,11 +258,6 @@ export function readPluginSettings(value: unknown): PluginSettings | undefined {
   };
 }
 
-/** Plans a file that is ours as a whole. `hashes` are those of texts that we wrote there earlier. */
-function ownedFile(path: string, text: string | undefined, hashes: readonly (string | undefined)[]): PluginFile {
-  return wholeFile(path, text, (current) => hashes.includes(hashOf(current)));
-}
-
 /** Plans a script that is ours as a whole. Its first line says so and has the hash of the rest. */
 export function ownedScript(path: string, text: string): PluginFile {
   const owned = `// plimsoll:owns sha256=${hashOf(toByteString(text))}\n${text}`;
@@ -274,6 +267,7 @@ export function ownedScript(path: string, text: string): PluginFile {
   });
 }
 
+/** Plans a file that is ours as a whole. */
 function wholeFile(path: string, text: string | undefined, isOurs: (current: string) => boolean): PluginFile {
   const bytes = text === undefined ? undefined : toByteString(text);
   const refuseOthers = (current: string | undefined): void => {
