@@ -1,6 +1,6 @@
 /** The options of a trimmer, their checks and their defaults. */
 
-import { ContextError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { type FormatName, formatNames } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
 import { refuseUnknownOptions } from "../text/index.ts";
@@ -137,9 +137,7 @@ export function checkTrimmerOptions(options: Partial<TrimmerOptions>, own: Optio
   for (const name of without) {
     if (isNoWish(options[name])) continue;
     const others = policyNames.filter((each) => isRfc(each) !== isRfc(policy)).join(", ");
-    throw new ContextError("invalid_argument", `${name} has no meaning for the policy ${policy}`, {
-      hint: `It belongs to ${others}.`,
-    });
+    throw invalidArgument(`${name} has no meaning for the policy ${policy}`, `It belongs to ${others}.`);
   }
   if (contextWindow !== undefined)
     checkRoom({ contextWindow, reserve: reserve ?? 0, prefixTokens: options.prefixTokens ?? 0 });
@@ -163,12 +161,9 @@ function checkRoom({ contextWindow, reserve, prefixTokens }: Room): void {
   // A contextWindow of 0 with nothing taken off is allowed: every request is then reported as too large.
   if (tokens === 0 || tokens < contextWindow) return;
   const taken = `reserve ${reserve} and prefixTokens ${prefixTokens}`;
-  throw new ContextError(
-    "invalid_argument",
+  throw invalidArgument(
     `contextWindow is ${contextWindow}, and ${taken} leave nothing for messages`,
-    {
-      hint: "Use the model's limit, or lower what is taken off it.",
-    },
+    "Use the model's limit, or lower what is taken off it.",
   );
 }
 
@@ -184,38 +179,38 @@ export type OptionChecks = Readonly<Record<string, OptionCheck | undefined>>;
 export const optionChecks = {
   whole(name: string, value: unknown): void {
     if (Number.isSafeInteger(value) && (value as number) >= 0) return;
-    throw invalidOption(`${name} is ${shown(value)}`, "Use a whole number of at least 0.");
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a whole number of at least 0.");
   },
   positive(name: string, value: unknown): void {
     if (Number.isSafeInteger(value) && (value as number) > 0) return;
-    throw invalidOption(`${name} is ${shown(value)}`, "Use a whole number of at least 1.");
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a whole number of at least 1.");
   },
   milliseconds(name: string, value: unknown): void {
     if (typeof value === "number" && value >= 0) return;
-    throw invalidOption(`${name} is ${shown(value)}`, "Use a number of milliseconds of at least 0.");
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a number of milliseconds of at least 0.");
   },
   share(name: string, value: unknown): void {
     if (typeof value === "number" && value >= 0 && value <= 1) return;
-    throw invalidOption(`${name} is ${shown(value)}`, "Use a share from 0 to 1.");
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a share from 0 to 1.");
   },
   flag: (name: string, value: unknown): void => ofType(name, value, "boolean"),
   text: (name: string, value: unknown): void => ofType(name, value, "string"),
   callback: (name: string, value: unknown): void => ofType(name, value, "function"),
   textList(name: string, value: unknown): void {
     if (Array.isArray(value) && value.every((each) => typeof each === "string")) return;
-    throw invalidOption(`${name} is ${shown(value)}`, "Use a list of strings.");
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a list of strings.");
   },
   oneOf(names: readonly string[]): OptionCheck {
     return (name, value) => {
       if (names.includes(value as string)) return;
-      throw invalidOption(`unknown ${name} ${shown(value)}`, `Use one of ${names.join(", ")}.`);
+      throw invalidArgument(`unknown ${name} ${shown(value)}`, `Use one of ${names.join(", ")}.`);
     };
   },
   /** Accepts an object with these methods. */
   having(methods: readonly string[], hint: string): OptionCheck {
     return (name, value) => {
       const missing = methods.find((method) => typeof Object(value)[method] !== "function");
-      if (missing !== undefined) throw invalidOption(`${name} is ${shown(value)} without ${missing}()`, hint);
+      if (missing !== undefined) throw invalidArgument(`${name} is ${shown(value)} without ${missing}()`, hint);
     };
   },
 } as const;
@@ -223,7 +218,7 @@ export const optionChecks = {
 /** Throws on an option without a check and on a wrong value. Ignores an option that is undefined. */
 export function checkOptions(options: unknown, checks: OptionChecks): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    throw invalidOption(`options must be an object, not ${shown(options)}`, "Pass { contextWindow: 200_000 }.");
+    throw invalidArgument(`options must be an object, not ${shown(options)}`, "Pass { contextWindow: 200_000 }.");
   }
   refuseUnknownOptions(
     options,
@@ -232,12 +227,8 @@ export function checkOptions(options: unknown, checks: OptionChecks): void {
   for (const [name, value] of Object.entries(options)) if (value !== undefined) checks[name]?.(name, value);
 }
 
-function invalidOption(message: string, hint: string): ContextError {
-  return new ContextError("invalid_argument", message, { hint });
-}
-
 function ofType(name: string, value: unknown, type: string): void {
-  if (typeof value !== type) throw invalidOption(`${name} is ${shown(value)}`, `Use a ${type}.`);
+  if (typeof value !== type) throw invalidArgument(`${name} is ${shown(value)}`, `Use a ${type}.`);
 }
 
 function shown(value: unknown): string {
