@@ -1,7 +1,7 @@
 /** A tool with which a model reads what was trimmed: by id, by a search, or as a list. */
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
-import { countNoun, type Fields } from "../text/index.ts";
+import { countNoun, type Fields, joinLines, splitLines } from "../text/index.ts";
 import { createHistoryStore, type Recalled } from "./history-store.ts";
 import type { Trimmer } from "./trimmer.ts";
 
@@ -106,18 +106,16 @@ const maxLines = 100;
 
 function showText(id: string, found: string | undefined, from: number): string {
   if (found === undefined) return `Nothing is stored under ${id}. Call recall without input for a list.`;
-  const lines = found.split("\n");
+  const lines = splitLines(found);
   if (from > lines.length) return `${id} has only ${countNoun(lines.length, "line")}.`;
-  let length = 0;
-  const shown: string[] = [];
-  for (const line of lines.slice(from - 1)) {
-    if (length + line.length > maxCharacters && shown.length > 0) break;
-    shown.push(line.slice(0, maxCharacters));
-    length += line.length + 1;
-  }
-  const next = from + shown.length;
-  const text = shown.join("\n");
-  return next > lines.length ? text : `${text}\n[${id} continues: recall with line ${next} of ${lines.length}]`;
+  let left = maxCharacters;
+  const after = lines.slice(from - 1);
+  const end = after.findIndex(({ text }) => {
+    left -= text.length + 1;
+    return left < 0;
+  });
+  const text = joinLines(end < 0 ? after : after.slice(0, end));
+  return end < 0 ? text : `${text}\n[${id} continues: recall with line ${from + end} of ${lines.length}]`;
 }
 
 /** Lists the newest parts first. */
@@ -128,15 +126,15 @@ function listAll(trimmed: readonly Recalled[]): string {
 }
 
 function describe({ id, kind, toolName, text }: Recalled): string {
-  const lines = text.split("\n");
+  const lines = splitLines(text);
   const what = [kind.replace("_", " "), toolName].filter((each) => each !== undefined).join(" ");
-  return `${id} ${what}, ${countNoun(lines.length, "line")}: ${excerpt(lines.find((line) => line.trim() !== "") ?? "")}`;
+  return `${id} ${what}, ${countNoun(lines.length, "line")}: ${excerpt(lines.find((line) => line.text.trim() !== "")?.text ?? "")}`;
 }
 
 function search(trimmed: readonly Recalled[], grep: string): string {
   const wanted = grep.toLowerCase();
   const hits = trimmed.toReversed().flatMap(({ id, text }) =>
-    text.split("\n").flatMap((line, index) => {
+    splitLines(text).flatMap(({ text: line }, index) => {
       const at = line.toLowerCase().indexOf(wanted);
       return at < 0 ? [] : [`${id}:${index + 1}: ${excerpt(line.slice(Math.max(0, at - 80)))}`];
     }),

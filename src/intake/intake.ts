@@ -6,10 +6,12 @@ import { invalidArgument } from "../errors.ts";
 import { subjectOf, textsIn } from "../messages/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import {
+  countLineParts,
   countNoun,
   createOriginalIds,
   formatNumber,
   isText,
+  mostLineCharacters,
   type OriginalIds,
   objectOf,
   readJson,
@@ -17,7 +19,7 @@ import {
 } from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 import { findDelta, type HeldRange, type HeldRun, type HeldText, runsSent } from "./delta.ts";
-import { countLarge, countLineFeeds, largeText, pageOf } from "./page.ts";
+import { countLarge, largeText, pageOf } from "./page.ts";
 import { plainLine, type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
@@ -375,7 +377,7 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
   const same = held.findLast(({ whole }) => whole === hash);
   if (same === undefined) return undefined;
   const id = options.id();
-  const size = `${countNoun(countLineFeeds(text, 0) + 1, "line")}, ${formatNumber(tokens)} tokens`;
+  const size = `${linesOf(text)}, ${formatNumber(tokens)} tokens`;
   const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
@@ -384,6 +386,16 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
       bases: callsOf([same]),
     },
   };
+}
+
+function linesOf(text: string): string {
+  const lines = countNoun(countLineParts(text), "line");
+  const isLong = (start: number, end: number): boolean => (end < 0 ? text.length : end) - start > mostLineCharacters;
+  for (let start = 0, end = 0; end >= 0; start = end + 1) {
+    end = text.indexOf("\n", start);
+    if (isLong(start, end)) return `${lines} of at most ${formatNumber(mostLineCharacters)} characters`;
+  }
+  return lines;
 }
 
 function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): Edit | undefined {
@@ -422,7 +434,7 @@ function isOutput({ tool, input }: IncomingResult): boolean {
 function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, shareOfLimit, recallHint } = settings;
-  const size = `${countNoun(countLineFeeds(result.text, 0) + 1, "line")}, ${formatNumber(result.tokens)} tokens`;
+  const size = `${linesOf(result.text)}, ${formatNumber(result.tokens)} tokens`;
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
   const fit = { counter, maxTokens: pageTokens, shareOfLimit };

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { countLineParts, splitLines } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { pageOf } from "./page.ts";
 
@@ -142,4 +143,20 @@ test.each([
   const text = start + "\nx, y".repeat(80_000);
   const page = pageOf(text, { counter, maxTokens: 500, about: "[about]", isOutput: false })!;
   expect(page.text).toMatch(/lines left out/);
+});
+
+test.each([
+  ["an object", (rows: object[]) => JSON.stringify({ total: rows.length, rows })],
+  ["a list of few large elements", (rows: object[]) => JSON.stringify([rows, rows])],
+  ["text", (rows: object[]) => rows.map((row) => Object.values(row).join(" ")).join(" ")],
+])("a page of one long line of %s has its beginning and its end, and counts the rest in parts", (_name, render) => {
+  const text = render(Array.from({ length: 2_000 }, (_, n) => ({ id: n, name: `row ${n}` })));
+  const page = pageOf(text, { counter, maxTokens: 3_000, about: "[about]", isOutput: false })!;
+  const [before = "", missing = "", after = ""] = page.text.split(/^\[… ([\d,]+) lines left out\]$/m);
+  const end = after.replace("[about]", "").trim();
+  expect(text.startsWith(before.trimEnd())).toBe(true);
+  expect(text.endsWith(end)).toBe(true);
+  expect(Math.min(before.length, end.length)).toBeGreaterThan(500);
+  const shown = splitLines(before.trimEnd()).length + splitLines(end).length;
+  expect(shown + Number(missing.replaceAll(",", ""))).toBe(countLineParts(text));
 });

@@ -1,6 +1,14 @@
 /** Cuts a long result to a page: whole lines, or whole elements of a JSON list. Failures and sums come first, then the
  *  beginning and the end. Notes count exactly what is missing. */
-import { formatNumber } from "../text/index.ts";
+import {
+  countLineParts,
+  countNoun,
+  formatNumber,
+  joinLines,
+  type LinePart,
+  mostLineCharacters,
+  splitLong,
+} from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { type ResultLine, readResultLines, type Weight, weighLines, withoutColours } from "./result-lines.ts";
 
@@ -24,9 +32,9 @@ export interface ResultPageOptions {
 
 /** Returns a page of at most `maxTokens` that its reader shows whole, or undefined if not even its notes fit. */
 export function pageOf(text: string, options: ResultPageOptions): ResultPage | undefined {
-  const units = text.length > largeText ? unitsOfLarge(text, options.isOutput) : unitsOf(text, options.isOutput);
   // Tokens and characters are nearly proportional in one text, so few attempts are needed.
   let most = Math.floor((text.length * options.maxTokens) / Math.max(1, countLarge(text, options.counter)));
+  const units = listElements(text, most) ?? lineUnits(text, options.isOutput);
   for (let attempt = 0; attempt < 8 && most > 0; attempt++) {
     const page = render(chooseUnits(units, most), units, options);
     const share = Math.max(page.tokens / options.maxTokens, options.shareOfLimit?.(page.text) ?? 0);
@@ -37,15 +45,14 @@ export function pageOf(text: string, options: ResultPageOptions): ResultPage | u
 }
 
 /** What is kept or left out as a whole. */
-interface Unit {
-  readonly text: string;
+interface Unit extends LinePart {
   /** -1 for lines that were not read. */
   readonly weight: Weight | -1;
-  /** The lines of the result; more than one if similar lines are folded into one. */
+  /** The whole lines that stand here; more than one if similar lines are folded into one. */
   readonly lines: readonly ResultLine[];
   readonly noun: "line" | "element";
-  /** How many lines or elements stand here that were not read. */
-  readonly unread?: number;
+  /** How many lines or elements stand here. */
+  readonly count: number;
 }
 
 /** Texts with more characters are read only in part: reading takes about 60 ms for each million of characters. */
@@ -63,15 +70,14 @@ export function countLarge(text: string, counter: Counter): number {
   return Math.round((counter.count(sample) * text.length) / sample.length);
 }
 
-/** The units of the beginning, of the end, and of lines between them that look like failures. Other lines are only
- *  counted. */
-function unitsOfLarge(text: string, isOutput: boolean): Unit[] {
-  const elements = listElements(text);
-  if (elements !== undefined) return elements;
+/** The lines of a text. Of a large one, those of the beginning, of the end, and lines between them that look like
+ *  failures; others are only counted. */
+function lineUnits(text: string, isOutput: boolean): Unit[] {
+  if (text.length <= largeText) return unitsOf(text, isOutput);
   const units: Unit[] = [];
   const skip = (from: number, to: number): void => {
-    const unread = countLineFeeds(text, from, to);
-    if (unread > 0) units.push({ text: "", weight: -1, lines: [], noun: "line", unread });
+    const count = countLineParts(text, from + 1, to);
+    if (count > 0) units.push({ text: "", weight: -1, lines: [], noun: "line", count, continues: false });
   };
   let done = lineEnd(text, readStart);
   units.push(...unitsOf(text.slice(0, done), isOutput));
@@ -91,13 +97,6 @@ function unitsOfLarge(text: string, isOutput: boolean): Unit[] {
 function lineEnd(text: string, from: number): number {
   const at = text.indexOf("\n", from);
   return at < 0 ? text.length : at;
-}
-
-/** Counts the line feeds in a range. */
-export function countLineFeeds(text: string, from: number, to: number = text.length): number {
-  let lines = 0;
-  for (let at = text.indexOf("\n", from); at >= 0 && at < to; at = text.indexOf("\n", at + 1)) lines++;
-  return lines;
 }
 
 interface Place {
@@ -129,8 +128,6 @@ const failureWords =
 const longestFailure = 4_000;
 
 function unitsOf(text: string, isOutput: boolean): Unit[] {
-  const elements = listElements(text);
-  if (elements !== undefined) return elements;
   const lines = readResultLines(isOutput ? withoutColours(text) : text);
   const weights = isOutput ? weighLines(lines) : lines.map((): Weight => 0);
   const units: Unit[] = [];
@@ -138,15 +135,17 @@ function unitsOf(text: string, isOutput: boolean): Unit[] {
     const end = isOutput ? endOfSimilar(lines, weights, at) : at + 1;
     const group = lines.slice(at, end);
     if (group.length < leastSimilar)
-      for (const [index, line] of group.entries()) units.push(unitOf(line, weights[at + index]));
+      for (const [index, line] of group.entries()) units.push(...unitsOfLine(line, weights[at + index]));
     else {
-      units.push(unitOf(lines[at] as ResultLine, weights[at]));
+      units.push(...unitsOfLine(lines[at] as ResultLine, weights[at]));
       const folded = lines.slice(at + 1, end);
       units.push({
         text: `… ${formatNumber(folded.length)} similar lines`,
         weight: weights[at] ?? 0,
         lines: folded,
         noun: "line",
+        count: folded.length,
+        continues: false,
       });
     }
     at = end;
@@ -154,28 +153,33 @@ function unitsOf(text: string, isOutput: boolean): Unit[] {
   return units;
 }
 
-function unitOf(line: ResultLine, weight: Weight = 0): Unit {
-  return { text: line.text, weight, lines: [line], noun: "line" };
+/** A line that is too long is cut into several units, so that a part of it can be shown. */
+function unitsOfLine(line: ResultLine, weight: Weight = 0): Unit[] {
+  if (line.text.length <= mostLineCharacters)
+    return [{ text: line.text, weight, lines: [line], noun: "line", count: 1, continues: false }];
+  return splitLong(line.text).map((text, index) => {
+    return { text, weight, lines: [], noun: "line", count: 1, continues: index > 0 };
+  });
 }
 
-/** The elements of a JSON list, or undefined if the text is something else. Of a large list, only elements at the
- *  beginning and at the end are read. */
-function listElements(text: string): Unit[] | undefined {
+/** The elements of a JSON list, or undefined if the text is something else, or if its first element alone fills a page
+ *  of `most` characters. Of a large list, only elements at the beginning and at the end are read. */
+function listElements(text: string, most: number): Unit[] | undefined {
   const ends = /^\s*\[/.test(text) ? elementEnds(text) : undefined;
-  if (ends === undefined) return undefined;
+  if (ends === undefined || (ends[0] as number) > most * beginning) return undefined;
   const starts = [text.indexOf("["), ...ends.slice(0, -1)];
   const isLarge = text.length > largeText;
   const early = isLarge ? starts.filter((start) => start <= readStart).length : starts.length;
   const late = isLarge ? starts.filter((start) => start <= text.length - readEnd).length : starts.length;
   const unitsFrom = (from: number, to: number): Unit[] =>
     starts.slice(from, to).map((start, index) => elementUnit(text.slice(start + 1, ends[from + index]).trim()));
-  const unread: Unit = { text: "", weight: -1, lines: [], noun: "element", unread: late - early };
+  const unread: Unit = { text: "", weight: -1, lines: [], noun: "element", count: late - early, continues: false };
   return [...unitsFrom(0, early), ...(late > early ? [unread] : []), ...unitsFrom(late, starts.length)];
 }
 
 function elementUnit(text: string): Unit {
   return {
-    ...{ text, weight: 0, noun: "element" },
+    ...{ text, weight: 0, noun: "element", count: 1, continues: false },
     // Only for the few elements that the page shows.
     get lines() {
       return readResultLines(text);
@@ -285,7 +289,7 @@ function render(
     let end = at + 1;
     while (end < units.length && chosen.has(end) === isShown) end++;
     const group = units.slice(at, end);
-    if (isShown) written.push(...group.map(({ text }) => text));
+    if (isShown) written.push(joinLines(group));
     else written.push(noteOnMissing(group));
     if (isShown) runs.push(...shownRuns(group));
     at = end;
@@ -296,12 +300,13 @@ function render(
 
 function noteOnMissing(units: readonly Unit[]): string {
   const noun = units[0]?.noun ?? "line";
-  const sizeOf = (unit: Unit): number => unit.unread ?? (noun === "element" ? 1 : unit.lines.length);
-  const count = units.reduce((sum, unit) => sum + sizeOf(unit), 0);
-  return `[… ${formatNumber(count)} ${noun}${count === 1 ? "" : "s"} left out]`;
+  return `[… ${countNoun(
+    units.reduce((sum, { count }) => sum + count, 0),
+    noun,
+  )} left out]`;
 }
 
-/** Folded lines are not shown, so they end a run. */
+/** Folded lines and parts of lines are not shown as they are, so they end a run. */
 function shownRuns(units: readonly Unit[]): ResultLine[][] {
   const runs: ResultLine[][] = [[]];
   for (const { lines, text, noun } of units) {

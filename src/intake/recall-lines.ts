@@ -1,6 +1,7 @@
-/** Chooses lines of a recalled text: a range, those that match, and as many as fit a number of tokens. */
+/** Chooses lines of a recalled text: a range, those that match, and as many as fit a number of tokens. A line that is too
+ *  long counts as several. */
 import { ContextError } from "../errors.ts";
-import { formatNumber, printable } from "../text/index.ts";
+import { formatNumber, joinLines, type LinePart, printable, splitLines } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 
 export interface RecallChoice {
@@ -29,19 +30,26 @@ interface RecalledLine {
   readonly text: string;
 }
 
+type NumberedPart = RecalledLine & LinePart;
+
 export function recallLines(text: string, choice: RecallChoice): RecalledLines {
   const { lines, grep, find = findMatches, maxTokens, counter } = choice;
-  const all = text.split("\n").map((line, index) => ({ number: index + 1, text: line }));
+  const all = splitLines(text).map((part, index): NumberedPart => ({ number: index + 1, ...part }));
   const ranged = lines === undefined ? all : chooseRange(all, lines);
   const texts = ranged.map((line) => line.text);
   const found = grep === undefined ? ranged : find(grep, texts).flatMap((index) => ranged[index] ?? []);
   const end = maxTokens === undefined ? found.length : endWithin(found, maxTokens, counter);
   const shown = found.slice(0, end);
-  const rendered = shown.map((line) => (grep === undefined ? line.text : `${line.number}: ${line.text}`));
-  return { count: all.length, shown, rest: found.slice(end), text: rendered.join("\n") };
+  const rendered =
+    grep === undefined ? joinLines(shown) : shown.map((line) => `${line.number}: ${line.text}`).join("\n");
+  return { count: all.length, shown: shown.map(plain), rest: found.slice(end).map(plain), text: rendered };
 }
 
-function chooseRange(lines: readonly RecalledLine[], range: string): readonly RecalledLine[] {
+function plain({ number, text }: NumberedPart): RecalledLine {
+  return { number, text };
+}
+
+function chooseRange(lines: readonly NumberedPart[], range: string): readonly NumberedPart[] {
   const [, from, dash, to] = /^(\d+)(-?)(\d*)$/.exec(range) ?? [];
   if (from === undefined) {
     throw new ContextError("usage", `lines is "${printable(range)}"`, { hint: "Use A-B, A- or A, as in 120-180." });

@@ -18,7 +18,7 @@ import {
   type ToolResult,
   type ToolSchema,
 } from "../session/index.ts";
-import { shorten } from "../text/index.ts";
+import { shorten, splitLines } from "../text/index.ts";
 import { createLineMatcher } from "../tools/index.ts";
 import type { CommandPlace } from "./run-command.ts";
 
@@ -131,8 +131,9 @@ async function findInResult(
   return { fields: {}, itemsName, items: found.slice(offset), offset, total: found.length };
 }
 
+/** Counts them as the note about a shortened result does. */
 async function* linesOf(text: string): AsyncGenerator<string> {
-  yield* text.split("\n");
+  for (const line of splitLines(text)) yield line.text;
 }
 
 /** As long as for one file of a search. Nothing else runs during that time. */

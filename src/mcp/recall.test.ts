@@ -75,3 +75,11 @@ test.each([
   expect(envelope).toMatchObject({ status: "error", error: { code } });
   expect(text).toMatch(message);
 });
+
+test("counts the parts of a long line of a shortened result as its note does", async () => {
+  const text = Array.from({ length: 900 }, (_, index) => `word${index}`).join(" ");
+  const session = await openWith([]);
+  const original = async () => text;
+  const page = await recallPageTool.run(session, { id: "abcdefghij", lines: "2-3" }, { original });
+  expect(page.text).toBe(`2:${text.slice(2_000, 4_000)}\n3:${text.slice(4_000, 6_000)}`);
+});

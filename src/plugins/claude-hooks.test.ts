@@ -227,6 +227,24 @@ test("anchors stay within 9,000 characters and 1,000 tokens", async () => {
   expect(before).toContain("names: ");
 });
 
+test("a result of one long line is shown in part, and recall reads on to its end", async () => {
+  const own = createMemoryStore();
+  tools = open(async () => own);
+  const output = JSON.stringify({ rows: Array.from({ length: 9_000 }, (_, n) => ({ id: n, name: `row ${n}` })) });
+  const { updatedToolOutput } = await afterTool("Bash", outputOf(output), { tool_input: '{"command":"list"}' });
+  expect(updatedToolOutput.stdout.slice(0, 1_000)).toBe(output.slice(0, 1_000));
+  const [, id = ""] = /plimsoll recall ([a-z2-7]{10})/.exec(updatedToolOutput.stdout) ?? [];
+  let [recalled, lines] = ["", "1-"];
+  while (lines !== "") {
+    const page = await tools.recall!.call({ id, lines });
+    const next = /\n\[\d+ more lines?: call recall again with lines "(\d+-)"\]$/.exec(page);
+    recalled += next === null ? page : page.slice(0, next.index);
+    lines = next?.[1] ?? "";
+  }
+  expect(recalled).toBe(output);
+  expect((await tools.recall!.call({ id, grep: '"row 8000"' })).length).toBeLessThan(2_100);
+});
+
 test("only recall is listed and allowed, and it answers only its own session", async () => {
   const listed = Object.entries(tools).filter(([, { definition }]) => definition !== undefined);
   expect(listed.map(([name]) => name)).toEqual(["recall"]);

@@ -48,6 +48,7 @@ export {
   nextJsonToken,
   valuesFrom,
 } from "./json-text.ts";
+export { countLineParts, joinLines, type LinePart, mostLineCharacters, splitLines, splitLong } from "./long-lines.ts";
 export {
   blockHash,
   fromByteString,

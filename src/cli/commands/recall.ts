@@ -20,7 +20,8 @@ export const recallCommand: Command = defineCommand({
 trimmed from a history, or that a session of the MCP server keeps. Notes, placeholders and pages have the id.
 Ids such as r12 are those of older versions. They count from 1 in each session, so they need --session or
 PLIMSOLL_SESSION.
-With --max-tokens the output ends between two lines, and a note says from which line to continue.`,
+With --max-tokens the output ends between two lines, and a note says from which line to continue.
+A line of more than 2,000 characters counts as several lines.`,
   examples: [
     { line: "plimsoll recall k3vbq5zoha", meaning: "the whole result" },
     { line: "plimsoll recall k3vbq5zoha --lines 120-180", meaning: "a part of it" },
