@@ -36,6 +36,8 @@ test("prints the whole result, a part of it, lines that match, and what fits", a
   const shown = short.stdout.trimEnd().split("\n");
   expect(shown).toEqual(lines.slice(9, 9 + shown.length));
   expect(short.stderr).toContain(`continue with --lines ${10 + shown.length}-`);
+  const stuck = await recall("--max-tokens", "1");
+  expect([stuck.stdout, stuck.stderr]).toEqual(["", expect.stringContaining("does not fit. Raise --max-tokens")]);
   expect(JSON.parse((await recall("--json", "--lines", "7")).stdout)).toMatchObject({
     id,
     lines: 200,

@@ -53,7 +53,11 @@ A line of more than 2,000 characters counts as several lines.`,
     });
     const [next] = rest;
     if (next !== undefined) {
-      output.note(`${countNoun(rest.length, "more line")}: continue with --lines ${next.number}-`);
+      const isStuck = shown.length === 0;
+      const advice = isStuck
+        ? "the next one does not fit. Raise --max-tokens"
+        : `continue with --lines ${next.number}-`;
+      output.note(`${countNoun(rest.length, "more line")}: ${advice}`);
     }
     return {
       json: { id, call: original.call, lines: count, shown, ...(next !== undefined && { next: next.number }) },
