@@ -36,14 +36,10 @@ export {
   repositoryAround,
   upward,
 } from "./files/paths.ts";
-export {
-  lonelyFolder,
-  type ProjectTree,
-  readProjectTree,
-  readQuietly,
-} from "./files/project-tree.ts";
+export { lonelyFolder, type ProjectTree, readProjectTree } from "./files/project-tree.ts";
 export {
   openDirectory,
+  readQuietly,
   readRegularFile,
   readRegularText,
   readTextFile,

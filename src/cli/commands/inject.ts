@@ -1,5 +1,5 @@
 import { scopes } from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
+import { usageError } from "../../errors.ts";
 import { verbosities } from "../../text/index.ts";
 import { onOverflows } from "../../workspace/index.ts";
 import { counterOptions } from "../choose-counters.ts";
@@ -79,19 +79,19 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
 function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   const given = (names: readonly string[]) => names.filter((name) => options[name] === true).map((name) => `--${name}`);
   const chosen = given(ways);
-  if (chosen.length > 1) throw new ContextError("usage", `${chosen.join(" and ")} cannot be used together`);
+  if (chosen.length > 1) throw usageError(`${chosen.join(" and ")} cannot be used together`);
   const looking = given(["status", "check"])[0];
   const writing = given(writingFlags)[0];
   if (looking !== undefined && writing !== undefined) {
-    throw new ContextError("usage", `${looking} writes nothing, so it cannot be used with ${writing}`);
+    throw usageError(`${looking} writes nothing, so it cannot be used with ${writing}`);
   }
   if (options.diff === true && options["dry-run"] !== true) {
-    throw new ContextError("usage", "--diff needs --dry-run");
+    throw usageError("--diff needs --dry-run");
   }
   if (options.global === true && options.scope === "project") {
-    throw new ContextError("usage", "--global and --scope project cannot be used together");
+    throw usageError("--global and --scope project cannot be used together");
   }
   if (options.all === true && options.tool !== undefined) {
-    throw new ContextError("usage", "--all and --tool cannot be used together");
+    throw usageError("--all and --tool cannot be used together");
   }
 }

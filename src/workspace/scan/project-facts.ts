@@ -51,11 +51,7 @@ async function rankLanguages(root: string, paths: readonly string[]): Promise<st
   const sizes = await Promise.all(
     [...files].map(async ([language, all]) => ({ language, files: all.length, bytes: await bytesOf(root, all, most) })),
   );
-  const sum = (key: "files" | "bytes") =>
-    Math.max(
-      1,
-      sizes.reduce((total, each) => total + each[key], 0),
-    );
+  const sum = (key: "files" | "bytes") => sizes.reduce((total, each) => total + each[key], 0) || 1;
   const [allFiles, allBytes] = [sum("files"), sum("bytes")];
   return sizes
     .map(({ language, files: count, bytes }) => ({ language, part: (count / allFiles + bytes / allBytes) / 2 }))
@@ -178,39 +174,33 @@ interface Root {
 const detectors: readonly ((root: Root) => Promise<Stack | undefined>)[] = [
   detectNode,
   detectPython,
-  manifest("go.mod", { language: "Go", manager: "go", test: "go test ./..." }, (text) =>
-    firstMatch(text, /^module[ \t]+"?([^\s"]+)/m),
-  ),
+  manifest("go.mod", { language: "Go", manager: "go", test: "go test ./..." }, /^module[ \t]+"?([^\s"]+)/m),
   manifest("Cargo.toml", { language: "Rust", manager: "cargo", test: "cargo test" }, (text) =>
     tomlString(text, "package", "name"),
   ),
   manifest("pom.xml", { language: "Java", manager: "maven", test: "mvn test" }, mavenName),
   detectGradle,
-  manifest("build.sbt", { language: "Scala", manager: "sbt", test: "sbt test" }, (text) =>
-    firstMatch(text, /^[ \t]*(?:ThisBuild \/ )?name[ \t]*:=[ \t]*"([^"\n]+)"/m),
+  manifest(
+    "build.sbt",
+    { language: "Scala", manager: "sbt", test: "sbt test" },
+    /^[ \t]*(?:ThisBuild \/ )?name[ \t]*:=[ \t]*"([^"\n]+)"/m,
   ),
   manifest("composer.json", { language: "PHP", manager: "composer" }, (text) => memberOfJson(text, "name")),
   detectRuby,
   detectDotnet,
-  manifest("mix.exs", { language: "Elixir", manager: "mix", test: "mix test" }, (text) =>
-    firstMatch(text, /\bapp:\s*:(\w+)/),
-  ),
-  manifest("Package.swift", { language: "Swift", manager: "swift", test: "swift test" }, (text) =>
-    firstMatch(text, /\bname:\s*"([^"\n]+)"/),
-  ),
-  manifest("pubspec.yaml", { language: "Dart", manager: "pub" }, (text) =>
-    firstMatch(text, /^name:[ \t]*["']?([\w-]+)/m),
-  ),
-  manifest("CMakeLists.txt", { language: "C/C++", manager: "cmake" }, (text) =>
-    firstMatch(text, /^[ \t]*project[ \t]*\(\s*"?([^\s")$]+)/im),
-  ),
+  manifest("mix.exs", { language: "Elixir", manager: "mix", test: "mix test" }, /\bapp:\s*:(\w+)/),
+  manifest("Package.swift", { language: "Swift", manager: "swift", test: "swift test" }, /\bname:\s*"([^"\n]+)"/),
+  manifest("pubspec.yaml", { language: "Dart", manager: "pub" }, /^name:[ \t]*["']?([\w-]+)/m),
+  manifest("CMakeLists.txt", { language: "C/C++", manager: "cmake" }, /^[ \t]*project[ \t]*\(\s*"?([^\s")$]+)/im),
 ];
 
+/** A pattern matches the name in the manifest. */
 function manifest(
   file: string,
   stack: Stack,
-  nameIn: (text: string) => string | undefined,
+  name: RegExp | ((text: string) => string | undefined),
 ): (root: Root) => Promise<Stack | undefined> {
+  const nameIn = (text: string) => (name instanceof RegExp ? firstMatch(text, name) : name(text));
   return async ({ has, read }) => (has(file) ? { ...stack, module: nameIn(await read(file)) } : undefined);
 }
 
