@@ -40,12 +40,10 @@ export {
   type JsonEdit,
   type JsonMember,
   type JsonRange,
-  type JsonToken,
-  jsonLineAt,
-  malformedJson,
+  jsonStringEnd,
+  matchEnd,
   memberOf,
   membersOf,
-  nextJsonToken,
   valuesFrom,
 } from "./json-text.ts";
 export {

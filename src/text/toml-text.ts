@@ -1,5 +1,7 @@
 /** Finds tables, keys and list items in a text of TOML. The text must have been parsed before: nothing here looks for mistakes. */
 
+import { matchEnd } from "./json-text.ts";
+
 /** Names and list indexes, from the root on. */
 export type TomlPath = readonly PropertyKey[];
 
@@ -164,9 +166,7 @@ function skipBlank(scanner: Scanner): void {
 }
 
 function skip(scanner: Scanner, pattern: RegExp): void {
-  pattern.lastIndex = scanner.at;
-  pattern.test(scanner.text);
-  scanner.at = pattern.lastIndex;
+  scanner.at = matchEnd(pattern, scanner.text, scanner.at);
 }
 
 /** Returns the end of the string whose first quote is at `start`, or the end of the text if the string never ends. */
