@@ -1,25 +1,26 @@
 import { describe, expect, test } from "vitest";
 import type { ApplyEvent } from "../nebula/index.ts";
-import { createApplyProgress } from "./apply-progress.ts";
+import { tellApply } from "./apply-progress.ts";
 import { renderApplyPlan } from "./commands/nebula-apply.ts";
 import { duration, renderApplyReport } from "./nebula-report.ts";
+import type { Output } from "./output.ts";
 
 function trial({ json = false, completed = 0 } = {}) {
   const lines: string[] = [];
-  const progress = createApplyProgress({
-    output: {
-      json,
-      note: (text) => lines.push(`note ${text}`),
-      problem: (text) => lines.push(`problem ${text}`),
-      event: (value) => lines.push(JSON.stringify(value)),
-      progress: (text) => lines.push(`progress ${text}`),
-      settle: () => lines.push("settle"),
-    },
-    phases: 4,
-    completed,
-    shown: (path) => path.replace("/home/me", "~"),
-    now: () => new Date(0),
-  });
+  const unused = () => {
+    throw new Error("nothing goes to stdout");
+  };
+  const output: Output = {
+    ...{ json, terminal: false, columns: undefined, style: { bold: unused, dim: unused } },
+    ...{ result: unused, exactResult: unused },
+    note: (text) => lines.push(`note ${text}`),
+    problem: (text) => lines.push(`problem ${text}`),
+    event: (value) => lines.push(JSON.stringify(value)),
+    progress: (text) => lines.push(`progress ${text}`),
+    settle: () => lines.push("settle"),
+  };
+  const { startProgress } = tellApply(output, () => new Date(0));
+  const progress = startProgress({ phases: 4, completed, shown: (path) => path.replace("/home/me", "~") });
   return { lines, ...progress };
 }
 
