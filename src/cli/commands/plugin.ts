@@ -20,6 +20,7 @@ import {
   defineCommand,
   type OptionSpecs,
   type OptionValues,
+  refuseOthers,
 } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
 import { describeError } from "../report-error.ts";
@@ -142,7 +143,7 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
   actions: actionHelp,
   async run(call) {
     const [action, name = ""] = call.arguments as readonly [Action, string];
-    refuseOthers(action, call);
+    refuseOthers(action, call.options, { options, actions });
     const client = await findClient(name);
     if (action === "serve") return (await import("./plugin-serve.ts")).runPluginServe(call, client, settingsOf(call));
     if (action === "hook") return (await import("./plugin-serve.ts")).runPluginHook(call, client, settingsOf(call));
@@ -151,14 +152,6 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
     return change(call, client, action);
   },
 });
-
-function refuseOthers(action: Action, { options: given }: PluginCall): void {
-  const names = Object.keys(options).filter((name) => given[name as keyof typeof given] !== undefined);
-  const wrong = names.find((name) => !Object.hasOwn(actions[action], name));
-  if (wrong === undefined) return;
-  const takers = actionNames.filter((name) => Object.hasOwn(actions[name], wrong));
-  throw usageError(`--${wrong} cannot be used with ${action}`, `It belongs to ${takers.join(" and ")}.`);
-}
 
 async function findClient(name: string): Promise<PluginClient> {
   if (Object.hasOwn(pluginClients, name)) return pluginClients[name]!();
