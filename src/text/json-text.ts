@@ -1,5 +1,6 @@
 /** Finds values in a text of JSON and edits them in place. JSON.parse and JSON.stringify would round long numbers and change the rest
  *  of the text as well. The functions expect a text that JSON.parse has accepted and do not check it. */
+import { matchEnd } from "./wording.ts";
 
 export interface JsonRange {
   readonly start: number;
@@ -119,11 +120,4 @@ export function jsonStringEnd(text: string, start: number): number {
     while (text[end - 1 - escapes] === "\\") escapes++;
     if (escapes % 2 === 0) return end + 1;
   }
-}
-
-/** Returns where the match of a sticky pattern at `start` ends. */
-export function matchEnd(pattern: RegExp, text: string, start: number): number {
-  pattern.lastIndex = start;
-  pattern.test(text);
-  return pattern.lastIndex;
 }

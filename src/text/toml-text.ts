@@ -1,6 +1,6 @@
 /** Finds tables, keys and list items in a text of TOML. The text must have been parsed before: nothing here looks for mistakes. */
 
-import { matchEnd } from "./json-text.ts";
+import { matchEnd } from "./wording.ts";
 
 /** Names and list indexes, from the root on. */
 export type TomlPath = readonly PropertyKey[];
