@@ -19,14 +19,12 @@ export { judgeEnd } from "./judge-end.ts";
 export { leaveOutConventions } from "./known-conventions.ts";
 export { type AgentPreset, agentCommand, agentPresets, optionReason } from "./presets.ts";
 export { readScopeState } from "./scope-state.ts";
+export { type AgentRequest, adoptAgent, startAgent } from "./start-agent.ts";
 export {
   type AgentEnd,
   type AgentLimits,
   type AgentOutcome,
-  type AgentRequest,
   type AgentRun,
   type AgentUsage,
-  adoptAgent,
   defaultAgentLimits,
-  startAgent,
-} from "./start-agent.ts";
+} from "./watch-agent.ts";
