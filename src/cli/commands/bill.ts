@@ -1,11 +1,13 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { agentNames, type Grouping, groupings, type Loss } from "../../bill/index.ts";
 import { ContextError, usageError } from "../../errors.ts";
 import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import { loadConfig } from "../../workspace/index.ts";
+import { type Environment, homeDirectory, loadConfig } from "../../workspace/index.ts";
 import { renderBillPage } from "../bill/bill-page.ts";
 import { type BillReport, type BillSettings, billJson, createBillReport, iso } from "../bill/bill-report.ts";
 import { billText, projectName, stamp, usdText } from "../bill/bill-text.ts";
-import { createRecordingsReader, type RecordingsReader, usualPlaces } from "../bill/read-recordings.ts";
+import { createRecordingsReader, type RecordingsReader } from "../bill/read-recordings.ts";
 import { whatIfOfFiles } from "../bill/what-if-files.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { checkPageTarget, writePage } from "../page/html-page.ts";
@@ -81,6 +83,32 @@ deleted at any time. Nothing leaves the machine.`,
     };
   },
 });
+
+/** Where programs keep their recordings, as far as these folders exist. */
+async function usualPlaces(env: Environment): Promise<readonly string[]> {
+  const home = homeDirectory(env);
+  const data = env.XDG_DATA_HOME || join(home, ".local/share");
+  const claude = (env.CLAUDE_CONFIG_DIR || `${join(home, ".claude")},${join(home, ".config/claude")}`).split(",");
+  const codex = env.CODEX_HOME || join(home, ".codex");
+  const gemini = join(home, ".gemini/tmp");
+  const chats = (await readdir(gemini).catch(() => [])).map((name) => join(gemini, name, "chats"));
+  const places = [
+    ...claude.map((folder) => join(folder.trim(), "projects")),
+    ...["sessions", "archived_sessions"].map((name) => join(codex, name)),
+    join(data, "opencode/opencode.db"),
+    ...chats,
+    join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
+  ];
+  const found = await Promise.all(
+    places.map((place) =>
+      stat(place).then(
+        () => [place],
+        () => [],
+      ),
+    ),
+  );
+  return found.flat();
+}
 
 function nothingRecorded(paths: readonly string[], call: Call): ContextError {
   if (call.arguments.length > 0) {
