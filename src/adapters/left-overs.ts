@@ -10,12 +10,13 @@ import {
   type Environment,
   type FileChange,
   isInside,
+  isOtherProject,
   type ProjectTree,
   readQuietly,
   removeEmptyFolders,
 } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
-import { type FilePlanOptions, isOtherProject, planFiles } from "./plan-files.ts";
+import { type FilePlanOptions, planFiles } from "./plan-files.ts";
 import { findSkillFiles, type WrittenSkillFile } from "./skills.ts";
 import {
   changeTarget,

@@ -1,10 +1,10 @@
 /** Decides which file gets which packs. A pack with globs leaves the file that a tool always loads if every tool that
  *  reads this file can load the pack for matching files only. */
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import { expandBraces, fromByteString, markedBlock, oneLine } from "../text/index.ts";
-import { foldersDown, followLinks, isInside, readQuietly, readRegularFile } from "../workspace/index.ts";
+import { followLinks, isInside, isOtherProject, readQuietly, readRegularFile } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
 import { isLimitOn, knownTools } from "./audit-files.ts";
 import { planSkills, type SkillFile } from "./skills.ts";
@@ -129,15 +129,9 @@ async function planNested(target: FileTarget, packs: readonly Pack[], places: Pl
   return [...files.values()];
 }
 
-/** Returns whether a folder exists and belongs to this project. A folder with its own `.plimsoll` is another one. */
+/** Returns whether a folder exists and belongs to this project. */
 function isOwnFolder(folder: string, root: string): boolean {
   return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true && !isOtherProject(folder, root);
-}
-
-export function isOtherProject(folder: string, root: string): boolean {
-  return foldersDown(root, folder)
-    .slice(1)
-    .some((each) => existsSync(join(each, ".plimsoll")));
 }
 
 function doesReadNested(adapter: Adapter, { target }: FileTarget): boolean {

@@ -64,7 +64,7 @@ export {
   type SecretTest,
   secretGlobs,
 } from "./secrets.ts";
-export { findTomlLines, parseTomlKey, scanToml, type TomlPart } from "./toml-text.ts";
+export { findTomlLines, parseTomlKey, scanToml, type TomlPart, tomlString } from "./toml-text.ts";
 export {
   parseSegments,
   type Segment,

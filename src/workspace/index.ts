@@ -30,6 +30,7 @@ export {
   followLinks,
   isGitInternal,
   isInside,
+  isOtherProject,
   outsideReason,
   projectRoot,
   refuseOutside,

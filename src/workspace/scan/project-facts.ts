@@ -3,7 +3,7 @@
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { codeLanguage } from "../../compose/index.ts";
-import { compareText, isSecretName } from "../../text/index.ts";
+import { compareText, isSecretName, tomlString } from "../../text/index.ts";
 import { isGitInternal, isInside } from "../files/paths.ts";
 import { readRegularFile } from "../files/read-text.ts";
 
@@ -116,24 +116,6 @@ function memberOfJson(text: string, ...keys: readonly string[]): string | undefi
   } catch {
     return undefined;
   }
-}
-
-/** No name is longer, and the patterns below would be slow on longer lines. */
-const maxLineLength = 500;
-
-/** Returns the text of a key in a TOML table or an INI section. */
-function tomlString(text: string, table: string, key: string): string | undefined {
-  let current = "";
-  for (const line of text.split("\n")) {
-    if (line.length > maxLineLength) continue;
-    const header = /^\s*\[+\s*([^[\]]+?)\s*\]/.exec(line)?.[1];
-    if (header !== undefined) current = header;
-    else if (current === table) {
-      const [, found, value] = /^\s*"?([\w-]+)"?\s*=\s*["']([^"']*)["']/.exec(line) ?? [];
-      if (found === key) return value;
-    }
-  }
-  return undefined;
 }
 
 /** Returns the texts directly inside the outermost element, by tag. */
