@@ -44,8 +44,8 @@ function createEvents(output: Pick<Output, "event">, now: () => Date): (event: o
 
 interface ApplyProgress {
   onEvent(event: ApplyEvent): void;
-  /** Hides the progress line while a person types an answer. */
-  pause(isPaused: boolean): void;
+  /** Returns what to ask a person. The progress line is hidden while the person types an answer. */
+  questionsOf(call: QuestionsCall, signal: AbortSignal): ApplyQuestions;
   /** Reports that a person interrupted the run. */
   interrupt(): void;
 }
@@ -65,6 +65,11 @@ function createProgress(
 ): ApplyProgress {
   const standing = createStanding(options);
   let isPaused = false;
+  const pause = (pausing: boolean): void => {
+    isPaused = pausing;
+    if (isPaused) output.settle();
+    else output.progress(standing.describe());
+  };
   return {
     onEvent(event) {
       standing.note(event);
@@ -73,11 +78,7 @@ function createProgress(
       (isProblem ? output.problem : output.note)(line);
       if (!isPaused) output.progress(standing.describe());
     },
-    pause(pausing) {
-      isPaused = pausing;
-      if (isPaused) output.settle();
-      else output.progress(standing.describe());
-    },
+    questionsOf: (call, signal) => createQuestionsOf(call, { signal, onAsking: pause }),
     interrupt() {
       const message = "the agents were stopped. Use --resume to continue";
       if (output.json) return tellPrograms({ event: "interrupted", message });
@@ -179,10 +180,7 @@ interface ApplyQuestions {
   showDiff(event: Extract<ApplyEvent, { event: "shown" }>): Promise<void>;
 }
 
-export function createApplyQuestions(
-  call: QuestionsCall,
-  asking: Pick<QuestionOptions, "signal" | "onAsking">,
-): ApplyQuestions {
+function createQuestionsOf(call: QuestionsCall, asking: Pick<QuestionOptions, "signal" | "onAsking">): ApplyQuestions {
   const ask = createAsk(call, asking);
   return {
     mayRunAgain: (before) => mayRunAgain(before, ask),

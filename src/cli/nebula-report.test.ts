@@ -1,3 +1,5 @@
+import { PassThrough } from "node:stream";
+import { setImmediate as immediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { ApplyEvent } from "../nebula/index.ts";
 import { tellApply } from "./apply-progress.ts";
@@ -21,7 +23,7 @@ function trial({ json = false, completed = 0 } = {}) {
   };
   const { startProgress } = tellApply(output, () => new Date(0));
   const progress = startProgress({ phases: 4, completed, shown: (path) => path.replace("/home/me", "~") });
-  return { lines, ...progress };
+  return { lines, output, ...progress };
 }
 
 const started: ApplyEvent = {
@@ -96,12 +98,22 @@ describe("for people", () => {
     expect(lines).toEqual(["settle", "problem interrupted: the agents were stopped. Use --resume to continue"]);
   });
 
-  test("while a person types nothing is drawn", () => {
-    const { lines, onEvent, pause } = trial();
-    pause(true);
+  test("while a person types nothing is drawn", async () => {
+    const { lines, output, onEvent, questionsOf } = trial();
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    const questions = questionsOf({ options: {}, stdin, output, env: {} }, new AbortController().signal);
+    const phase = { id: "api", attempts: 1, promptTokens: 1, seconds: 1 };
+    const said = questions.mayRunAgain({
+      phases: [
+        { ...phase, state: "completed" },
+        { ...phase, state: "failed" },
+      ],
+    });
+    await immediate();
     onEvent(started);
-    expect(lines).toEqual(["settle", expect.stringMatching(/^note /)]);
-    pause(false);
+    expect(lines).toEqual(["settle", expect.stringMatching(/^problem 1 of 2/), expect.stringMatching(/^note /)]);
+    stdin.write("y\n");
+    expect(await said).toBe(true);
     expect(lines.at(-1)).toMatch(/^progress .*running api/);
   });
 });

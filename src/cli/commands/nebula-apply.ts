@@ -19,7 +19,7 @@ import {
 import type { Store } from "../../store/index.ts";
 import { formatNumber, printable } from "../../text/index.ts";
 import { homeDirectory, loadConfig, ownMachine, projectRoot, untrustedOf } from "../../workspace/index.ts";
-import { type ApplyTelling, createApplyQuestions, tellApply } from "../apply-progress.ts";
+import { type ApplyTelling, tellApply } from "../apply-progress.ts";
 import {
   type AgentFlags,
   agentOptions,
@@ -222,7 +222,7 @@ function runNebula(
       completed: keeps ? completedIn(before, (id) => !again.includes(id)) : 0,
       shown: (path) => shownPath(path, cwd, env),
     });
-    const questions = createApplyQuestions(call, { signal, onAsking: progress.pause });
+    const questions = progress.questionsOf(call, signal);
     const mayBegin = await (keeps ? questions.mayRerun(again, named, before) : questions.mayRunAgain(before));
     const shown: Promise<void>[] = [];
     const onEvent = (event: ApplyEvent) => {
