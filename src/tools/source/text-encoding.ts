@@ -46,15 +46,17 @@ function createDecoder(encoding: string): TextDecoder | undefined {
   }
 }
 
-/** Decodes one line given as a byte string, without the carriage return at its end. If the encoding of its file is
- *  unknown, tries UTF-8, then latin1. */
-export function decodeLine(bytes: string, encoding?: Encoding): string {
+/** Decodes one line given as a byte string, without the carriage return at its end unless `keepsReturn`. If the
+ *  encoding of its file is unknown, tries UTF-8, then latin1. */
+export function decodeLine(
+  bytes: string,
+  { encoding, keepsReturn = false }: { readonly encoding?: Encoding | undefined; readonly keepsReturn?: boolean } = {},
+): string {
   const line = decodeWholeLine(bytes, encoding);
-  return line.endsWith("\r") ? line.slice(0, -1) : line;
+  return line.endsWith("\r") && !keepsReturn ? line.slice(0, -1) : line;
 }
 
-/** Keeps the carriage return. */
-export function decodeWholeLine(bytes: string, encoding?: Encoding): string {
+function decodeWholeLine(bytes: string, encoding: Encoding | undefined): string {
   // Most lines are ASCII, which a decoder takes several times as long for. UTF-16 has other bytes.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character is meant, control characters too.
   if (!encoding?.startsWith("utf-16") && /^[\x00-\x7f]*$/.test(bytes)) return bytes;
