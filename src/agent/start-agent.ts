@@ -25,6 +25,12 @@ export interface AgentRequest extends AgentLimits {
   readonly env: Environment;
 }
 
+/** An hour, and more output than anybody reads. */
+export const defaultAgentLimits: { readonly timeoutMs: number; readonly maxOutputBytes: number } = {
+  timeoutMs: 3_600_000,
+  maxOutputBytes: 10_000_000,
+};
+
 /**
  * Starts an agent as a process that outlives this one. Its folder records everything about it, so a later process can
  * continue after this one was killed.

@@ -76,12 +76,6 @@ interface RunningAgent extends ProcessGroup {
   elapsedMs(): number;
 }
 
-/** An hour, and more output than anybody reads. */
-export const defaultAgentLimits: { readonly timeoutMs: number; readonly maxOutputBytes: number } = {
-  timeoutMs: 3_600_000,
-  maxOutputBytes: 10_000_000,
-};
-
 /** Also the delay of an interrupt. Listeners of many agents on one signal would make Node warn of a leak. */
 const pollMs = 25;
 /** A wrapper ends milliseconds after its agent, unless a process that the agent started still holds its streams.
