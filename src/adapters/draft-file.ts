@@ -1,15 +1,7 @@
 /** Decides what a target will hold: as many packs as every limit allows, placed into the current file. */
 
-import {
-  type AddedPart,
-  addedParts,
-  type DroppedPack,
-  type Pack,
-  type RenderOptions,
-  renderContext,
-  trimPacks,
-} from "../packs/index.ts";
-import { type Tier, tiersAt, toPlainProse, type Verbosity, verbosities } from "../text/index.ts";
+import { type Fit, type FitOptions, fitPacks, type Pack, type RenderOptions, renderContext } from "../packs/index.ts";
+import { toPlainProse, type Verbosity, verbosities } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import type { OnOverflow } from "../workspace/index.ts";
 import type { Adapter, ToolLimit } from "./adapter.ts";
@@ -55,14 +47,10 @@ export function settingsOf(adapters: readonly Adapter[], options: DraftOptions):
 
 export type DraftStatus = "ok" | "too small" | "over budget" | "imported" | "failed";
 
-export interface FileDraft {
+export interface FileDraft extends Pick<Fit, "dropped" | "thinned" | "leftOut"> {
   readonly status: DraftStatus;
   /** Ids of the packs in the block. */
   readonly packs: readonly string[];
-  readonly dropped: readonly DroppedPack[];
-  readonly thinned: readonly ThinnedPack[];
-  /** The parts besides the packs that did not fit. */
-  readonly leftOut: readonly AddedPart[];
   /** What the shortest text that did not fit exceeds. Absent if every text that was tried fits. */
   readonly boundBy?: "budget" | "limit" | undefined;
   /** The block with its markers. Absent if nothing fits. */
@@ -206,161 +194,4 @@ function renderBody(format: Adapter["format"], markdown: string): string {
 /** An adapter may have the id `constructor`. */
 function ownValue<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
-/** A tier that was left out of a pack so that the block fits. */
-interface ThinnedPack {
-  readonly id: string;
-  /** The tier that was left out. */
-  readonly tier: Tier;
-}
-
-export interface FitOptions {
-  readonly verbosity: Verbosity;
-  readonly onOverflow: OnOverflow;
-  /** The budget in bytes for whole packs. 0 if the budget is not in bytes. */
-  readonly maxBytes: number;
-  /** Returns the text of these packs, each at its own verbosity, with these parts. */
-  render(packs: readonly Pack[], verbosityOf: (pack: Pack) => Verbosity, parts: readonly AddedPart[]): string;
-  /** Returns whether the text is within every limit. */
-  fits(text: string): boolean;
-}
-
-interface Fit {
-  /** Absent if the core of no pack fits. */
-  readonly text: string | undefined;
-  readonly packs: readonly Pack[];
-  readonly dropped: readonly DroppedPack[];
-  readonly thinned: readonly ThinnedPack[];
-  readonly leftOut: readonly AddedPart[];
-}
-
-/** The part that a person wrote for this project. It is left out last. */
-const ownPart: AddedPart = "Current Context";
-
-/** Returns the most that fits. Leaves out the parts besides the packs first, and adds them again where room is left. If
- *  not even base packs fit, uses the packs that fit alone. */
-export function fitPacks(packs: readonly Pack[], options: FitOptions): Fit {
-  const { verbosity, onOverflow, maxBytes, fits } = options;
-  const trimmed = trimPacks(packs, onOverflow === "drop" ? maxBytes : 0, verbosity);
-  const whole = renderAfter(trimmed.packs, { taken: [], parts: addedParts }, options);
-  // If all packs have globs, the block holds only the notes and facts of the project.
-  const isExpected = trimmed.packs.length > 0 || packs.length === 0;
-  if (isExpected && fits(whole)) return { ...trimmed, text: whole, thinned: [], leftOut: [] };
-  const ways = [
-    () => shorten(trimmed, [ownPart], options),
-    () => shorten(trimmed, [], options),
-    () => shortenSmall(packs, [ownPart], options),
-    () => shortenSmall(packs, [], options),
-  ];
-  let fit = ways[0]!();
-  for (const way of ways.slice(1)) if (fit.text === undefined) fit = way();
-  const places = new Map(packs.map(({ id }, place) => [id, place]));
-  return { ...fit, dropped: [...fit.dropped].sort((a, b) => places.get(a.id)! - places.get(b.id)!) };
-}
-
-/** Uses only packs whose core fits alone, and thins them before it drops them. */
-function shortenSmall(packs: readonly Pack[], parts: readonly AddedPart[], options: FitOptions): Fit {
-  const { render, fits, verbosity } = options;
-  const core = (some: readonly Pack[]) => render(some, () => "minimal", parts);
-  const empty = core([]);
-  const small = packs.filter((pack) => {
-    const text = core([pack]);
-    return text !== empty && fits(text);
-  });
-  const trimmed = trimPacks(small, 0, verbosity);
-  const large = packs.filter((pack) => !small.includes(pack)).map(({ id }) => ({ id, reason: "budget" as const }));
-  const dropped = [...trimmed.dropped, ...large];
-  return shorten({ packs: trimmed.packs, dropped }, parts, { ...options, onOverflow: "thin" });
-}
-
-/** Each step only removes text, so bisection finds the first state within every limit. */
-function shorten(
-  { packs, dropped }: Pick<Fit, "packs" | "dropped">,
-  parts: readonly AddedPart[],
-  options: FitOptions,
-): Fit {
-  const steps = stepsFor(packs, options);
-  let least = 0;
-  let most = steps.length;
-  while (least < most) {
-    const middle = (least + most) >> 1;
-    if (options.fits(renderAfter(packs, { taken: steps.slice(0, middle), parts }, options))) most = middle;
-    else least = middle + 1;
-  }
-  const taken = steps.slice(0, least);
-  const kept = without(packs, taken);
-  const keptIds = new Set(kept.map((pack) => pack.id));
-  const inBudget = taken.flatMap(({ id, tier }) => (tier === undefined ? [{ id, reason: "budget" as const }] : []));
-  return {
-    ...(kept.length === 0 ? { text: undefined, leftOut: [] } : addParts(packs, { taken, parts }, options)),
-    packs: kept,
-    dropped: [...dropped, ...inBudget],
-    thinned: taken.flatMap(({ id, tier }) => (tier !== undefined && keptIds.has(id) ? [{ id, tier }] : [])),
-  };
-}
-
-/** Adds each part that still fits, the most useful first. A part without text is not left out. */
-function addParts(packs: readonly Pack[], { taken, parts }: State, options: FitOptions): Pick<Fit, "text" | "leftOut"> {
-  const leftOut: AddedPart[] = [];
-  let added = parts;
-  let text = renderAfter(packs, { taken, parts }, options);
-  for (const part of addedParts.filter((each) => !parts.includes(each))) {
-    const longer = renderAfter(packs, { taken, parts: [...added, part] }, options);
-    if (longer === text) continue;
-    if (!options.fits(longer)) {
-      leftOut.push(part);
-      continue;
-    }
-    added = [...added, part];
-    text = longer;
-  }
-  return { text, leftOut };
-}
-
-/** One step of making the text shorter: drop a pack, or one of its tiers. */
-interface Step {
-  readonly id: string;
-  readonly tier?: Tier;
-}
-
-/** Returns the steps, lowest priority first. With `thin`, tiers are dropped before packs. Base packs come last. */
-function stepsFor(packs: readonly Pack[], { verbosity, onOverflow }: FitOptions): Step[] {
-  const upward = [...packs].reverse();
-  const base = upward.filter((pack) => pack.base);
-  const others = upward.filter((pack) => !pack.base);
-  const thinning = tiersAt(verbosity).slice(1).reverse();
-  const thin = (from: readonly Pack[]) =>
-    thinning.flatMap((tier) => from.filter((pack) => hasTier(pack, tier)).map(({ id }) => ({ id, tier })));
-  const drop = (from: readonly Pack[]) => from.map(({ id }) => ({ id }));
-  const steps: Step[] = onOverflow === "thin" ? thin(upward) : [];
-  steps.push(...drop(others));
-  if (onOverflow === "drop") steps.push(...thin(base));
-  steps.push(...drop(base));
-  return steps;
-}
-
-/** Tables belong to a tier, just as texts do. */
-function hasTier({ context, constraints, samples, learning, knownErrors }: Pack, tier: Tier): boolean {
-  if (tier === "detail" && samples.some((sample) => sample.inject)) return true;
-  if (tier === "extended" && (knownErrors.length > 0 || learning.some((course) => course.featured))) return true;
-  return [...context, ...constraints].some((segment) => segment.tier === tier && segment.text !== "");
-}
-
-function without(packs: readonly Pack[], taken: readonly Step[]): readonly Pack[] {
-  const gone = new Set(taken.filter((step) => step.tier === undefined).map((step) => step.id));
-  return packs.filter((pack) => !gone.has(pack.id));
-}
-
-/** What was taken away, and the parts that are added. */
-interface State {
-  readonly taken: readonly Step[];
-  readonly parts: readonly AddedPart[];
-}
-
-function renderAfter(packs: readonly Pack[], { taken, parts }: State, { verbosity, render }: FitOptions): string {
-  const levels = new Map<string, Verbosity>();
-  for (const { id, tier } of taken)
-    if (tier !== undefined) levels.set(id, tier === "extended" ? "standard" : "minimal");
-  return render(without(packs, taken), (pack) => levels.get(pack.id) ?? verbosity, parts);
 }

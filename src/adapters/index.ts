@@ -5,7 +5,6 @@ export { chooseAdapters, refuseUnknownTools } from "./choose-adapters.ts";
 export { type ClipResult, copyToClipboard, draftClip } from "./clips.ts";
 export { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
 export {
-  adaptersWithBlock,
   type LeftOver,
   leftOversOf,
   type RemovedFile,
@@ -21,7 +20,7 @@ export {
   type PackChoice,
   type PackSelection,
 } from "./load-packs.ts";
-export { relatedAdapters } from "./plan-files.ts";
+export { withRelated } from "./plan-files.ts";
 
 /** Loads `audit`. Only one command needs it, so the others start faster. */
 export function loadAudit(): Promise<typeof import("./audit.ts")> {

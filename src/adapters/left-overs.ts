@@ -10,12 +10,13 @@ import {
   type Environment,
   type FileChange,
   isInside,
+  isOtherProject,
   type ProjectTree,
   readQuietly,
   removeEmptyFolders,
 } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
-import { type FilePlanOptions, isOtherProject, planFiles } from "./plan-files.ts";
+import { type FilePlanOptions, planFiles } from "./plan-files.ts";
 import { findSkillFiles, type WrittenSkillFile } from "./skills.ts";
 import {
   changeTarget,
@@ -23,25 +24,13 @@ import {
   type FileTarget,
   keptCopies,
   type Places,
-  refuseTarget,
+  refusalOf,
   removeFrom,
   resolveTargetPath,
   targetFileOf,
   targetsOf,
   wholeFile,
 } from "./targets.ts";
-
-/** Returns the adapters that have a file with our text in it. */
-export function adaptersWithBlock(adapters: readonly Adapter[], places: Places): Adapter[] {
-  const found: Adapter[] = [];
-  for (const { adapter, target } of targetsOf(adapters, places.scope)) {
-    const realPath = realPathOf(resolveTargetPath(target.path, places));
-    const read = isInside(realPath, realPathOf(places.root)) ? readQuietly(realPath) : undefined;
-    const state = read === undefined ? "not found" : targetFileOf(read.toString("latin1"), target);
-    if (state === "injected" || state === "edited") found.push(adapter);
-  }
-  return found;
-}
 
 interface SearchOptions {
   /** The adapters of every layer, including adapters that a higher layer replaces. Their files are searched. */
@@ -211,9 +200,14 @@ function withoutLeftOvers(current: string, place: LeftOver, force: boolean): str
   if (skill === undefined) return withoutBlocks(current, place, force);
   if (wanted !== undefined) return current;
   if (isEditedFile(current, skill)) {
-    refuseTarget("edited", { current, target: targets[0]!, force, skill: basename(skill.folder) });
+    refuse("edited", { current, target: targets[0]!, force, skill: basename(skill.folder) });
   }
   return undefined;
+}
+
+function refuse(...given: Parameters<typeof refusalOf>): void {
+  const problem = refusalOf(...given);
+  if (problem !== undefined) throw problem;
 }
 
 function isEditedFile(current: string, { written }: NonNullable<LeftOver["skill"]>): boolean {
@@ -236,7 +230,7 @@ function withoutBlocks(current: string, { wanted, targets }: LeftOver, force: bo
     if (rest === undefined || target.section === kept) continue;
     const state = targetFileOf(rest, target);
     if (state !== "edited" && state !== "orphaned") continue;
-    refuseTarget(state, { current: rest, target, force });
+    refuse(state, { current: rest, target, force });
     rest = removeFrom(rest, target);
   }
   return rest;

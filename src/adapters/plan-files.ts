@@ -1,14 +1,23 @@
 /** Decides which file gets which packs. A pack with globs leaves the file that a tool always loads if every tool that
  *  reads this file can load the pack for matching files only. */
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import { expandBraces, fromByteString, markedBlock, oneLine } from "../text/index.ts";
-import { foldersDown, followLinks, isInside, readRegularFile } from "../workspace/index.ts";
+import { followLinks, isInside, isOtherProject, readQuietly, readRegularFile } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
 import { isLimitOn, knownTools } from "./audit-files.ts";
 import { planSkills, type SkillFile } from "./skills.ts";
-import { type FileTarget, fileTargets, importedPaths, type Places, resolveTargetPath, wholeFile } from "./targets.ts";
+import {
+  type FileTarget,
+  fileTargets,
+  importedPaths,
+  type Places,
+  resolveTargetPath,
+  targetFileOf,
+  targetsOf,
+  wholeFile,
+} from "./targets.ts";
 
 /** `block`: a file that tools always load. `nested`: a file of the same name in a folder. `rule`: a file for the globs of
  *  one pack. `skill`: a file in the folder of a skill. */
@@ -120,15 +129,9 @@ async function planNested(target: FileTarget, packs: readonly Pack[], places: Pl
   return [...files.values()];
 }
 
-/** Returns whether a folder exists and belongs to this project. A folder with its own `.plimsoll` is another one. */
+/** Returns whether a folder exists and belongs to this project. */
 function isOwnFolder(folder: string, root: string): boolean {
   return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true && !isOtherProject(folder, root);
-}
-
-export function isOtherProject(folder: string, root: string): boolean {
-  return foldersDown(root, folder)
-    .slice(1)
-    .some((each) => existsSync(join(each, ".plimsoll")));
 }
 
 function doesReadNested(adapter: Adapter, { target }: FileTarget): boolean {
@@ -189,17 +192,40 @@ async function skillTargets(skills: readonly SkillFile[], places: Places): Promi
 // A file that imports another target (`@AGENTS.md` in CLAUDE.md) already shows that target's block, so it gets no block
 // itself.
 
-export interface RelatedAdapters {
+interface RelatedAdapters {
   /** Their file is imported by a file of the given adapters. */
   readonly imported: readonly Adapter[];
   /** They have the same file as the given adapters, or their file imports it. So their budgets apply to it. */
   readonly sharing: readonly Adapter[];
 }
 
+/** Adds the adapters with a block that these tools read, and those that share a file with them: what is written is then
+ *  the same as in a run for all tools. `isServed` says whether a tool needs no own file if another file shows the
+ *  block. */
+export async function withRelated(
+  asked: readonly Adapter[],
+  { standing, places, isServed }: RelatedOptions,
+): Promise<readonly Adapter[]> {
+  const others = standing.filter((each) => !asked.includes(each));
+  const { imported } = await relatedAdapters(asked, others, places);
+  const isRead = (each: Adapter) => asked.some(({ id }) => each.reads.includes(id) && isServed(id));
+  const serving = (await adaptersWithBlock(others, places)).filter((each) => imported.includes(each) || isRead(each));
+  const written = [...asked, ...serving];
+  const rest = others.filter((each) => !written.includes(each));
+  return [...written, ...(await relatedAdapters(written, rest, places)).sharing];
+}
+
+interface RelatedOptions {
+  readonly standing: readonly Adapter[];
+  readonly places: Places;
+  isServed(id: string): boolean;
+}
+
 /** Finds the adapters of `others` that show the same block as the given ones. */
-export async function relatedAdapters(
+async function relatedAdapters(
   adapters: readonly Adapter[],
-  { others, places }: { readonly others: readonly Adapter[]; readonly places: Places },
+  others: readonly Adapter[],
+  places: Places,
 ): Promise<RelatedAdapters> {
   if (others.length === 0) return { imported: [], sharing: [] };
   const all = [...adapters, ...others];
@@ -216,6 +242,20 @@ export async function relatedAdapters(
     imported: among(imports.filter(([from]) => isGiven(from)).map(([, to]) => to)),
     sharing: among([...targets.filter(isGiven), ...imports.filter(([, to]) => isGiven(to)).map(([from]) => from)]),
   };
+}
+
+/** Returns the adapters that have a file with our text in it. */
+async function adaptersWithBlock(adapters: readonly Adapter[], places: Places): Promise<Adapter[]> {
+  const root = await followLinks(places.root);
+  const found: Adapter[] = [];
+  for (const { adapter, target } of targetsOf(adapters, places.scope)) {
+    const path = resolveTargetPath(target.path, places);
+    const realPath = await followLinks(path).catch(() => path);
+    const read = isInside(realPath, root) ? readQuietly(realPath) : undefined;
+    const state = read === undefined ? "not found" : targetFileOf(read.toString("latin1"), target);
+    if (state === "injected" || state === "edited") found.push(adapter);
+  }
+  return found;
 }
 
 /** Maps each target that imports another target to that target. If two import each other, the first keeps its block. */

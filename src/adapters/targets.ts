@@ -167,7 +167,7 @@ export interface Placed {
   block(): string;
 }
 
-/** Puts a body into a file. Call `refuseTarget` first: it checks whether the file may be changed. */
+/** Puts a body into a file. Call `refusalOf` first: it checks whether the file may be changed. */
 export function placeBody(current: string | undefined, body: string, target: AdapterTarget): Placed {
   const byteBody = toByteString(body);
   const whole = target.mode === "replace-file";
@@ -215,12 +215,6 @@ interface Refusal {
   readonly force: boolean;
   /** The name of the skill that the file belongs to. All its files stay together. */
   readonly skill?: string | undefined;
-}
-
-/** Throws the problem of `refusalOf`. */
-export function refuseTarget(state: TargetFile, options: Refusal): void {
-  const problem = refusalOf(state, options);
-  if (problem !== undefined) throw problem;
 }
 
 /** Returns a problem if a person edited or wrote the target, unless forced. Broken markers are always a problem. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { judgeEnd } from "./judge-end.ts";
-import type { AgentEnd } from "./start-agent.ts";
+import type { AgentEnd } from "./watch-agent.ts";
 
 const end: AgentEnd = { outcome: "completed", code: 0, answer: "", stderr: "", seconds: 3 };
 

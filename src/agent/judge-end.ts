@@ -3,7 +3,7 @@
 import { costOfUsage, type Prices } from "../billing/index.ts";
 import { cutText, isPlainObject } from "../text/index.ts";
 import { agentPresets } from "./presets.ts";
-import type { AgentEnd, AgentUsage } from "./start-agent.ts";
+import type { AgentEnd, AgentUsage } from "./watch-agent.ts";
 
 export interface JudgeOptions {
   /** The preset that ran. Without one, the output is the answer. */

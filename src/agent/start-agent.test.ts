@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
-import { type AgentEnd, type AgentRequest, startAgent } from "./start-agent.ts";
+import { type AgentRequest, startAgent } from "./start-agent.ts";
+import type { AgentEnd } from "./watch-agent.ts";
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-agent-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,35 +1,75 @@
-/** Shows what `nebula apply` does: a line for each start and end, and on a terminal a summary. With --json, events. */
+/** What `nebula apply` tells and asks a person: a line for each start and end, a summary on a terminal, and questions
+ *  before work is lost or accepted. With --json, it tells events. */
 
-import { type ApplyEvent, dollars, type NebulaProblem } from "../nebula/index.ts";
-import { formatNumber, printable } from "../text/index.ts";
+import {
+  type ApplyEvent,
+  type ApplyOptions,
+  type ApplyReport,
+  dollars,
+  type FinishedWork,
+  type NebulaProblem,
+  type PhaseReport,
+} from "../nebula/index.ts";
+import { countNoun, formatNumber, printable } from "../text/index.ts";
+import { decodeBytes, readGit, splitRecords } from "../workspace/index.ts";
+import type { Call } from "./command.ts";
 import { layerName, missing } from "./compose-context.ts";
 import { describeFailure, duration } from "./nebula-report.ts";
 import type { Output } from "./output.ts";
+import { createQuestions, type QuestionOptions } from "./questions.ts";
 
-export interface ApplyProgress {
+export interface ApplyTelling {
+  readonly output: Output;
+  /** Reports a warning of the nebula's files. Absent if warnings are notes. */
+  readonly warn?: (problem: NebulaProblem) => void;
+  startProgress(options: ProgressOptions): ApplyProgress;
+}
+
+/** With --json, turns notes and warnings into events. */
+export function tellApply(output: Output, now: () => Date): ApplyTelling {
+  const tellPrograms = createEvents(output, now);
+  const own: Output = { ...output, note: (message) => tellPrograms({ event: "notice", message }) };
+  const told = output.json ? own : output;
+  return {
+    output: told,
+    ...(output.json && { warn: ({ severity: _, ...problem }) => tellPrograms({ event: "warning", ...problem }) }),
+    startProgress: (options) => createProgress(told, { ...options, tellPrograms }),
+  };
+}
+
+/** With --json, every message of `nebula apply` is an event: a line of JSON with its time. */
+function createEvents(output: Pick<Output, "event">, now: () => Date): (event: object) => void {
+  return (event) => output.event({ time: now().toISOString(), ...event });
+}
+
+interface ApplyProgress {
   onEvent(event: ApplyEvent): void;
-  /** Hides the progress line while a person types an answer. */
-  pause(isPaused: boolean): void;
+  /** Returns what to ask a person. The progress line is hidden while the person types an answer. */
+  questionsOf(call: QuestionsCall, signal: AbortSignal): ApplyQuestions;
   /** Reports that a person interrupted the run. */
   interrupt(): void;
 }
 
-export interface ProgressOptions {
-  readonly output: Pick<Output, "json" | "note" | "problem" | "event" | "progress" | "settle">;
+interface ProgressOptions {
   /** How many phases there are. */
   readonly phases: number;
   /** How many of them completed in the last run and are kept. */
   readonly completed: number;
   /** Returns the path to show. */
   shown(path: string): string;
-  now(): Date;
 }
 
-export function createApplyProgress(options: ProgressOptions): ApplyProgress {
-  const { output } = options;
+function createProgress(
+  output: Output,
+  { tellPrograms, ...options }: ProgressOptions & { tellPrograms(event: object): void },
+): ApplyProgress {
   const standing = createStanding(options);
-  const tellPrograms = createEvents(output, options.now);
   let isPaused = false;
+  const pause = (pausing: boolean): void => {
+    isPaused = pausing;
+    if (isPaused) output.settle();
+    else output.progress(standing.describe());
+  };
   return {
     onEvent(event) {
       standing.note(event);
@@ -38,11 +78,7 @@ export function createApplyProgress(options: ProgressOptions): ApplyProgress {
       (isProblem ? output.problem : output.note)(line);
       if (!isPaused) output.progress(standing.describe());
     },
-    pause(pausing) {
-      isPaused = pausing;
-      if (isPaused) output.settle();
-      else output.progress(standing.describe());
-    },
+    questionsOf: (call, signal) => createQuestionsOf(call, { signal, onAsking: pause }),
     interrupt() {
       const message = "the agents were stopped. Use --resume to continue";
       if (output.json) return tellPrograms({ event: "interrupted", message });
@@ -135,23 +171,104 @@ function createStanding({ phases, completed }: Pick<ProgressOptions, "phases" | 
   };
 }
 
-/** With --json, every message of `nebula apply` is an event: a line of JSON with its time. */
-function createEvents(output: Pick<Output, "event">, now: () => Date): (event: object) => void {
-  return (event) => output.event({ time: now().toISOString(), ...event });
+type QuestionsCall = Pick<Call<{ readonly yes?: boolean | undefined }>, "options" | "stdin" | "output" | "env">;
+
+interface ApplyQuestions {
+  mayRunAgain(before: ApplyReport): Promise<boolean>;
+  mayRerun(again: readonly string[], named: readonly string[], before: ApplyReport): Promise<boolean>;
+  readonly approve: ApplyOptions["approve"];
+  showDiff(event: Extract<ApplyEvent, { event: "shown" }>): Promise<void>;
 }
 
-interface Telling {
-  readonly output: Output;
-  /** Reports a warning of the nebula's files. Absent if warnings are notes. */
-  readonly warn?: (problem: NebulaProblem) => void;
-}
-
-/** With --json, turns notes and warnings into events. */
-export function tellAsEvents(output: Output, now: () => Date): Telling {
-  if (!output.json) return { output };
-  const tell = createEvents(output, now);
+function createQuestionsOf(call: QuestionsCall, asking: Pick<QuestionOptions, "signal" | "onAsking">): ApplyQuestions {
+  const ask = createAsk(call, asking);
   return {
-    output: { ...output, note: (message) => tell({ event: "notice", message }) },
-    warn: ({ severity: _, ...problem }) => tell({ event: "warning", ...problem }),
+    mayRunAgain: (before) => mayRunAgain(before, ask),
+    mayRerun: (again, named, before) => mayRerun(again, named, { before, ask, output: call.output }),
+    approve: approver(call, ask),
+    showDiff: (event) => showDiff(event, call),
   };
+}
+
+type Ask = (question: string) => Promise<boolean>;
+
+/** Asks a person, if stdin is a terminal. */
+function createAsk(
+  { options, stdin, output }: QuestionsCall,
+  asking: Pick<QuestionOptions, "signal" | "onAsking">,
+): Ask | undefined {
+  const terminal = stdin as NodeJS.ReadStream;
+  if (options.yes === true || terminal.isTTY !== true) return undefined;
+  return createQuestions({ stdin: terminal, output, ...asking }).ask;
+}
+
+/** Asks before a run without --resume discards completed phases. If the last run finished, running it again is
+ *  intended. */
+export async function mayRunAgain(before: ApplyReport, ask: Ask | undefined): Promise<boolean> {
+  const completed = before.phases.filter(({ state }) => state === "completed").length;
+  const all = before.phases.length;
+  if (ask === undefined || completed === 0 || completed === all) return true;
+  const stand = `${completed} of ${countNoun(all, "phase")} completed in the last run`;
+  return ask(`${stand}, and --resume would keep them. Run all phases again?`);
+}
+
+/** Asks before completed phases that depend on a named one run again. Says so if nobody can be asked. */
+async function mayRerun(
+  again: readonly string[],
+  named: readonly string[],
+  { before, ask, output }: { before: ApplyReport; ask: Ask | undefined; output: Pick<Output, "note"> },
+): Promise<boolean> {
+  const isLost = ({ id, state }: PhaseReport) => state === "completed" && again.includes(id) && !named.includes(id);
+  const lost = before.phases.filter(isLost).map(({ id }) => printable(id));
+  if (lost.length === 0) return true;
+  const sentence = `${lost.join(", ")} completed in the last run and ${lost.length === 1 ? "depends" : "depend"} on ${named.join(", ")}`;
+  if (ask !== undefined) return ask(`${sentence}. Run ${lost.length === 1 ? "it" : "them"} again too?`);
+  output.note(`${sentence}, so ${lost.length === 1 ? "it runs" : "they run"} again too`);
+  return true;
+}
+
+function approver(call: QuestionsCall, ask: Ask | undefined): ApplyOptions["approve"] {
+  const { options, output } = call;
+  if (ask === undefined) return async () => options.yes === true;
+  return async ({ id, title, gate }, work) => {
+    const named = `phase ${printable(id)}, "${printable(title)}",`;
+    if (work === undefined) return ask(`${named} needs your approval (gate "${gate}"). Start it?`);
+    const diff = await diffOf(work, call);
+    output.problem(diff === "" ? `${named} is done. Git shows no change.` : `${named} is done. What changed:\n${diff}`);
+    return ask(`${named} is done and needs your review. Accept it?`);
+  };
+}
+
+async function showDiff(
+  { phase, ...work }: Extract<ApplyEvent, { event: "shown" }>,
+  call: QuestionsCall,
+): Promise<void> {
+  const diff = await diffOf(work, call);
+  call.output.note(`${printable(phase)}: ${diff === "" ? "git shows no change" : `what changed:\n${diff}`}`);
+}
+
+/** Lines of a diff that a person is shown. */
+const mostDiffLines = 400;
+
+/** Returns what changed in a folder since a commit, and the names of new files. Empty outside of a repository. */
+async function diffOf(
+  { folder, base = "HEAD" }: Omit<FinishedWork, "answer">,
+  { env }: Pick<QuestionsCall, "env">,
+): Promise<string> {
+  const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
+  const lines: string[] = [];
+  const commands = [
+    ["diff", base, "--", "."],
+    ["ls-files", "--others", "--exclude-standard", "--", "."],
+  ];
+  for (const [index, args] of commands.entries()) {
+    const git = await readGit(place, args);
+    if ("refused" in git) return "";
+    for await (const batch of splitRecords(git.output, "\n", "keep"))
+      for (const line of batch) lines.push((index === 0 ? "" : "new file: ") + printable(decodeBytes(line)));
+    await git.end;
+  }
+  const more = lines.length - mostDiffLines;
+  const rest = more > 0 ? [`… and ${countNoun(more, "more line")}. See git -C ${printable(folder)} diff ${base}`] : [];
+  return [...lines.slice(0, mostDiffLines), ...rest].join("\n");
 }

@@ -1,4 +1,5 @@
 /** A command: plain data for parsing, help and completion, and a `run`. */
+import { usageError } from "../errors.ts";
 import type { Environment } from "../workspace/index.ts";
 import type { Output } from "./output.ts";
 
@@ -113,6 +114,19 @@ type TypedCommand<Specs extends OptionSpecs> = Omit<Command, "options" | "run"> 
 /** Gives `run` the types that its own options declare. */
 export function defineCommand<const Specs extends OptionSpecs>(command: TypedCommand<Specs>): Command {
   return command as Command;
+}
+
+/** Throws on an option that only other actions of the command take. */
+export function refuseOthers(
+  action: string,
+  given: Readonly<Record<string, unknown>>,
+  { options, actions }: { readonly options: OptionSpecs; readonly actions: Readonly<Record<string, OptionSpecs>> },
+): void {
+  const names = Object.keys(options).filter((name) => given[name] !== undefined);
+  const wrong = names.find((name) => !Object.hasOwn(actions[action]!, name));
+  if (wrong === undefined) return;
+  const takers = Object.keys(actions).filter((name) => Object.hasOwn(actions[name]!, wrong));
+  throw usageError(`--${wrong} cannot be used with ${action}`, `It belongs to ${takers.join(" and ")}.`);
 }
 
 /** What a command line asks for: a command, or a group of commands (`path` is empty for the whole program). */

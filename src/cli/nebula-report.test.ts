@@ -1,26 +1,29 @@
+import { PassThrough } from "node:stream";
+import { setImmediate as immediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { ApplyEvent } from "../nebula/index.ts";
-import { createApplyProgress } from "./apply-progress.ts";
+import { tellApply } from "./apply-progress.ts";
 import { renderApplyPlan } from "./commands/nebula-apply.ts";
 import { duration, renderApplyReport } from "./nebula-report.ts";
+import type { Output } from "./output.ts";
 
 function trial({ json = false, completed = 0 } = {}) {
   const lines: string[] = [];
-  const progress = createApplyProgress({
-    output: {
-      json,
-      note: (text) => lines.push(`note ${text}`),
-      problem: (text) => lines.push(`problem ${text}`),
-      event: (value) => lines.push(JSON.stringify(value)),
-      progress: (text) => lines.push(`progress ${text}`),
-      settle: () => lines.push("settle"),
-    },
-    phases: 4,
-    completed,
-    shown: (path) => path.replace("/home/me", "~"),
-    now: () => new Date(0),
-  });
-  return { lines, ...progress };
+  const unused = () => {
+    throw new Error("nothing goes to stdout");
+  };
+  const output: Output = {
+    ...{ json, terminal: false, columns: undefined, style: { bold: unused, dim: unused } },
+    ...{ result: unused, exactResult: unused },
+    note: (text) => lines.push(`note ${text}`),
+    problem: (text) => lines.push(`problem ${text}`),
+    event: (value) => lines.push(JSON.stringify(value)),
+    progress: (text) => lines.push(`progress ${text}`),
+    settle: () => lines.push("settle"),
+  };
+  const { startProgress } = tellApply(output, () => new Date(0));
+  const progress = startProgress({ phases: 4, completed, shown: (path) => path.replace("/home/me", "~") });
+  return { lines, output, ...progress };
 }
 
 const started: ApplyEvent = {
@@ -95,12 +98,22 @@ describe("for people", () => {
     expect(lines).toEqual(["settle", "problem interrupted: the agents were stopped. Use --resume to continue"]);
   });
 
-  test("while a person types nothing is drawn", () => {
-    const { lines, onEvent, pause } = trial();
-    pause(true);
+  test("while a person types nothing is drawn", async () => {
+    const { lines, output, onEvent, questionsOf } = trial();
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    const questions = questionsOf({ options: {}, stdin, output, env: {} }, new AbortController().signal);
+    const phase = { id: "api", attempts: 1, promptTokens: 1, seconds: 1 };
+    const said = questions.mayRunAgain({
+      phases: [
+        { ...phase, state: "completed" },
+        { ...phase, state: "failed" },
+      ],
+    });
+    await immediate();
     onEvent(started);
-    expect(lines).toEqual(["settle", expect.stringMatching(/^note /)]);
-    pause(false);
+    expect(lines).toEqual(["settle", expect.stringMatching(/^problem 1 of 2/), expect.stringMatching(/^note /)]);
+    stdin.write("y\n");
+    expect(await said).toBe(true);
     expect(lines.at(-1)).toMatch(/^progress .*running api/);
   });
 });

@@ -66,7 +66,7 @@ export async function loadPacksContent(call: ContentCall, isEvery = false): Prom
   const isBroken = loaded.problems.some(({ severity }) => severity === "error");
   if (isBroken) return { ...loaded, language };
   try {
-    refuseConfiguredPacks({ values: config, sources }, loaded.choices);
+    refuseUnknownPacks({ values: config, sources }, loaded.choices);
     return { ...loaded, language };
   } catch (error) {
     // In content of its own, the packs of the project's configuration may be missing.
@@ -85,23 +85,18 @@ function configProblem(
   return { file: path, line, severity: "error", rule: "unknown-pack", message: text };
 }
 
-/** Throws on an id of the configuration that no pack has. */
-export function refuseConfiguredPacks(
-  { values, sources }: Pick<LoadedConfig, "values" | "sources">,
-  choices: readonly PackChoice[],
-): void {
-  for (const key of ["include", "exclude"] as const)
-    refuseUnknownPacks(values.packs[key], choices, placeOf(["packs", key], sources));
-}
-
-/** Throws on an id that no pack has. */
+/** Throws on an id of the flags or of the configuration that no pack has. */
 export function refuseUnknownPacks(
-  ids: readonly string[] = [],
+  { values, sources, flags = {} }: Pick<LoadedConfig, "values" | "sources"> & { readonly flags?: PackFlags },
   choices: readonly PackChoice[],
-  place?: UnknownName["place"],
 ): void {
   const known = choices.map(({ pack }) => pack.id);
-  for (const id of ids) if (!known.includes(id)) throw unknownName(id, { kind: "pack", known, place });
+  const refuse = (ids: readonly string[] = [], place?: UnknownName["place"]) => {
+    for (const id of ids) if (!known.includes(id)) throw unknownName(id, { kind: "pack", known, place });
+  };
+  refuse(flags.pack);
+  refuse(flags["no-pack"]);
+  for (const key of ["include", "exclude"] as const) refuse(values.packs[key], placeOf(["packs", key], sources));
 }
 
 interface PackFlags {

@@ -133,12 +133,22 @@ export function flagsOf(name: string, { short }: Pick<OptionSpec, "short">): str
   return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
 }
 
-export function allFlags(options: OptionSpecs): string[] {
+function allFlags(options: OptionSpecs): string[] {
   return Object.entries(options).flatMap(([name, spec]) => flagsOf(name, spec));
 }
 
+/** Returns the first word that is not an option of a group of commands, and the flags of its options. */
+export function unknownSwitch(
+  args: readonly string[],
+  path: readonly string[],
+): { readonly flag: string; readonly known: readonly string[] } | undefined {
+  const known = allFlags(groupOptions(path));
+  const flag = switchesOf(args).find((each) => !known.includes(each));
+  return flag === undefined ? undefined : { flag, known };
+}
+
 /** The words before `--`, with -qh split into -q and -h. */
-export function switchesOf(args: readonly string[]): string[] {
+function switchesOf(args: readonly string[]): string[] {
   const before = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   return before.flatMap((each) => (/^-[a-z]+$/i.test(each) ? [...each.slice(1)].map((letter) => `-${letter}`) : each));
 }

@@ -1,9 +1,12 @@
-/** Shows how the agent of each phase would run, for a person who must decide whether to trust a plan. */
+/** Shows in which order the phases of a nebula would run, and how the agent of each one would run, for a person who must
+ *  decide whether to trust a plan. */
 import { relative, resolve } from "node:path";
-import { dollars, type Nebula } from "../nebula/index.ts";
-import { printable } from "../text/index.ts";
+import { dollars, type Nebula, type Phase, renderTask, wavesOf } from "../nebula/index.ts";
+import { countNoun, formatNumber, printable } from "../text/index.ts";
+import type { Counter } from "../tokens/index.ts";
 import { followLinks } from "../workspace/index.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
+import type { Style } from "./output.ts";
 import { renderTable } from "./table.ts";
 
 export interface RunStart {
@@ -57,4 +60,95 @@ export function renderPhaseRuns(runs: readonly RunStart[], { execution }: Pick<N
     ),
     ...(together === undefined ? [] : [`All phases together may cost ${dollars(together)}.`]),
   ];
+}
+
+interface CountedNebula {
+  readonly nebula: Nebula;
+  readonly waves: readonly (readonly Phase[])[];
+  /** Tokens of the tasks, by the ids of the phases. */
+  readonly tokens: ReadonlyMap<string, number>;
+  readonly counter: Counter;
+  readonly runs: readonly RunStart[];
+}
+
+interface ShownWaves {
+  readonly json: object;
+  mermaid(): string;
+  text(style: Style): string;
+}
+
+/** Shows the phases in waves, with the tokens of their tasks and how each one would run. */
+export function showWaves(nebula: Nebula, counter: Counter, runs: readonly RunStart[]): ShownWaves {
+  const waves = wavesOf(nebula.phases);
+  const tokens = new Map(nebula.phases.map((phase) => [phase.id, counter.count(renderTask(nebula, phase))]));
+  const counted = { nebula, waves, tokens, counter, runs };
+  return {
+    json: describe(counted),
+    mermaid: () => renderMermaid(waves),
+    text: (style) => renderWaves(counted, style),
+  };
+}
+
+function describe({ nebula, waves, tokens, runs }: CountedNebula): object {
+  return {
+    name: nebula.name,
+    maxBudgetUsd: nebula.execution.maxBudgetUsd ?? null,
+    waves: waves.map((wave) => wave.map(({ id }) => id)),
+    phases: waves.flat().map(({ id, title, dependsOn, scope, gate }) => {
+      const shown = { id, title, dependsOn, scope, gate, promptTokens: tokens.get(id)! };
+      return { ...shown, ...runs.find((run) => run.id === id) };
+    }),
+  };
+}
+
+function renderWaves({ nebula, waves, tokens, counter, runs }: CountedNebula, style: Style): string {
+  const rows = waves.flatMap((wave, index) =>
+    wave.map(({ id, title, dependsOn, gate, scope }) => [
+      String(index + 1),
+      id,
+      printable(title),
+      firstOf(dependsOn),
+      gate,
+      formatNumber(tokens.get(id)!),
+      firstOf(scope),
+    ]),
+  );
+  const [header = "", ...lines] = renderTable(
+    [["wave", "id", "title", "depends on", "gate", "tokens", "scope"], ...rows],
+    ["right", "left", "left", "left", "left", "right", "left"],
+  );
+  const total = [...tokens.values()].reduce((sum, each) => sum + each, 0);
+  const size = `${countNoun(rows.length, "phase")} in ${countNoun(waves.length, "wave")}`;
+  const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
+  if (rows.length === 0) return summary;
+  return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
+}
+
+/** How many patterns the table shows; the JSON has all. */
+const mostShown = 3;
+
+function firstOf(items: readonly string[]): string {
+  const more = items.length - mostShown;
+  const shown = items.slice(0, mostShown).map(printable).join(", ");
+  return more > 0 ? `${shown}, +${more}` : shown;
+}
+
+/** Renders a `graph LR` with one subgraph per wave. Phases get short names, because an id may be a reserved word of
+ *  Mermaid. */
+export function renderMermaid(waves: readonly (readonly Phase[])[]): string {
+  const names = new Map(waves.flat().map(({ id }, index) => [id, `p${index + 1}`]));
+  const groups = waves.flatMap((wave, index) => [
+    `  subgraph wave${index + 1}["wave ${index + 1}"]`,
+    ...wave.map(({ id, title }) => `    ${names.get(id)}["${label(id)}<br/>${label(title)}"]`),
+    "  end",
+  ]);
+  const arrows = waves
+    .flat()
+    .flatMap(({ id, dependsOn }) => dependsOn.map((on) => `  ${names.get(on)} --> ${names.get(id)}`));
+  return ["graph LR", ...groups, ...arrows].join("\n");
+}
+
+/** Escapes characters that Mermaid or HTML could interpret, as Mermaid's entity codes. */
+function label(text: string): string {
+  return text.replace(/\s+/g, " ").replace(/["#&;<>\\`\p{Cc}]/gu, (character) => `#${character.codePointAt(0)};`);
 }

@@ -1,6 +1,6 @@
 /** Runs one command line: find the command, parse, run, print. Never throws: the result is the exit code. */
 import { fstatSync } from "node:fs";
-import { ContextError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import { didYouMean } from "../text/index.ts";
 import type { Environment } from "../workspace/index.ts";
 import type {
@@ -18,15 +18,7 @@ import type {
 } from "./command.ts";
 import { commandTable } from "./commands/index.ts";
 import { createOutput, type Output, type TextStream } from "./output.ts";
-import {
-  allFlags,
-  flagsOf,
-  groupOptions,
-  isSwitchedOn,
-  optionsOf,
-  parseArguments,
-  switchesOf,
-} from "./parse-arguments.ts";
+import { flagsOf, groupOptions, isSwitchedOn, optionsOf, parseArguments, unknownSwitch } from "./parse-arguments.ts";
 import { type ExitCode, exitCodes, reportError } from "./report-error.ts";
 import { readVersion } from "./version.ts";
 
@@ -180,31 +172,29 @@ function helpTarget(target: Target): Target {
 
 /** Refuses extra words after `help COMMAND`, which would be ignored. */
 function refuseRest({ path, rest }: CommandTarget): void {
-  const known = allFlags(groupOptions(path));
-  const extra = switchesOf(rest).find((each) => !known.includes(each));
+  const extra = unknownSwitch(rest, path);
   if (extra === undefined) return;
-  throw new ContextError("usage", `unexpected argument "${extra}"`, {
-    hint: `The help of a command is "plimsoll help ${path.join(" ")}".`,
-  });
+  throw usageError(
+    `unexpected argument "${extra.flag}"`,
+    `The help of a command is "plimsoll help ${path.join(" ")}".`,
+  );
 }
 
 function refuseUnknownSwitches(switches: readonly string[], path: readonly string[]): void {
-  const known = allFlags(groupOptions(path));
-  for (const flag of switchesOf(switches)) {
-    if (known.includes(flag)) continue;
-    throw new ContextError("usage", `unknown option "${flag}"`, {
-      hint: didYouMean(flag, known) ?? "Options of a command come after its name.",
-    });
-  }
+  const unknown = unknownSwitch(switches, path);
+  if (unknown === undefined) return;
+  const { flag, known } = unknown;
+  throw usageError(`unknown option "${flag}"`, didYouMean(flag, known) ?? "Options of a command come after its name.");
 }
 
 function findEntry({ path, group }: GroupTarget, word: string): CommandEntry {
   const entry = group.subcommands.find((each) => each.name === word);
   if (entry !== undefined) return entry;
   const names = group.subcommands.map((each) => each.name);
-  throw new ContextError("usage", `unknown command "${[...path, word].join(" ")}"`, {
-    hint: didYouMean(word, path.length === 0 ? [...names, "help"] : names) ?? `Commands are ${names.join(", ")}.`,
-  });
+  throw usageError(
+    `unknown command "${[...path, word].join(" ")}"`,
+    didYouMean(word, path.length === 0 ? [...names, "help"] : names) ?? `Commands are ${names.join(", ")}.`,
+  );
 }
 
 /** Longer lines are hard to read, however wide the terminal is. */

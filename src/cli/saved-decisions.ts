@@ -1,7 +1,13 @@
 /** Where `trim` keeps the decisions of a conversation between two runs: in a file, or in a session of the store. */
 import { parse, relative, resolve } from "node:path";
 import { ContextError, usageError } from "../errors.ts";
-import type { Checkpoint, ContextMetadata, Trimmer, TrimmerOptions } from "../history/index.ts";
+import {
+  type Checkpoint,
+  type ContextMetadata,
+  createTrimmer,
+  type Trimmer,
+  type TrimmerOptions,
+} from "../history/index.ts";
 import { fromByteString, toByteString } from "../text/index.ts";
 import { type ChangeOptions, changeFile, type FileChange } from "../workspace/index.ts";
 import type { Call } from "./command.ts";
@@ -14,6 +20,9 @@ export interface SavedDecisions {
   readonly place: string;
   /** What a trimmer continues from. A checkpoint is as read, unchecked. Programs with the RFC store only metadata. */
   readonly options: Pick<TrimmerOptions, "checkpoint" | "metadata" | "store" | "sessionId">;
+  /** Creates a trimmer that continues from them. The caller has checked its options, so an error is about the saved
+   *  decisions. */
+  open(options: TrimmerOptions): Promise<Trimmer>;
   /** Saves what the trimmer has decided. Throws if another run has decided something else meanwhile. */
   save(trimmer: Pick<Trimmer, "checkpoint">): Promise<void>;
 }
@@ -38,11 +47,23 @@ export async function withDecisions<Result>(
   const place = await storePath(call);
   return withStore(place, (opened) =>
     work({
-      place: shownStore(place, call.cwd, call.env),
-      options: { store: opened, sessionId: session },
+      ...decisionsAt(shownStore(place, call.cwd, call.env), { store: opened, sessionId: session }),
       save: saveInStore,
     }),
   );
+}
+
+function decisionsAt(place: string, options: SavedDecisions["options"]): Omit<SavedDecisions, "save"> {
+  return {
+    ...{ place, options },
+    async open(given) {
+      try {
+        return await createTrimmer({ ...given, ...options });
+      } catch (error) {
+        throw withFile(error, place);
+      }
+    },
+  };
 }
 
 async function saveInStore(trimmer: Pick<Trimmer, "checkpoint">): Promise<void> {
@@ -65,8 +86,7 @@ export async function openCheckpoint(name: string, { cwd, env }: Pick<Call, "cwd
     });
   const { before } = await change({ dryRun: true, change: (current) => current ?? "" });
   return {
-    place: file,
-    options: before === undefined ? {} : parseState(before, file),
+    ...decisionsAt(file, before === undefined ? {} : parseState(before, file)),
     async save(trimmer) {
       const bytes = toByteString(`${JSON.stringify(await trimmer.checkpoint())}\n`);
       await change({
@@ -97,7 +117,7 @@ function parseState(bytes: string, file: string): SavedDecisions["options"] {
 }
 
 /** Adds the file to an expected error. */
-export function withFile(error: unknown, file: string, advice?: string): unknown {
+function withFile(error: unknown, file: string, advice?: string): unknown {
   if (!(error instanceof ContextError)) return error;
   const { code, message, hint = advice, line } = error;
   return new ContextError(code, message, { hint, file, line, cause: error });

@@ -15,6 +15,8 @@ export interface RenderedTree {
   /** Entries down to `usualDepth` that are not shown, and those that no view shows because the root has too many.
    *  Deeper entries are extra. */
   readonly omitted: number;
+  /** A line that says so. */
+  readonly marker: string;
 }
 
 /** How deep every folder is shown, and how deep folders with code are if there is room. */
@@ -39,7 +41,8 @@ export function createTreeView(paths: readonly string[]): TreeView {
     render: (steps) => {
       const open = steps - shown.length;
       const lines = linesOf(shown.slice(0, steps), "", (entry) => order.get(entry)! < open);
-      return { lines, omitted: steps >= allUsual ? hidden : total - lines.length };
+      const omitted = steps >= allUsual ? hidden : total - lines.length;
+      return { lines, omitted, marker: `[... truncated, ${entriesText(omitted)} omitted]` };
     },
   };
 }
@@ -106,7 +109,7 @@ function linesOf(entries: readonly Entry[], indent: string, isOpen: (entry: Entr
   });
 }
 
-export function entriesText(count: number): string {
+function entriesText(count: number): string {
   return count === 1 ? "1 entry" : `${count} entries`;
 }
 

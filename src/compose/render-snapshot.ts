@@ -5,7 +5,7 @@ import { invalidArgument } from "../errors.ts";
 import { closeFence, fitForeignText, printable, printableLines, wellFormed } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { checkCounter, checkKeys, checkMaxTokens, describeValue } from "./check-arguments.ts";
-import { createTreeView, entriesText, type RenderedTree } from "./folder-tree.ts";
+import { createTreeView, type RenderedTree } from "./folder-tree.ts";
 import { countLines, countUpTo, largestWithin, truncateText, wholeLines } from "./truncate-layer.ts";
 
 /** A project described in Markdown, and what had to be left out of it. */
@@ -209,7 +209,7 @@ interface Structure {
 function createStructure(paths: readonly string[]): Structure {
   const view = createTreeView(paths);
   const none = view.render(0);
-  const least = [renderStructure(none), marker(none)].map((text) => ({ text, omitted: none.omitted }));
+  const least = [renderStructure(none), none.marker].map((text) => ({ text, omitted: none.omitted }));
   return {
     least: view.steps === 0 ? [] : least,
     fit({ limit, tokensWith }) {
@@ -223,16 +223,11 @@ function createStructure(paths: readonly string[]): Structure {
   };
 }
 
-function renderStructure(tree: RenderedTree): string {
-  const { lines, omitted } = tree;
-  const notes = omitted === 0 ? [] : [marker(tree)];
+function renderStructure({ lines, omitted, marker }: RenderedTree): string {
+  const notes = omitted === 0 ? [] : [marker];
   if (lines.length === 0) return ["## Structure", "", ...notes].join("\n");
   const fence = "`".repeat(longestRun(lines) + 1);
   return ["## Structure", "", fence, ...lines, ...notes, fence].join("\n");
-}
-
-function marker({ omitted }: RenderedTree): string {
-  return `[... truncated, ${entriesText(omitted)} omitted]`;
 }
 
 /** The longest run of backticks, at least 2, so that no name can close the fence. */

@@ -28,15 +28,37 @@ interface Place {
 }
 
 /** What earlier files say. Keys include the headings. */
-export type Seen = Map<string, Place>;
+type Seen = Map<string, Place>;
 
-export interface Kept {
+interface Kept {
   readonly parts: readonly TextPart[];
   readonly duplicates: readonly Duplicate[];
 }
 
-/** Leaves out what earlier files say, and headings that then have nothing under them. */
-export function withoutSeen(parts: readonly TextPart[], seen: readonly Seen[]): Kept {
+interface SeenTexts {
+  /** Adds the texts of a file. Call it after the file was compared: it is compared with earlier ones, not with
+   *  itself. */
+  add(parts: readonly TextPart[], file: { readonly path: string; readonly globs: readonly string[] }): void;
+  /** Leaves out what earlier files say, and headings that then have nothing under them. */
+  without(parts: readonly TextPart[], globs: readonly string[]): Kept;
+}
+
+/** Remembers the texts of files. A file is compared with files of its own scope and of the whole project: a text of
+ *  another scope is not loaded together with it. */
+export function createSeenTexts(): SeenTexts {
+  const byScope = new Map<string, Seen>();
+  const seenFor = (globs: readonly string[]) => {
+    const seen = byScope.get(globs.join()) ?? new Map();
+    byScope.set(globs.join(), seen);
+    return seen;
+  };
+  return {
+    add: (parts, { path, globs }) => addSeen(parts, path, seenFor(globs)),
+    without: (parts, globs) => withoutSeen(parts, [seenFor(globs), seenFor([])]),
+  };
+}
+
+function withoutSeen(parts: readonly TextPart[], seen: readonly Seen[]): Kept {
   const find = (key: string) => seen.find((each) => each.has(key))?.get(key);
   const removed = new Set<TextPart>();
   const duplicates: Duplicate[] = [];
@@ -52,8 +74,7 @@ export function withoutSeen(parts: readonly TextPart[], seen: readonly Seen[]): 
   return { parts: without(parts, (part) => removed.has(part) || emptied.has(part)), duplicates };
 }
 
-/** Adds the texts of a file. Call it after the file was compared: it is compared with earlier ones, not with itself. */
-export function addSeen(parts: readonly TextPart[], path: string, seen: Seen): void {
+function addSeen(parts: readonly TextPart[], path: string, seen: Seen): void {
   for (const section of sectionsOf(parts)) {
     for (const { key, parts: texts } of blocksOf(section)) {
       if (!seen.has(key)) seen.set(key, { path, line: texts[0]!.line });

@@ -2,7 +2,7 @@
  *  what an earlier one has. */
 
 import { type LineKind, scanLines } from "../text/index.ts";
-import { addSeen, type Duplicate, type Seen, type TextPart, withoutSeen } from "./import-duplicates.ts";
+import { createSeenTexts, type Duplicate, type TextPart } from "./import-duplicates.ts";
 import { packGlob } from "./read-pack.ts";
 
 /** A file that an AI tool reads. */
@@ -57,19 +57,11 @@ export function importTexts(files: readonly InstructionFile[], { takenIds, earli
     ordered.map(({ file }) => file),
     takenIds,
   );
-  const byScope = new Map<string, Seen>();
-  // A text of another scope is not loaded together with this one.
-  const seenFor = (globs: readonly string[]) => {
-    const seen = byScope.get(globs.join()) ?? new Map();
-    byScope.set(globs.join(), seen);
-    return seen;
-  };
-  for (const { id, path, text, globs } of earlier) {
-    if (!ids.includes(id)) addSeen(splitParts(scannedLines(text)), path, seenFor(globs));
-  }
+  const seen = createSeenTexts();
+  for (const { id, text, ...about } of earlier) if (!ids.includes(id)) seen.add(splitParts(scannedLines(text)), about);
   return ordered.map(({ file, title, description, globs, nested, notes, parts: all }, index) => {
-    const { parts, duplicates } = withoutSeen(all, [seenFor(globs), seenFor([])]);
-    addSeen(all, file.path, seenFor(globs));
+    const { parts, duplicates } = seen.without(all, globs);
+    seen.add(all, { path: file.path, globs });
     const [id, from, text] = [ids[index]!, file.path, renderParts(parts)];
     const name = title ?? id;
     return { id, name, description, globs, nested, from, text, isEmpty: all.length === 0, duplicates, notes };

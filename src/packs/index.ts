@@ -19,8 +19,8 @@ export {
   packTextName,
 } from "./read-pack.ts";
 
-export { type AddedPart, addedParts, maxNoteBytes, type RenderOptions, renderContext } from "./render-context.ts";
-export { type DroppedPack, trimPacks } from "./trim-packs.ts";
+export { maxNoteBytes, type RenderOptions, renderContext } from "./render-context.ts";
+export { type Fit, type FitOptions, fitPacks, trimPacks } from "./trim-packs.ts";
 
 /** Loads the schemas only where files are read, because they load zod. */
 export function loadPackSchemas(): Promise<typeof import("./schema.ts")> {

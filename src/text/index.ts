@@ -40,12 +40,9 @@ export {
   type JsonEdit,
   type JsonMember,
   type JsonRange,
-  type JsonToken,
-  jsonLineAt,
-  malformedJson,
+  jsonStringEnd,
   memberOf,
   membersOf,
-  nextJsonToken,
   valuesFrom,
 } from "./json-text.ts";
 export { countLineParts, joinLines, type LinePart, mostLineCharacters, splitLines, splitLong } from "./long-lines.ts";
@@ -68,7 +65,7 @@ export {
   type SecretTest,
   secretGlobs,
 } from "./secrets.ts";
-export { findTomlLines, parseTomlKey, scanToml, type TomlPart } from "./toml-text.ts";
+export { findTomlLines, parseTomlKey, scanToml, type TomlPart, tomlString } from "./toml-text.ts";
 export {
   parseSegments,
   type Segment,
@@ -91,6 +88,7 @@ export {
   formatNumber,
   isInsidePair,
   type LineWarning,
+  matchEnd,
   messageOf,
   namedKey,
   oneLine,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyEdits, elementsOf, hasLongNumbers, memberOf, membersOf, nextJsonToken, valuesFrom } from "./json-text.ts";
+import { applyEdits, elementsOf, hasLongNumbers, memberOf, membersOf, valuesFrom } from "./json-text.ts";
 
 const layouts = fc.constantFrom(undefined, 1, "\t", "\n \r\n");
 
@@ -114,17 +114,4 @@ test("reads a text full of escapes in linear time", () => {
   const before = process.cpuUsage();
   expect(valuesFrom(text, 1)).toEqual([{ start: 1, end: text.length - 1 }]);
   expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
-});
-
-test("tokens skip comments and say where the last one ends", () => {
-  const text = '/* { */ "a//" // b\r\n: -1.5e3';
-  const [name, colon] = [nextJsonToken(text, 0), nextJsonToken(text, 13)];
-  expect(name).toEqual({ kind: "string", start: 8, end: 13, gap: 7, comment: "block" });
-  expect(colon).toMatchObject({ kind: ":", start: 20, gap: 18, comment: "line" });
-  expect(nextJsonToken(text, 21)).toMatchObject({ kind: "scalar", start: 22, end: 28, gap: 21, comment: "none" });
-  expect(nextJsonToken(text, 28)).toMatchObject({ kind: "end", start: 28 });
-});
-
-test.each(['"a', '"a\n"', '"a\\"', "+1", "nul", "/", "/* *", "\0"])("refuses %j as a token", (text) => {
-  expect(() => nextJsonToken(text, 0)).toThrow("is not valid JSON");
 });

@@ -1,4 +1,7 @@
-/** Finds tables, keys and list items in a text of TOML. The text must have been parsed before: nothing here looks for mistakes. */
+/** Finds tables, keys and list items in a text of TOML. The text must have been parsed before, except for `tomlString`: nothing here
+ *  looks for mistakes. */
+
+import { matchEnd } from "./wording.ts";
 
 /** Names and list indexes, from the root on. */
 export type TomlPath = readonly PropertyKey[];
@@ -50,6 +53,24 @@ export function parseTomlKey(text: string): string[] | undefined {
   const scanner: Scanner = { text, parts: [], lists: new Map(), at: 0 };
   const names = readKeys(scanner);
   return scanner.at === text.length && !names.includes("") ? names : undefined;
+}
+
+/** No name is longer, and the patterns below would be slow on longer lines. */
+const maxLineLength = 500;
+
+/** Returns the text of a key in a TOML table or an INI section. The text may have mistakes elsewhere. */
+export function tomlString(text: string, table: string, key: string): string | undefined {
+  let current = "";
+  for (const line of text.split("\n")) {
+    if (line.length > maxLineLength) continue;
+    const header = /^\s*\[+\s*([^[\]]+?)\s*\]/.exec(line)?.[1];
+    if (header !== undefined) current = header;
+    else if (current === table) {
+      const [, found, value] = /^\s*"?([\w-]+)"?\s*=\s*["']([^"']*)["']/.exec(line) ?? [];
+      if (found === key) return value;
+    }
+  }
+  return undefined;
 }
 
 const byteOrderMark = "\xef\xbb\xbf";
@@ -164,9 +185,7 @@ function skipBlank(scanner: Scanner): void {
 }
 
 function skip(scanner: Scanner, pattern: RegExp): void {
-  pattern.lastIndex = scanner.at;
-  pattern.test(scanner.text);
-  scanner.at = pattern.lastIndex;
+  scanner.at = matchEnd(pattern, scanner.text, scanner.at);
 }
 
 /** Returns the end of the string whose first quote is at `start`, or the end of the text if the string never ends. */

@@ -231,3 +231,10 @@ export function firstWarnings<Warning extends LineWarning>(warnings: readonly Wa
   const [more, last] = [warnings.length - first.length, first.at(-1)];
   return more === 0 || last === undefined ? first : [...first, { ...last, message: `… and ${more} more` }];
 }
+
+/** Returns where the match of a sticky pattern at `start` ends. */
+export function matchEnd(pattern: RegExp, text: string, start: number): number {
+  pattern.lastIndex = start;
+  pattern.test(text);
+  return pattern.lastIndex;
+}

@@ -2,7 +2,7 @@
 import { cutText } from "../text/index.ts";
 import { decodeBytes } from "../workspace/index.ts";
 import { belowRoot } from "./source/repository.ts";
-import { decodeWholeLine } from "./source/text-encoding.ts";
+import { decodeLine } from "./source/text-encoding.ts";
 
 /** One hunk, or a file that changed without one: renamed, binary, another mode, or a conflict with nothing to
  *  compare. */
@@ -263,7 +263,7 @@ function nextPart({ given, columns, start, count }: Part): Part {
 function addLine(part: Part, line: string): void {
   if (!line.startsWith("+") && !line.startsWith("\\")) part.count.old++;
   if (!line.startsWith("-") && !line.startsWith("\\")) part.count.new++;
-  const { text, omitted } = cutText(decodeWholeLine(line), mostLineCharacters);
+  const { text, omitted } = cutText(decodeLine(line, { keepsReturn: true }), mostLineCharacters);
   const left = omitted < mostCounted ? omitted : `at least ${mostCounted}`;
   const shown = omitted > 0 ? `${text}… [${left} more characters]` : text;
   part.lines.push(shown);

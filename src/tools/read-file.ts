@@ -1,6 +1,5 @@
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import type { TextDecoder } from "node:util";
 import {
   type BudgetedTool,
   type CompressInput,
@@ -9,7 +8,7 @@ import {
   type ToolFailure,
   type ToolResult,
 } from "../session/index.ts";
-import { type CutText, cutText } from "../text/index.ts";
+import type { CutText } from "../text/index.ts";
 import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
 import {
   failure,
@@ -25,7 +24,7 @@ import {
 } from "./run.ts";
 import { containPath, isDenied, openRegular } from "./source/contained-path.ts";
 import { refuseSecret } from "./source/secret-paths.ts";
-import { createDecoder, sampleEncoding } from "./source/text-encoding.ts";
+import { openLines, sampleEncoding, type TextLines } from "./source/text-encoding.ts";
 
 const parameters = {
   path: { type: "string", description: "File to read, relative to the root.", required: true },
@@ -117,31 +116,21 @@ async function readOpened(handle: FileHandle, run: Run, request: Request): Promi
   if (!stats.isFile()) return failure("unreadable", `${shown(request.path)} is a pipe, socket or device.`);
   const encoding = request.encoding ?? (await sampleEncoding(handle));
   if (encoding === "binary") return describeBinary(request, stats);
-  const decoder = createDecoder(encoding);
-  if (decoder === undefined) {
+  const { max_line_length: maxLineLength, start_column: startColumn } = request;
+  const lines = openLines(handle, { encoding, maxLineLength, startColumn, signal: run.signal });
+  if (lines === undefined) {
     const hint = "Use for example utf-8, utf-16le, latin1 or shift_jis.";
     return failure("invalid_argument", `${shown(encoding)} is not a known encoding.`, hint);
   }
-  return readText(handle, run, { ...request, stats, decoder });
-}
-
-interface TextRequest extends Request {
-  readonly stats: Stats;
-  readonly decoder: TextDecoder;
+  return readText(lines, run, { ...request, stats });
 }
 
 /** The tool reads the file to its end to count its lines, unless time is up. */
-async function readText(handle: FileHandle, run: Run, request: TextRequest): Promise<ToolResult> {
+async function readText(lines: TextLines, run: Run, request: Request & { readonly stats: Stats }): Promise<ToolResult> {
   const { start_line, end_line = Number.POSITIVE_INFINITY, offset, stats } = request;
   const window = createWindow<CutText>({ offset, maxCharacters: request.max_size });
-  const options = {
-    decoder: request.decoder,
-    maxLineLength: request.max_line_length,
-    startColumn: request.start_column,
-    signal: run.signal,
-  };
   let line = 0;
-  for await (const batch of readLines(handle, options)) {
+  for await (const batch of lines.batches) {
     for (const each of batch) {
       line++;
       if (line >= start_line && line <= end_line) window.offer(() => each, each.text.length + 1);
@@ -153,7 +142,7 @@ async function readText(handle: FileHandle, run: Run, request: TextRequest): Pro
       path: request.path,
       size: stats.size,
       ...(late ? {} : { total_lines: line }),
-      encoding: request.decoder.encoding === "windows-1252" ? "latin1" : request.decoder.encoding,
+      encoding: lines.encoding,
       ...placeOf(start_line, offset),
     },
     itemsName: "lines",
@@ -268,85 +257,4 @@ function sectionsOf(lines: readonly string[]): string[] {
     return [];
   });
   return [...new Set(names)];
-}
-
-/** Reads lines of a file of any size with little memory. */
-interface LineOptions {
-  readonly decoder: TextDecoder;
-  readonly maxLineLength: number;
-  /** The first character to show of each line. Default: 1. */
-  readonly startColumn?: number;
-  readonly signal: AbortSignal;
-}
-
-const chunkBytes = 256 * 1024;
-
-/** Yields a batch for each part that was read. Line feeds, and a carriage return before them, are not part of a line.
- *  Text after the last line feed is a line unless it is empty. If the signal comes inside a line, that line is left
- *  out, because it would look complete. */
-export async function* readLines(handle: FileHandle, options: LineOptions): AsyncGenerator<CutText[]> {
-  const { decoder, signal } = options;
-  const buffer = Buffer.alloc(chunkBytes);
-  const collector = createLineCollector(options);
-  for (let position = 0; !signal.aborted; ) {
-    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position);
-    if (bytesRead === 0) {
-      yield [...collector.collect(decoder.decode()), ...collector.end()];
-      return;
-    }
-    position += bytesRead;
-    yield collector.collect(decoder.decode(buffer.subarray(0, bytesRead), { stream: true }));
-  }
-}
-
-interface LineCollector {
-  collect(text: string): CutText[];
-  end(): CutText[];
-}
-
-/** Keeps no more of an unfinished line than is shown. */
-function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): LineCollector {
-  // Also keeps the character before. A column can be inside a surrogate pair, which is then shown whole.
-  const skip = Math.max(startColumn - 2, 0);
-  const extra = startColumn - 1 - skip;
-  let kept = "";
-  let length = 0;
-  const take = (text: string, from: number, end: number) => {
-    const first = from + Math.max(skip - length, 0);
-    // One more than is shown, to see a carriage return at its end.
-    const last = Math.min(end, from + skip + extra + maxLineLength + 1 - length);
-    if (last > first) kept += text.slice(first, last);
-    length += end - from;
-  };
-  const finish = (): CutText => {
-    const unshown = /^[\ud800-\udbff][\udc00-\udfff]/.test(kept) ? 0 : Math.min(extra, kept.length);
-    const line = kept.slice(unshown);
-    const left = Math.max(length - skip - unshown, 0);
-    kept = "";
-    length = 0;
-    return finished(line, left, maxLineLength);
-  };
-  return {
-    collect: (text) => {
-      const lines: CutText[] = [];
-      let from = 0;
-      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-        take(text, from, end);
-        lines.push(finish());
-        from = end + 1;
-      }
-      take(text, from, text.length);
-      return lines;
-    },
-    end: () => (length === 0 ? [] : [finish()]),
-  };
-}
-
-/** `line` can be one character longer than what is shown. `length` is that of the whole line. */
-function finished(line: string, length: number, maxLineLength: number): CutText {
-  const isWhole = line.length === length;
-  const complete = isWhole ? line.replace(/\r$/, "") : line;
-  if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
-  const { text } = cutText(complete, maxLineLength);
-  return { text, omitted: length - text.length };
 }

@@ -14,13 +14,13 @@ export interface CountedFile {
   readonly count: number;
 }
 
-export interface MatchRange {
+interface MatchRange {
   readonly offset: number;
   readonly maxResults: number;
   readonly contextLines: number;
 }
 
-export interface MatchReader {
+interface MatchReader {
   readonly root: string;
   /** Starts ripgrep with arguments before the pattern, and with the files to search or an open file. */
   start(args: readonly string[], files: readonly string[] | FileHandle): StartedProcess;
@@ -30,8 +30,23 @@ export interface MatchReader {
 const matchesAtOnce = 100;
 const filesAtOnce = 50;
 
-/** Yields as many matches of each file as were counted. Skips those before `offset`, first whole files, then lines. */
-export async function* readMatches(
+interface OpenedMatches {
+  /** As many matches of each file as were counted. They are read when they are asked for. */
+  readonly matches: AsyncIterable<Match>;
+  /** Changes if other files match, if they have more or fewer matches, or if one of the first files was written. */
+  readonly version: string;
+}
+
+export async function openMatches(
+  reader: MatchReader,
+  files: readonly CountedFile[],
+  range: MatchRange,
+): Promise<OpenedMatches> {
+  return { matches: readMatches(reader, files, range), version: await versionOfFiles(reader.root, files) };
+}
+
+/** Skips the matches before `offset`, first whole files, then lines. */
+async function* readMatches(
   reader: MatchReader,
   files: readonly CountedFile[],
   { offset, maxResults, contextLines }: MatchRange,
@@ -267,8 +282,7 @@ function withoutCutEnds(bytes: Buffer): string {
 const mostLookedAt = 1_000;
 const atOnce = 64;
 
-/** Changes if other files match, if they have more or fewer matches, or if one of the first files was written. */
-export async function versionOfFiles(root: string, files: readonly CountedFile[]): Promise<string> {
+async function versionOfFiles(root: string, files: readonly CountedFile[]): Promise<string> {
   const hash = createHash("sha1");
   for (const { path, count } of files) hash.update(`${path}\0${count}\0`);
   const some = files.slice(0, mostLookedAt);

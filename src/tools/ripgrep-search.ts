@@ -7,7 +7,7 @@ import { isFailure, type ToolFailure, type ToolResult } from "../session/index.t
 import { cutText, expandBraces, isSecretName, secretGlobs } from "../text/index.ts";
 import { loadProcesses, type ProcessEnd, type StartedProcess, splitRecords } from "../workspace/index.ts";
 import { deniedFilesWarning, type FileFilter, type Match, matchedFile, type SearchRequest } from "./match.ts";
-import { type CountedFile, readMatches, versionOfFiles } from "./ripgrep-matches.ts";
+import { type CountedFile, openMatches } from "./ripgrep-matches.ts";
 import { failure, lateWarning, type Run, startRun } from "./run.ts";
 import {
   byteNamesWarning,
@@ -50,13 +50,14 @@ export async function searchByRipgrep(
   wanted.sort((a, b) => (a.path < b.path ? -1 : 1));
   const startOn = (args: readonly string[], on: readonly string[] | FileHandle) =>
     "fd" in on ? start([...args, ...pattern, "--", "-"], run, on.fd) : start([...args, ...pattern, "--", ...on], run);
-  return describe(wanted, readMatches({ root: run.root, start: startOn }, wanted, request), {
+  const { matches, version } = await openMatches({ root: run.root, start: startOn }, wanted, request);
+  return describe(wanted, matches, {
     request,
     searched: searched && searched - listed.length,
     secrets,
     denied,
     isLate: () => count.timedOut() || run.timedOut(),
-    version: await versionOfFiles(run.root, wanted),
+    version,
     run,
   });
 }

@@ -206,7 +206,7 @@ function createBlameReader(window: Window<BlamedLine>, encoding: Encoding): Blam
     authors.add(commit.author);
     if (newest === undefined || commit.date > newest) newest = commit.date;
     // One byte more than whole characters, because a UTF-16 line feed has a byte at one end.
-    const start = decodeLine(text.slice(0, mostLineCharacters * 4 + 1), encoding);
+    const start = decodeLine(text.slice(0, mostLineCharacters * 4 + 1), { encoding });
     const cut = cutText(start, mostLineCharacters);
     const shownText = cut.omitted > 0 ? `${cut.text}…` : cut.text;
     const { hash, line } = current;

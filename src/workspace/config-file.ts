@@ -5,7 +5,7 @@ import { leastAllocation, ledgerTiers } from "../budget/index.ts";
 import { policyNames } from "../history/index.ts";
 import { verbosities } from "../text/index.ts";
 import { counterNames } from "../tokens/index.ts";
-import { allowLevels, type ConfigPart, defaultConfig, onDrops, onLimits, onOverflows } from "./config.ts";
+import { allowLevels, type ConfigPart, defaultConfig, onOverflows } from "./config.ts";
 import { readYaml } from "./read-yaml.ts";
 import { explainIssues } from "./yaml-document.ts";
 
@@ -118,7 +118,11 @@ const runSchema = z.strictObject({
 const guardSchema = z.strictObject({
   session_usd: key(z.number().gt(0), "Most dollars of one session with its sub-agents, at list prices."),
   day_usd: key(z.number().gt(0), "Most dollars of all sessions of one day, at list prices."),
-  on_limit: key(z.enum(onLimits), "What happens at a limit: ask a person, or deny.", defaultConfig.guard.on_limit),
+  on_limit: key(
+    z.enum(["ask", "deny"]),
+    "What happens at a limit: ask a person, or deny.",
+    defaultConfig.guard.on_limit,
+  ),
 });
 
 const companySchema = z.strictObject({
@@ -151,7 +155,7 @@ export const configSchema: z.ZodType<ConfigPart> = z
     ),
     on_overflow: key(z.enum(onOverflows), "What happens to packs that do not fit.", defaultConfig.on_overflow),
     on_drop: key(
-      z.enum(onDrops),
+      z.enum(["fail", "warn"]),
       "What inject --check does if a pack does not fit a tool's budget or limit.",
       defaultConfig.on_drop,
     ),

@@ -82,12 +82,10 @@ export const onOverflows = ["drop", "thin"] as const;
 export type OnOverflow = (typeof onOverflows)[number];
 
 /** Whether `inject --check` fails if packs were dropped for a budget. */
-export const onDrops = ["fail", "warn"] as const;
-export type OnDrop = (typeof onDrops)[number];
+export type OnDrop = "fail" | "warn";
 
 /** What the spend guard does at a limit: ask a person, or refuse the tool call. */
-export const onLimits = ["ask", "deny"] as const;
-export type OnLimit = (typeof onLimits)[number];
+export type OnLimit = "ask" | "deny";
 
 /** What an agent may do without a question: read files; also change files; also run any command. */
 export const allowLevels = ["read", "edit", "all"] as const;

@@ -30,20 +30,17 @@ export {
   followLinks,
   isGitInternal,
   isInside,
+  isOtherProject,
   outsideReason,
   projectRoot,
   refuseOutside,
   repositoryAround,
   upward,
 } from "./files/paths.ts";
-export {
-  lonelyFolder,
-  type ProjectTree,
-  readProjectTree,
-  readQuietly,
-} from "./files/project-tree.ts";
+export { lonelyFolder, type ProjectTree, readProjectTree } from "./files/project-tree.ts";
 export {
   openDirectory,
+  readQuietly,
   readRegularFile,
   readRegularText,
   readTextFile,

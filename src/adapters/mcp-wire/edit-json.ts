@@ -6,7 +6,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { ContextError } from "../../errors.ts";
-import { type JsonToken, jsonLineAt, malformedJson, nextJsonToken } from "../../text/index.ts";
+import { type JsonDocument, type JsonObject, type JsonValue, scanJson } from "./scan-json.ts";
 import { type ConfigFormat, foreignEntry, type LocatedEntry, type WiredServer } from "./wired-server.ts";
 
 export const jsonFormat: ConfigFormat = {
@@ -19,20 +19,21 @@ function add(current: string | undefined, server: WiredServer): string {
   const path = [...server.keys, server.name];
   const whole = nested(path, server);
   if (current === undefined) return `${renderSpread(whole, "", styleOf(""))}\n`;
-  const { root, start, endsInLineComment } = scanJson(current, path);
+  const document = scanJson(current, path);
+  const { root, start, endsInLineComment } = document;
   if (root === undefined) {
     const text = renderSpread(whole, "", styleOf(current));
     // After a comment without a line break, the entry would be part of the comment.
     return endsInLineComment ? `${current.slice(0, start)}${text}${current.slice(start)}` : `${current}${text}`;
   }
-  const steps = stepsTo(root, { path, text: current });
+  const steps = stepsTo(root, path, document);
   const { object, member } = steps.at(-1)!;
   if (member === undefined) {
     const [key, ...below] = path.slice(steps.length - 1);
     return insertMember(current, object, { key: key!, value: nested(below, server) });
   }
-  if (!isDeepStrictEqual(readValue(current, member.value).data, server.entry))
-    throw foreignEntry(server, jsonLineAt(current, member.start));
+  if (!isDeepStrictEqual(document.read(member.value).data, server.entry))
+    throw foreignEntry(server, document.lineAt(member.start));
   return current;
 }
 
@@ -40,14 +41,13 @@ function remove(current: string, server: WiredServer): string | undefined {
   const path = [...server.keys, server.name];
   const document = scanJson(current, path);
   if (document.root === undefined) return current;
-  const steps = stepsTo(document.root, { path, text: current });
+  const steps = stepsTo(document.root, path, document);
   const { member } = steps.at(-1)!;
   if (member === undefined) return current;
-  const { data, hasComments } = readValue(current, member.value);
-  if (hasComments || !isDeepStrictEqual(data, server.entry))
-    throw foreignEntry(server, jsonLineAt(current, member.start));
+  const { data, hasComments } = document.read(member.value);
+  if (hasComments || !isDeepStrictEqual(data, server.entry)) throw foreignEntry(server, document.lineAt(member.start));
   for (const { object, member: each } of steps.toReversed()) {
-    const isOutermost = hasLineBreak(current, each!.value) || !isAlone(current, object);
+    const isOutermost = hasLineBreak(current, each!.value) || !isAlone(object, document);
     if (isOutermost) return cutMember(current, object, each!);
   }
   return withoutRoot(current, document, steps[0]!);
@@ -55,11 +55,11 @@ function remove(current: string, server: WiredServer): string | undefined {
 
 function locate(current: string, { keys, name }: Pick<WiredServer, "keys" | "name">): LocatedEntry | undefined {
   const path = [...keys, name, "command"];
-  const { root } = scanJson(current, path);
-  const steps = root === undefined ? [] : stepsTo(root, { path, text: current });
+  const document = scanJson(current, path);
+  const steps = document.root === undefined ? [] : stepsTo(document.root, path, document);
   const entry = steps.length === path.length ? steps.at(-1)?.object : undefined;
   if (entry === undefined) return undefined;
-  const { data } = readValue(current, entry);
+  const { data } = document.read(entry);
   return {
     ...{ start: entry.start, end: entry.end, data: data as Record<string, unknown> },
     pair(key) {
@@ -69,16 +69,12 @@ function locate(current: string, { keys, name }: Pick<WiredServer, "keys" | "nam
   };
 }
 
-/** Returns the data of JSON with comments and trailing commas. Throws an error with the line if it is malformed. */
-export function readJsonc(text: string): unknown {
-  const { root } = scanJson(text, []);
-  return root === undefined ? undefined : readValue(text, root).data;
-}
-
 /** Wraps the entry in one object for each key. */
 function nested(keys: readonly string[], { entry }: WiredServer): object {
   return keys.reduceRight<object>((value, key) => ({ [key]: value }), entry);
 }
+
+type JsonMember = JsonObject["members"][number];
 
 interface Step {
   readonly object: JsonObject;
@@ -86,12 +82,12 @@ interface Step {
   readonly member: JsonMember | undefined;
 }
 
-function stepsTo(root: JsonValue, { path, text }: { path: readonly string[]; text: string }): Step[] {
+function stepsTo(root: JsonValue, path: readonly string[], { lineAt }: Pick<JsonDocument, "lineAt">): Step[] {
   const steps: Step[] = [];
   let value: JsonValue = root;
   for (const [index, key] of path.entries()) {
     const { object } = value;
-    if (object === undefined) throw noObject(path.slice(0, index), jsonLineAt(text, value.start));
+    if (object === undefined) throw noObject(path.slice(0, index), lineAt(value.start));
     const member = object.members.findLast((each) => each.key === key);
     steps.push({ object, member });
     if (member === undefined) break;
@@ -109,8 +105,8 @@ function noObject(path: readonly string[], line: number): ContextError {
 }
 
 /** True if the object has no other member and no comment. */
-function isAlone(text: string, object: JsonObject): boolean {
-  return object.members.length === 1 && !readValue(text, object).hasComments;
+function isAlone(object: JsonObject, { read }: Pick<JsonDocument, "read">): boolean {
+  return object.members.length === 1 && !read(object).hasComments;
 }
 
 /** Removes the root object. Returns undefined if the whole file is ours; such a file ends in a line break. */
@@ -232,146 +228,4 @@ function indentAt(text: string, at: number): string {
 
 function hasLineBreak(text: string, { start, end }: Pick<JsonValue, "start" | "end">): boolean {
   return /[\r\n]/.test(text.slice(start, end));
-}
-
-/** Returns the value as data, and whether it contains comments. */
-function readValue(
-  text: string,
-  { start, end }: Pick<JsonValue, "start" | "end">,
-): { readonly data: unknown; readonly hasComments: boolean } {
-  const words: string[] = [];
-  let hasComments = false;
-  for (let token = nextJsonToken(text, start); token.start < end; token = nextJsonToken(text, token.end)) {
-    if (token.comment !== "none") hasComments = true;
-    const isClosing = token.kind === "}" || token.kind === "]";
-    if (isClosing && words.at(-1) === ",") words.pop();
-    words.push(text.slice(token.start, token.end));
-  }
-  return { data: parse(words.join("")), hasComments };
-}
-
-/** Returns the text itself if it has a wrong escape: then we did not write it. */
-function parse(words: string): unknown {
-  try {
-    return JSON.parse(words);
-  } catch {
-    return words;
-  }
-}
-
-interface JsonValue {
-  readonly start: number;
-  readonly end: number;
-  /** Only set for objects on the path to the entry: such files can hold megabytes of other things. */
-  readonly object?: JsonObject | undefined;
-}
-
-interface JsonObject {
-  readonly start: number;
-  readonly end: number;
-  readonly members: readonly JsonMember[];
-  /** The end of the last value, comma or comment inside. In an empty object, the end of the opening brace. */
-  readonly lastEnd: number;
-  /** The object ends in a `//` comment. */
-  readonly endsInLineComment: boolean;
-}
-
-interface JsonMember {
-  readonly key: string;
-  /** The end of the brace, comma or comment before the member. */
-  readonly gap: number;
-  readonly start: number;
-  readonly value: JsonValue;
-  /** The end of the comma after the member, if there is one. */
-  readonly commaEnd: number | undefined;
-}
-
-interface JsonDocument {
-  /** Undefined if the text is empty or has only comments. */
-  readonly root: JsonValue | undefined;
-  /** The place after the byte order mark. */
-  readonly start: number;
-  /** The text ends in a `//` comment without a line break. */
-  readonly endsInLineComment: boolean;
-}
-
-/** Checks the whole text and keeps the objects on the path `keys`. Throws an error with the line if the text is not valid JSON. */
-function scanJson(text: string, keys: readonly string[]): JsonDocument {
-  const start = text.startsWith("\xef\xbb\xbf") ? 3 : 0;
-  const first = nextJsonToken(text, start);
-  const root = first.kind === "end" ? undefined : scanValue(first, { text, keys, depth: 0 });
-  const last = nextJsonToken(text, root?.end ?? start);
-  if (last.kind !== "end") throw unexpected(text, last);
-  const endsInLineComment = last.comment === "line" && last.gap === text.length;
-  return { root, start, endsInLineComment };
-}
-
-interface Walk {
-  readonly text: string;
-  /** Undefined outside of the path. */
-  readonly keys: readonly string[] | undefined;
-  readonly depth: number;
-}
-
-/** Nobody nests deeper by hand, and deeper recursion would overflow the stack. */
-const maxDepth = 1_000;
-
-function scanValue(first: JsonToken, walk: Walk): JsonValue {
-  const { text, depth } = walk;
-  if (depth > maxDepth) throw malformedJson(`nested deeper than ${maxDepth} levels`, { text, at: first.start });
-  if (first.kind === "{") return scanObject(first, walk);
-  if (first.kind === "[") return scanArray(first, walk);
-  if (first.kind !== "string" && first.kind !== "scalar") throw unexpected(text, first);
-  return { start: first.start, end: first.end };
-}
-
-function scanObject(open: JsonToken, walk: Walk): JsonValue {
-  const { text, keys } = walk;
-  const members: JsonMember[] = [];
-  let token = nextJsonToken(text, open.end);
-  while (token.kind !== "}") {
-    const member = scanMember(token, walk);
-    if (keys !== undefined) members.push(member);
-    token = nextJsonToken(text, member.commaEnd ?? member.value.end);
-  }
-  const [{ start }, { end, gap: lastEnd }] = [open, token];
-  const endsInLineComment = token.comment === "line";
-  return { start, end, object: keys && { start, end, members, lastEnd, endsInLineComment } };
-}
-
-function scanMember(name: JsonToken, { text, keys, depth }: Walk): JsonMember {
-  const key = keyOf(text, name);
-  const colon = nextJsonToken(text, name.end);
-  if (colon.kind !== ":") throw unexpected(text, colon);
-  const below = keys !== undefined && keys[0] === key ? keys.slice(1) : undefined;
-  const value = scanValue(nextJsonToken(text, colon.end), { text, keys: below, depth: depth + 1 });
-  const next = nextJsonToken(text, value.end);
-  if (next.kind !== "," && next.kind !== "}") throw unexpected(text, next);
-  const commaEnd = next.kind === "," ? next.end : undefined;
-  return { key, gap: name.gap, start: name.start, value, commaEnd };
-}
-
-function scanArray(open: JsonToken, { text, depth }: Walk): JsonValue {
-  let token = nextJsonToken(text, open.end);
-  while (token.kind !== "]") {
-    const value = scanValue(token, { text, keys: undefined, depth: depth + 1 });
-    token = nextJsonToken(text, value.end);
-    if (token.kind === ",") token = nextJsonToken(text, token.end);
-    else if (token.kind !== "]") throw unexpected(text, token);
-  }
-  return { start: open.start, end: token.end };
-}
-
-function keyOf(text: string, token: JsonToken): string {
-  if (token.kind !== "string") throw unexpected(text, token);
-  try {
-    return JSON.parse(text.slice(token.start, token.end));
-  } catch {
-    throw malformedJson("a name is not a valid string", { text, at: token.start });
-  }
-}
-
-function unexpected(text: string, { kind, start, end }: JsonToken): ContextError {
-  if (kind === "end") return malformedJson("the text ends too early", { text, at: start });
-  return malformedJson(`unexpected ${text.slice(start, Math.min(end, start + 40))}`, { text, at: start });
 }

@@ -15,7 +15,7 @@ import { type Places, resolveTargetPath } from "../targets.ts";
 import { jsonFormat } from "./edit-json.ts";
 import { loadTomlFormat } from "./edit-toml.ts";
 
-export { chooseServers, readServersFile } from "./read-servers.ts";
+export { readServers } from "./read-servers.ts";
 
 import { type ConfigFormat, ourServer, readWrittenEntries, serverCommand, type WiredServer } from "./wired-server.ts";
 

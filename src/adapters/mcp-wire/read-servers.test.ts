@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { chooseServers, readServersFile } from "./read-servers.ts";
+import { readServers } from "./read-servers.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-read-servers-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -10,10 +10,12 @@ const env = { TOKEN: "secret", HOST: "x.example" };
 /** Writes variables as the tools do. */
 const filled = (text: string): string => text.replaceAll(/<([^>]*)>/g, "$\u007b$1}");
 
-function read(name: string, text: string) {
+async function read(name: string, text: string, names?: readonly string[]) {
   const file = join(folder, name);
   writeFileSync(file, filled(text));
-  return readServersFile(file, { env, cwd: "/repo" });
+  const notes: string[] = [];
+  const servers = await readServers([file], { env, cwd: "/repo", names, note: (note) => notes.push(note) });
+  return { servers, notes };
 }
 
 test("reads servers in the forms of the AI tools", async () => {
@@ -38,23 +40,21 @@ test("reads servers in the forms of the AI tools", async () => {
 });
 
 test("says why a server is left out, and never starts itself again", async () => {
-  const { servers, leftOut } = await read(
-    "c.json",
-    JSON.stringify({
-      mcpServers: {
-        off: { command: "x", disabled: true },
-        also: { command: "x", enabled: false },
-        sse: { type: "sse", url: "https://x.example" },
-        odd: { url: "file:///etc" },
-        none: {},
-        text: "x",
-        self: { command: "/bin/plimsoll", args: ["mcp", "wrap", "--from", "cursor"] },
-        fine: { command: "plimsoll", args: ["mcp", "wrap", "--", "x", "--from"] },
-      },
-    }),
-  );
+  const text = JSON.stringify({
+    mcpServers: {
+      off: { command: "x", disabled: true },
+      also: { command: "x", enabled: false },
+      sse: { type: "sse", url: "https://x.example" },
+      odd: { url: "file:///etc" },
+      none: {},
+      text: "x",
+      self: { command: "/bin/plimsoll", args: ["mcp", "wrap", "--from", "cursor"] },
+      fine: { command: "plimsoll", args: ["mcp", "wrap", "--", "x", "--from"] },
+    },
+  });
+  const { servers, notes } = await read("c.json", text);
   expect(servers.map(({ name }) => name)).toEqual(["fine"]);
-  expect(leftOut).toEqual([
+  expect(notes.map((note) => note.replace("left out the server ", ""))).toEqual([
     "off: is turned off",
     "also: is turned off",
     "sse: uses the old transport over SSE, which wrap does not support",
@@ -63,7 +63,9 @@ test("says why a server is left out, and never starts itself again", async () =>
     "text: is not an object",
     "self: is plimsoll itself",
   ]);
-  expect(() => chooseServers({ servers, leftOut }, ["fine", "fin"])).toThrow('there is no server "fin"');
+  expect(await read("c.json", text, ["fine"])).toEqual({ servers, notes: [] });
+  await expect(read("c.json", text, ["fine", "fin"])).rejects.toThrow('there is no server "fin"');
+  await expect(read("c.json", text, ["off"])).rejects.toMatchObject({ hint: "off: is turned off" });
 });
 
 test.each([

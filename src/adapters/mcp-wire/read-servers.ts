@@ -1,10 +1,10 @@
 /** Reads MCP servers from the configuration of an AI tool, in any of the forms that the tools use. */
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { ContextError } from "../../errors.ts";
+import { ContextError, usageError } from "../../errors.ts";
 import { didYouMean, isPlainObject, messageOf } from "../../text/index.ts";
 import type { Environment } from "../../workspace/index.ts";
-import { readJsonc } from "./edit-json.ts";
+import { scanJson } from "./scan-json.ts";
 import { serverCommand } from "./wired-server.ts";
 
 /** A server as it is started or reached. */
@@ -17,23 +17,41 @@ export type McpServer =
     }
   | { readonly name: string; readonly url: string; readonly headers: Readonly<Record<string, string>> };
 
-export interface ReadServers {
+export interface ReadServersOptions {
+  readonly env: Environment;
+  /** For relative directories in the files. */
+  readonly cwd: string;
+  /** The servers to return. Absent: all. */
+  readonly names?: readonly string[] | undefined;
+  /** Receives why servers were left out, unless `names` chooses the servers. */
+  note(text: string): void;
+}
+
+/** Reads the servers of files. Throws on an unknown name, and if a file has no servers. */
+export async function readServers(
+  files: readonly string[],
+  { names, note, ...place }: ReadServersOptions,
+): Promise<McpServer[]> {
+  const found = await Promise.all(files.map((file) => readServersFile(file, place)));
+  const all = { servers: found.flatMap(({ servers }) => servers), leftOut: found.flatMap(({ leftOut }) => leftOut) };
+  if (names !== undefined) return chooseServers(all, names);
+  for (const reason of all.leftOut) note(`left out the server ${reason}`);
+  return all.servers;
+}
+
+type Place = Pick<ReadServersOptions, "env" | "cwd">;
+
+interface ReadServers {
   readonly servers: readonly McpServer[];
   /** Sentences about servers that were left out. */
   readonly leftOut: readonly string[];
 }
 
-interface ReadServersOptions {
-  readonly env: Environment;
-  /** For relative directories in the file. */
-  readonly cwd: string;
-}
-
 /** The names under which files have their servers. */
 const keys = ["mcpServers", "servers", "mcp_servers", "mcp", "context_servers", "amp.mcpServers"];
 
-/** Reads the servers of a file: JSON with or without comments, or TOML. Throws if it has none. */
-export async function readServersFile(file: string, options: ReadServersOptions): Promise<ReadServers> {
+/** Reads JSON with or without comments, or TOML. */
+async function readServersFile(file: string, place: Place): Promise<ReadServers> {
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new ContextError("unreadable_input", `cannot be read: ${messageOf(cause)}`, { file, cause });
   });
@@ -48,29 +66,30 @@ export async function readServersFile(file: string, options: ReadServersOptions)
   const servers: McpServer[] = [];
   const leftOut: string[] = [];
   for (const [name, entry] of Object.entries(found)) {
-    const read = readServer(name, entry, options);
+    const read = readServer(name, entry, place);
     if (typeof read === "string") leftOut.push(`${name}: ${read}`);
     else servers.push(read);
   }
   return { servers, leftOut };
 }
 
-/** Returns the servers with these names, or all of them. Throws on an unknown name. */
-export function chooseServers({ servers, leftOut }: ReadServers, names: readonly string[] | undefined): McpServer[] {
-  if (names === undefined) return [...servers];
+function chooseServers({ servers, leftOut }: ReadServers, names: readonly string[]): McpServer[] {
   const known = servers.map(({ name }) => name);
   return [...new Set(names)].map((name) => {
     const found = servers.find((server) => server.name === name);
     if (found !== undefined) return found;
     const reason = leftOut.find((each) => each.startsWith(`${name}: `));
     const hint = reason ?? didYouMean(name, known) ?? `The servers are ${known.join(", ")}.`;
-    throw new ContextError("usage", `there is no server "${name}"`, { hint });
+    throw usageError(`there is no server "${name}"`, hint);
   });
 }
 
 async function parseFile(file: string, text: string): Promise<unknown> {
   try {
-    if (!file.endsWith(".toml")) return readJsonc(text);
+    if (!file.endsWith(".toml")) {
+      const { root, read } = scanJson(text, []);
+      return root && read(root).data;
+    }
     const { parse } = await import("smol-toml");
     return parse(text);
   } catch (cause) {
@@ -83,11 +102,11 @@ async function parseFile(file: string, text: string): Promise<unknown> {
 }
 
 /** Returns the server, or why it is left out. */
-function readServer(name: string, entry: unknown, options: ReadServersOptions): McpServer | string {
+function readServer(name: string, entry: unknown, place: Place): McpServer | string {
   if (!isPlainObject(entry)) return "is not an object";
   if (entry.disabled === true || entry.enabled === false) return "is turned off";
   const url = entry.url ?? entry.httpUrl ?? entry.serverUrl;
-  return typeof url === "string" ? readAddress(name, entry, { url, ...options }) : readProgram(name, entry, options);
+  return typeof url === "string" ? readAddress(name, entry, { url, ...place }) : readProgram(name, entry, place);
 }
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -95,7 +114,7 @@ type Entry = Readonly<Record<string, unknown>>;
 function readAddress(
   name: string,
   entry: Entry,
-  { url: written, env }: ReadServersOptions & { readonly url: string },
+  { url: written, env }: Place & { readonly url: string },
 ): McpServer | string {
   const url = expand(written, env);
   if (entry.type === "sse") return "uses the old transport over SSE, which wrap does not support";
@@ -104,7 +123,7 @@ function readAddress(
   return { name, url, headers: { ...headers, ...codexHeaders(entry, env) } };
 }
 
-function readProgram(name: string, entry: Entry, { env, cwd }: ReadServersOptions): McpServer | string {
+function readProgram(name: string, entry: Entry, { env, cwd }: Place): McpServer | string {
   const words = Array.isArray(entry.command) ? entry.command : [entry.command, ...listOf(entry.args)];
   const [program, ...args] = words;
   if (typeof program !== "string" || program === "") return "has neither a command nor a url";

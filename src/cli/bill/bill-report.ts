@@ -19,7 +19,7 @@ import {
   weighResults,
 } from "../../bill/index.ts";
 import { inputCost, type Prices } from "../../billing/index.ts";
-import { compareText, printable } from "../../text/index.ts";
+import { compareText } from "../../text/index.ts";
 import type { Recordings } from "./read-recordings.ts";
 
 export interface BillSettings {
@@ -214,23 +214,4 @@ function round(value: number): number {
 
 export function iso(time: number): string | null {
   return time > 0 ? new Date(time).toISOString() : null;
-}
-
-/** The table of sums as CSV, which people read in a terminal too. A cell that a spreadsheet would run as a formula starts
- *  with an apostrophe. */
-export function billCsv({ rows, settings }: BillReport): string {
-  const header = [settings.by, "calls", "input_fresh", "write_5m", "write_1h", "read", "output", "usd"];
-  const lines = rows.map(({ key, calls, uncached, write5m, write1h, read, output, usd, unpriced }) => [
-    csvCell(key),
-    ...[calls, uncached, write5m, write1h, read, output].map(String),
-    unpriced === calls ? "" : usd.toFixed(6),
-  ]);
-  return [header, ...lines].map((line) => `${line.join(",")}\n`).join("");
-}
-
-function csvCell(text: string): string {
-  // Control characters become visible: the CSV may be shown in a terminal.
-  const shown = printable(text);
-  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
-  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -2,7 +2,7 @@
  *  and how far. The index can be deleted at any time. */
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import {
   createSessionScan,
@@ -16,7 +16,7 @@ import {
 } from "../../bill/index.ts";
 import { ContextError } from "../../errors.ts";
 import { exportedSessions, opencodeQueries } from "../../replay/index.ts";
-import { type Environment, homeDirectory, makeDirectory, stateDirectory } from "../../workspace/index.ts";
+import { makeDirectory, stateDirectory } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 import { messagesLimit } from "../messages-input.ts";
 import { findSessionFiles } from "../replay/open-sessions.ts";
@@ -31,32 +31,6 @@ export interface Recordings {
   /** Lines that are not JSON. */
   readonly damaged: number;
   readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
-}
-
-/** Where programs keep their recordings, as far as these folders exist. */
-export async function usualPlaces(env: Environment): Promise<readonly string[]> {
-  const home = homeDirectory(env);
-  const data = env.XDG_DATA_HOME || join(home, ".local/share");
-  const claude = (env.CLAUDE_CONFIG_DIR || `${join(home, ".claude")},${join(home, ".config/claude")}`).split(",");
-  const codex = env.CODEX_HOME || join(home, ".codex");
-  const gemini = join(home, ".gemini/tmp");
-  const chats = (await readdir(gemini).catch(() => [])).map((name) => join(gemini, name, "chats"));
-  const places = [
-    ...claude.map((folder) => join(folder.trim(), "projects")),
-    ...["sessions", "archived_sessions"].map((name) => join(codex, name)),
-    join(data, "opencode/opencode.db"),
-    ...chats,
-    join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
-  ];
-  const found = await Promise.all(
-    places.map((place) =>
-      stat(place).then(
-        () => [place],
-        () => [],
-      ),
-    ),
-  );
-  return found.flat();
 }
 
 /** What is known of a file. */

@@ -14,7 +14,7 @@ import { renderTable } from "../table.ts";
 import type { BillReport } from "./bill-report.ts";
 import { usdText } from "./bill-text.ts";
 
-export interface WhatIfReport {
+interface WhatIfReport {
   readonly sessions: number;
   /** Input dollars that were recorded for these sessions. */
   readonly usd: number;
@@ -25,8 +25,18 @@ export interface WhatIfReport {
   readonly leftOut: readonly { readonly session: string; readonly reason: string; readonly usd: number }[];
 }
 
-export async function whatIfOfFiles(report: BillReport, call: Pick<Call, "output">): Promise<WhatIfReport> {
-  const { output } = call;
+/** The result for programs and for people. */
+interface WhatIf {
+  readonly json: object;
+  lines(style: Style): string[];
+}
+
+export async function whatIfOfFiles(report: BillReport, { output }: Pick<Call, "output">): Promise<WhatIf> {
+  const found = await simulateAll(report, output);
+  return { json: whatIfJson(found), lines: (style) => whatIfLines(found, style) };
+}
+
+async function simulateAll(report: BillReport, output: Call["output"]): Promise<WhatIfReport> {
   const copies = createCopyFinder();
   const total = { sessions: 0, usd: 0, simulated: 0 };
   const sums = variants.map(({ name }) => ({ name, usd: 0, found: 0, total: 0, refetches: 0, calls: 0 }));
@@ -115,7 +125,7 @@ function wholeLines(text: string): string {
     .join("\n");
 }
 
-export function whatIfJson({ variants: rows, ...rest }: WhatIfReport): object {
+function whatIfJson({ variants: rows, ...rest }: WhatIfReport): object {
   const round = (value: number): number => Number(value.toFixed(6));
   return {
     ...{ sessions: rest.sessions, usd: round(rest.usd), fit: round(rest.fit) },
@@ -127,7 +137,7 @@ export function whatIfJson({ variants: rows, ...rest }: WhatIfReport): object {
   };
 }
 
-export function whatIfLines(report: WhatIfReport, style: Style): string[] {
+function whatIfLines(report: WhatIfReport, style: Style): string[] {
   const { sessions, usd, fit, leftOut } = report;
   const reasons = new Map<string, number>();
   for (const { reason } of leftOut) {

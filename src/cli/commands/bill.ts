@@ -1,13 +1,14 @@
-import { type Grouping, groupings } from "../../bill/index.ts";
-import { ContextError } from "../../errors.ts";
-import { countNoun, printable } from "../../text/index.ts";
-import { loadConfig } from "../../workspace/index.ts";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { agentNames, type Grouping, groupings, type Loss } from "../../bill/index.ts";
+import { ContextError, usageError } from "../../errors.ts";
+import { countNoun, formatNumber, printable } from "../../text/index.ts";
+import { type Environment, homeDirectory, loadConfig } from "../../workspace/index.ts";
 import { renderBillPage } from "../bill/bill-page.ts";
-import { type BillSettings, billCsv, billJson, createBillReport } from "../bill/bill-report.ts";
-import { billText } from "../bill/bill-text.ts";
-import { createRecordingsReader, usualPlaces } from "../bill/read-recordings.ts";
-import { watchBill } from "../bill/watch-bill.ts";
-import { whatIfJson, whatIfLines, whatIfOfFiles } from "../bill/what-if-files.ts";
+import { type BillReport, type BillSettings, billJson, createBillReport, iso } from "../bill/bill-report.ts";
+import { billText, projectName, stamp, usdText } from "../bill/bill-text.ts";
+import { createRecordingsReader, type RecordingsReader } from "../bill/read-recordings.ts";
+import { whatIfOfFiles } from "../bill/what-if-files.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { checkPageTarget, writePage } from "../page/html-page.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
@@ -69,19 +70,45 @@ deleted at any time. Nothing leaves the machine.`,
       await writePage(options.html, { html: renderBillPage(report), what }, call);
     }
     const whatIf = options["what-if"] === true ? await whatIfOfFiles(report, call) : undefined;
-    const json = { ...billJson(report), ...(whatIf && { whatIf: whatIfJson(whatIf) }) };
+    const json = { ...billJson(report), ...(whatIf && { whatIf: whatIf.json }) };
     const isFailed = recordings.unreadable.length > 0;
     if (options.csv === true) return { json, text: billCsv(report), exact: true, failed: isFailed };
     return {
       json,
       get text() {
         const text = billText(report, { style: output.style, env });
-        return whatIf === undefined ? text : `${text}\n\n${whatIfLines(whatIf, output.style).join("\n")}`;
+        return whatIf === undefined ? text : `${text}\n\n${whatIf.lines(output.style).join("\n")}`;
       },
       failed: isFailed,
     };
   },
 });
+
+/** Where programs keep their recordings, as far as these folders exist. */
+async function usualPlaces(env: Environment): Promise<readonly string[]> {
+  const home = homeDirectory(env);
+  const data = env.XDG_DATA_HOME || join(home, ".local/share");
+  const claude = (env.CLAUDE_CONFIG_DIR || `${join(home, ".claude")},${join(home, ".config/claude")}`).split(",");
+  const codex = env.CODEX_HOME || join(home, ".codex");
+  const gemini = join(home, ".gemini/tmp");
+  const chats = (await readdir(gemini).catch(() => [])).map((name) => join(gemini, name, "chats"));
+  const places = [
+    ...claude.map((folder) => join(folder.trim(), "projects")),
+    ...["sessions", "archived_sessions"].map((name) => join(codex, name)),
+    join(data, "opencode/opencode.db"),
+    ...chats,
+    join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
+  ];
+  const found = await Promise.all(
+    places.map((place) =>
+      stat(place).then(
+        () => [place],
+        () => [],
+      ),
+    ),
+  );
+  return found.flat();
+}
 
 function nothingRecorded(paths: readonly string[], call: Call): ContextError {
   if (call.arguments.length > 0) {
@@ -106,9 +133,7 @@ async function readSettings(call: Call<BillFlags>): Promise<BillSettings> {
   const until = options.until === undefined ? Number.POSITIVE_INFINITY : dayOf(options.until, "until") + dayMs;
   const since = options.since === undefined ? 0 : dayOf(options.since, "since");
   if (since >= until) {
-    throw new ContextError("usage", `--since ${options.since} is after --until ${options.until}`, {
-      hint: "Exchange the two days.",
-    });
+    throw usageError(`--since ${options.since} is after --until ${options.until}`, "Exchange the two days.");
   }
   // parseArguments has checked the choices.
   const by = (options.by ?? "day") as Grouping;
@@ -132,5 +157,102 @@ function dayOf(value: string, option: "since" | "until"): number {
   if (ago !== undefined) day.setHours(0, 0, 0, 0);
   const isDate = ago !== undefined || /^\d{4}-\d{2}-\d{2}$/.test(value);
   if (isDate && Number.isFinite(day.getTime())) return day.getTime();
-  throw new ContextError("usage", `--${option} is "${value}"`, { hint: "Use a day such as 2026-11-01, or 7d." });
+  throw usageError(`--${option} is "${value}"`, "Use a day such as 2026-11-01, or 7d.");
+}
+
+interface WatchOptions {
+  readonly reader: RecordingsReader;
+  readonly settings: BillSettings;
+  readonly call: Call<object>;
+}
+
+const pollMs = 1000;
+/** Calls of the running session that are shown at the start. */
+const firstCalls = 5;
+
+/** Watches until the process ends. */
+async function watchBill({ reader, settings, call }: WatchOptions): Promise<undefined> {
+  const seen = new Set<string>();
+  for (let isFirst = true; ; isFirst = false) {
+    // A program may record its first session while we watch.
+    const paths = call.arguments.length > 0 ? call.arguments : await usualPlaces(call.env);
+    const recordings = await reader.read(paths);
+    if (isFirst || recordings.bytesRead > 0) {
+      const report = createBillReport(recordings, settings);
+      for (const placed of newCalls(report, seen, isFirst)) print(placed, report, call);
+    }
+    if (isFirst) call.output.note("watching for new calls; stop with Ctrl-C");
+    call.output.settle();
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+/** At the start, only the last calls of the session that made the last one. */
+function newCalls({ calls }: BillReport, seen: Set<string>, isFirst: boolean): BillReport["calls"] {
+  const fresh = calls.filter(({ call: { fact } }) => !seen.has(fact.id));
+  for (const { call } of fresh) seen.add(call.fact.id);
+  const running = calls.at(-1)?.facts;
+  return isFirst ? fresh.filter(({ facts }) => facts === running).slice(-firstCalls) : fresh;
+}
+
+function print({ call, facts }: BillReport["calls"][number], report: BillReport, { output, env }: Call<object>): void {
+  const { fact, usd } = call;
+  const index = facts.calls.indexOf(fact);
+  const loss = report.losses.find((each) => each.facts === facts && each.call === index);
+  const isEarlier = (time: number): boolean => time <= fact.time;
+  const own = report.calls.filter((each) => each.facts.session === facts.session && isEarlier(each.call.fact.time));
+  const session = own.reduce((sum, placed) => sum + (placed.call.usd ?? 0), 0);
+  if (output.json) {
+    const { read, write5m, write1h, uncached, output: answer, model } = fact;
+    const about = {
+      time: iso(fact.time),
+      agent: agentNames[facts.agent],
+      session: facts.session,
+      project: facts.project,
+    };
+    const tokens = { model, read, write5m, write1h, uncached, output: answer, usd: usd ?? null, sessionUsd: session };
+    output.result(JSON.stringify({ ...about, ...tokens, ...(loss && { loss: lossFields(loss) }) }));
+    return;
+  }
+  const cells = [
+    stamp(fact.time),
+    `${agentNames[facts.agent]} ${facts.session.slice(0, 8)}`,
+    projectName(facts.project, env),
+    `read ${formatNumber(fact.read)}`,
+    `written ${formatNumber(fact.write5m + fact.write1h)}`,
+    `fresh ${formatNumber(fact.uncached)}`,
+    `output ${formatNumber(fact.output)}`,
+    usd === undefined ? "no price" : usdText(usd),
+    `session ${usdText(session)}`,
+  ];
+  output.result(printable(cells.join("  ")));
+  if (loss !== undefined) output.result(output.style.bold(printable(`  cache lost: ${describeLoss(loss)}`)));
+}
+
+function lossFields({ cause, detail, rewritten, usd }: Loss): object {
+  return { cause, detail, rewritten, usd: usd ?? null };
+}
+
+function describeLoss({ cause, detail, rewritten, usd }: Loss): string {
+  const cost = usd === undefined ? "" : `, ${usdText(usd)} beyond a hit`;
+  return `${cause} (${detail}), ${formatNumber(rewritten)} tokens written again${cost}`;
+}
+
+/** The table of sums as CSV, which people read in a terminal too. A cell that a spreadsheet would run as a formula starts
+ *  with an apostrophe. */
+function billCsv({ rows, settings }: BillReport): string {
+  const header = [settings.by, "calls", "input_fresh", "write_5m", "write_1h", "read", "output", "usd"];
+  const lines = rows.map(({ key, calls, uncached, write5m, write1h, read, output, usd, unpriced }) => [
+    csvCell(key),
+    ...[calls, uncached, write5m, write1h, read, output].map(String),
+    unpriced === calls ? "" : usd.toFixed(6),
+  ]);
+  return [header, ...lines].map((line) => `${line.join(",")}\n`).join("");
+}
+
+function csvCell(text: string): string {
+  // Control characters become visible: the CSV may be shown in a terminal.
+  const shown = printable(text);
+  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

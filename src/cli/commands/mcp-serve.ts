@@ -216,6 +216,7 @@ interface ServerSettings {
   readonly hints: HintMode;
   readonly upkeep: ServedPlace["upkeep"];
   readonly secrets: SecretRules;
+  readonly pageLimit: PageLimit | undefined;
 }
 
 /** Reads the settings of a server. The project's configuration is searched from `root`. */
@@ -242,6 +243,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     hints: config.values.session.hints,
     upkeep: upkeepOf(config.values.retention, env),
     secrets: { deny: config.values.deny, allow: config.values.allow },
+    pageLimit: readPageLimit(options),
   };
 }
 
@@ -255,7 +257,7 @@ function upkeepOf(retention: string | undefined, env: Call["env"]): ServedPlace[
 }
 
 /** Reads the page limit that replaces the client's known limit. */
-export function readPageLimit(options: ServerFlags): PageLimit | undefined {
+function readPageLimit(options: ServerFlags): PageLimit | undefined {
   const characters = number(options, "page-characters", 1_000);
   return characters === undefined ? undefined : { characters };
 }

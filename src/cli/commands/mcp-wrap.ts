@@ -88,10 +88,7 @@ async function readWrapped(
   const wire = await loadMcpWire();
   const options = { global: true, dryRun: true, cwd, env, note: output.note };
   const files = config === undefined ? await wire.serverFiles(from!, await prepare(options)) : [resolve(cwd, config)];
-  const found = await Promise.all(files.map((file) => wire.readServersFile(file, { env, cwd })));
-  const all = { servers: found.flatMap(({ servers }) => servers), leftOut: found.flatMap(({ leftOut }) => leftOut) };
-  if (names === undefined) for (const reason of all.leftOut) output.note(`left out the server ${reason}`);
-  return wire.chooseServers(all, names);
+  return wire.readServers(files, { env, cwd, names, note: output.note });
 }
 
 /** The name of the server for people: the package in `npx -y @scope/server-files .`. */

@@ -10,8 +10,9 @@ import {
   defineCommand,
   type OptionSpecs,
   type OptionValues,
+  refuseOthers,
 } from "../command.ts";
-import { readPageLimit, readSettings, runServe } from "./mcp-serve.ts";
+import { readSettings, runServe } from "./mcp-serve.ts";
 
 const serveOptions = {
   root: {
@@ -209,21 +210,13 @@ configuration of AI tools, uninstall removes it. "plimsoll help mcp ACTION" show
   actions: actionHelp,
   run: (call) => {
     const [action = "serve", ...words] = call.arguments as readonly [Action?, ...string[]];
-    refuseOthers(action, call);
+    refuseOthers(action, call.options, { options, actions });
     if (action !== "wrap" && words.length > 0) {
       throw usageError(`unexpected argument "${words[0]}"`, 'See "plimsoll mcp --help".');
     }
     return runAction(action, call, words);
   },
 });
-
-function refuseOthers(action: Action, { options: given }: McpCall): void {
-  const names = Object.keys(options).filter((name) => given[name as keyof typeof given] !== undefined);
-  const wrong = names.find((name) => !Object.hasOwn(actions[action], name));
-  if (wrong === undefined) return;
-  const takers = actionNames.filter((name) => Object.hasOwn(actions[name], wrong));
-  throw usageError(`--${wrong} cannot be used with ${action}`, `It belongs to ${takers.join(" and ")}.`);
-}
 
 async function runAction(
   action: Action,
@@ -236,7 +229,6 @@ async function runAction(
     case "wrap":
       return (await import("./mcp-wrap.ts")).runWrap(call, words, {
         ...(await readSettings(call, call.cwd)),
-        pageLimit: readPageLimit(call.options),
         format: (call.options.format ?? "text") as PageFormat,
       });
     case "install":

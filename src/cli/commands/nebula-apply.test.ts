@@ -2,8 +2,8 @@ import { PassThrough } from "node:stream";
 import { setImmediate as immediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { ApplyReport } from "../../nebula/index.ts";
+import { mayRunAgain } from "../apply-progress.ts";
 import { createQuestions } from "../questions.ts";
-import { mayRunAgain } from "./nebula-apply.ts";
 
 function trial() {
   const stdin = new PassThrough();

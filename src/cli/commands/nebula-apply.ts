@@ -6,12 +6,10 @@ import {
   type ApplyPlan,
   type ApplyReport,
   applyNebula,
-  type FinishedWork,
   type LoadedNebula,
   type Nebula,
   type NebulaRecord,
   openNebulaRecord,
-  type PhaseReport,
   type PlannedPhase,
   planApply,
   standingOf,
@@ -19,18 +17,9 @@ import {
   withDependents,
 } from "../../nebula/index.ts";
 import type { Store } from "../../store/index.ts";
-import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import {
-  decodeBytes,
-  homeDirectory,
-  loadConfig,
-  ownMachine,
-  projectRoot,
-  readGit,
-  splitRecords,
-  untrustedOf,
-} from "../../workspace/index.ts";
-import { createApplyProgress, tellAsEvents } from "../apply-progress.ts";
+import { formatNumber, printable } from "../../text/index.ts";
+import { homeDirectory, loadConfig, ownMachine, projectRoot, untrustedOf } from "../../workspace/index.ts";
+import { type ApplyTelling, tellApply } from "../apply-progress.ts";
 import {
   type AgentFlags,
   agentOptions,
@@ -52,9 +41,7 @@ import {
   usableNebula,
   workingDirectory,
 } from "../open-nebula.ts";
-import type { Output } from "../output.ts";
 import { phaseRuns, renderPhaseRuns } from "../phase-runs.ts";
-import { createQuestions, type QuestionOptions } from "../questions.ts";
 import { takeEndSignals } from "../report-error.ts";
 import { lookInStore, storeOptions, withStore } from "../store-file.ts";
 import { renderTable, shownPath } from "../table.ts";
@@ -130,7 +117,7 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
     },
   ],
   async run(asked) {
-    const { output, warn } = tellAsEvents(asked.output, () => new Date());
+    const { output, warn, startProgress } = tellApply(asked.output, () => new Date());
     const call = { ...asked, output };
     const { nebula: written, agentSettings, limits } = await usableNebula(call, warn);
     for (const id of [...(call.options.rerun ?? []), ...(call.options.only ?? [])]) phaseOf(written, id);
@@ -145,7 +132,11 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
     await requireAgents(nebula, agent, { ...call, cwd: settings.cwd });
     if (nebula === written) requireLimits({ nebula, limits }, agent, call);
     const command: ApplyOptions["command"] = (phase, start) => agent.line({ ...phase, ...start }) ?? "";
-    return runNebula(nebula, { ...settings, agent: agent.name, model: agent.model, command }, call);
+    return runNebula(
+      nebula,
+      { ...settings, agent: agent.name, model: agent.model, command },
+      { ...call, startProgress },
+    );
   },
 });
 
@@ -211,7 +202,11 @@ async function planNebula(
 /** Runs a nebula: reports events, and ends the agents with this process. */
 type RunSettings = ApplySettings & Pick<ApplyOptions, "command" | "agent" | "model">;
 
-function runNebula(nebula: Nebula, settings: RunSettings, call: ApplyCall): Promise<CommandResult> {
+function runNebula(
+  nebula: Nebula,
+  settings: RunSettings,
+  call: ApplyCall & Pick<ApplyTelling, "startProgress">,
+): Promise<CommandResult> {
   const { output, cwd, env } = call;
   const signal = takeInterrupt();
   return withStore(settings.storeFile, async (store) => {
@@ -222,21 +217,19 @@ function runNebula(nebula: Nebula, settings: RunSettings, call: ApplyCall): Prom
     const again = withDependents(nebula.phases, named).map(({ id }) => id);
     const resume = call.options.resume === true || rerun !== undefined || only !== undefined;
     const keeps = resume || mayJoin(record, settings);
-    const progress = createApplyProgress({
-      output,
+    const progress = call.startProgress({
       phases: before.phases.length,
       completed: keeps ? completedIn(before, (id) => !again.includes(id)) : 0,
       shown: (path) => shownPath(path, cwd, env),
-      now: () => new Date(),
     });
-    const ask = createAsk(call, { signal, onAsking: progress.pause });
-    const mayBegin = await (keeps ? mayRerun(again, named, { before, ask, output }) : mayRunAgain(before, ask));
+    const questions = progress.questionsOf(call, signal);
+    const mayBegin = await (keeps ? questions.mayRerun(again, named, before) : questions.mayRunAgain(before));
     const shown: Promise<void>[] = [];
     const onEvent = (event: ApplyEvent) => {
       progress.onEvent(event);
-      if (event.event === "shown" && !output.json) shown.push(showDiff(event, call));
+      if (event.event === "shown" && !output.json) shown.push(questions.showDiff(event));
     };
-    const options = { ...settings, store, resume, rerun, only, approve: approver(call, ask), signal, onEvent };
+    const options = { ...settings, store, resume, rerun, only, approve: questions.approve, signal, onEvent };
     const report = mayBegin ? await applyNebula(nebula, options) : before;
     await Promise.all(shown);
     const isMeant = (id: string) => only === undefined || only.includes(id);
@@ -265,93 +258,8 @@ function takeInterrupt(): AbortSignal {
   return interrupted.signal;
 }
 
-function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean = () => true): number {
+function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean): number {
   return phases.filter(({ id, state }) => state === "completed" && isMeant(id)).length;
-}
-
-type Ask = (question: string) => Promise<boolean>;
-
-/** Asks a person, if stdin is a terminal. */
-function createAsk(
-  { options, stdin, output }: ApplyCall,
-  asking: Pick<QuestionOptions, "signal" | "onAsking">,
-): Ask | undefined {
-  const terminal = stdin as NodeJS.ReadStream;
-  if (options.yes === true || terminal.isTTY !== true) return undefined;
-  return createQuestions({ stdin: terminal, output, ...asking }).ask;
-}
-
-/** Asks before a run without --resume discards completed phases. If the last run finished, running it again is
- *  intended. */
-export async function mayRunAgain(before: ApplyReport, ask: Ask | undefined): Promise<boolean> {
-  const [completed, all] = [completedIn(before), before.phases.length];
-  if (ask === undefined || completed === 0 || completed === all) return true;
-  const stand = `${completed} of ${countNoun(all, "phase")} completed in the last run`;
-  return ask(`${stand}, and --resume would keep them. Run all phases again?`);
-}
-
-interface Rerun {
-  readonly before: ApplyReport;
-  readonly ask: Ask | undefined;
-  readonly output: Pick<Output, "note">;
-}
-
-/** Asks before completed phases that depend on a named one run again. Says so if nobody can be asked. */
-async function mayRerun(
-  again: readonly string[],
-  named: readonly string[],
-  { before, ask, output }: Rerun,
-): Promise<boolean> {
-  const isLost = ({ id, state }: PhaseReport) => state === "completed" && again.includes(id) && !named.includes(id);
-  const lost = before.phases.filter(isLost).map(({ id }) => printable(id));
-  if (lost.length === 0) return true;
-  const sentence = `${lost.join(", ")} completed in the last run and ${lost.length === 1 ? "depends" : "depend"} on ${named.join(", ")}`;
-  if (ask !== undefined) return ask(`${sentence}. Run ${lost.length === 1 ? "it" : "them"} again too?`);
-  output.note(`${sentence}, so ${lost.length === 1 ? "it runs" : "they run"} again too`);
-  return true;
-}
-
-function approver(call: ApplyCall, ask: Ask | undefined): ApplyOptions["approve"] {
-  const { options, output } = call;
-  if (ask === undefined) return async () => options.yes === true;
-  return async ({ id, title, gate }, work) => {
-    const named = `phase ${printable(id)}, "${printable(title)}",`;
-    if (work === undefined) return ask(`${named} needs your approval (gate "${gate}"). Start it?`);
-    const diff = await diffOf(work, call);
-    output.problem(diff === "" ? `${named} is done. Git shows no change.` : `${named} is done. What changed:\n${diff}`);
-    return ask(`${named} is done and needs your review. Accept it?`);
-  };
-}
-
-async function showDiff({ phase, ...work }: Extract<ApplyEvent, { event: "shown" }>, call: ApplyCall): Promise<void> {
-  const diff = await diffOf(work, call);
-  call.output.note(`${printable(phase)}: ${diff === "" ? "git shows no change" : `what changed:\n${diff}`}`);
-}
-
-/** Lines of a diff that a person is shown. */
-const mostDiffLines = 400;
-
-/** Returns what changed in a folder since a commit, and the names of new files. Empty outside of a repository. */
-async function diffOf(
-  { folder, base = "HEAD" }: Omit<FinishedWork, "answer">,
-  { env }: Pick<ApplyCall, "env">,
-): Promise<string> {
-  const place = { root: folder, env, signal: AbortSignal.timeout(30_000) };
-  const lines: string[] = [];
-  const commands = [
-    ["diff", base, "--", "."],
-    ["ls-files", "--others", "--exclude-standard", "--", "."],
-  ];
-  for (const [index, args] of commands.entries()) {
-    const git = await readGit(place, args);
-    if ("refused" in git) return "";
-    for await (const batch of splitRecords(git.output, "\n", "keep"))
-      for (const line of batch) lines.push((index === 0 ? "" : "new file: ") + printable(decodeBytes(line)));
-    await git.end;
-  }
-  const more = lines.length - mostDiffLines;
-  const rest = more > 0 ? [`… and ${countNoun(more, "more line")}. See git -C ${printable(folder)} diff ${base}`] : [];
-  return [...lines.slice(0, mostDiffLines), ...rest].join("\n");
 }
 
 type ApplyCall = Call<ApplyFlags>;

@@ -1,32 +1,27 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import { ContextError } from "../../errors.ts";
+import { ContextError, usageError } from "../../errors.ts";
 import {
   lastWords,
   type Nebula,
   type NebulaRecord,
   openNebulaRecord,
-  type Phase,
   type PhaseReport,
   readAnswer,
-  renderTask,
   standingOf,
   storedKey,
-  wavesOf,
 } from "../../nebula/index.ts";
 import type { Store } from "../../store/index.ts";
-import { countNoun, formatNumber, printable, printableLines } from "../../text/index.ts";
-import type { Counter } from "../../tokens/index.ts";
+import { printable, printableLines } from "../../text/index.ts";
 import { type Environment, ownMachine } from "../../workspace/index.ts";
 import { agentOptions, chooseAgent, limitProblems } from "../choose-agent.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
 import { describeFailure, duration, renderApplyReport } from "../nebula-report.ts";
 import { folderArgument, phaseOf, readNebula, usableNebula } from "../open-nebula.ts";
-import type { Style } from "../output.ts";
-import { phaseRuns, type RunStart, renderPhaseRuns } from "../phase-runs.ts";
+import { phaseRuns, renderPhaseRuns, showWaves } from "../phase-runs.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
-import { renderProblems, renderTable, shownPath } from "../table.ts";
+import { renderProblems, shownPath } from "../table.ts";
 
 export const nebulaCommand: CommandGroup = {
   subcommands: [
@@ -87,9 +82,7 @@ add more files, and run "plimsoll nebula validate DIR". Existing files are never
     const taken = (await readdir(folder).catch(() => [])).filter((name) => /^nebula\.toml$|\.md$/i.test(name));
     if (taken.length > 0) {
       const shown = printable(shownPath(folder, cwd, env));
-      throw new ContextError("usage", `${shown} already has ${taken.map(printable).join(", ")}`, {
-        hint: "Name another folder.",
-      });
+      throw usageError(`${shown} already has ${taken.map(printable).join(", ")}`, "Name another folder.");
     }
     const files = Object.entries(starterFiles(basename(folder)));
     await mkdir(folder, { recursive: true });
@@ -195,103 +188,20 @@ depends on --agent or --agent-command. It starts nothing and needs no trust.`,
   ],
   async run(call) {
     if (call.options.mermaid === true && call.output.json) {
-      throw new ContextError("usage", "--mermaid and --json cannot be used together", {
-        hint: "Use one.",
-      });
+      throw usageError("--mermaid and --json cannot be used together", "Use one.");
     }
     const { nebula } = await usableNebula(call);
     const agent = await chooseAgent(call, workingDirectoryOf(nebula, call));
     const { model, fallback } = agent.counting(nebula.execution);
     const options = { ...call.options, model: modelForCounter({ ...call.options, model }) };
     const counter = await chooseCounter({ ...call, options }, fallback);
-    const waves = wavesOf(nebula.phases);
-    const runs = await phaseRuns(nebula, agent, call.cwd);
-    const counted = { nebula, waves, tokens: countTasks(nebula, counter), counter, runs };
-    return {
-      json: describe(counted),
-      text: call.options.mermaid === true ? renderMermaid(waves) : renderWaves(counted, call.output.style),
-    };
+    const { json, mermaid, text } = showWaves(nebula, counter, await phaseRuns(nebula, agent, call.cwd));
+    return { json, text: call.options.mermaid === true ? mermaid() : text(call.output.style) };
   },
 });
 
 function workingDirectoryOf(nebula: Nebula | undefined, { cwd }: Pick<Call, "cwd">): string {
   return resolve(cwd, nebula?.workingDirectory ?? "");
-}
-
-interface CountedNebula {
-  readonly nebula: Nebula;
-  readonly waves: readonly (readonly Phase[])[];
-  readonly tokens: ReadonlyMap<string, number>;
-  readonly counter: Counter;
-  readonly runs: readonly RunStart[];
-}
-
-function countTasks(nebula: Nebula, counter: Counter): ReadonlyMap<string, number> {
-  return new Map(nebula.phases.map((phase) => [phase.id, counter.count(renderTask(nebula, phase))]));
-}
-
-function describe({ nebula, waves, tokens, runs }: CountedNebula): object {
-  return {
-    name: nebula.name,
-    maxBudgetUsd: nebula.execution.maxBudgetUsd ?? null,
-    waves: waves.map((wave) => wave.map(({ id }) => id)),
-    phases: waves.flat().map(({ id, title, dependsOn, scope, gate }) => {
-      const shown = { id, title, dependsOn, scope, gate, promptTokens: tokens.get(id)! };
-      return { ...shown, ...runs.find((run) => run.id === id) };
-    }),
-  };
-}
-
-function renderWaves({ nebula, waves, tokens, counter, runs }: CountedNebula, style: Style): string {
-  const rows = waves.flatMap((wave, index) =>
-    wave.map(({ id, title, dependsOn, gate, scope }) => [
-      String(index + 1),
-      id,
-      printable(title),
-      firstOf(dependsOn),
-      gate,
-      formatNumber(tokens.get(id)!),
-      firstOf(scope),
-    ]),
-  );
-  const [header = "", ...lines] = renderTable(
-    [["wave", "id", "title", "depends on", "gate", "tokens", "scope"], ...rows],
-    ["right", "left", "left", "left", "left", "right", "left"],
-  );
-  const total = [...tokens.values()].reduce((sum, each) => sum + each, 0);
-  const size = `${countNoun(rows.length, "phase")} in ${countNoun(waves.length, "wave")}`;
-  const summary = `${printable(nebula.name)}: ${size}, ${formatNumber(total)} tokens of tasks by ${counter.name}`;
-  if (rows.length === 0) return summary;
-  return [style.dim(header), ...lines, "", summary, "", ...renderPhaseRuns(runs, nebula)].join("\n");
-}
-
-/** How many patterns the table shows; the JSON has all. */
-const mostShown = 3;
-
-function firstOf(items: readonly string[]): string {
-  const more = items.length - mostShown;
-  const shown = items.slice(0, mostShown).map(printable).join(", ");
-  return more > 0 ? `${shown}, +${more}` : shown;
-}
-
-/** Renders a `graph LR` with one subgraph per wave. Phases get short names, because an id may be a reserved word of
- *  Mermaid. */
-export function renderMermaid(waves: readonly (readonly Phase[])[]): string {
-  const names = new Map(waves.flat().map(({ id }, index) => [id, `p${index + 1}`]));
-  const groups = waves.flatMap((wave, index) => [
-    `  subgraph wave${index + 1}["wave ${index + 1}"]`,
-    ...wave.map(({ id, title }) => `    ${names.get(id)}["${label(id)}<br/>${label(title)}"]`),
-    "  end",
-  ]);
-  const arrows = waves
-    .flat()
-    .flatMap(({ id, dependsOn }) => dependsOn.map((on) => `  ${names.get(on)} --> ${names.get(id)}`));
-  return ["graph LR", ...groups, ...arrows].join("\n");
-}
-
-/** Escapes characters that Mermaid or HTML could interpret, as Mermaid's entity codes. */
-function label(text: string): string {
-  return text.replace(/\s+/g, " ").replace(/["#&;<>\\`\p{Cc}]/gu, (character) => `#${character.codePointAt(0)};`);
 }
 
 const statusCommand: Command = defineCommand({

@@ -1,4 +1,4 @@
-import { ContextError } from "../../errors.ts";
+import { usageError } from "../../errors.ts";
 import {
   changePlugin,
   installState,
@@ -20,6 +20,7 @@ import {
   defineCommand,
   type OptionSpecs,
   type OptionValues,
+  refuseOthers,
 } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
 import { describeError } from "../report-error.ts";
@@ -142,7 +143,7 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
   actions: actionHelp,
   async run(call) {
     const [action, name = ""] = call.arguments as readonly [Action, string];
-    refuseOthers(action, call);
+    refuseOthers(action, call.options, { options, actions });
     const client = await findClient(name);
     if (action === "serve") return (await import("./plugin-serve.ts")).runPluginServe(call, client, settingsOf(call));
     if (action === "hook") return (await import("./plugin-serve.ts")).runPluginHook(call, client, settingsOf(call));
@@ -152,27 +153,17 @@ the model can ask for it. "plimsoll help plugin ACTION" shows the help of one ac
   },
 });
 
-function refuseOthers(action: Action, { options: given }: PluginCall): void {
-  const names = Object.keys(options).filter((name) => given[name as keyof typeof given] !== undefined);
-  const wrong = names.find((name) => !Object.hasOwn(actions[action], name));
-  if (wrong === undefined) return;
-  const takers = actionNames.filter((name) => Object.hasOwn(actions[name], wrong));
-  throw new ContextError("usage", `--${wrong} cannot be used with ${action}`, {
-    hint: `It belongs to ${takers.join(" and ")}.`,
-  });
-}
-
 async function findClient(name: string): Promise<PluginClient> {
   if (Object.hasOwn(pluginClients, name)) return pluginClients[name]!();
   const names = Object.keys(pluginClients);
   if (/^codex/.test(name)) {
-    throw new ContextError("usage", "Codex has no hook that replaces a tool result without showing it as blocked", {
-      hint: 'Use "plimsoll mcp install --tool codex-cli": its tools page their results, and mcp wrap does it for other servers.',
-    });
+    throw usageError(
+      "Codex has no hook that replaces a tool result without showing it as blocked",
+      'Use "plimsoll mcp install --tool codex-cli": its tools page their results, and mcp wrap does it for other servers.',
+    );
   }
-  throw new ContextError("usage", `there is no plugin for "${printable(name)}"`, {
-    hint: didYouMean(name, names) ?? `Clients with a plugin: ${names.join(", ")}.`,
-  });
+  const hint = didYouMean(name, names) ?? `Clients with a plugin: ${names.join(", ")}.`;
+  throw usageError(`there is no plugin for "${printable(name)}"`, hint);
 }
 
 function placeOf({ options: given, cwd, env }: PluginCall): PluginPlace {

@@ -8,7 +8,6 @@ import {
   policyNames,
   type Reduction,
   type Trimmer,
-  type TrimmerOptions,
   type TrimRequest,
 } from "../../history/index.ts";
 import { type FormatName, formatNames, formatOfRequest, geminiSystemText } from "../../messages/index.ts";
@@ -25,7 +24,7 @@ import {
   rewriteMessages,
 } from "../messages-input.ts";
 import type { Output } from "../output.ts";
-import { type SavedDecisions, withDecisions, withFile } from "../saved-decisions.ts";
+import { type SavedDecisions, withDecisions } from "../saved-decisions.ts";
 import { storeOptions } from "../store-file.ts";
 import { renderTable } from "../table.ts";
 import { problemWithWindow, wholeNumber } from "../whole-number.ts";
@@ -112,7 +111,7 @@ async function trimInput(call: TrimCall, { config, settings, saved }: TrimPlan):
   const format = chooseFormat(options, input);
   const model = chooseModel(options, input);
   const counter = await counterFor(call, { config, model });
-  const trimmer = await openTrimmer({ ...settings, format, model, counter }, saved);
+  const trimmer = await (saved?.open ?? createTrimmer)({ ...settings, format, model, counter });
   const reduction = reduce(trimmer, request, { input, call });
   const { key = "messages", source } = input;
   const report: TrimReport = {
@@ -129,15 +128,6 @@ async function trimInput(call: TrimCall, { config, settings, saved }: TrimPlan):
       return rewriteMessages({ ...input, messages: request.messages }, reduction.messages);
     },
   };
-}
-
-/** The options are checked already, so an error here is about the saved decisions. */
-async function openTrimmer(options: TrimmerOptions, saved: SavedDecisions | undefined): Promise<Trimmer> {
-  try {
-    return await createTrimmer({ ...options, ...saved?.options });
-  } catch (error) {
-    throw saved === undefined ? error : withFile(error, saved.place);
-  }
 }
 
 /** Adds the file and the path in it to errors about messages. */

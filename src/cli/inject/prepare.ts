@@ -2,7 +2,6 @@
 import { relative, resolve } from "node:path";
 import {
   type Adapter,
-  adaptersWithBlock,
   applyBudgets,
   chooseAdapters,
   type EngineOptions,
@@ -12,12 +11,12 @@ import {
   loadPacks,
   type Places,
   refuseUnknownTools,
-  relatedAdapters,
   type Scope,
   type StatusOptions,
   type ToolBudgets,
+  withRelated,
 } from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
+import { ContextError, usageError } from "../../errors.ts";
 import { type Verbosity, verbosities } from "../../text/index.ts";
 import {
   type Config,
@@ -37,7 +36,7 @@ import {
 } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
-import { refuseConfiguredPacks, refuseUnknownPacks, selectionOf } from "../packs-content.ts";
+import { refuseUnknownPacks, selectionOf } from "../packs-content.ts";
 import { describeError } from "../report-error.ts";
 import { requireTrust } from "../trust.ts";
 import { wholeNumber } from "../whole-number.ts";
@@ -171,7 +170,7 @@ function levelsOf({ verbosity, own_files }: Config, adapters: readonly Adapter[]
 function budgetsFor(flags: InjectFlags, configured: Config["budgets"], adapters: readonly Adapter[]): ToolBudgets {
   const { "max-tokens": tokens, "max-bytes": bytes } = flags;
   if (tokens !== undefined && bytes !== undefined) {
-    throw new ContextError("usage", "--max-tokens and --max-bytes cannot be used together");
+    throw usageError("--max-tokens and --max-bytes cannot be used together");
   }
   // A clipboard's own budget is what the tool's field takes. `*` never raises it.
   const files = adapters.filter(({ type }) => type === "file-inject");
@@ -208,9 +207,7 @@ function refuseUnknownIds(config: Config, { loaded, replaced, sources, flags }: 
   }
   // A pack may be missing because it could not be read. That problem is reported instead.
   if (loaded.problems.some(({ severity }) => severity === "error")) return;
-  refuseUnknownPacks(flags.pack, loaded.choices);
-  refuseUnknownPacks(flags["no-pack"], loaded.choices);
-  refuseConfiguredPacks({ values: config, sources }, loaded.choices);
+  refuseUnknownPacks({ values: config, sources, flags }, loaded.choices);
 }
 
 /** Whether the run writes files of a repository, not those under HOME. */
@@ -257,28 +254,6 @@ async function chooseTools(
   // Files of tools that were only found here make room for the choice of this run.
   const isReplaced = known === undefined && standing.every((each) => chosen.includes(each));
   return { adapters: chosen, standing: isReplaced ? chosen : standing, ids };
-}
-
-/** Adds the adapters with a block that these tools read, and those that share a file with them: what is written is then
- *  the same as in a run for all tools. */
-async function withRelated(
-  asked: readonly Adapter[],
-  {
-    standing,
-    places,
-    isServed,
-  }: Pick<ToolChoice, "places"> & {
-    readonly standing: readonly Adapter[];
-    isServed(id: string): boolean;
-  },
-): Promise<readonly Adapter[]> {
-  const others = standing.filter((each) => !asked.includes(each));
-  const { imported } = await relatedAdapters(asked, { others, places });
-  const isRead = (each: Adapter) => asked.some(({ id }) => each.reads.includes(id) && isServed(id));
-  const serving = adaptersWithBlock(others, places).filter((each) => imported.includes(each) || isRead(each));
-  const written = [...asked, ...serving];
-  const rest = others.filter((each) => !written.includes(each));
-  return [...written, ...(await relatedAdapters(written, { others: rest, places })).sharing];
 }
 
 function isKnownTool(id: string, adapters: readonly Adapter[]): boolean {

@@ -3,17 +3,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { CutText } from "../../text/index.ts";
-import { readLines } from "../read-file.ts";
 import { createTree } from "../temporary-tree.contract.ts";
-import { createDecoder } from "./text-encoding.ts";
+import { openLines } from "./text-encoding.ts";
 
 async function linesOf(bytes: Buffer | string, maxLineLength = 1_000_000): Promise<CutText[]> {
   const handle = await open(join(createTree({ file: bytes }), "file"));
-  const decoder = createDecoder("utf-8");
-  if (decoder === undefined) throw new Error("no UTF-8");
   const lines: CutText[] = [];
   const { signal } = new AbortController();
-  for await (const batch of readLines(handle, { decoder, maxLineLength, signal })) lines.push(...batch);
+  for await (const batch of openLines(handle, { encoding: "utf-8", maxLineLength, signal })!.batches)
+    lines.push(...batch);
   await handle.close();
   return lines;
 }
@@ -57,10 +55,9 @@ test("a line that was not read to its end in time is left out", async () => {
   const root = createTree({ file: `first\n${"x".repeat(600_000)}\nlast\n` });
   const handle = await open(join(root, "file"));
   const controller = new AbortController();
-  const decoder = createDecoder("utf-8");
-  if (decoder === undefined) throw new Error("no UTF-8");
   const lines: CutText[] = [];
-  for await (const batch of readLines(handle, { decoder, maxLineLength: 10, signal: controller.signal })) {
+  const options = { encoding: "utf-8", maxLineLength: 10, signal: controller.signal };
+  for await (const batch of openLines(handle, options)!.batches) {
     lines.push(...batch);
     controller.abort();
   }

@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import type { FileHandle } from "node:fs/promises";
 import { TextDecoder } from "node:util";
+import { type CutText, cutText } from "../../text/index.ts";
 
 export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
 
@@ -37,7 +38,7 @@ function withoutCutCharacter(sample: Buffer): Buffer {
 
 /** Returns undefined if Node does not know the encoding. Removes a byte order mark and replaces invalid bytes with
  *  U+FFFD. */
-export function createDecoder(encoding: string): TextDecoder | undefined {
+function createDecoder(encoding: string): TextDecoder | undefined {
   try {
     return new TextDecoder(encoding);
   } catch {
@@ -45,15 +46,17 @@ export function createDecoder(encoding: string): TextDecoder | undefined {
   }
 }
 
-/** Decodes one line given as a byte string, without the carriage return at its end. If the encoding of its file is
- *  unknown, tries UTF-8, then latin1. */
-export function decodeLine(bytes: string, encoding?: Encoding): string {
+/** Decodes one line given as a byte string, without the carriage return at its end unless `keepsReturn`. If the
+ *  encoding of its file is unknown, tries UTF-8, then latin1. */
+export function decodeLine(
+  bytes: string,
+  { encoding, keepsReturn = false }: { readonly encoding?: Encoding | undefined; readonly keepsReturn?: boolean } = {},
+): string {
   const line = decodeWholeLine(bytes, encoding);
-  return line.endsWith("\r") ? line.slice(0, -1) : line;
+  return line.endsWith("\r") && !keepsReturn ? line.slice(0, -1) : line;
 }
 
-/** Keeps the carriage return. */
-export function decodeWholeLine(bytes: string, encoding?: Encoding): string {
+function decodeWholeLine(bytes: string, encoding: Encoding | undefined): string {
   // Most lines are ASCII, which a decoder takes several times as long for. UTF-16 has other bytes.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character is meant, control characters too.
   if (!encoding?.startsWith("utf-16") && /^[\x00-\x7f]*$/.test(bytes)) return bytes;
@@ -74,4 +77,100 @@ function halvesTrimmed(line: Buffer, encoding: Encoding | undefined): Buffer {
 export function decodeFile(bytes: Buffer): string | undefined {
   const encoding = detectEncoding(bytes.subarray(0, sampleBytes));
   return encoding === "binary" ? undefined : createDecoder(encoding)?.decode(bytes);
+}
+
+/** The lines of a file of any size, read with little memory. */
+export interface TextLines {
+  /** The name of the encoding. */
+  readonly encoding: string;
+  /** Line feeds, and a carriage return before them, are not part of a line. Text after the last line feed is a line
+   *  unless it is empty. If the signal comes inside a line, that line is left out, because it would look complete. */
+  readonly batches: AsyncIterable<CutText[]>;
+}
+
+interface LineOptions {
+  readonly maxLineLength: number;
+  /** The first character to show of each line. Default: 1. */
+  readonly startColumn?: number;
+  readonly signal: AbortSignal;
+}
+
+const chunkBytes = 256 * 1024;
+
+/** Returns undefined if Node does not know the encoding. */
+export function openLines(
+  handle: FileHandle,
+  { encoding, ...options }: LineOptions & { readonly encoding: string },
+): TextLines | undefined {
+  const decoder = createDecoder(encoding);
+  if (decoder === undefined) return undefined;
+  const name = decoder.encoding === "windows-1252" ? "latin1" : decoder.encoding;
+  return { encoding: name, batches: readLines(handle, decoder, options) };
+}
+
+/** Yields a batch for each part that was read. */
+async function* readLines(handle: FileHandle, decoder: TextDecoder, options: LineOptions): AsyncGenerator<CutText[]> {
+  const buffer = Buffer.alloc(chunkBytes);
+  const collector = createLineCollector(options);
+  for (let position = 0; !options.signal.aborted; ) {
+    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position);
+    if (bytesRead === 0) {
+      yield [...collector.collect(decoder.decode()), ...collector.end()];
+      return;
+    }
+    position += bytesRead;
+    yield collector.collect(decoder.decode(buffer.subarray(0, bytesRead), { stream: true }));
+  }
+}
+
+interface LineCollector {
+  collect(text: string): CutText[];
+  end(): CutText[];
+}
+
+/** Keeps no more of an unfinished line than is shown. */
+function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions): LineCollector {
+  // Also keeps the character before. A column can be inside a surrogate pair, which is then shown whole.
+  const skip = Math.max(startColumn - 2, 0);
+  const extra = startColumn - 1 - skip;
+  let kept = "";
+  let length = 0;
+  const take = (text: string, from: number, end: number) => {
+    const first = from + Math.max(skip - length, 0);
+    // One more than is shown, to see a carriage return at its end.
+    const last = Math.min(end, from + skip + extra + maxLineLength + 1 - length);
+    if (last > first) kept += text.slice(first, last);
+    length += end - from;
+  };
+  const finish = (): CutText => {
+    const unshown = /^[\ud800-\udbff][\udc00-\udfff]/.test(kept) ? 0 : Math.min(extra, kept.length);
+    const line = kept.slice(unshown);
+    const left = Math.max(length - skip - unshown, 0);
+    kept = "";
+    length = 0;
+    return finished(line, left, maxLineLength);
+  };
+  return {
+    collect: (text) => {
+      const lines: CutText[] = [];
+      let from = 0;
+      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
+        take(text, from, end);
+        lines.push(finish());
+        from = end + 1;
+      }
+      take(text, from, text.length);
+      return lines;
+    },
+    end: () => (length === 0 ? [] : [finish()]),
+  };
+}
+
+/** `line` can be one character longer than what is shown. `length` is that of the whole line. */
+function finished(line: string, length: number, maxLineLength: number): CutText {
+  const isWhole = line.length === length;
+  const complete = isWhole ? line.replace(/\r$/, "") : line;
+  if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
+  const { text } = cutText(complete, maxLineLength);
+  return { text, omitted: length - text.length };
 }

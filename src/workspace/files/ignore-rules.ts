@@ -24,9 +24,18 @@ export async function openIgnoreRules(directory: string, top: string = directory
   );
 }
 
-/** Returns `undefined` if the rules ignore the directory or one on the way to it. */
+/** Returns the rules inside a folder of `root`, or `undefined` if git ignores the folder. */
+export async function openRulesBelow(root: string, folder: string): Promise<IgnoreRules | undefined> {
+  return descend(await openIgnoreRules(root), root, folder);
+}
+
 async function rulesBetween(root: string, directory: string, excludes: Ignore): Promise<IgnoreRules | undefined> {
-  let rules = await rulesFrom(root, excludes).enter(root);
+  return descend(await rulesFrom(root, excludes).enter(root), root, directory);
+}
+
+/** Returns `undefined` if the rules ignore the directory or one on the way to it. */
+async function descend(start: IgnoreRules, root: string, directory: string): Promise<IgnoreRules | undefined> {
+  let rules = start;
   for (const each of foldersDown(root, directory).slice(1)) {
     if (rules.ignores(each, "directory")) return undefined;
     rules = await rules.enter(each);

@@ -81,3 +81,11 @@ export function projectRoot(cwd: string, home: string): string {
   }
   return resolve(cwd);
 }
+
+/** Returns whether a folder of the project at `root` belongs to another project: it or a folder above it has a
+ *  `.plimsoll` of its own. */
+export function isOtherProject(folder: string, root: string): boolean {
+  return foldersDown(root, folder)
+    .slice(1)
+    .some((each) => existsSync(join(each, ".plimsoll")));
+}

@@ -1,12 +1,12 @@
 /** Finds the files and folders of a project, fast enough for every run. Reads git's own list, and starts git only if
  *  needed. */
-import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import type { Environment } from "../directories.ts";
 import { decodeBytes, splitRecords } from "../processes/byte-records.ts";
 import { readGit } from "../processes/read-git.ts";
-import { foldersDown, repositoryAround } from "./paths.ts";
-import { maxTextBytes } from "./read-text.ts";
+import { repositoryAround } from "./paths.ts";
+import { readQuietly } from "./read-text.ts";
 
 export interface ProjectTree {
   /** The root of the project. */
@@ -27,7 +27,7 @@ export interface ProjectTree {
 
 export interface TrackedFile {
   readonly path: string;
-  /** The size at git's last check. */
+  /** The size at git's last check; 0 if unknown. */
   readonly bytes: number;
 }
 
@@ -72,13 +72,8 @@ export function lonelyFolder(root: string): ProjectTree {
 
 async function isIgnoredFolder(folder: string, repository: string): Promise<boolean> {
   // Few projects need this library.
-  const { openIgnoreRules } = await import("./ignore-rules.ts");
-  let rules = await openIgnoreRules(repository);
-  for (const each of foldersDown(repository, folder).slice(1)) {
-    if (rules.ignores(each, "directory")) return true;
-    rules = await rules.enter(each);
-  }
-  return false;
+  const { openRulesBelow } = await import("./ignore-rules.ts");
+  return (await openRulesBelow(repository, folder)) === undefined;
 }
 
 /** Returns an empty list if there is no index yet. If `.git` is a file or a link, as in a worktree, git must be asked:
@@ -196,29 +191,12 @@ function holds(path: string, words: readonly string[]): boolean {
   return words.some((word) => text.includes(word));
 }
 
-/** Returns the bytes of a regular file, synchronously. Returns `undefined` for a link, for a pipe (which would wait for
- *  a writer) and for a file that cannot be read. */
-export function readQuietly(path: string): Buffer | undefined {
-  try {
-    const stats = lstatSync(path);
-    return stats.isFile() && stats.size <= maxTextBytes ? readFileSync(path) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 // Reads the list of tracked files from git's index, which takes a millisecond instead of twenty for starting git. The
 // format is described in git's Documentation/gitformat-index.adoc.
 
-interface IndexEntry {
-  /** From the root of the repository, with slashes. */
-  readonly path: string;
-  /** The size at git's last check; 0 if unknown. */
-  readonly bytes: number;
-}
-
-/** Returns the regular files of an index, or `undefined` for an unknown format: then ask git. */
-function parseGitIndex(index: Buffer): IndexEntry[] | undefined {
+/** Returns the regular files of an index, or `undefined` for an unknown format: then ask git. Paths start at the root of
+ *  the repository and have slashes. */
+function parseGitIndex(index: Buffer): TrackedFile[] | undefined {
   if (index.length < 12 || index.toString("latin1", 0, 4) !== "DIRC") return undefined;
   const version = index.readUInt32BE(4);
   if (version < 2 || version > 4) return undefined;
@@ -232,9 +210,9 @@ const modeAt = 24;
 const sizeAt = 36;
 const regularFile = 0o100_000;
 
-function parseEntries(index: Buffer, version: number, hashBytes: number): IndexEntry[] | undefined {
+function parseEntries(index: Buffer, version: number, hashBytes: number): TrackedFile[] | undefined {
   const end = index.length - hashBytes;
-  const entries: IndexEntry[] = [];
+  const entries: TrackedFile[] = [];
   let at = 12;
   let before: Buffer = Buffer.alloc(0);
   for (let left = index.readUInt32BE(8); left > 0; left--) {

@@ -1,7 +1,7 @@
 /** Reads UTF-8 text, or returns the reason why a file is not read. Content that is not text never throws: the reason is
  *  data. */
 import { isUtf8 } from "node:buffer";
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
 import { type FileHandle, open, readdir, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
@@ -167,6 +167,17 @@ export async function readRegularFile(path: string, maxBytes: number = maxRegula
     return { reason: systemReason(error), kind: "failed" };
   } finally {
     if (opened !== undefined) closeSync(opened);
+  }
+}
+
+/** Returns the bytes of a regular file, synchronously. Returns `undefined` for a link, for a pipe (which would wait for
+ *  a writer) and for a file that cannot be read. */
+export function readQuietly(path: string): Buffer | undefined {
+  try {
+    const stats = lstatSync(path);
+    return stats.isFile() && stats.size <= maxTextBytes ? readFileSync(path) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

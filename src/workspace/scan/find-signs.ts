@@ -3,7 +3,6 @@ import { type Dirent, readdirSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { compareText, createGlob } from "../../text/index.ts";
 import type { IgnoreRules } from "../files/ignore-rules.ts";
-import { foldersDown } from "../files/paths.ts";
 import type { ProjectTree } from "../files/project-tree.ts";
 
 /** Returns, for each list of patterns, the path of the first file that matches, or `undefined`. Looks at files that git
@@ -104,20 +103,14 @@ function ignoredBelow(root: string): (path: string) => Promise<boolean> {
   const known = new Map<string, Promise<IgnoreRules | undefined>>();
   return async (path) => {
     const folder = dirname(path);
-    const rules = known.get(folder) ?? rulesOf(folder, root);
+    const rules = known.get(folder) ?? rulesOf(join(root, folder), root);
     known.set(folder, rules);
     return (await rules)?.ignores(join(root, path), "file") ?? true;
   };
 }
 
-/** Returns `undefined` if git ignores the folder. */
 async function rulesOf(folder: string, root: string): Promise<IgnoreRules | undefined> {
   // Few projects need this library.
-  const { openIgnoreRules } = await import("../files/ignore-rules.ts");
-  let rules = await openIgnoreRules(root);
-  for (const each of foldersDown(root, join(root, folder)).slice(1)) {
-    if (rules.ignores(each, "directory")) return undefined;
-    rules = await rules.enter(each);
-  }
-  return rules;
+  const { openRulesBelow } = await import("../files/ignore-rules.ts");
+  return openRulesBelow(root, folder);
 }

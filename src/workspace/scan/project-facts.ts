@@ -3,7 +3,7 @@
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { codeLanguage } from "../../compose/index.ts";
-import { compareText, isSecretName } from "../../text/index.ts";
+import { compareText, isSecretName, tomlString } from "../../text/index.ts";
 import { isGitInternal, isInside } from "../files/paths.ts";
 import { readRegularFile } from "../files/read-text.ts";
 
@@ -51,11 +51,7 @@ async function rankLanguages(root: string, paths: readonly string[]): Promise<st
   const sizes = await Promise.all(
     [...files].map(async ([language, all]) => ({ language, files: all.length, bytes: await bytesOf(root, all, most) })),
   );
-  const sum = (key: "files" | "bytes") =>
-    Math.max(
-      1,
-      sizes.reduce((total, each) => total + each[key], 0),
-    );
+  const sum = (key: "files" | "bytes") => sizes.reduce((total, each) => total + each[key], 0) || 1;
   const [allFiles, allBytes] = [sum("files"), sum("bytes")];
   return sizes
     .map(({ language, files: count, bytes }) => ({ language, part: (count / allFiles + bytes / allBytes) / 2 }))
@@ -122,24 +118,6 @@ function memberOfJson(text: string, ...keys: readonly string[]): string | undefi
   }
 }
 
-/** No name is longer, and the patterns below would be slow on longer lines. */
-const maxLineLength = 500;
-
-/** Returns the text of a key in a TOML table or an INI section. */
-function tomlString(text: string, table: string, key: string): string | undefined {
-  let current = "";
-  for (const line of text.split("\n")) {
-    if (line.length > maxLineLength) continue;
-    const header = /^\s*\[+\s*([^[\]]+?)\s*\]/.exec(line)?.[1];
-    if (header !== undefined) current = header;
-    else if (current === table) {
-      const [, found, value] = /^\s*"?([\w-]+)"?\s*=\s*["']([^"']*)["']/.exec(line) ?? [];
-      if (found === key) return value;
-    }
-  }
-  return undefined;
-}
-
 /** Returns the texts directly inside the outermost element, by tag. */
 function membersOfXml(text: string): Map<string, string> {
   const members = new Map<string, string>();
@@ -178,39 +156,33 @@ interface Root {
 const detectors: readonly ((root: Root) => Promise<Stack | undefined>)[] = [
   detectNode,
   detectPython,
-  manifest("go.mod", { language: "Go", manager: "go", test: "go test ./..." }, (text) =>
-    firstMatch(text, /^module[ \t]+"?([^\s"]+)/m),
-  ),
+  manifest("go.mod", { language: "Go", manager: "go", test: "go test ./..." }, /^module[ \t]+"?([^\s"]+)/m),
   manifest("Cargo.toml", { language: "Rust", manager: "cargo", test: "cargo test" }, (text) =>
     tomlString(text, "package", "name"),
   ),
   manifest("pom.xml", { language: "Java", manager: "maven", test: "mvn test" }, mavenName),
   detectGradle,
-  manifest("build.sbt", { language: "Scala", manager: "sbt", test: "sbt test" }, (text) =>
-    firstMatch(text, /^[ \t]*(?:ThisBuild \/ )?name[ \t]*:=[ \t]*"([^"\n]+)"/m),
+  manifest(
+    "build.sbt",
+    { language: "Scala", manager: "sbt", test: "sbt test" },
+    /^[ \t]*(?:ThisBuild \/ )?name[ \t]*:=[ \t]*"([^"\n]+)"/m,
   ),
   manifest("composer.json", { language: "PHP", manager: "composer" }, (text) => memberOfJson(text, "name")),
   detectRuby,
   detectDotnet,
-  manifest("mix.exs", { language: "Elixir", manager: "mix", test: "mix test" }, (text) =>
-    firstMatch(text, /\bapp:\s*:(\w+)/),
-  ),
-  manifest("Package.swift", { language: "Swift", manager: "swift", test: "swift test" }, (text) =>
-    firstMatch(text, /\bname:\s*"([^"\n]+)"/),
-  ),
-  manifest("pubspec.yaml", { language: "Dart", manager: "pub" }, (text) =>
-    firstMatch(text, /^name:[ \t]*["']?([\w-]+)/m),
-  ),
-  manifest("CMakeLists.txt", { language: "C/C++", manager: "cmake" }, (text) =>
-    firstMatch(text, /^[ \t]*project[ \t]*\(\s*"?([^\s")$]+)/im),
-  ),
+  manifest("mix.exs", { language: "Elixir", manager: "mix", test: "mix test" }, /\bapp:\s*:(\w+)/),
+  manifest("Package.swift", { language: "Swift", manager: "swift", test: "swift test" }, /\bname:\s*"([^"\n]+)"/),
+  manifest("pubspec.yaml", { language: "Dart", manager: "pub" }, /^name:[ \t]*["']?([\w-]+)/m),
+  manifest("CMakeLists.txt", { language: "C/C++", manager: "cmake" }, /^[ \t]*project[ \t]*\(\s*"?([^\s")$]+)/im),
 ];
 
+/** A pattern matches the name in the manifest. */
 function manifest(
   file: string,
   stack: Stack,
-  nameIn: (text: string) => string | undefined,
+  name: RegExp | ((text: string) => string | undefined),
 ): (root: Root) => Promise<Stack | undefined> {
+  const nameIn = (text: string) => (name instanceof RegExp ? firstMatch(text, name) : name(text));
   return async ({ has, read }) => (has(file) ? { ...stack, module: nameIn(await read(file)) } : undefined);
 }
 

@@ -40,13 +40,6 @@ export async function scanFolder(directory: string, options: ScanOptions = {}): 
   };
 }
 
-/** The texts for people and agents who work in a project. Each text occurs once, whatever links, imports and copies
- *  lead to it. */
-interface Conventions {
-  readonly files: readonly ConventionsFile[];
-  readonly problems: readonly ScanProblem[];
-}
-
 /** The files that apply to the whole project, in this order: the file that most agents read, files of one agent, files
  *  for people. Rules that are loaded on demand (.cursor/rules) and a person's own file (CLAUDE.local.md) are not
  *  included. Letter case does not matter. */
@@ -68,7 +61,12 @@ const importing = /(^|\/)(claude|gemini)\.md$/i;
 /** The limit of Claude Code and Gemini CLI. */
 const mostHops = 5;
 
-export async function readConventions(root: string, isSecret: SecretTest = isSecretName): Promise<Conventions> {
+/** Reads the texts for people and agents who work in a project. Each text occurs once, whatever links, imports and
+ *  copies lead to it. */
+export async function readConventions(
+  root: string,
+  isSecret: SecretTest = isSecretName,
+): Promise<Pick<Found, "files" | "problems">> {
   const found: Found = { root: await realpath(root), isSecret, seen: new Set(), files: [], problems: [] };
   for (const name of conventionNames) {
     const path = await spellingOf(name, found.root);
@@ -277,14 +275,11 @@ async function readEntries(directory: string, list: FileList): Promise<Dirent[]>
   }
 }
 
-interface Place {
-  directory: string;
-  rules: IgnoreRules;
-  list: FileList;
-}
-
 /** Adds files and skipped entries to the list, and returns the directories to visit next. */
-function sortEntries(entries: readonly Dirent[], { directory, rules, list }: Place): string[] {
+function sortEntries(
+  entries: readonly Dirent[],
+  { directory, rules, list }: { readonly directory: string; readonly rules: IgnoreRules; readonly list: FileList },
+): string[] {
   const directories: string[] = [];
   const sorted = [...entries].sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of sorted) {

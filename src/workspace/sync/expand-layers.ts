@@ -10,14 +10,7 @@ import {
   replaceFetchMarkers,
 } from "../../text/index.ts";
 import type { ContentProblem } from "../load-content.ts";
-import {
-  type FetchKey,
-  type FoundPin,
-  fitToMarker,
-  openPins,
-  type PinFolder,
-  type PinnedText,
-} from "./fetched-texts.ts";
+import { type FoundPin, fitToMarker, openPins, type PinFolder, type PinnedText, type Pins } from "./fetched-texts.ts";
 
 interface ExpandedLayers {
   readonly layers: readonly PackLayer[];
@@ -33,7 +26,7 @@ export async function expandLayers(layers: readonly PackLayer[], folder: PinFold
   const marked = sources.filter(({ source }) => Object.values(source.texts).some(mayHoldMarkers));
   const state: Expanding = { texts: new Map(), problems: new Map(), expanded: new Map() };
   if (marked.length > 0) {
-    const findPin = await openPins(folder);
+    const { find: findPin } = await openPins(folder);
     for (const { source, layer } of marked) {
       // Whoever names another content directory may not maintain it.
       const severity = layer === "embedded" ? "warning" : "error";
@@ -67,7 +60,7 @@ interface Expanding {
 
 interface ExpandOptions {
   readonly state: Expanding;
-  readonly findPin: (key: FetchKey) => Promise<FoundPin>;
+  readonly findPin: Pins["find"];
   readonly severity: ContentProblem["severity"];
 }
 

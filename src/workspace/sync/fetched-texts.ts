@@ -72,17 +72,31 @@ const editedText =
   "differs from its hash in index.json, because somebody edited it or a sync was interrupted. " +
   "Run `plimsoll sync` to fetch it again, or restore the file";
 
-/** Returns a function that finds the pinned text for a marker. Reads the index now and each text once. */
-export async function openPins(folder: PinFolder): Promise<(key: FetchKey) => Promise<FoundPin>> {
+export interface Pins {
+  /** Returns the pinned text for a marker, as it was when the pins were opened. */
+  find(key: FetchKey): Promise<FoundPin>;
+  /** Writes the file of one text. The index does not name it yet. Returns the problem if it fails. */
+  write(text: NewText): Promise<PinnedText | { readonly problem: string }>;
+  /** Adds texts to the index, and removes those that no marker names any more, with their files. Returns the problem if
+   *  it fails. */
+  change(change: IndexChange): Promise<string | undefined>;
+}
+
+/** Opens the pinned texts of a folder. Reads the index now and each text once. */
+export async function openPins(folder: PinFolder): Promise<Pins> {
   const index = await readIndex(folder);
   const found = new Map<string, Promise<FoundPin>>();
-  return async (key) => {
-    if ("reason" in index) return index;
-    const name = pinnedName(key);
-    const pin = index.pins.find(({ file }) => file === name);
-    if (pin === undefined) return { missing: true };
-    if (!found.has(name)) found.set(name, readPinned(folder, pin));
-    return found.get(name)!;
+  return {
+    async find(key) {
+      if ("reason" in index) return index;
+      const name = pinnedName(key);
+      const pin = index.pins.find(({ file }) => file === name);
+      if (pin === undefined) return { missing: true };
+      if (!found.has(name)) found.set(name, readPinned(folder, pin));
+      return found.get(name)!;
+    },
+    write: (text) => writePinned(folder, text),
+    change: (change) => changePins(folder, change),
   };
 }
 
@@ -172,7 +186,7 @@ export function fitToMarker(text: string, { maxLines, maxTokens }: TextLimits): 
   return fitForeignText(text, { maxLines, maxBytes });
 }
 
-export interface NewText {
+interface NewText {
   readonly key: FetchKey;
   readonly text: string;
   /** Absent limits keep the whole text. */
@@ -181,11 +195,7 @@ export interface NewText {
   readonly fetched: string;
 }
 
-/** Writes the file of one text. The index does not name it yet. Returns the problem if it fails. */
-export async function writePinned(
-  folder: PinFolder,
-  { key, text, limits, fetched }: NewText,
-): Promise<PinnedText | { readonly problem: string }> {
+async function writePinned(folder: PinFolder, { key, text, limits, fetched }: NewText): ReturnType<Pins["write"]> {
   const { url, format, selector } = key;
   const fitted = fitToMarker(text, limits);
   const cut = fitted.truncated ? { max_lines: limits.maxLines, max_tokens: limits.maxTokens } : {};
@@ -198,15 +208,13 @@ export async function writePinned(
   };
 }
 
-export interface IndexChange {
+interface IndexChange {
   readonly added: readonly Pin[];
   /** Texts that a marker still names. Absent: all texts are kept. */
   readonly wanted?: readonly FetchKey[] | undefined;
 }
 
-/** Adds texts to the index, and removes those that no marker names any more, with their files. Returns the problem if it
- *  fails. */
-export async function changePins(folder: PinFolder, { added, wanted }: IndexChange): Promise<string | undefined> {
+async function changePins(folder: PinFolder, { added, wanted }: IndexChange): Promise<string | undefined> {
   const index = await readIndex(folder);
   const isDamaged = "reason" in index;
   const names = wanted === undefined ? undefined : new Set(wanted.map(pinnedName));

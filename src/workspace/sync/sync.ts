@@ -18,15 +18,14 @@ import { type PowerfulSetting, untrustedFetches } from "../trust/trusted.ts";
 import { type CompanySync, syncCompany } from "./company.ts";
 import { fetchText } from "./fetch-text.ts";
 import {
-  changePins,
   openPins,
   type Pin,
   type PinFolder,
   type PinnedText,
+  type Pins,
   pinFolder,
   pinnedName,
   type TextLimits,
-  writePinned,
 } from "./fetched-texts.ts";
 
 export interface SyncOptions {
@@ -151,21 +150,21 @@ export async function syncTexts(layers: readonly PackLayer[], options: SyncTexts
     layers.flatMap(({ sources }) => sources),
     leftOut,
   );
-  const findPin = await openPins(folder);
+  const pins = await openPins(folder);
   const results = new Array<Synced>(wanted.length);
   let [next, done] = [0, 0];
   const work = async () => {
     for (let index = next++; index < wanted.length; index = next++) {
       const each = wanted[index]!;
       progress?.(`fetching ${done + 1} of ${wanted.length}: ${each.marker.label ?? each.marker.url}`);
-      const found = await findPin(each.marker);
-      results[index] = await syncText(each, { ...options, stored: "text" in found ? found : undefined });
+      const found = await pins.find(each.marker);
+      results[index] = await syncText(each, { ...options, pins, stored: "text" in found ? found : undefined });
       done++;
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
   const added = results.flatMap(({ pin }) => pin ?? []);
-  const problem = await changePins(folder, { added, wanted: isComplete ? named : undefined });
+  const problem = await pins.change({ added, wanted: isComplete ? named : undefined });
   const texts = results.map(({ result, pin }) =>
     pin === undefined || problem === undefined ? result : { ...result, status: "failed" as const, reason: problem },
   );
@@ -248,9 +247,9 @@ interface Synced {
 
 async function syncText(
   { marker, packs, limits, ttlHours }: Wanted,
-  options: SyncTextsOptions & { readonly stored: PinnedText | undefined },
+  options: SyncTextsOptions & { readonly pins: Pins; readonly stored: PinnedText | undefined },
 ): Promise<Synced> {
-  const { folder, stored, force = false, now = () => new Date(), timeoutMs, allowPrivate } = options;
+  const { folder, pins, stored, force = false, now = () => new Date(), timeoutMs, allowPrivate } = options;
   const base = {
     ...{ url: marker.url, label: marker.label, packs: [...packs], ...factsOf(stored, folder) },
     ...{ truncated: false, reason: undefined, warning: undefined },
@@ -263,7 +262,7 @@ async function syncText(
   const fetched = await fetchText(marker.url, { ...marker, timeoutMs, allowPrivate });
   if ("reason" in fetched) return failed(fetched.reason);
   const { text, truncated, warning } = fetched;
-  const pinned = await writePinned(folder, { key: marker, text, limits, fetched: now().toISOString() });
+  const pinned = await pins.write({ key: marker, text, limits, fetched: now().toISOString() });
   if ("problem" in pinned) return failed(pinned.problem);
   const result: TextSync = { ...base, ...factsOf(pinned, folder), status: "fetched", truncated, warning };
   return { result, pin: pinned.pin };

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Pack } from "../packs/index.ts";
 import { parseSegments, textAt, type Verbosity, verbosities } from "../text/index.ts";
-import { type FitOptions, fitPacks } from "./draft-file.ts";
+import type { Pack } from "./pack.ts";
+import { type FitOptions, fitPacks } from "./trim-packs.ts";
 
 function pack(id: string, markdown: string, more: Partial<Pack> = {}): Pack {
   return {
