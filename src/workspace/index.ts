@@ -48,6 +48,7 @@ export {
   readRegularText,
   readTextFile,
   readTextStream,
+  systemReason,
   type TextLimit,
   type TextRead,
   type Unread,
