@@ -71,7 +71,7 @@ function checkOption(value: unknown, name: string, { choices, list }: OptionSpec
     if (each === "") throw usageError(`--${name} has an empty ${list ? "name in its list" : "value"}`);
     if (list !== true && areChoices(each.split(","), choices))
       throw usageError(`--${name} takes one value, not "${each}"`, "Choose one of them.");
-    checkChoice(each, name, choices);
+    checkChoice(each, { text: `--${name} is "${each}"`, choices });
   }
 }
 
@@ -88,7 +88,7 @@ function checkArguments(given: readonly string[], target: CommandTarget): void {
     const spec = specs[index] ?? (specs.at(-1)?.repeated ? specs.at(-1) : undefined);
     if (spec === undefined) throw usageError(`unexpected argument "${value}"`, unexpectedHint(target));
     if (value === "" && !spec.mayBeEmpty) throw usageError(`${spec.name} is empty`);
-    checkChoice(value, spec.name.toLowerCase(), spec.choices);
+    checkChoice(value, { text: `unknown ${spec.name.toLowerCase()} "${value}"`, choices: spec.choices });
   });
 }
 
@@ -97,10 +97,11 @@ function unexpectedHint(target: CommandTarget): string {
   return last?.isSentence ? `Put quotes around ${last.name} if it has several words.` : helpHint(target);
 }
 
-function checkChoice(value: string, name: string, choices: readonly string[] | undefined): void {
+/** Throws `text` with a suggestion if the value is not one of the choices. */
+function checkChoice(value: string, { text, choices }: { text: string; choices: readonly string[] | undefined }): void {
   if (choices === undefined || choices.includes(value)) return;
   const all = `Choose from ${choices.join(", ")}.`;
-  throw usageError(`unknown ${name} "${value}"`, [didYouMean(value, choices), all].filter(Boolean).join(" "));
+  throw usageError(text, [didYouMean(value, choices), all].filter(Boolean).join(" "));
 }
 
 function helpHint({ path }: CommandTarget): string {

@@ -45,6 +45,7 @@ export {
   readRegularText,
   readTextFile,
   readTextStream,
+  systemReason,
   type TextLimit,
   type TextRead,
   type Unread,

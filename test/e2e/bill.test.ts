@@ -46,6 +46,12 @@ test("a HOME without recordings gets a message that says where it looked", async
   expect(stderr).toContain("~/.claude/projects");
 });
 
+test("a wrong path gets a reason in words, as a person wrote the path", async () => {
+  const { code, stdout, stderr } = await sandbox.run(["bill", "missing.jsonl"]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain("plimsoll: missing.jsonl: no such file or directory\n");
+});
+
 describe("sums", () => {
   test("of the usual places equal what was billed, and each grouping has the same total", async () => {
     recordBoth();

@@ -221,7 +221,7 @@ test("an unknown counter is wrong usage with a suggestion, and nothing is counte
   sandbox.write("a", "abcd");
   const { code, stdout, stderr } = await sandbox.call(["count", "a", "--counter", "estimate:claude5"]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toContain('unknown counter "estimate:claude5". Did you mean "estimate:claude-5"?');
+  expect(stderr).toContain('--counter is "estimate:claude5". Did you mean "estimate:claude-5"?');
 });
 
 test("the counter comes from --counter, else --model, else the configuration, else the dearest, and is always named", async () => {

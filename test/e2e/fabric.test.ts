@@ -183,7 +183,7 @@ describe("wrong usage does nothing and says what to do", () => {
     [
       ["add", "note", "x", "--kind", "decison", "--nebula", "plan"],
       2,
-      'unknown kind "decison". Did you mean "decision"? Choose from decision, failure, feedback, note.',
+      '--kind is "decison". Did you mean "decision"? Choose from decision, failure, feedback, note.',
     ],
     [
       ["add", "entanglement", "parse()", "--kind", "function", "--nebula", "plan"],

@@ -267,7 +267,7 @@ describe("what cannot be read", () => {
     [["replay", ".", "--window", "0"], '--window is "0"'],
     [["replay", ".", "--window", "64k"], '--window is "64k"'],
     [["replay", ".", "--reserve", "-1"], '--reserve is "-1"'],
-    [["replay", ".", "--policy", "economical"], 'unknown policy "economical". Did you mean "economic"?'],
+    [["replay", ".", "--policy", "economical"], '--policy is "economical". Did you mean "economic"?'],
     [["replay", ".", "--counter", "bytes/4,exact:o200k"], "--counter takes one value"],
     [["replay", ".", "--html", "."], ".: is a directory, not a file"],
     [

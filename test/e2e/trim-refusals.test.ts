@@ -131,9 +131,9 @@ test.each([
   [["--window", "9", "--policy", "frugal", "--threshold", "0.5"], "It belongs to rfc and rfc-headroom."],
   [["--window", "9", "--policy", "rfc", "--threshold", "80"], '--threshold is "80". Use a share'],
   [["--window", "9", "--policy", "rfc", "--threshold", "half"], '--threshold is "half"'],
-  [["--window", "9", "--policy", "none"], 'unknown policy "none"'],
-  [["--window", "9", "--format", "xml"], 'unknown format "xml"'],
-  [["--window", "9", "--counter", "bytes/5"], 'unknown counter "bytes/5"'],
+  [["--window", "9", "--policy", "none"], '--policy is "none"'],
+  [["--window", "9", "--format", "xml"], '--format is "xml"'],
+  [["--window", "9", "--counter", "bytes/5"], '--counter is "bytes/5"'],
   [["--window", "9", "--widnow", "9"], 'Did you mean "--window"?'],
   [
     ["--window", "16000", "--reserve", "16000"],

@@ -149,7 +149,7 @@ test.each([
   [["validate", "."], 1, "is a directory"],
   [["validate"], 2, 'FILE is missing. Name a file, or pipe messages in ("-").'],
   [["validate", "a", "b"], 2, 'unexpected argument "b"'],
-  [["validate", "--format", "xml"], 2, "unknown format"],
+  [["validate", "--format", "xml"], 2, '--format is "xml"'],
   [["validate", "--stirct"], 2, 'Did you mean "--strict"?'],
 ])("%j fails in its own words", async (args, expected, message) => {
   const { code, stdout, stderr } = await sandbox.call(args);

@@ -16,7 +16,7 @@ import {
 } from "../../bill/index.ts";
 import { ContextError } from "../../errors.ts";
 import { exportedSessions, opencodeQueries } from "../../replay/index.ts";
-import { makeDirectory, stateDirectory } from "../../workspace/index.ts";
+import { makeDirectory, stateDirectory, systemReason } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 import { messagesLimit } from "../messages-input.ts";
 import { findSessionFiles } from "../replay/open-sessions.ts";
@@ -110,7 +110,8 @@ async function readAll(
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof ContextError ? error.message : ((error as NodeJS.ErrnoException).code ?? String(error));
+  if (error instanceof ContextError) return error.message;
+  return (error as NodeJS.ErrnoException).code === undefined ? String(error) : systemReason(error);
 }
 
 function recordingsOf(entries: readonly FileEntry[]): Pick<Recordings, "sessions" | "fileOf" | "damaged"> {

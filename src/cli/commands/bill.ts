@@ -11,6 +11,7 @@ import { createRecordingsReader, type RecordingsReader } from "../bill/read-reco
 import { whatIfOfFiles } from "../bill/what-if-files.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { checkPageTarget, writePage } from "../page/html-page.ts";
+import { shownPath } from "../table.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const billCommand: Command = defineCommand({
@@ -62,7 +63,9 @@ deleted at any time. Nothing leaves the machine.`,
     const reader = await createRecordingsReader({ call, hasIndex: options["no-index"] !== true });
     if (options.watch === true) return watchBill({ reader, settings, call });
     const recordings = await reader.read(paths);
-    for (const { path, reason } of recordings.unreadable) output.problem(`${printable(path)}: ${reason}`);
+    for (const { path, reason } of recordings.unreadable) {
+      output.problem(`${printable(shownPath(path, call.cwd, env))}: ${reason}`);
+    }
     const report = createBillReport(recordings, settings);
     if (recordings.sessions.every(({ calls }) => calls.length === 0)) throw nothingRecorded(paths, call);
     if (options.html !== undefined) {

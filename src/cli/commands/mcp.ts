@@ -190,7 +190,12 @@ ${toolNames}`,
 
 export const mcpCommand: Command = defineCommand({
   arguments: [
-    { name: "ACTION", optional: true, choices: actionNames, summary: "the action (default: serve)" },
+    {
+      name: "ACTION",
+      optional: true,
+      choices: actionNames,
+      summary: "serve (the default), wrap, install or uninstall",
+    },
     {
       ...{ name: "COMMAND", optional: true, repeated: true, mayBeEmpty: true },
       summary: "wrap, after --: the server to run, and its arguments",

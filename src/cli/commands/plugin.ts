@@ -129,7 +129,7 @@ runs it; there is no need to run it by hand.`,
 };
 
 export const pluginCommand: Command = defineCommand({
-  arguments: [{ name: "ACTION", choices: actionNames, summary: "what to do" }, clientArgument],
+  arguments: [{ name: "ACTION", choices: actionNames, summary: "install, uninstall, status or check" }, clientArgument],
   options,
   details: `A plugin shortens tool results inside an AI client before its model first sees them: text that the
 conversation already has becomes a note, a very long result becomes a page. The original is kept on this computer, and
