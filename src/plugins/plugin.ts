@@ -121,7 +121,8 @@ export async function changePlugin(client: PluginClient, options: ChangeSettings
     const plan = (current: string | undefined) => planned(() => file[action](current));
     const { change, problem } = await attemptChange(file.path, { root, env, dryRun: isTrial, plan });
     if (change?.written && change.after === undefined) await removeEmptyFolders(file.path, root);
-    return { path: file.path, change, problem };
+    // Another file may be the reason.
+    return { path: problem?.file ?? file.path, change, problem };
   };
   const trials = await Promise.all(files.map((file) => attempt(file, true)));
   const refused = trials.find(({ problem }) => problem !== undefined);

@@ -375,7 +375,7 @@ test("reports a file instead of a directory, whoever named it", async () => {
   for (const required of [true, false]) {
     expect((await load(file, { required })).problems).toMatchObject([{ file, message: "is not a directory" }]);
   }
-  expect((await load(join(file, "b"), { required: true })).problems).toMatchObject([{ message: "is not a directory" }]);
+  expect((await load(join(file, "b"), { required: true })).problems).toMatchObject([{ message: "no such directory" }]);
   expect((await load(join(file, "b"))).problems).toEqual([]);
   const circle = content({});
   symlinkSync("loop", join(circle, "loop"));

@@ -121,7 +121,7 @@ function missingDirectory(layer: LayerDirectory): ContentProblem[] {
   if (found === "directory" ? !isRequired || hasContent(layer) : found === "nothing" && !isRequired) return [];
   const messages: Readonly<Record<string, string>> = {
     directory: `holds no content. It needs at least one of ${contentFolders.map((folder) => `${folder}/`).join(", ")}`,
-    nothing: "is not a directory",
+    nothing: "no such directory",
   };
   const message = messages[found] ?? found;
   return [{ file: layer.directory, line: 1, severity: "error", rule: "no-content", message }];

@@ -108,6 +108,7 @@ test("install shows a diff, writes, reports, and uninstall restores", async () =
   const dry = await sandbox.call(["plugin", "install", "claude-code", "--dry-run", "--max-result-tokens", "9000"]);
   expect(dry.stdout).toContain("+++ ~/.claude/skills/plimsoll/.mcp.json");
   expect(dry.stdout).toContain('+        "9000"');
+  expect(dry.stderr).toBe("");
   const installed = await sandbox.call(["plugin", "install", "claude-code", "--json"]);
   expect(JSON.parse(installed.stdout)).toMatchObject({ client: "claude-code", scope: "user", dry_run: false });
   const status = await sandbox.call(["plugin", "status", "claude-code"]);
@@ -115,6 +116,12 @@ test("install shows a diff, writes, reports, and uninstall restores", async () =
   const removed = await sandbox.call(["plugin", "uninstall", "claude-code"]);
   expect(removed).toMatchObject({ code: 0, stdout: expect.stringContaining("claude-code: uninstalled") });
   expect((await sandbox.call(["plugin", "uninstall", "claude-code"])).stdout).toBe("claude-code: nothing to change\n");
+});
+
+test("install names the file of somebody else that is in its place", async () => {
+  sandbox.write("../home/.claude/skills/plimsoll/note.txt", "mine");
+  const refused = await sandbox.call(["plugin", "install", "claude-code"]);
+  expect(refused).toMatchObject({ code: 1, stdout: "~/.claude/skills/plimsoll/note.txt: failed\n" });
 });
 
 test("status names the settings of an install, and says if somebody changed it", async () => {

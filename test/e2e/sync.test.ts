@@ -256,7 +256,7 @@ test("the packs of --content are looked through", async () => {
   sandbox.write("other/packs/p/context.md", marker("/page"));
   expect((await sandbox.call(["sync", "--content", "other"])).stdout).toContain(`${origin}/page`);
   const missing = await sandbox.call(["sync", "--content", "nowhere"]);
-  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("nowhere:1: is not a directory") });
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("nowhere:1: no such directory") });
 });
 
 function git(...args: string[]): string {

@@ -132,6 +132,12 @@ describe("a company that the project names", () => {
     expect((await project.call(args, { env: { PLIMSOLL_TRUST: "1" } })).stderr).not.toContain("not trusted");
   });
 
+  test("is named once, also by a command that ends without a result", async () => {
+    projectWithCompany();
+    const { code, stderr } = await project.call(["mcp", "install", "--dry-run"]);
+    expect([code, stderr.match(/not trusted/g)]).toEqual([1, ["not trusted"]]);
+  });
+
   test("of the user's own configuration needs no trust", async () => {
     companyPack("company", "Company rules.\n");
     writeBeside("home/.config/plimsoll/config.yaml", `company: { source: ${beside("company")} }\n`);

@@ -192,7 +192,7 @@ async function change(call: PluginCall, client: PluginClient, action: "install" 
   const problems = reports.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) output.problem(describeError(problem, shown));
   const isChanged = reports.some((report) => ["written", "deleted"].includes(statusOf(report)));
-  if (action === "install" && isChanged && problems.length === 0) await noteNext(call, client);
+  if (action === "install" && isChanged && !dryRun && problems.length === 0) await noteNext(call, client);
   const diffOf = dryRun ? await createDiff(shown) : () => "";
   const files = reports.map((report) => ({ path: shown(report.path), status: statusOf(report) }));
   const verb = { install: "installed", uninstall: "uninstalled" }[action];
