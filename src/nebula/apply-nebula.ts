@@ -27,7 +27,7 @@ import type { Application, ApplyOptions, ApplyReport, SettledOptions } from "./a
 import { openAttempts } from "./attempt-folders.ts";
 import { type Beginning, beginRun } from "./begin-run.ts";
 import { leaseOf, type OwnRun, planHash } from "./leases.ts";
-import { type Nebula, type Phase, wavesOf } from "./nebula.ts";
+import { createReach, type Nebula, type Phase, wavesOf } from "./nebula.ts";
 import { movedKey, nebulaKey, runKey, storedKey } from "./nebula-key.ts";
 import { type NebulaRecord, openNebulaRecord, runOf } from "./nebula-record.ts";
 import { type PhasePrompt, type PromptSources, phasePrompt } from "./phase-prompt.ts";
@@ -154,7 +154,7 @@ async function prepareFolders(
   const notice = (message: string) => onEvent({ event: "notice", message });
   if (!worktrees) {
     if (commit && !resume) await refuseDirty(cwd, env);
-    if (maxWorkers > 1) for (const message of await sharedFolderProblems(nebula.phases)) notice(message);
+    if (maxWorkers > 1) for (const message of sharedFolderProblems(nebula.phases)) notice(message);
     return undefined;
   }
   const opened = await openWorktrees(nebula, { cwd, env, key: own.place, resume, copy, notice, sharing });
@@ -168,8 +168,7 @@ async function prepareFolders(
 type FolderOptions = SettledOptions & { readonly own: OwnRun; readonly sharing: Sharing | undefined };
 
 /** Returns a sentence if phases that could run at the same time have no scope, or scopes that may overlap. */
-async function sharedFolderProblems(phases: readonly Phase[]): Promise<string[]> {
-  const { createReach } = await import("./check-phases.ts");
+function sharedFolderProblems(phases: readonly Phase[]): string[] {
   const graph = new Map(phases.map(({ id, dependsOn }) => [id, dependsOn]));
   const order = wavesOf(phases)
     .flat()
