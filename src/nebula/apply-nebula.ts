@@ -30,13 +30,15 @@ import { leaseOf, type OwnRun, planHash } from "./leases.ts";
 import { createReach, type Nebula, type Phase, wavesOf } from "./nebula.ts";
 import { movedKey, nebulaKey, runKey, storedKey } from "./nebula-key.ts";
 import { type NebulaRecord, openNebulaRecord, runOf } from "./nebula-record.ts";
+import { openGit } from "./open-git.ts";
 import { type PhasePrompt, type PromptSources, phasePrompt } from "./phase-prompt.ts";
 import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
 import { followAdopted, reviewAgain, runPhase } from "./run-phase.ts";
 import { createSchedule, runPool } from "./schedule.ts";
+import type { Sharing } from "./shared-branch.ts";
 import { spentOn } from "./spending.ts";
 import { see, watchRun } from "./watch-run.ts";
-import { branchesOf, openWorktrees, refuseDirty, type Sharing, type Worktrees } from "./worktrees.ts";
+import { branchesOf, openWorktrees, type Worktrees } from "./worktrees.ts";
 
 /**
  * Runs the phases of a nebula with agents, in the order of their dependencies and several at a time. Each agent gets
@@ -153,7 +155,7 @@ async function prepareFolders(
 ): Promise<Worktrees | undefined> {
   const notice = (message: string) => onEvent({ event: "notice", message });
   if (!worktrees) {
-    if (commit && !resume) await refuseDirty(cwd, env);
+    if (commit && !resume) await openGit(cwd, env).refuseDirty();
     if (maxWorkers > 1) for (const message of sharedFolderProblems(nebula.phases)) notice(message);
     return undefined;
   }

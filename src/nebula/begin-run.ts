@@ -13,8 +13,9 @@ import { type Nebula, type Phase, withDependents } from "./nebula.ts";
 import { type Lease, type NebulaRecord, type OpenNebulaRecord, runOf, writeAnswer } from "./nebula-record.ts";
 import { renderTask, withoutClaims } from "./phase-prompt.ts";
 import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
+import { existsError } from "./shared-branch.ts";
 import { isDeadHere } from "./watch-run.ts";
-import { branchesOf, existsError } from "./worktrees.ts";
+import { branchesOf } from "./worktrees.ts";
 
 /** Where a run finds the state of earlier runs. */
 interface RunPlace {

@@ -12,10 +12,10 @@ import type { AdoptedAgent } from "./begin-run.ts";
 import { claimedRecord, type OwnRun, unclaimedRecord } from "./leases.ts";
 import type { Phase } from "./nebula.ts";
 import { type LostAttempt, type NebulaRecord, type PhaseRun, readAnswer, runOf, writeAnswer } from "./nebula-record.ts";
+import { openGit } from "./open-git.ts";
 import { type FabricBlocks, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
 import { type ChangedRecord, type End, endedRecord, type Start, startedRecord } from "./record-changes.ts";
 import { dollars, type Grant, grantFor, spentOn } from "./spending.ts";
-import { commitAll } from "./worktrees.ts";
 
 /** Runs the phase and updates the schedule with its end, unless another machine was faster. */
 export async function runPhase(phase: Phase, application: Application): Promise<void> {
@@ -351,7 +351,7 @@ async function keepWork(phase: Phase, application: Application): Promise<string 
       const work = { attempt: basename(attemptFolder), isOurs: () => isOurs(phase, application) };
       return await worktrees.merge(phase, work);
     }
-    if (options.commit) await commitAll(options.cwd, phase, options.env);
+    if (options.commit) await openGit(options.cwd, options.env).commitAll(phase);
     return undefined;
   } catch (error) {
     const what = options.remote === undefined ? "committed" : "committed and pushed";
