@@ -24,19 +24,20 @@ export interface Rendered {
 /** Renders drafts of one page. `tokens` is the assumed cost of the page, for warnings about what is left. */
 export type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
 
-interface RenderParts {
-  readonly source: PageSource;
-  readonly read: ReadItems;
-  readonly options: PageOptions;
-}
-
-export interface Renderer {
+/** What makes one page: the source, what was read of it, and how it is rendered. */
+export interface PageDraft extends DraftParts {
   readonly render: RenderPage;
   /** The token for fields that did not fit on the page. */
   readonly fieldsToken: string | undefined;
 }
 
-export function createRenderer({ source, read, options }: RenderParts): Renderer {
+interface DraftParts {
+  readonly source: PageSource;
+  readonly read: ReadItems;
+  readonly options: PageOptions;
+}
+
+export function createDraft({ source, read, options }: DraftParts): PageDraft {
   const fields = chooseFields(source, options);
   const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt({ at: "fields", from: 0 });
   const total = typeof source.total === "function" ? source.total() : source.total;
@@ -65,7 +66,7 @@ export function createRenderer({ source, read, options }: RenderParts): Renderer
     const text = form?.pageText(data, { detail, tokens }) ?? JSON.stringify({ status: "success", data });
     return { data, text };
   };
-  return { render, fieldsToken };
+  return { source, read, options, render, fieldsToken };
 }
 
 /** Removes keys without a value, so that pages can be compared and counted. */
