@@ -1,7 +1,7 @@
 /** How a result continues on the next page: the tokens, the calls that used them, and the versions of results. */
 import { createHash } from "node:crypto";
 import type { Store } from "../store/index.ts";
-import { isFields, isText, objectOf, originalIdPattern, readJson } from "../text/index.ts";
+import { isFields, isPlainObject, isText, objectOf, originalIdPattern, readJson } from "../text/index.ts";
 import type { ToolArguments, ToolFailure } from "./budgeted-tool.ts";
 import type { SessionRecord } from "./session-record.ts";
 
@@ -199,15 +199,13 @@ type GivenCalls = Readonly<Record<number, ContinuedCall | null>>;
 /** Nothing is known about a call that cannot be read. */
 function readCalls(text: string | undefined): GivenCalls | "damaged" {
   if (text === undefined) return {};
-  const calls = readJson(text, isGiven);
+  const calls = readJson(text, isPlainObject);
   if (calls === undefined) return "damaged";
   const read = Object.entries(calls).map(([offset, call]) => [offset, isCall(call) ? call : null] as const);
   return Object.fromEntries(read);
 }
 
 const isCall = objectOf({ tool: isText, args: isFields });
-const isGiven = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function forgotten(offset: number): ToolFailure {
   return {
