@@ -6,7 +6,7 @@ import type { LogEntry } from "./log-entry.ts";
 import { groupsOf, type LargeResult, type SessionRecord, sessionRecords } from "./session-record.ts";
 import { readStored } from "./sources.ts";
 import { createStoredResults } from "./stored-results.ts";
-import { type SequencedEntry, storedLog, viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log.ts";
+import { type SequencedEntry, storedLog } from "./work-log.ts";
 
 /** The account of a session. All numbers but `calls` are tokens. */
 export interface SessionStatus {
@@ -140,12 +140,6 @@ export async function readSessionReport(store: Store, sessionId: string): Promis
       entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(shown),
     },
   };
-}
-
-/** Returns the work log of a report as a model gets it. */
-export function viewReport({ workLog, evicted, damaged }: SessionReport, view: WorkLogViewName): WorkLogView {
-  const steps = evicted.count + workLog.length + damaged;
-  return viewWorkLog({ entries: () => workLog, steps: () => steps }, view);
 }
 
 function reopenLedger({ limits, ledger }: Pick<SessionRecord, "limits" | "ledger">): Ledger {
