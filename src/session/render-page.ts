@@ -1,7 +1,7 @@
-import { countNoun, messageOf, shorten } from "../text/index.ts";
+import { shorten } from "../text/index.ts";
 import type { ToolResult } from "./budgeted-tool.ts";
 import type { Position, TextPosition } from "./continuations.ts";
-import { type Cut, frameNames, type PageData, plainItem } from "./envelope.ts";
+import { type Cut, frameNames, itemsNameOf, type PageData, plainItem, stoppedWarning } from "./envelope.ts";
 import type { TextForm } from "./page-text.ts";
 
 /** How much a page says besides its items. It says less only if there is no room. */
@@ -74,11 +74,6 @@ function defined<Values extends object>(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;
 }
 
-/** Falls back to "items" if the name would hide a fact about the page, or if it is empty or too long. */
-export function itemsNameOf({ itemsName }: Pick<PageSource, "itemsName">): string {
-  return frameNames.has(itemsName) || itemsName.length > 60 || itemsName === "" ? "items" : itemsName;
-}
-
 interface ChosenFields {
   readonly shown: Readonly<Record<string, unknown>>;
   readonly omitted: readonly string[];
@@ -116,11 +111,6 @@ function ownWarnings(source: PageSource, { items, failure }: ReadItems): string[
   const rest = given.length > mostWarnings ? [`+${given.length - mostWarnings} more warnings`] : [];
   const stopped = failure === undefined ? [] : [stoppedWarning(items.length, failure)];
   return [...given.slice(0, mostWarnings), ...rest, ...stopped].map((text) => shorten(text, 200));
-}
-
-/** The warning in place of items that could not be read. */
-export function stoppedWarning(count: number, failure: unknown): string {
-  return `Stopped after ${countNoun(count, "item")}: ${messageOf(failure)}`;
 }
 
 /** What was read. Reading stops when the page is full, so a tool that walks 100,000 files stops after the first

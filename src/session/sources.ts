@@ -15,8 +15,8 @@ import {
   renderToken,
   type SeenVersions,
 } from "./continuations.ts";
-import { plainItem } from "./envelope.ts";
-import { type Page, type PageSource, stoppedWarning } from "./render-page.ts";
+import { plainItem, stoppedWarning } from "./envelope.ts";
+import type { Page, PageSource } from "./render-page.ts";
 import { chunkItems, type ResultToStore, type StoredResult } from "./result-record.ts";
 import type { StoredReference, StoredResults } from "./stored-results.ts";
 
