@@ -6,8 +6,18 @@ import { usageOfLine } from "../replay/index.ts";
 import type { Fields } from "../text/index.ts";
 import { charsOf, type FactsDraft, fileOfInput } from "./session-facts.ts";
 
-/** Lines that only the program itself needs. They are skipped before they are parsed. */
-export const skippedClaudeCodeLines: readonly string[] = [
+/** How facts are read from the lines of Claude Code. */
+export const claudeCodeFacts: {
+  /** Returns whether only the program itself needs a line. Such lines are skipped before they are parsed. */
+  isSkipped(line: string): boolean;
+  /** Reads one line. Returns false if it continues a line that is not known, because the scan started later in the
+   *  file. */
+  readLine(value: Fields, draft: FactsDraft, isContinued: boolean): boolean;
+  /** Keeps what a continued scan needs: the last lines and requests. */
+  shortenState(draft: FactsDraft): void;
+} = { isSkipped: (line) => skippedLines.some((start) => line.startsWith(start)), readLine, shortenState };
+
+const skippedLines: readonly string[] = [
   ...["api-request-blob", "api-request-shape", "file-history-snapshot", "file-history-delta", "queue-operation"],
   ...["last-prompt", "atis-latch", "tools-used", "mode", "summary", "ai-title", "custom-title", "permission-mode"],
 ].map((type) => `{"type":"${type}"`);
@@ -33,9 +43,7 @@ interface RequestNode {
   readonly time: string;
 }
 
-/** Reads one line. Returns false if it continues a line that is not known, because the scan started later in the
- *  file. */
-export function readClaudeCodeLine(value: Fields, draft: FactsDraft, isContinued: boolean): boolean {
+function readLine(value: Fields, draft: FactsDraft, isContinued: boolean): boolean {
   const own = ownState(draft);
   const { type, uuid, parentUuid, sessionId } = value;
   if (typeof sessionId === "string") draft.facts.session ||= sessionId;
@@ -63,8 +71,7 @@ function ownState({ state }: FactsDraft): OwnState {
   return own as OwnState;
 }
 
-/** Keeps what a continued scan needs: the last lines and requests. */
-export function shortenClaudeCodeState({ state }: FactsDraft): void {
+function shortenState({ state }: FactsDraft): void {
   const own = ownState({ state } as FactsDraft);
   own.nodes = Object.fromEntries(Object.entries(own.nodes).slice(-keptNodes));
   own.requests = Object.fromEntries(Object.entries(own.requests).slice(-keptRequests));

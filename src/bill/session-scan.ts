@@ -2,7 +2,7 @@
 
 import { isOpencodeExport, kindOfLines } from "../replay/index.ts";
 import { type Fields, isPlainObject } from "../text/index.ts";
-import { readClaudeCodeLine, shortenClaudeCodeState, skippedClaudeCodeLines } from "./claude-code-facts.ts";
+import { claudeCodeFacts } from "./claude-code-facts.ts";
 import { readCodexLine } from "./codex-facts.ts";
 import { type OpencodeExport, readGeminiLine, readOpencodeFacts, readPiLine } from "./other-facts.ts";
 import {
@@ -47,7 +47,7 @@ export function createSessionScan(earlier?: ScanState): SessionScan {
       return draft?.facts;
     },
     line(text) {
-      if (text === "" || skippedClaudeCodeLines.some((start) => text.startsWith(start))) return;
+      if (text === "" || claudeCodeFacts.isSkipped(text)) return;
       const value = parse(text);
       if (value === undefined) {
         if (draft !== undefined) draft.facts.damaged++;
@@ -66,7 +66,7 @@ export function createSessionScan(earlier?: ScanState): SessionScan {
     },
     finish() {
       if (draft === undefined) return { facts: undefined };
-      if (draft.facts.agent === "claude-code") shortenClaudeCodeState(draft);
+      if (draft.facts.agent === "claude-code") claudeCodeFacts.shortenState(draft);
       return { facts: draft.facts, state: draft.state };
     },
   };
@@ -94,7 +94,7 @@ function always(reader: (value: Fields, draft: FactsDraft) => void): LineReader 
 }
 
 const readers: Readonly<Record<Agent, LineReader>> = {
-  "claude-code": readClaudeCodeLine,
+  "claude-code": claudeCodeFacts.readLine,
   codex: always(readCodexLine),
   "gemini-cli": always(readGeminiLine),
   pi: always(readPiLine),

@@ -1,7 +1,7 @@
 /** Sums calls by day, project, model and so on. */
 
 import type { UsageStep } from "../billing/index.ts";
-import type { BilledCall, BilledSession } from "./price-calls.ts";
+import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";
 import type { Agent, SessionFacts } from "./session-facts.ts";
 
 export const groupings = ["day", "week", "month", "project", "session", "model", "agent", "tool"] as const;
@@ -57,12 +57,8 @@ export function sumCalls(calls: readonly PlacedCall[], grouping: Grouping): read
   const rows = [...groups].map(([key, group]) => ({ key, ...totalOf(group) }));
   const byTime = grouping === "day" || grouping === "week" || grouping === "month";
   return rows.sort((left, right) =>
-    byTime ? (left.key < right.key ? -1 : 1) : right.usd - left.usd || inputTokens(right) - inputTokens(left),
+    byTime ? (left.key < right.key ? -1 : 1) : right.usd - left.usd || inputTokensOf(right) - inputTokensOf(left),
   );
-}
-
-function inputTokens({ uncached, write5m, write1h, read }: BillTotals): number {
-  return uncached + write5m + write1h + read;
 }
 
 export function totalOf(calls: readonly PlacedCall[]): BillTotals {

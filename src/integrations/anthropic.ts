@@ -62,24 +62,28 @@ export function withContextBudget<Wrapped extends Client>(client: Wrapped, optio
   const { breakpoints: mode, ...rest } = options;
   const budget = createRequestFitter(rest);
   const routes = {
-    "/v1/messages": (body: Fields) => (isThread(body) ? undefined : prepareAnthropic(body, budget, mode)),
+    "/v1/messages": (body: Fields) => prepareAnthropic(body, budget, mode),
   };
   // SDKs without threads would send this setting to the API.
   const hasThreads = Reflect.get(client, "_supportsMessageThreads") === true;
   return wrapClient(client, routes, hasThreads ? { toolRunner: withoutThread } : {});
 }
 
-/** Whether the API holds the conversation. */
-export function isThread({ thread }: Fields): boolean {
-  return (thread ?? null) !== null;
-}
-
 function withoutThread(params: Fields): Fields {
   return { ...params, thread: params.thread ?? false };
 }
 
-/** Makes a request of the Messages API fit, and marks it for the cache. */
-export async function prepareAnthropic(
+/** Makes a request of the Messages API fit, and marks it for the cache. Returns undefined if the API holds the
+ *  conversation, in a thread. */
+export function prepareAnthropic(
+  body: Fields,
+  budget: RequestFitter<AnthropicRequest>,
+  mode: BreakpointMode | undefined,
+): Promise<PreparedBody> | undefined {
+  return (body.thread ?? null) === null ? fitMessages(body, budget, mode) : undefined;
+}
+
+async function fitMessages(
   body: Fields,
   budget: RequestFitter<AnthropicRequest>,
   mode: BreakpointMode | undefined,

@@ -4,8 +4,8 @@ import { ContextError } from "../errors.ts";
 import { createRecallTool, optionChecks, type RecallSource, type RecallTool } from "../history/index.ts";
 import { geminiSystemText } from "../messages/index.ts";
 import { type Fields, isPlainObject } from "../text/index.ts";
-import { isThread, prepareAnthropic } from "./anthropic.ts";
-import { isHeldByApi, prepareChat, prepareResponse } from "./openai.ts";
+import { prepareAnthropic } from "./anthropic.ts";
+import { prepareChat, prepareResponse } from "./openai.ts";
 import { type BreakpointMode, breakpointModes } from "./place-markers.ts";
 import {
   checkBudgetOptions,
@@ -92,7 +92,7 @@ const openAiRefusal = (message: string): object => ({
 const apis: readonly Api[] = [
   {
     path: /\/v1\/messages$/,
-    prepare: (body, { budget, mode }) => (isThread(body) ? undefined : prepareAnthropic(body, budget, mode)),
+    prepare: (body, { budget, mode }) => prepareAnthropic(body, budget, mode),
     refuse: (message) => ({ type: "error", error: { type: "invalid_request_error", message } }),
   },
   {
@@ -102,7 +102,7 @@ const apis: readonly Api[] = [
   },
   {
     path: /\/responses$/,
-    prepare: (body, { budget }) => (isHeldByApi(body) ? undefined : prepareResponse(body, budget)),
+    prepare: (body, { budget }) => prepareResponse(body, budget),
     refuse: openAiRefusal,
   },
   {

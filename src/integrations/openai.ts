@@ -37,13 +37,8 @@ export function withContextBudget<Wrapped extends Client>(client: Wrapped, optio
   const budget = createRequestFitter(options);
   return wrapClient(client, {
     "/chat/completions": (body) => prepareChat(body, budget),
-    "/responses": (body) => (isHeldByApi(body) ? undefined : prepareResponse(body, budget)),
+    "/responses": (body) => prepareResponse(body, budget),
   });
-}
-
-/** Whether the API holds the conversation. */
-export function isHeldByApi({ previous_response_id, conversation, input }: Fields): boolean {
-  return (previous_response_id ?? conversation ?? null) !== null || (input ?? null) === null;
 }
 
 /** Makes a request to chat completions fit. */
@@ -57,9 +52,14 @@ export async function prepareChat(body: Fields, budget: RequestFitter<OpenAiRequ
   return { body: replaceFields(body, { messages: reduction.messages }), observe };
 }
 
-/** Makes a request to the responses API fit. A plain text is one user message. It cannot be trimmed, but it may be too
- *  large. */
-export async function prepareResponse(body: Fields, budget: RequestFitter<OpenAiRequest>): Promise<PreparedBody> {
+/** Makes a request to the responses API fit. Returns undefined if the API holds the conversation. */
+export function prepareResponse(body: Fields, budget: RequestFitter<OpenAiRequest>): Promise<PreparedBody> | undefined {
+  const isHeld = (body.previous_response_id ?? body.conversation ?? null) !== null || (body.input ?? null) === null;
+  return isHeld ? undefined : fitInput(body, budget);
+}
+
+/** A plain text is one user message. It cannot be trimmed, but it may be too large. */
+async function fitInput(body: Fields, budget: RequestFitter<OpenAiRequest>): Promise<PreparedBody> {
   const { input } = body;
   const isText = typeof input === "string";
   const { reduction, observe } = await budget.fit({

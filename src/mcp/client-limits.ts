@@ -23,11 +23,6 @@ export function limitOfClient(name: string | undefined): PageLimit {
   return clientLimits.find(([start]) => given.startsWith(start))?.[1] ?? {};
 }
 
-/** Whether the client moves large results into a file by itself. A short preview then serves it better than a page. */
-export function spillsResults(name: string | undefined): boolean {
-  return name?.toLowerCase().startsWith("claude-code") ?? false;
-}
-
 /** What a server sends before a conversation, as far as it is known. */
 interface ServedContext {
   readonly instructions?: string | undefined;

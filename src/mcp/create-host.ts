@@ -36,7 +36,7 @@ import {
   settle,
   toCallResult,
 } from "./page-tools.ts";
-import { type CommandPlace, type CommandRules, createRunCommand, runCommandName } from "./run-command.ts";
+import { type CommandPlace, type CommandRules, createRunCommand } from "./run-command.ts";
 import { openServerStore, type ServerStore, type StoreUpkeep } from "./server-store.ts";
 
 export interface HostOptions {
@@ -347,19 +347,14 @@ const instructions: Readonly<Record<PageFormat, string>> = {
 
 /** Without hints, the list is the same in every call and session. A list that changes breaks the provider's prompt
  *  cache. */
-function listTools(tools: readonly ToolSchema[], hasHints: boolean): Tool[] {
-  return tools.map(({ name, description, inputSchema }) => ({
+function listTools(tools: readonly (ToolSchema & Pick<PageTool, "annotations">)[], hasHints: boolean): Tool[] {
+  const readsOnly = { readOnlyHint: true, destructiveHint: false, openWorldHint: false };
+  return tools.map(({ name, description, inputSchema, annotations = readsOnly }) => ({
     name,
     description,
     inputSchema: (hasHints ? { ...inputSchema } : shortSchema(inputSchema)) as Tool["inputSchema"],
-    annotations: annotationsOf(name),
+    annotations,
   }));
-}
-
-function annotationsOf(name: string): Tool["annotations"] {
-  if (name === runCommandName) return { readOnlyHint: false, destructiveHint: true, openWorldHint: true };
-  // budget_status can start a new account.
-  return { readOnlyHint: name !== budgetStatusTool.name, destructiveHint: false, openWorldHint: false };
 }
 
 /** Parameters that models seldom need. Calls may still use them: messages name them where they help. */

@@ -1,6 +1,7 @@
 /** The tools that MCP adds: for the next page, for an earlier result, and for the budget. Their arguments are checked
  *  like those of other tools, and an error counts like any other answer. */
 
+import type { Tool } from "@modelcontextprotocol/server";
 import { ContextError } from "../errors.ts";
 import {
   budgetParameter,
@@ -24,6 +25,8 @@ import type { CommandPlace } from "./run-command.ts";
 
 /** A tool that MCP adds to a session. */
 export interface PageTool<Result extends Answer = Answer> extends ToolSchema {
+  /** What the tool may do, unless it only reads the project. */
+  readonly annotations?: Tool["annotations"];
   run(session: Session, args: ToolArguments, options?: PageToolOptions): Promise<Result>;
 }
 
@@ -203,6 +206,8 @@ const budgetStatusParameters = {
 export const budgetStatusTool: PageTool = {
   name: "budget_status",
   description: "Show the token budget that is left, and ids of the last results.",
+  // It can start a new account.
+  annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
   inputSchema: inputSchemaOf(budgetStatusParameters),
   async run(session, args, { format = "json" } = {}) {
     const read = readArguments(budgetStatusParameters, args);

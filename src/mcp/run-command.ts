@@ -26,7 +26,7 @@ export interface CommandPlace {
   readonly intake: Intake;
 }
 
-export const runCommandName = "run_command";
+const name = "run_command";
 
 const parameters = {
   command: { type: "string", description: "As in a terminal, such as npm test.", required: true },
@@ -37,11 +37,12 @@ const [usualSeconds, mostSeconds] = [120, 1_800];
 
 export function createRunCommand(rules: CommandRules): PageTool {
   return {
-    name: runCommandName,
+    name,
+    annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     description: "Run a program in the project. A long output keeps failures and sums; recall returns the rest.",
     inputSchema: inputSchemaOf(parameters),
     async run(session, args, { signal, commands } = {}) {
-      const call = { tool: runCommandName, args };
+      const call = { tool: name, args };
       const read = readArguments(parameters, args);
       if ("failure" in read) return session.refuse(read.failure, call);
       const { command, timeout = usualSeconds } = read.values;
@@ -51,7 +52,7 @@ export function createRunCommand(rules: CommandRules): PageTool {
       const timeoutMs = Math.min(timeout, mostSeconds) * 1_000;
       const { output, end } = await runProgram(words, { ...commands, timeoutMs, signal });
       const text = `${output}${output === "" || output.endsWith("\n") ? "" : "\n"}[${end}]`;
-      const admitted = await commands.intake.admit({ tool: runCommandName, input: { command }, text });
+      const admitted = await commands.intake.admit({ tool: name, input: { command }, text });
       const items = admitted.text.split("\n");
       return session.deliver({ fields: {}, itemsName: "lines", items, offset: 0, total: items.length }, call);
     },

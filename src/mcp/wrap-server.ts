@@ -4,7 +4,7 @@ import type { LedgerOptions } from "../budget/index.ts";
 import { usageError } from "../errors.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import { limitOfClient, spillsResults } from "./client-limits.ts";
+import { limitOfClient } from "./client-limits.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
@@ -178,4 +178,9 @@ async function passToClient(proxy: LineProxy, { lines }: ServerConnection, stdou
     });
   }
   await Promise.all(held);
+}
+
+/** Whether the client moves large results into a file by itself. A short preview then serves it better than a page. */
+function spillsResults(name: string | undefined): boolean {
+  return name?.toLowerCase().startsWith("claude-code") ?? false;
 }

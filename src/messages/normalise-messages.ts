@@ -30,15 +30,16 @@ export function normaliseMessages(
 ): readonly object[] {
   if (!Array.isArray(messages)) return failAt("messages", `must be an array, not ${typeName(messages)}`);
   const format = chooseFormat(messages, options.format);
-  const names = createCallNames(format);
+  const nameCalls = createCallNames(format);
   const normalised: Fields[] = [];
   for (const { turn, rest } of segmentsOf(messages, format)) {
     const turns = splitTurn(turn, format);
     if (needsStart(normalised, turns, format)) normalised.push(format.userText("(start)"));
-    for (const each of turns.slice(0, -1)) normalised.push(...complete(each, [], { format, names }));
-    normalised.push(...complete(turns.at(-1) ?? [], rest, { format, names }));
+    for (const each of turns.slice(0, -1)) normalised.push(...complete(each, [], { format, nameCalls }));
+    normalised.push(...complete(turns.at(-1) ?? [], rest, { format, nameCalls }));
   }
-  return isSameList(messages, normalised) ? messages : normalised;
+  const isSame = normalised.length === messages.length && normalised.every((each, index) => each === messages[index]);
+  return isSame ? messages : normalised;
 }
 
 // Replaces a turn, or everything between two turns, that has no content.
@@ -59,8 +60,7 @@ function segmentsOf(messages: readonly unknown[], format: MessageFormat): readon
     const message = fieldsAt(value, path);
     const { role } = format.read(message, path);
     if (role === "assistant" && lastRole !== "assistant") segments.push({ turn: [], rest: [] });
-    const { turn, rest } = segments.at(-1) as { turn: Fields[]; rest: Fields[] };
-    (role === "assistant" ? turn : rest).push(message);
+    segments.at(-1)![role === "assistant" ? "turn" : "rest"].push(message);
     lastRole = role;
   }
   return segments;
@@ -69,7 +69,8 @@ function segmentsOf(messages: readonly unknown[], format: MessageFormat): readon
 /** If calls are parts of messages, each message is its own turn, because its results must follow directly. */
 function splitTurn(turn: readonly Fields[], format: MessageFormat): readonly (readonly Fields[])[] {
   if (turn.length === 0) return [];
-  const tidied = tidyMessages(turn, format);
+  const visible = turn.flatMap<Fields>((message) => dropParts(message, format, isBlank) ?? []);
+  const tidied = mergeNeighbours(visible, format);
   // Without a replacement, the users around it would become neighbours.
   if (tidied.length === 0) return [[format.assistantText(nothing)]];
   return keepsItemsApart(format) ? [tidied] : tidied.map((message) => [message]);
@@ -78,18 +79,17 @@ function splitTurn(turn: readonly Fields[], format: MessageFormat): readonly (re
 function complete(
   turn: readonly Fields[],
   rest: readonly Fields[],
-  { format, names }: { format: MessageFormat; names: CallNames },
+  { format, nameCalls }: { format: MessageFormat; nameCalls: NameCalls },
 ): readonly Fields[] {
-  const { messages, calls } = names.unique(turn);
+  const { messages, calls } = nameCalls(turn);
   const isLeading = turn.length === 0;
   const answered = answerCalls(rest, { calls, format, isLeading });
-  const isSilent = !isLeading && rest.length > 0 && !startsWithUser(answered, format);
+  const isSilent = !isLeading && rest.length > 0 && !separates(answered[0], format);
   return [...messages, ...(isSilent ? [format.userText(nothing)] : []), ...answered];
 }
 
 /** Whether what follows a turn separates it from the next one and, for Anthropic, from system messages. */
-function startsWithUser(messages: readonly Fields[], format: MessageFormat): boolean {
-  const [first] = messages;
+function separates(first: Fields | undefined, format: MessageFormat): boolean {
   return first !== undefined && (!isSystemLast(format) || format.read(first, "message").role !== "system");
 }
 
@@ -101,21 +101,14 @@ function needsStart(before: readonly Fields[], turns: readonly (readonly Fields[
   return (Object(part?.value) as Fields).type !== "compaction";
 }
 
-function isSameList(first: readonly unknown[], second: readonly unknown[]): boolean {
-  return first.length === second.length && first.every((message, index) => message === second[index]);
-}
-
-/** How to order messages between two turns. */
-interface OrderOptions {
-  readonly format: MessageFormat;
-  /** Before the first turn, where the system speaks first. */
-  readonly isLeading: boolean;
-}
-
 /** Puts results first and, if the provider requires it, system messages last. Returns the same list if the order is
  *  right. A message that belongs in two places is split. */
-function orderParts(messages: readonly Fields[], { format, isLeading }: OrderOptions): readonly Fields[] {
-  const ranked: RankedMessage[] = [];
+function orderParts(
+  messages: readonly Fields[],
+  { format, isLeading }: Omit<AnswerOptions, "calls">,
+): readonly Fields[] {
+  const ranked: { message: Fields; rankOf: (part: Part) => number; ranks: readonly number[] }[] = [];
+  // Before the first turn, the system speaks first.
   let isStart = isLeading;
   for (const message of messages) {
     const { role, parts } = format.read(message, "message");
@@ -126,10 +119,9 @@ function orderParts(messages: readonly Fields[], { format, isLeading }: OrderOpt
   }
   const given = ranked.flatMap((each) => each.ranks);
   if (given.every((rank, index) => index === 0 || rank >= (given[index - 1] as number))) return messages;
-  const ordered = Object.values(ranks).flatMap((rank) =>
-    ranked.map(({ message, rankOf }) => dropParts(message, format, (part) => rankOf(part) !== rank)),
+  return Object.values(ranks).flatMap((rank) =>
+    ranked.flatMap<Fields>(({ message, rankOf }) => dropParts(message, format, (part) => rankOf(part) !== rank) ?? []),
   );
-  return ordered.filter((message) => message !== undefined);
 }
 
 /** Anthropic accepts a system message only between a user and an assistant message. */
@@ -137,25 +129,10 @@ function isSystemLast(format: MessageFormat): boolean {
   return format.name === "anthropic";
 }
 
-interface RankedMessage {
-  readonly message: Fields;
-  readonly rankOf: (part: Part) => number;
-  readonly ranks: readonly number[];
-}
-
 // Anthropic requires results first in a message. The others require them directly after the turn.
 const ranks = { result: 0, other: 1, system: 2 } as const;
 
-/** Drops empty texts, and merges neighbours if the format allows it. */
-function tidyMessages(messages: readonly Fields[], format: MessageFormat): readonly Fields[] {
-  const kept: Fields[] = [];
-  for (const message of messages) {
-    const tidied = dropParts(message, format, isBlank);
-    if (tidied !== undefined) kept.push(tidied);
-  }
-  return mergeNeighbours(kept, format);
-}
-
+/** Merges neighbours if the format allows it. */
 function mergeNeighbours(messages: readonly Fields[], format: MessageFormat): readonly Fields[] {
   const merged: Fields[] = [];
   for (const message of messages) {
@@ -190,17 +167,15 @@ function keepsItemsApart(format: MessageFormat): boolean {
 }
 
 /** A call whose id is unique in the history. Agents that number the calls of each turn repeat their ids. */
-export interface NamedCall extends CallName {
+interface NamedCall extends CallName {
   /** The id as recorded, which the results have. */
   readonly recordedId: string;
 }
 
-interface CallNames {
-  /** Gives the calls of a turn ids that no earlier call has. Returns the messages, and the calls in order. */
-  unique(turn: readonly Fields[]): { messages: readonly Fields[]; calls: readonly NamedCall[] };
-}
+/** Gives the calls of a turn ids that no earlier call has. Returns the messages, and the calls in order. */
+type NameCalls = (turn: readonly Fields[]) => { messages: readonly Fields[]; calls: readonly NamedCall[] };
 
-function createCallNames(format: MessageFormat): CallNames {
+function createCallNames(format: MessageFormat): NameCalls {
   const used = new Set<string>();
   const uses = new Map<string, number>();
   // Anthropic accepts letters, digits, - and _ in an id.
@@ -213,22 +188,20 @@ function createCallNames(format: MessageFormat): CallNames {
     used.add(callId);
     return callId;
   };
-  return {
-    unique(turn) {
-      const calls: NamedCall[] = [];
-      const messages = turn.map((message) => {
-        let named = message;
-        for (const part of format.read(message, "message").parts) {
-          if (part.kind !== "tool_call" || part.callId === undefined) continue;
-          const callId = nameOf(part.callId);
-          const { type } = Object(part.value) as Fields;
-          calls.push({ recordedId: part.callId, callId, toolName: part.toolName, type });
-          named = renameCall(named, part, callId);
-        }
-        return named;
-      });
-      return { messages, calls };
-    },
+  return (turn) => {
+    const calls: NamedCall[] = [];
+    const messages = turn.map((message) => {
+      let named = message;
+      for (const part of format.read(message, "message").parts) {
+        if (part.kind !== "tool_call" || part.callId === undefined) continue;
+        const callId = nameOf(part.callId);
+        const { type } = Object(part.value) as Fields;
+        calls.push({ recordedId: part.callId, callId, toolName: part.toolName, type });
+        named = renameCall(named, part, callId);
+      }
+      return named;
+    });
+    return { messages, calls };
   };
 }
 
@@ -266,17 +239,15 @@ interface AnswerOptions {
 }
 
 /** Returns what comes between two turns: one result for each call, then the rest. */
-function answerCalls(messages: readonly Fields[], options: AnswerOptions): readonly Fields[] {
-  const { calls, format, isLeading } = options;
-  const parts = messages.map((message) => format.read(message, "message").parts);
-  const answers = matchResults(parts.flat(), calls);
+function answerCalls(messages: readonly Fields[], { calls, format, isLeading }: AnswerOptions): readonly Fields[] {
+  const read = messages.map((message) => ({ message, parts: format.read(message, "message").parts }));
+  const results = read.flatMap(({ parts }) => parts.filter(({ kind }) => kind === "tool_result"));
+  const answers = matchResults(results, calls);
   const answered = new Set(answers.values());
   const missing = calls.filter(({ callId }) => !answered.has(callId));
-  const kept = messages.flatMap((message, index) =>
-    keepAnswers({ message, parts: parts[index] as readonly Part[] }, answers, format),
-  );
-  const results = missing.map((call) => format.toolResult(call, "[no result]"));
-  return mergeNeighbours(orderParts([...results, ...kept], { format, isLeading }), format);
+  const kept = read.flatMap((each) => keepAnswers(each, answers, format));
+  const added = missing.map((call) => format.toolResult(call, "[no result]"));
+  return mergeNeighbours(orderParts([...added, ...kept], { format, isLeading }), format);
 }
 
 /** The id of the call that each result answers, or `replaced` if another result of that call comes later. A result that
@@ -284,14 +255,14 @@ function answerCalls(messages: readonly Fields[], options: AnswerOptions): reado
 type Answers = ReadonlyMap<Part, string | typeof replaced>;
 const replaced = Symbol("replaced");
 
-function matchResults(parts: readonly Part[], calls: readonly NamedCall[]): Answers {
+function matchResults(results: readonly Part[], calls: readonly NamedCall[]): Answers {
   const open = new Map<string, string[]>();
   for (const { recordedId, callId } of calls) open.set(recordedId, [...(open.get(recordedId) ?? []), callId]);
   const answers = new Map<Part, string | typeof replaced>();
   const last = new Map<string, Part>();
-  for (const part of parts) {
-    const callIds = part.kind === "tool_result" ? open.get(part.callId ?? "") : undefined;
-    if (callIds === undefined || part.callId === undefined) continue;
+  for (const part of results) {
+    const callIds = part.callId === undefined ? undefined : open.get(part.callId);
+    if (callIds === undefined) continue;
     // Calls with the same id take its results in order. Further results belong to the last call.
     const callId = callIds.length > 1 ? (callIds.shift() as string) : (callIds[0] as string);
     const earlier = last.get(callId);
@@ -302,13 +273,12 @@ function matchResults(parts: readonly Part[], calls: readonly NamedCall[]): Answ
   return answers;
 }
 
-interface ReadMessage {
-  readonly message: Fields;
-  readonly parts: readonly Part[];
-}
-
 /** Returns the message with the results that stay, followed by the other results as texts. */
-function keepAnswers({ message, parts }: ReadMessage, answers: Answers, format: MessageFormat): Fields[] {
+function keepAnswers(
+  { message, parts }: { readonly message: Fields; readonly parts: readonly Part[] },
+  answers: Answers,
+  format: MessageFormat,
+): Fields[] {
   let named = message;
   const late: Fields[] = [];
   for (const part of parts) {

@@ -1,6 +1,6 @@
 /** Applies a nebula: runs its phases in the order of their dependencies, several at a time. */
 
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { defaultAgentLimits, leaveOutConventions } from "../agent/index.ts";
@@ -26,17 +26,19 @@ import {
 import type { Application, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
 import { openAttempts } from "./attempt-folders.ts";
 import { type Beginning, beginRun } from "./begin-run.ts";
-import { leaseOf, type OwnRun, planHash } from "./leases.ts";
-import { type Nebula, type Phase, wavesOf } from "./nebula.ts";
-import { movedKey, nebulaKey, runKey, storedKey } from "./nebula-key.ts";
+import { leaseOf, type OwnRun } from "./leases.ts";
+import { createReach, type Nebula, type Phase, wavesOf } from "./nebula.ts";
+import { movedKey, runKey, storedKey } from "./nebula-key.ts";
 import { type NebulaRecord, openNebulaRecord, runOf } from "./nebula-record.ts";
+import { openGit } from "./open-git.ts";
 import { type PhasePrompt, type PromptSources, phasePrompt } from "./phase-prompt.ts";
 import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
-import { followAdopted, reviewAgain, runPhase } from "./run-phase.ts";
+import { createPhaseRunner } from "./run-phase.ts";
 import { createSchedule, runPool } from "./schedule.ts";
+import type { Sharing } from "./shared-branch.ts";
 import { spentOn } from "./spending.ts";
-import { see, watchRun } from "./watch-run.ts";
-import { branchesOf, openWorktrees, refuseDirty, type Sharing, type Worktrees } from "./worktrees.ts";
+import { watchRun } from "./watch-run.ts";
+import { branchesOf, openWorktrees, type Worktrees } from "./worktrees.ts";
 
 /**
  * Runs the phases of a nebula with agents, in the order of their dependencies and several at a time. Each agent gets
@@ -83,6 +85,12 @@ export async function applyNebula(nebula: Nebula, options: ApplyOptions): Promis
   });
 }
 
+/** Hashes what all machines of a run must agree on: the phases, what they need and what they do. */
+function planHash({ phases }: Nebula): string {
+  const parts = phases.map(({ id, title, dependsOn, scope, gate, body }) => [id, title, dependsOn, scope, gate, body]);
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
+}
+
 /** Applies a nebula while no other process of this machine does with the same folder and store. */
 async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): Promise<ApplyReport> {
   const { onEvent, env, cwd } = options;
@@ -126,22 +134,22 @@ async function runPhases(nebula: Nebula, begun: Beginning, { key, ...prepared }:
   };
   const reviews = order.filter(isReviewed);
   const schedule = createSchedule(order, statesOf(begun, { options, own, reviews }));
-  if (own.remote !== undefined) see(begun.record, own, schedule);
-  watched.follow(schedule);
+  watched.follow(schedule, begun.record);
   const { problems, sourcesOf: shared } = await promptSources(nebula, options);
   for (const { path, reason } of problems) onEvent({ event: "notice", message: `${path}: ${reason}` });
   const sourcesOf = (phase?: Phase) => ({ ...shared(phase), key, store: options.store });
   const application: Application = { ...prepared, sources: sourcesOf(), sourcesOf, schedule };
+  const runner = createPhaseRunner(application);
   const byId = new Map(order.map((phase) => [phase.id, phase]));
   const pool = {
     ...{ schedule, maxWorkers: options.maxWorkers, stop },
     ...(own.remote !== undefined && { others: watched }),
-    run: (id: string) => runPhase(byId.get(id)!, application),
+    run: (id: string) => runner.run(byId.get(id)!),
     ask: (id: string) => askFor(byId.get(id)!, application),
   };
   await runPool(pool, [
-    ...[...begun.adopted].map(([phase, agent]) => followAdopted(phase, agent, application)),
-    ...reviews.map((phase) => reviewAgain(phase, application)),
+    ...[...begun.adopted].map(([phase, agent]) => runner.followAdopted(phase, agent)),
+    ...reviews.map(runner.reviewAgain),
   ]);
 }
 
@@ -153,8 +161,8 @@ async function prepareFolders(
 ): Promise<Worktrees | undefined> {
   const notice = (message: string) => onEvent({ event: "notice", message });
   if (!worktrees) {
-    if (commit && !resume) await refuseDirty(cwd, env);
-    if (maxWorkers > 1) for (const message of await sharedFolderProblems(nebula.phases)) notice(message);
+    if (commit && !resume) await openGit(cwd, env).refuseDirty();
+    if (maxWorkers > 1) for (const message of sharedFolderProblems(nebula.phases)) notice(message);
     return undefined;
   }
   const opened = await openWorktrees(nebula, { cwd, env, key: own.place, resume, copy, notice, sharing });
@@ -168,8 +176,7 @@ async function prepareFolders(
 type FolderOptions = SettledOptions & { readonly own: OwnRun; readonly sharing: Sharing | undefined };
 
 /** Returns a sentence if phases that could run at the same time have no scope, or scopes that may overlap. */
-async function sharedFolderProblems(phases: readonly Phase[]): Promise<string[]> {
-  const { createReach } = await import("./check-phases.ts");
+function sharedFolderProblems(phases: readonly Phase[]): string[] {
   const graph = new Map(phases.map(({ id, dependsOn }) => [id, dependsOn]));
   const order = wavesOf(phases)
     .flat()
@@ -272,8 +279,8 @@ export interface PlanOptions extends ContextSettings {
  * ```
  */
 export async function planApply(nebula: Nebula, options: PlanOptions): Promise<ApplyPlan> {
-  const { store, resume } = options;
-  const key = await keyFor(nebula, options);
+  const { store, resume, env = process.env } = options;
+  const key = await storedKey(store, nebula, env);
   const before = store === undefined ? undefined : await openNebulaRecord(store, key).read();
   const record = resume && before !== undefined ? resumedRecord(before, nebula) : freshRecord(before, nebula);
   const { sourcesOf } = await promptSources(nebula, options);
@@ -295,10 +302,6 @@ export async function planApply(nebula: Nebula, options: PlanOptions): Promise<A
   return { phases: phases.map((phase) => ({ ...phase, promptTokens: tokens.get(phase.id)! })), waves };
 }
 
-function keyFor(nebula: Nebula, { store, env = process.env }: PlanOptions): Promise<string> {
-  return store === undefined ? nebulaKey(nebula, env) : storedKey(store, nebula, env);
-}
-
 export interface PlannedPrompt extends PhasePrompt {
   /** The name of the counter of the phase. */
   readonly counter: string;
@@ -306,8 +309,8 @@ export interface PlannedPrompt extends PhasePrompt {
 
 /** Returns the prompt that a phase would get if it ran now, again if it has completed. Runs nothing and writes nothing. */
 export async function planPrompt(nebula: Nebula, phase: Phase, options: PlanOptions): Promise<PlannedPrompt> {
-  const { store } = options;
-  const key = await keyFor(nebula, options);
+  const { store, env = process.env } = options;
+  const key = await storedKey(store, nebula, env);
   const before = store === undefined ? undefined : await openNebulaRecord(store, key).read();
   const waiting = before && resetRecord(before, new Set([phase.id]));
   const record = waiting === undefined ? freshRecord(before, nebula) : resumedRecord(waiting, nebula);

@@ -8,13 +8,13 @@ import { ContextError } from "../errors.ts";
 import { countNoun, formatNumber } from "../text/index.ts";
 import type { SettledOptions } from "./application.ts";
 import type { Attempts } from "./attempt-folders.ts";
-import { heldBy, leasedRecord, leaseOf, lostLeases, type OwnRun, otherLeases } from "./leases.ts";
+import { isDeadHere, leasedRecord, leaseOf, lostLeases, type OwnRun, otherLeases } from "./leases.ts";
 import { type Nebula, type Phase, withDependents } from "./nebula.ts";
 import { type Lease, type NebulaRecord, type OpenNebulaRecord, runOf, writeAnswer } from "./nebula-record.ts";
 import { renderTask, withoutClaims } from "./phase-prompt.ts";
 import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
-import { isDeadHere } from "./watch-run.ts";
-import { branchesOf, existsError } from "./worktrees.ts";
+import { existsError } from "./shared-branch.ts";
+import { branchesOf } from "./worktrees.ts";
 
 /** Where a run finds the state of earlier runs. */
 interface RunPlace {
@@ -61,7 +61,7 @@ export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginni
     const settled = lostLeases(current, admission.dead, held);
     const resumed = () => resumedRecord(resetRecord(settled, again), nebula, running);
     const next = admission.joins ? settled : options.resume ? resumed() : freshRecord(settled, nebula);
-    return leasedRecord(heldBy(next, held, own.id), own);
+    return leasedRecord(next, own, held);
   };
   let begun: NebulaRecord | undefined;
   while (begun === undefined) {

@@ -2,6 +2,7 @@
 import { basename } from "node:path";
 import { compareText, didYouMean } from "../text/index.ts";
 import type { ContentProblem } from "../workspace/index.ts";
+import { createReach, type DependencyGraph, type DependencyWalk, walkDependencies } from "./nebula.ts";
 import type { PhaseDraft } from "./nebula-files.ts";
 import { couldOverlap, globsOverlap, readScope, type ScopeGlob, type StepBudget } from "./scope-globs.ts";
 
@@ -62,7 +63,7 @@ function graphOf(byId: ReadonlyMap<string, PhaseDraft>, dependencies: readonly D
 /** A longer cycle is shown by its ends. */
 const longestPath = 20;
 
-function cycleProblems({ cycles, moreCycles }: Walk, dependencies: readonly Dependency[]): ContentProblem[] {
+function cycleProblems({ cycles, moreCycles }: DependencyWalk, dependencies: readonly Dependency[]): ContentProblem[] {
   if (cycles.length === 0) return [];
   const places = new Map(dependencies.map((each) => [`${each.from}\n${each.to}`, each]));
   const problems = cycles.map((cycle): ContentProblem => {
@@ -74,102 +75,6 @@ function cycleProblems({ cycles, moreCycles }: Walk, dependencies: readonly Depe
   });
   if (moreCycles === 0) return problems;
   return [...problems, { ...problems.at(-1)!, message: `… and ${moreCycles} more dependency cycles` }];
-}
-
-/** Returns a function that says whether one of two phases depends on the other, directly or not. `order` lists
- *  dependencies first. Phases on a cycle count as connected. */
-export function createReach(graph: DependencyGraph, order: readonly string[]): (one: string, two: string) => boolean {
-  const numbers = new Map(order.map((id, index) => [id, index]));
-  const dependencies = order.map((id) => (graph.get(id) ?? []).map((on) => numbers.get(on)!));
-  const words = Math.ceil(order.length / 32);
-  const rows = new Uint32Array(order.length * words);
-  // One pass is enough without cycles; the next pass confirms it.
-  while (addOnce(rows, dependencies, words));
-  const has = (from: number, to: number) => (rows[from * words + (to >>> 5)]! & (1 << (to & 31))) !== 0;
-  return (one, two) => {
-    const [a, b] = [numbers.get(one)!, numbers.get(two)!];
-    return has(a, b) || has(b, a);
-  };
-}
-
-/** Adds dependencies of dependencies once. A row has a bit for each dependency. */
-function addOnce(rows: Uint32Array, dependencies: readonly (readonly number[])[], words: number): boolean {
-  let changed = false;
-  for (const [from, direct] of dependencies.entries()) {
-    const row = rows.subarray(from * words, (from + 1) * words);
-    for (const to of direct) {
-      const other = rows.subarray(to * words, (to + 1) * words);
-      for (let word = 0; word < words; word++) {
-        const before = row[word]!;
-        row[word] = before | other[word]! | (word === to >>> 5 ? 1 << (to & 31) : 0);
-        changed ||= row[word] !== before;
-      }
-    }
-  }
-  return changed;
-}
-
-/** The ids that each phase depends on. */
-export type DependencyGraph = ReadonlyMap<string, readonly string[]>;
-
-interface Walk {
-  /** Each cycle starts with its smallest id. Every id depends on the next one, and the last on the first. */
-  readonly cycles: readonly (readonly string[])[];
-  /** How many more there are. */
-  readonly moreCycles: number;
-  /** All ids; without cycles, each after its dependencies. */
-  readonly order: readonly string[];
-}
-
-/** How many cycles are reported. */
-const mostCycles = 20;
-
-interface Step {
-  readonly id: string;
-  /** Dependencies that were not visited yet, the smallest id last. */
-  readonly left: string[];
-}
-
-/** Finds one cycle for each dependency that closes one on a walk sorted by id. Listing all cycles could take
- *  exponential time. */
-export function walkDependencies(graph: DependencyGraph): Walk {
-  const cycles: string[][] = [];
-  const order: string[] = [];
-  let moreCycles = 0;
-  /** Index of an id on the path, or `done`. */
-  const places = new Map<string, number>();
-  // Not recursive: a chain of phases may be longer than the stack.
-  const path: Step[] = [];
-  const enter = (id: string) => {
-    places.set(id, path.length);
-    path.push({ id, left: [...(graph.get(id) ?? [])].sort().reverse() });
-  };
-  const meet = (id: string) => {
-    const place = places.get(id);
-    if (place === undefined) enter(id);
-    else if (place !== done && cycles.length === mostCycles) moreCycles++;
-    else if (place !== done) cycles.push(smallestFirst(path.slice(place).map((step) => step.id)));
-  };
-  for (const root of [...graph.keys()].sort()) {
-    if (!places.has(root)) enter(root);
-    for (let step = path.at(-1); step !== undefined; step = path.at(-1)) {
-      const next = step.left.pop();
-      if (next !== undefined) meet(next);
-      else {
-        order.push(step.id);
-        places.set(step.id, done);
-        path.pop();
-      }
-    }
-  }
-  return { cycles, moreCycles, order };
-}
-
-const done = -1;
-
-function smallestFirst(cycle: readonly string[]): string[] {
-  const smallest = cycle.reduce((best, id, index) => (id < cycle[best]! ? index : best), 0);
-  return [...cycle.slice(smallest), ...cycle.slice(0, smallest)];
 }
 
 /** `from` depends on `to`, as written in `file`. */

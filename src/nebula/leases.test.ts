@@ -16,7 +16,8 @@ const run = (id: string, more: Partial<OwnRun> = {}): OwnRun => ({
   ...more,
 });
 const [one, two] = [run("one"), run("two")];
-const leased = (...runs: OwnRun[]) => runs.reduce(leasedRecord, freshRecord(undefined, nebula));
+const leased = (...runs: OwnRun[]) =>
+  runs.reduce((record, own) => leasedRecord(record, own), freshRecord(undefined, nebula));
 const started = (record: NebulaRecord, phase = a, by = one) =>
   startedRecord(record, phase, {
     ...{ promptTokens: 1, attemptFolder: `/runs/${phase.id}.1-abcd`, claimedBy: by.id, machine: by.machine },
@@ -61,7 +62,7 @@ describe("a watched run", () => {
     const stop = new AbortController();
     const schedule = createSchedule(nebula.phases);
     const watched = watchRun({ own, record, stop, onEvent: (event) => events.push(event) });
-    watched.follow(schedule);
+    watched.follow(schedule, freshRecord(undefined, nebula));
     return { ...watched, events, stop, schedule };
   }
   const opened = async (first: NebulaRecord) => {

@@ -1,9 +1,7 @@
 /** Who works on which phase: functions from one record to the next. A run has one lease for all its phases. A phase
  *  belongs to the run that has claimed it, until the phase ends or the run is lost. */
-import { createHash } from "node:crypto";
 import { basename } from "node:path";
-import { type Machine, ownIdentity } from "../workspace/index.ts";
-import type { Nebula } from "./nebula.ts";
+import { isAlive, type Machine, ownIdentity } from "../workspace/index.ts";
 import { type Lease, type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
 
 /** A run of a nebula on this machine. */
@@ -25,12 +23,13 @@ export function otherLeases({ leases = {} }: NebulaRecord, run: string): [id: st
   return Object.entries(leases).filter(([id]) => id !== run);
 }
 
-/** Adds the lease of a run. */
-export function leasedRecord(record: NebulaRecord, own: OwnRun): NebulaRecord {
+/** Adds the lease of a run, and gives it the phases in `held`. */
+export function leasedRecord(record: NebulaRecord, own: OwnRun, held: ReadonlySet<string> = new Set()): NebulaRecord {
   const { id, machine, place, leaseMs, remote, plan } = own;
   const signs = { beats: (leaseOf(record, id)?.beats ?? 0) + 1, leaseMs, renewed: new Date().toISOString() };
   const lease = { machine, place, process: ownIdentity(), ...signs, ...(remote !== undefined && { remote }), plan };
-  return { ...record, ...(remote !== undefined && { remote }), leases: { ...record.leases, [id]: lease } };
+  const claimed = mapRuns(record, (run, phase) => (held.has(phase) ? { ...run, claimedBy: id } : run));
+  return { ...claimed, ...(remote !== undefined && { remote }), leases: { ...record.leases, [id]: lease } };
 }
 
 /** Adds a sign of life. Returns the same record if the run has no lease any more. */
@@ -40,6 +39,12 @@ export function renewedRecord(record: NebulaRecord, own: OwnRun): NebulaRecord {
 
 export function leaseOf({ leases = {} }: NebulaRecord, run: string): Lease | undefined {
   return Object.hasOwn(leases, run) ? leases[run] : undefined;
+}
+
+/** Whether a run of this machine has ended without giving up its lease. Only one run at a time has a place, and this is
+ *  the one. */
+export function isDeadHere({ machine, place, process }: Lease, own: OwnRun): boolean {
+  return machine.id === own.machine.id && (place === own.place || !isAlive(process));
 }
 
 /** Claims a waiting phase for a run that has a lease. Returns the same record if the phase does not wait, or waits for a
@@ -87,12 +92,6 @@ function lostAttempt({ machine }: PhaseRun, attemptFolder: string): PhaseRun["lo
   return { attempt: basename(attemptFolder), machine: machine?.name ?? "" };
 }
 
-/** Gives a phase to a run. */
-export function heldBy(record: NebulaRecord, ids: Iterable<string>, run: string): NebulaRecord {
-  const held = new Set(ids);
-  return mapRuns(record, (each, id) => (held.has(id) ? { ...each, claimedBy: run } : each));
-}
-
 /** Gives a phase back that its run has claimed and cannot start. */
 export function unclaimedRecord(record: NebulaRecord, id: string, run: string): NebulaRecord {
   return mapRuns(record, (each, other) => (other === id && each.claimedBy === run ? withoutClaim(each) : each));
@@ -114,10 +113,4 @@ function withRun(record: NebulaRecord, id: string, run: PhaseRun): NebulaRecord 
 function mapRuns(record: NebulaRecord, map: (run: PhaseRun, id: string) => PhaseRun): NebulaRecord {
   const phases = Object.entries(record.phases).map(([id, run]) => [id, map(run, id)]);
   return { ...record, phases: Object.fromEntries(phases) };
-}
-
-/** Hashes what all machines of a run must agree on: the phases, what they need and what they do. */
-export function planHash({ phases }: Nebula): string {
-  const parts = phases.map(({ id, title, dependsOn, scope, gate, body }) => [id, title, dependsOn, scope, gate, body]);
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

@@ -68,10 +68,11 @@ function realPath(path: string): string {
   }
 }
 
-/** Returns the name under which the store has the nebula. A record from before its folder was in a repository, or from
- *  an older version, has the name of the folder. */
-export async function storedKey(store: Store, nebula: NamedNebula, env: Environment): Promise<string> {
-  return storedName(store, nebula, await nebulaKey(nebula, env));
+/** Returns the name under which the store has the nebula, or would have it if there is no store yet. A record from before
+ *  its folder was in a repository, or from an older version, has the name of the folder. */
+export async function storedKey(store: Store | undefined, nebula: NamedNebula, env: Environment): Promise<string> {
+  const key = await nebulaKey(nebula, env);
+  return store === undefined ? key : storedName(store, nebula, key);
 }
 
 async function storedName(store: Store, { directory }: NamedNebula, key: string): Promise<string> {

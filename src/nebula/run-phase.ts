@@ -6,27 +6,44 @@ import { type AgentEnd, type AgentRun, judgeEnd, readScopeState, saidOn, startAg
 import type { FabricReport } from "../compose/index.ts";
 import { didYouMean, formatNumber, messageOf } from "../text/index.ts";
 import { type Environment, readGit } from "../workspace/index.ts";
-import type { Application, PhaseStarted } from "./application.ts";
+import type { Application } from "./application.ts";
 import { lastWords } from "./attempt-folders.ts";
 import type { AdoptedAgent } from "./begin-run.ts";
 import { claimedRecord, type OwnRun, unclaimedRecord } from "./leases.ts";
 import type { Phase } from "./nebula.ts";
 import { type LostAttempt, type NebulaRecord, type PhaseRun, readAnswer, runOf, writeAnswer } from "./nebula-record.ts";
+import { openGit } from "./open-git.ts";
 import { type FabricBlocks, type PhasePrompt, parseFabricBlock, phasePrompt } from "./phase-prompt.ts";
 import { type ChangedRecord, type End, endedRecord, type Start, startedRecord } from "./record-changes.ts";
 import { dollars, type Grant, grantFor, spentOn } from "./spending.ts";
-import { commitAll } from "./worktrees.ts";
 
-/** Runs the phase and updates the schedule with its end, unless another machine was faster. */
-export async function runPhase(phase: Phase, application: Application): Promise<void> {
-  const { schedule, stop } = application;
+/** Works on phases, each until its end is in the record and in the schedule. */
+export interface PhaseRunner {
+  /** Runs a phase, unless another machine was faster. */
+  run(phase: Phase): Promise<void>;
+  /** Waits for an agent of the last run. If it failed while no run was watching, its phase runs again. */
+  followAdopted(phase: Phase, agent: AdoptedAgent): Promise<void>;
+  /** Asks about finished work that nobody had approved when the last run ended. */
+  reviewAgain(phase: Phase): Promise<void>;
+}
+
+export function createPhaseRunner(application: Application): PhaseRunner {
+  return {
+    run: (phase) => runPhase(phase, application),
+    followAdopted: (phase, agent) => followAdopted(phase, agent, application),
+    reviewAgain: (phase) => reviewAgain(phase, application),
+  };
+}
+
+async function runPhase(phase: Phase, application: Application): Promise<void> {
+  const { schedule, stop, record, own } = application;
   const claimed = await claimPhase(phase, application);
   if (claimed === undefined) return schedule.leave(phase.id);
   const prepared = await preparePhase(phase, claimed, application);
   if (prepared === "done") return;
   if (typeof prepared === "string") return holdPhase(phase, prepared, application);
   if (stop.signal.aborted) {
-    await releasePhase(phase, application);
+    await record.change((current) => unclaimedRecord(current, phase.id, own.id));
     return schedule.hold(phase.id);
   }
   return startPhase(phase, { ...prepared, last: runOf(claimed, phase.id) }, application);
@@ -54,10 +71,6 @@ function ownedRecord(current: NebulaRecord, id: string, own: OwnRun): NebulaReco
   return runOf(record, id)?.claimedBy === own.id ? record : undefined;
 }
 
-async function releasePhase({ id }: Phase, { record, own }: Application): Promise<void> {
-  await record.change((current) => unclaimedRecord(current, id, own.id));
-}
-
 interface Prepared extends Opened {
   readonly prompt: PhasePrompt;
 }
@@ -75,15 +88,12 @@ async function preparePhase(phase: Phase, before: NebulaRecord, application: App
       await completeLost(phase, lost, application);
       return "done";
     }
-    return { ...(await openFolder(phase, last, application)), prompt: await promptFor(phase, before, application) };
+    const opened = await openFolder(phase, last, application);
+    return { ...opened, prompt: await phasePrompt(phase, before, application.sourcesOf(phase)) };
   } catch (error) {
     if (own.remote === undefined) throw error;
     return messageOf(error);
   }
-}
-
-function promptFor(phase: Phase, record: NebulaRecord, { sourcesOf }: Application): Promise<PhasePrompt> {
-  return phasePrompt(phase, record, sourcesOf(phase));
 }
 
 /** Completes a phase whose machine was lost after it had merged the work, and before it could say so. */
@@ -108,7 +118,9 @@ async function startPhase(
   const start = { promptTokens: prompt.tokens, attemptFolder, scopeState, agent: preset, model, ...here };
   const { after, refusal, budgetUsd } = await recordStart(phase, start, application);
   if (refusal !== undefined) return holdPhase(phase, refusal, application);
-  onEvent({ event: "started", phase: phase.id, ...factsOf(after, phase.id), adopted: false, ...cutsOf(prompt) });
+  const truncated = prompt.layers.filter((layer) => layer.truncated).map(({ name }) => name);
+  const cuts = { truncated, overflow: prompt.overflow };
+  onEvent({ event: "started", phase: phase.id, ...factsOf(after, phase.id), adopted: false, ...cuts });
   const signal = AbortSignal.any([stop.signal, watched.signalOf(phase.id)]);
   const agent = startAgent({
     command: command(phase, { budgetUsd, folder }),
@@ -215,10 +227,6 @@ function environmentOf(
   };
 }
 
-function cutsOf({ layers, overflow }: PhasePrompt): Pick<PhaseStarted, "truncated" | "overflow"> {
-  return { truncated: layers.filter(({ truncated }) => truncated).map(({ name }) => name), overflow };
-}
-
 /** An agent with the folder of its attempt, if that is known. */
 type FollowedAgent = AgentRun & { readonly attemptFolder?: string | undefined };
 
@@ -242,8 +250,13 @@ async function giveUp(phase: Phase, { worktrees, schedule, onEvent }: Applicatio
   onEvent({ event: "notice", phase: phase.id, message });
 }
 
-/** Ends what the agent of a phase left behind, and judges how it really ended, also if an earlier run started it. */
-async function settledEnd(phase: Phase, agent: FollowedAgent, application: Application): Promise<Settled> {
+/** Ends what the agent of a phase left behind, and judges how it really ended, also if an earlier run started it.
+ *  `isOurs` says whether the phase still belongs to this run. */
+async function settledEnd(
+  phase: Phase,
+  agent: FollowedAgent,
+  application: Application,
+): Promise<{ readonly end: AgentEnd; readonly isOurs: boolean }> {
   const { record, options, attempts, own } = application;
   const end = await agent.end;
   if (agent.attemptFolder !== undefined) await attempts.endLeftovers(agent.attemptFolder);
@@ -262,14 +275,7 @@ async function settledEnd(phase: Phase, agent: FollowedAgent, application: Appli
   return { end: { ...judged, outcome: "over_budget", error, hint }, isOurs };
 }
 
-interface Settled {
-  readonly end: AgentEnd;
-  /** Whether the phase still belongs to this run. */
-  readonly isOurs: boolean;
-}
-
-/** Waits for an agent of the last run. If it failed while no run was watching, its phase runs again. */
-export async function followAdopted(phase: Phase, agent: AdoptedAgent, application: Application): Promise<void> {
+async function followAdopted(phase: Phase, agent: AdoptedAgent, application: Application): Promise<void> {
   const { record, onEvent, schedule } = application;
   const current = await record.read();
   if (current !== undefined)
@@ -284,8 +290,7 @@ export async function followAdopted(phase: Phase, agent: AdoptedAgent, applicati
   schedule.again(phase.id);
 }
 
-/** Asks about finished work that nobody had approved when the last run ended. */
-export async function reviewAgain(phase: Phase, application: Application): Promise<void> {
+async function reviewAgain(phase: Phase, application: Application): Promise<void> {
   const { options, sources, record } = application;
   const answer = (await readAnswer(options.store, { key: sources.key, phase: phase.id })) ?? "";
   const { seconds = 0, history } = runOf((await record.read())!, phase.id) ?? {};
@@ -351,7 +356,7 @@ async function keepWork(phase: Phase, application: Application): Promise<string 
       const work = { attempt: basename(attemptFolder), isOurs: () => isOurs(phase, application) };
       return await worktrees.merge(phase, work);
     }
-    if (options.commit) await commitAll(options.cwd, phase, options.env);
+    if (options.commit) await openGit(options.cwd, options.env).commitAll(phase);
     return undefined;
   } catch (error) {
     const what = options.remote === undefined ? "committed" : "committed and pushed";

@@ -1,11 +1,11 @@
 /** Keeps the lease of a run, and watches other runs of the same nebula. A run is lost if its count of signs does not
  *  grow for the length of its lease. Only time that passes here counts, so clocks may differ. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive } from "../workspace/index.ts";
 import type { ApplyEvent } from "./application.ts";
 import {
   endedLease,
   isClaimed,
+  isDeadHere,
   leasedRecord,
   leaseOf,
   lostLeases,
@@ -19,8 +19,8 @@ import type { Others, Schedule } from "./schedule.ts";
 export interface WatchedRun extends Others {
   /** Aborts when the phase belongs to another run. */
   signalOf(id: string): AbortSignal;
-  /** Follows what others do. */
-  follow(schedule: Schedule): void;
+  /** Tells the schedule what others do, beginning with what the record says. */
+  follow(schedule: Schedule, record: NebulaRecord): void;
   /** Gives up the lease. */
   end(): Promise<void>;
 }
@@ -75,8 +75,9 @@ export function watchRun({ own, record, stop, onEvent }: WatchOptions): WatchedR
   const loop = repeat(lookNext, { everyMs: lookMs, mostErrorMs: own.leaseMs });
   return {
     signalOf: claims.signalOf,
-    follow(followed) {
+    follow(followed, current) {
       schedule = followed;
+      if (own.remote !== undefined) see(current, own, followed);
     },
     async areBusy() {
       // If the store is away, the next looks decide.
@@ -209,12 +210,6 @@ function createObserver(own: OwnRun, mostStepMs: number): (record: NebulaRecord)
   };
 }
 
-/** Whether a run of this machine has ended without giving up its lease. Only one run at a time has a place, and this is
- *  the one. */
-export function isDeadHere({ machine, place, process }: Lease, own: OwnRun): boolean {
-  return machine.id === own.machine.id && (place === own.place || !isAlive(process));
-}
-
 /** Whether other runs have claimed phases. */
 function hasOtherClaims(record: NebulaRecord, run: string): boolean {
   return Object.values(record.phases).some((each) => each.claimedBy !== run && isClaimed(record, each));
@@ -228,7 +223,7 @@ function canShare(record: NebulaRecord, own: OwnRun): boolean {
 }
 
 /** Tells the schedule how the phases of others stand. */
-export function see(record: NebulaRecord, own: OwnRun, schedule: Schedule): void {
+function see(record: NebulaRecord, own: OwnRun, schedule: Schedule): void {
   for (const [id, run] of Object.entries(record.phases)) {
     if (run.claimedBy === own.id) continue;
     // A review needs the files of the machine that did the work.

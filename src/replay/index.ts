@@ -6,7 +6,6 @@ export {
   sentKinds,
 } from "./prepare-session.ts";
 export { type ReferenceTotals, referenceKinds, type Tally } from "./references.ts";
-export type { Removal } from "./removals.ts";
 export {
   addTotals,
   type CallReplay,
@@ -21,6 +20,7 @@ export {
   type Sent,
   type SessionReplay,
 } from "./replay-session.ts";
+export type { Removal } from "./request-observer.ts";
 
 export { kindOfLines, readRecording, usageOfLine } from "./sessions/index.ts";
 export {

@@ -1,5 +1,5 @@
-/** Measures whether a model could still read what it went on to use. A reference is something from earlier in the
- *  session that a turn uses: a line that it quotes, a name that it uses again, or the text that an edit replaces. */
+/** Finds what each turn of a session refers to. A reference is something from earlier in the session that a turn uses: a
+ *  line that it quotes, a name that it uses again, or the text that an edit replaces. */
 import { type CountedPart, filesOf, type Role, textsOf } from "../messages/index.ts";
 import { visitNames } from "../text/index.ts";
 
@@ -17,102 +17,13 @@ export interface ReferenceTally extends Tally {
 /** `quotes` are whole lines of earlier results. `names` are identifiers and paths that only one to three results
  *  contain. `edits` are texts to be replaced, all of whose lines must be there. */
 export const referenceKinds = ["quotes", "names", "edits"] as const;
-type ReferenceKind = (typeof referenceKinds)[number];
+export type ReferenceKind = (typeof referenceKinds)[number];
 
 export interface ReferenceTotals extends Readonly<Record<ReferenceKind, ReferenceTally>> {
   /** Results that a model would have had to fetch again for the lines that it quoted. */
   refetches: number;
   /** Counts calls after the first edit; found are those whose request names every file that was edited so far. */
   readonly filesNamed: Tally;
-}
-
-/** Measures one session under one policy. */
-export interface ReferenceMeter {
-  /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
-  add(messages: readonly object[], unchanged: number): void;
-  readonly totals: ReferenceTotals;
-}
-
-/** A result that was fetched again is there for this many calls. */
-const fetchedCalls = 10;
-
-export function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceMeter {
-  const totals = noReferences();
-  /** How many sent messages contain a unit. */
-  const present = new Map<string, number>();
-  const isThere = (unit: string): boolean => (present.get(unit) ?? 0) > 0;
-  /** The files that were edited so far, and those of them that the request does not name. */
-  const files = new Set<string>();
-  const unnamed = new Set<string>();
-  const fetchedAt = new Map<number, number>();
-  let sent: readonly object[] = [];
-  let call = 0;
-  const count = (messages: readonly object[], by: 1 | -1): void => {
-    for (const message of messages) {
-      for (const unit of unitsIn(message)) {
-        present.set(unit, (present.get(unit) ?? 0) + by);
-        if (files.has(unit)) noteFile(unit);
-      }
-    }
-  };
-  const noteFile = (file: string): void => {
-    files.add(file);
-    if (isThere(file)) unnamed.delete(file);
-    else unnamed.add(file);
-  };
-  const fetchMissing = (sources: readonly number[]): void => {
-    if (sources.some((source) => call - (fetchedAt.get(source) ?? Number.NEGATIVE_INFINITY) < fetchedCalls)) return;
-    fetchedAt.set(sources.at(-1) as number, call);
-    totals.refetches++;
-  };
-  const look = (kind: ReferenceKind, { units, isFar, sources }: Reference): void => {
-    const isFound = units.every(isThere);
-    tick(totals[kind], isFound);
-    if (isFar) tick(totals[kind].far, isFound);
-    if (kind === "quotes" && !isFound) fetchMissing(sources);
-  };
-  return {
-    totals,
-    add(messages, unchanged) {
-      count(sent.slice(unchanged), -1);
-      count(messages.slice(unchanged), 1);
-      sent = messages;
-      const { newFiles, ...references } = calls[call] as CallReferences;
-      for (const kind of referenceKinds) for (const reference of references[kind]) look(kind, reference);
-      for (const file of newFiles) noteFile(file);
-      if (files.size > 0) tick(totals.filesNamed, unnamed.size === 0);
-      call++;
-    },
-  };
-}
-
-function tick(tally: Tally, isFound: boolean): void {
-  tally.total++;
-  if (isFound) tally.found++;
-}
-
-function noReferences(): ReferenceTotals & { refetches: number } {
-  const none = (): Tally => ({ found: 0, total: 0 });
-  const kind = (): ReferenceTally => ({ ...none(), far: none() });
-  return { quotes: kind(), names: kind(), edits: kind(), refetches: 0, filesNamed: none() };
-}
-
-/** Adds up several sessions. */
-export function addReferences(all: readonly ReferenceTotals[]): ReferenceTotals {
-  const sum = noReferences();
-  const add = (into: Tally, { found, total }: Tally): void => {
-    into.found += found;
-    into.total += total;
-  };
-  for (const each of all) {
-    for (const kind of referenceKinds) {
-      add(sum[kind], each[kind]);
-      add(sum[kind].far, each[kind].far);
-    }
-    add(sum.filesNamed, each.filesNamed);
-    sum.refetches += each.refetches;
-  }
-  return sum;
 }
 
 /** All references of a session. They are the same for every policy and window. */
@@ -123,12 +34,12 @@ export interface SessionReferences {
   unitsIn(message: object): ReadonlySet<string>;
 }
 
-interface CallReferences extends Readonly<Record<ReferenceKind, readonly Reference[]>> {
+export interface CallReferences extends Readonly<Record<ReferenceKind, readonly Reference[]>> {
   /** The files that were edited for the first time since the call before. */
   readonly newFiles: readonly string[];
 }
 
-interface Reference {
+export interface Reference {
   /** What the request must contain. */
   readonly units: readonly string[];
   readonly isFar: boolean;

@@ -6,7 +6,8 @@ import { ContextError } from "../errors.ts";
 import { formatNames, validateRequest } from "../messages/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 import { type PreparedSession, prepareSession, prepareStretches, sentKinds } from "./prepare-session.ts";
-import { createInvalidFinder, replayPolicies, replayReducer, replaySession } from "./replay-session.ts";
+import { replayPolicies, replayReducer, replaySession } from "./replay-session.ts";
+import { createInvalidFinder } from "./request-observer.ts";
 import type { RecordedSession } from "./sessions/recorded-session.ts";
 
 /** Counts one token per character, so that sums are easy to check. */

@@ -10,7 +10,7 @@ import {
 } from "../billing/index.ts";
 import { createTrimmer, type PolicyName, policyNames, type Trimmer } from "../history/index.ts";
 import { createIntake, createMessageIntake } from "../intake/index.ts";
-import { createMessageLens, type FormatName, validateRequest } from "../messages/index.ts";
+import { createMessageLens } from "../messages/index.ts";
 import {
   type KindTokens,
   type MessageBlocks,
@@ -19,15 +19,17 @@ import {
   type SentKind,
   sentKinds,
 } from "./prepare-session.ts";
-import { addReferences, createReferenceMeter, type ReferenceTotals } from "./references.ts";
-import { createRemovalFinder, type Removal } from "./removals.ts";
+import { type ReferenceTotals, referenceKinds, type Tally } from "./references.ts";
+import { createRequestObserver, noReferences, type ObserverOptions, type Removal } from "./request-observer.ts";
 
 export interface SessionReplay {
   readonly calls: readonly CallReplay[];
   readonly totals: ReplayTotals;
 }
 
-export interface ReplayOptions extends Pick<PolicyReducerOptions, "window" | "reserve" | "prefixTokens"> {
+export interface ReplayOptions
+  extends ObserverOptions,
+    Pick<PolicyReducerOptions, "window" | "reserve" | "prefixTokens"> {
   readonly prices?: Prices | undefined;
   /** The provider's cache as earlier stretches of the session left it. By default it is empty. */
   readonly cache?: CacheSimulator | undefined;
@@ -38,11 +40,6 @@ export interface ReplayOptions extends Pick<PolicyReducerOptions, "window" | "re
   /** The lifetime that every marker asks for.
    * @default "5m" */
   readonly ttl?: Ttl | undefined;
-  /** Whether to find the requests that a provider would refuse.
-   * @default true */
-  readonly findsInvalid?: boolean | undefined;
-  /** Whether to find what each epoch removed. */
-  readonly findsRemovals?: boolean | undefined;
   /** A clock in milliseconds. Without it, turns take no time. */
   readonly now?: (() => number) | undefined;
   /** Called after each call with the number of calls so far, and awaited. It lets a long replay yield to other work. */
@@ -140,31 +137,27 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   const prefixTokens = options.prefixTokens + session.prefixTokens + session.frameTokens;
   const request = createSentRequest({ prefixTokens, blocksOf: session.blocksOf });
   const simulator = options.cache ?? createSimulator(session, options.prices);
-  const invalid = options.findsInvalid === false ? undefined : createInvalidFinder(session.format);
-  const references = createReferenceMeter(session.references());
-  const removals = options.findsRemovals === true ? createRemovalFinder(session.blocksOf) : undefined;
+  const observer = createRequestObserver(session, options);
   const calls: Omit<CallReplay, "isInvalid" | "invalidRule">[] = [];
   return {
     add({ messages, breakpoints, isEpoch, keptShare }, { given, isCold }) {
       const unchanged = request.update(messages);
-      invalid?.add(messages, unchanged);
-      references.add(messages, unchanged);
       const { blocks, tokens } = request;
       const places = [0, ...breakpoints.map(request.lastBlockOf), blocks.length - 1];
       const markers = places.map((after) => ({ after, ttl }));
       const startMs = options.startOf?.(calls.length);
       const bill = simulator.bill({ blocks, breakpoints: markers, isCold, startMs });
-      const removed = removals?.add({ given, sent: messages, isEpoch });
+      const removed = observer.add({ given, sent: messages, unchanged, isEpoch });
       calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve, removed });
     },
     finish() {
-      const found = invalid?.finish() ?? [];
+      const { references, brokenRules } = observer.finish();
       const measured = calls.map((call, index) => ({
         ...call,
-        isInvalid: found[index] !== undefined,
-        invalidRule: found[index],
+        isInvalid: brokenRules[index] !== undefined,
+        invalidRule: brokenRules[index],
       }));
-      return { calls: measured, references: references.totals };
+      return { calls: measured, references };
     },
   };
 }
@@ -303,70 +296,6 @@ function isRfc(policy: Trimming): boolean {
   return policy === "rfc" || policy === "rfc-headroom";
 }
 
-/** Finds the requests of a session that a provider would refuse. */
-interface InvalidFinder {
-  /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
-  add(messages: readonly object[], unchanged: number): void;
-  /** Returns for each call the first rule that its request breaks, or undefined if it is valid. */
-  finish(): readonly (string | undefined)[];
-}
-
-/** While requests only grow, a problem that has appeared stays. So only the longest request is checked, and if it is
- *  invalid, a binary search finds the first invalid one. A valid session costs one check each time its history is
- *  rewritten. */
-export function createInvalidFinder(format: FormatName): InvalidFinder {
-  const found: (string | undefined)[] = [];
-  // While requests only grow, the longest contains all others.
-  let longest: readonly object[] = [];
-  let lengths: number[] = [];
-  const close = (): void => {
-    const { first, rule } = firstInvalid(longest, { lengths, format });
-    for (const [index, length] of lengths.entries()) {
-      // An empty request is invalid, but this problem goes away.
-      if (length === 0) found.push("no-messages");
-      else found.push(index >= first ? rule : undefined);
-    }
-    lengths = [];
-  };
-  return {
-    add(messages, unchanged) {
-      if (unchanged < longest.length) close();
-      longest = messages;
-      lengths.push(messages.length);
-    },
-    finish() {
-      close();
-      return found;
-    },
-  };
-}
-
-interface Growth {
-  readonly lengths: readonly number[];
-  readonly format: FormatName;
-}
-
-/** Returns the index of the first invalid request and the rule that it breaks. The index is their number if all are
- *  valid. */
-function firstInvalid(longest: readonly object[], { lengths, format }: Growth): { first: number; rule?: string } {
-  const brokenRule = (index: number): string | undefined => {
-    const problems = validateRequest(longest.slice(0, lengths[index]), { format });
-    return problems.find(({ severity }) => severity === "error")?.rule;
-  };
-  const last = lengths.length - 1;
-  let rule = last < 0 ? undefined : brokenRule(last);
-  if (rule === undefined) return { first: lengths.length };
-  let valid = lengths.lastIndexOf(0);
-  let invalid = last;
-  while (invalid - valid > 1) {
-    const middle = (valid + invalid) >> 1;
-    const broken = brokenRule(middle);
-    if (broken === undefined) valid = middle;
-    else [invalid, rule] = [middle, broken];
-  }
-  return { first: invalid, rule };
-}
-
 /** The totals of one or more sessions under one policy at one window. */
 export interface ReplayTotals {
   readonly calls: number;
@@ -451,6 +380,23 @@ export function addTotals(all: readonly ReplayTotals[]): ReplayTotals {
     ),
     references: addReferences(all.map(({ references }) => references)),
   };
+}
+
+function addReferences(all: readonly ReferenceTotals[]): ReferenceTotals {
+  const sum = noReferences();
+  const add = (into: Tally, { found, total }: Tally): void => {
+    into.found += found;
+    into.total += total;
+  };
+  for (const each of all) {
+    for (const kind of referenceKinds) {
+      add(sum[kind], each[kind]);
+      add(sum[kind].far, each[kind].far);
+    }
+    add(sum.filesNamed, each.filesNamed);
+    sum.refetches += each.refetches;
+  }
+  return sum;
 }
 
 function addCounts(counts: readonly (readonly [name: string, count: number])[]): Record<string, number> {

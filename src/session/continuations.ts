@@ -1,7 +1,7 @@
 /** How a result continues on the next page: the tokens, the calls that used them, and the versions of results. */
 import { createHash } from "node:crypto";
 import type { Store } from "../store/index.ts";
-import { isFields, isText, objectOf, originalIdPattern, readJson } from "../text/index.ts";
+import { isFields, isPlainObject, isText, objectOf, originalIdPattern, readJson } from "../text/index.ts";
 import type { ToolArguments, ToolFailure } from "./budgeted-tool.ts";
 import type { SessionRecord } from "./session-record.ts";
 
@@ -136,37 +136,46 @@ export interface ContinuedCall {
 export interface OffsetTokens {
   /** Call it before a page is made: other processes may have used tokens in the meantime. */
   refresh(): Promise<void>;
-  isClear(call: ContinuedCall, offset: number): boolean;
+  /** Returns the token of a place in the result of a call. `id` is the page of the result. */
+  tokenAt(call: ContinuedCall & { readonly id: string }, position: Position): string;
   /** Records that a page of the call was sent with this token. */
-  given(call: ContinuedCall, offset: number): Promise<void>;
+  given(call: ContinuedCall, token: string | undefined): Promise<void>;
   /** Returns undefined if only the tool itself can use the token. */
   find(offset: number): Promise<ContinuedCall | ToolFailure | undefined>;
   /** Deletes the record of used tokens. */
   forget(): Promise<void>;
 }
 
-/** Creates the tokens of conversations, including several at a time that share results. `id` is the group of results. Used tokens are never forgotten, because a
- *  forgotten token could be mistaken for another call's. If the record is full, tokens name their pages. */
-export function createOffsetTokens(store: Store, id: string): OffsetTokens {
+/** Creates the tokens of conversations, including several at a time that share results. `group` is the group of results.
+ *  Used tokens are never forgotten, because a forgotten token could be mistaken for another call's. If the record is
+ *  full, tokens name their pages. With the form `offset` they never do: a program knows which tool it called. */
+export function createOffsetTokens(store: Store, group: string, form: "offset" | "unique" = "offset"): OffsetTokens {
   let calls: GivenCalls | "damaged" = {};
   const refresh = async (): Promise<void> => {
-    calls = readCalls((await store.get(collection, id))?.value);
+    calls = readCalls((await store.get(collection, group))?.value);
+  };
+  const isClear = (call: ContinuedCall, offset: number): boolean => {
+    if (form === "offset") return true;
+    // Then it is unknown whether another call has used the token.
+    if (calls === "damaged") return false;
+    const before = calls[offset];
+    if (before !== undefined) return isSame(before, call);
+    return !isFull(calls) && JSON.stringify(call.args).length < mostCharacters;
   };
   return {
     refresh,
-    isClear(call, offset) {
-      // Then it is unknown whether another call has used the token.
-      if (calls === "damaged") return false;
-      const before = calls[offset];
-      if (before !== undefined) return isSame(before, call);
-      return !isFull(calls) && JSON.stringify(call.args).length < mostCharacters;
+    tokenAt({ id, ...call }, position) {
+      return renderToken(position.at === "items" && isClear(call, position.offset) ? { position } : { id, position });
     },
-    async given(call, offset) {
+    async given(call, token) {
+      const { id, position } = (token === undefined ? undefined : parseToken(token)) ?? {};
+      if (id !== undefined || position?.at !== "items") return;
+      const { offset } = position;
       const add = (text: string | undefined): string => {
         const before = readCalls(text);
         return before === "damaged" ? text! : JSON.stringify(withCall(before, call, offset));
       };
-      calls = readCalls((await store.update(collection, id, add)).value);
+      calls = readCalls((await store.update(collection, group, add)).value);
     },
     async find(offset) {
       await refresh();
@@ -174,7 +183,7 @@ export function createOffsetTokens(store: Store, id: string): OffsetTokens {
       return calls[offset] ?? unclear(offset, calls[offset]);
     },
     async forget() {
-      await store.delete(collection, id);
+      await store.delete(collection, group);
     },
   };
 }
@@ -190,15 +199,13 @@ type GivenCalls = Readonly<Record<number, ContinuedCall | null>>;
 /** Nothing is known about a call that cannot be read. */
 function readCalls(text: string | undefined): GivenCalls | "damaged" {
   if (text === undefined) return {};
-  const calls = readJson(text, isGiven);
+  const calls = readJson(text, isPlainObject);
   if (calls === undefined) return "damaged";
   const read = Object.entries(calls).map(([offset, call]) => [offset, isCall(call) ? call : null] as const);
   return Object.fromEntries(read);
 }
 
 const isCall = objectOf({ tool: isText, args: isFields });
-const isGiven = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function forgotten(offset: number): ToolFailure {
   return {

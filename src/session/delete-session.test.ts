@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { dataOf, itemsOf, listTool, openSession } from "./sample-tool.contract.ts";
-import { dropUnusedResults, listSessions } from "./session-report.ts";
+import { listSessions } from "./session-report.ts";
 import { resultCollection } from "./stored-results.ts";
 
 const tools = [listTool(["a", "b"])];
@@ -51,9 +51,9 @@ test("a session that starts after a long time keeps its own results", async () =
 test("one start drops a limited number of results, the next ones drop the rest", async () => {
   const store = createMemoryStore();
   await use(store, "old", { on: 1, calls: 250 });
-  await dropUnusedResults(store, { now: day(60), except: "new" });
+  await use(store, "new", { on: 60, calls: 0 });
   expect(await countOf(store, "old")).toBe(50);
-  await dropUnusedResults(store, { now: day(60), except: "new" });
+  await use(store, "new", { on: 60, calls: 0 });
   expect(await countOf(store, "old")).toBe(0);
 });
 
@@ -69,7 +69,7 @@ test("a result that is rewritten at that moment stays, and so does a record that
       return found;
     },
   };
-  await dropUnusedResults(racing, { now: day(60), except: "new" });
+  await use(racing, "new", { on: 60, calls: 0 });
   expect((await store.get(resultCollection, "old/result/1"))?.value).toBe("new");
   expect((await store.get("sessions", "torn"))?.value).toBe("{");
 });

@@ -1,4 +1,4 @@
-import { messageOf } from "../text/index.ts";
+import { countNoun, messageOf } from "../text/index.ts";
 
 /** What a model gets: a page of a result, or an error. */
 export type Envelope = SuccessEnvelope | ErrorEnvelope;
@@ -54,6 +54,11 @@ const frame: Readonly<Record<keyof PageFrame, true>> = {
 /** Reserved names. A field of the result with one of them would hide a fact about the page. */
 export const frameNames: ReadonlySet<string> = new Set(Object.keys(frame));
 
+/** Falls back to "items" if the name would hide a fact about the page, or if it is empty or too long. */
+export function itemsNameOf({ itemsName }: { readonly itemsName: string }): string {
+  return frameNames.has(itemsName) || itemsName.length > 60 || itemsName === "" ? "items" : itemsName;
+}
+
 /** A part of a text that is larger than a page. The parts of a text, joined in order, give the whole text. */
 export interface Cut {
   /** The item, by its offset. Absent if the text is the JSON of the left out fields. */
@@ -88,4 +93,9 @@ export function plainItem(value: unknown): { item: unknown; json: string } {
     const item = `[unreadable item: ${messageOf(error)}]`;
     return { item, json: JSON.stringify(item) };
   }
+}
+
+/** The warning in place of items that could not be read. */
+export function stoppedWarning(count: number, failure: unknown): string {
+  return `Stopped after ${countNoun(count, "item")}: ${messageOf(failure)}`;
 }

@@ -1,13 +1,13 @@
 import { characterStart } from "../text/index.ts";
 import {
-  createRenderer,
+  createDraft,
   type Detail,
   type Page,
   type PageContent,
+  type PageDraft,
   type PageOptions,
   type PageSource,
   type ReadItems,
-  type Renderer,
   readItems,
 } from "./render-page.ts";
 
@@ -22,7 +22,7 @@ export interface PageFitter {
 export async function readPage(source: PageSource, options: PageOptions): Promise<PageFitter> {
   const read = await readFor(source, options);
   if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
-  return { fit: (sizes) => fitPage(createDraft(source, read, sizes)) };
+  return { fit: (sizes) => fitPage(createDraft({ source, read, options: sizes })) };
 }
 
 function fitPage(draft: PageDraft): Page {
@@ -41,12 +41,8 @@ async function readFor(source: PageSource, options: PageOptions): Promise<ReadIt
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
   // Asked after reading, because some facts are known only then. This one shows how much room there is.
   const unread = { ...source, total: 0, warnings: [] };
-  const frame = createRenderer({ source: unread, read: none, options }).render(empty, "bare", 0);
+  const frame = createDraft({ source: unread, read: none, options }).render(empty, "bare", 0);
   return readItems(source.items, { room: allocation - measure(frame.text), measure, form });
-}
-
-function createDraft(source: PageSource, read: ReadItems, options: PageOptions): PageDraft {
-  return { source, read, options, ...createRenderer({ source, read, options }) };
 }
 
 /** An empty page, if the offset is past the end or if there are no items. */
@@ -85,13 +81,6 @@ function contentOf(draft: PageDraft, count: number): PageContent {
   const { items, tokens } = draft.read;
   const itemTokens = tokens.slice(0, count).reduce((sum, each) => sum + each, 0);
   return { items: items.slice(0, count), itemTokens, ...following(draft, count) };
-}
-
-/** What makes one page: the source, what was read of it, and how it is rendered. */
-interface PageDraft extends Renderer {
-  readonly source: PageSource;
-  readonly read: ReadItems;
-  readonly options: PageOptions;
 }
 
 const details: readonly Detail[] = ["full", "plain", "bare"];
@@ -159,37 +148,30 @@ interface Part {
 /** Makes a page with a part of its first item, which is larger than a page. The parts of all pages, joined, are the
  *  text. */
 function fitPart(draft: PageDraft): Page {
-  const { source, read } = draft;
-  const [first] = read.items;
-  const item = source.start === undefined ? plainCopy(first) : first;
-  const from = source.start?.from ?? 0;
+  const { start } = draft.source;
+  const from = start?.from ?? 0;
+  const [first] = draft.read.items;
+  // In the form that the store returns, because later parts are cut from the stored item.
+  const item = start === undefined && typeof first !== "string" ? JSON.parse(JSON.stringify(first)) : first;
   let last: Part | undefined;
-  for (const part of choicesOf(item, draft)) {
-    const end = longestEnd(draft, part);
-    if (end - from >= leastProgress(draft, part)) return settlePart(draft, part, end);
-    last = part;
+  // From most information to least room.
+  for (const long of textsOf(item, draft)) {
+    for (const detail of details) {
+      last = { long, from, detail };
+      const end = longestEnd(draft, last);
+      if (end - from >= leastProgress(draft, last)) return settlePart(draft, last, end);
+    }
   }
   // A page must advance by at least one character.
   return settlePart(draft, last!, nextCharacter(last!.long.text, from));
-}
-
-/** In the form that the store returns, because later parts are cut from the stored item. */
-function plainCopy(item: unknown): unknown {
-  return typeof item === "string" ? item : JSON.parse(JSON.stringify(item));
-}
-
-/** From most information to least room. */
-function* choicesOf(item: unknown, draft: PageDraft): Generator<Part> {
-  for (const long of textsOf(item, draft)) {
-    for (const detail of details) yield { long, from: draft.source.start?.from ?? 0, detail };
-  }
 }
 
 /** A long pointer, or a large item around the string, can leave no room for the string. Then the whole JSON is cut. */
 function* textsOf(item: unknown, { source: { start }, options }: PageDraft): Generator<LongText> {
   const longest = start?.at === "json" ? undefined : longestText(item);
   if (longest !== undefined && (start !== undefined || isWorthwhile(longest, options.allocation))) yield longest;
-  if (start === undefined || longest === undefined) yield jsonText(item);
+  if (start === undefined || longest === undefined)
+    yield { at: "json", text: JSON.stringify(item), shell: (part) => part };
 }
 
 /** Compares lengths only, because an item of 10 MB without its longest string can still have 10 MB. */
@@ -242,7 +224,8 @@ function settlePart(draft: PageDraft, part: Part, end: number): Page {
 function partContent(draft: PageDraft, { long, from }: Part, end: number): PageContent {
   const { source, read } = draft;
   const text = long.text.slice(from, end);
-  const item = source.isFieldsText ? {} : { item: source.offset, ...pointerOf(long) };
+  const at = long.pointer === undefined ? {} : { at: long.pointer };
+  const item = source.isFieldsText ? {} : { item: source.offset, ...at };
   const isEnd = end >= long.text.length;
   return {
     items: [from === 0 ? long.shell(text) : text],
@@ -252,10 +235,6 @@ function partContent(draft: PageDraft, { long, from }: Part, end: number): PageC
       ? following(draft, 1)
       : { token: source.tokenAt({ at: long.at, offset: source.offset, from: end }), truncated: true }),
   };
-}
-
-function pointerOf({ pointer }: LongText): { at?: string } {
-  return pointer === undefined ? {} : { at: pointer };
 }
 
 function nextCharacter(text: string, from: number): number {
@@ -279,10 +258,6 @@ function longestText(item: unknown): LongText | undefined {
   if (path === undefined) return undefined;
   const text = path.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], item) as string;
   return { at: "text", pointer: jsonPointer(path), text, shell: (part) => replaceAt(item, path, part) };
-}
-
-function jsonText(item: unknown): LongText {
-  return { at: "json", text: JSON.stringify(item), shell: (part) => part };
 }
 
 /** Tools return nothing deeper. If an item is deeper, its JSON is cut. */

@@ -41,7 +41,6 @@ export {
   type SessionReport,
   type SessionStatus,
   type StoredSession,
-  viewReport,
 } from "./session-report.ts";
 
-export { type WorkLogView, type WorkLogViewName, workLogViews } from "./work-log.ts";
+export { viewWorkLog, type WorkLogView, type WorkLogViewName, workLogViews } from "./work-log.ts";

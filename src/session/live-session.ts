@@ -14,9 +14,9 @@ import {
   type SessionRecords,
   sessionRecords,
 } from "./session-record.ts";
-import { dropUnusedResults, type SessionStatus, statusOf } from "./session-report.ts";
+import { type SessionStatus, statusOf } from "./session-report.ts";
 import { createSources, type Sources } from "./sources.ts";
-import { createStoredResults } from "./stored-results.ts";
+import { createStoredResults, storedLimits } from "./stored-results.ts";
 import { storedLog } from "./work-log.ts";
 
 /** A running session: its parts, and the record that restores them. */
@@ -78,11 +78,26 @@ export async function openLiveSession(options: SessionOptions): Promise<LiveSess
     const { largest: found, ...rest } = statusOf(id, current(record), parts.ledger);
     return { ...rest, largest: found.map((each) => ({ ...each, id: shownId(each.id) })) };
   };
-  const given = createOffsetTokens(store, groupId);
-  // A program knows which tool it called, so its tokens are short even if they mean two things.
-  const offsetTokens = options.continuations === "unique" ? given : { ...given, isClear: () => true };
+  const offsetTokens = createOffsetTokens(store, groupId, options.continuations);
   const sources = createSources({ results: parts.results, versions, offsetTokens });
   return { id, parts: { ...parts, ...account, keyOf, count }, sources, status, shownId, ...account };
+}
+
+/** Few, because the start of a session waits for it. The next starts drop the others. */
+const mostDropped = 200;
+
+/** Drops results of sessions that nobody has used for a long time. Keeps their records and work logs. `except` is the
+ *  session that is starting. */
+async function dropUnusedResults(
+  store: Store,
+  { now, except }: { readonly now: Date; readonly except: string },
+): Promise<void> {
+  const since = new Date(now.getTime() - storedLimits.unusedDays * 86_400_000).toISOString();
+  let left = mostDropped;
+  for (const [group, used] of await sessionRecords(store).lastUses()) {
+    if (left <= 0) return;
+    if (group !== except && used < since) left -= await createStoredResults(store, group).drop(left);
+  }
 }
 
 /** The first group of a session is its main one. */

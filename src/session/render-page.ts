@@ -1,7 +1,7 @@
-import { countNoun, messageOf, shorten } from "../text/index.ts";
+import { shorten } from "../text/index.ts";
 import type { ToolResult } from "./budgeted-tool.ts";
 import type { Position, TextPosition } from "./continuations.ts";
-import { type Cut, frameNames, type PageData, plainItem } from "./envelope.ts";
+import { type Cut, frameNames, itemsNameOf, type PageData, plainItem, stoppedWarning } from "./envelope.ts";
 import type { TextForm } from "./page-text.ts";
 
 /** How much a page says besides its items. It says less only if there is no room. */
@@ -24,19 +24,20 @@ export interface Rendered {
 /** Renders drafts of one page. `tokens` is the assumed cost of the page, for warnings about what is left. */
 export type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
 
-interface RenderParts {
-  readonly source: PageSource;
-  readonly read: ReadItems;
-  readonly options: PageOptions;
-}
-
-export interface Renderer {
+/** What makes one page: the source, what was read of it, and how it is rendered. */
+export interface PageDraft extends DraftParts {
   readonly render: RenderPage;
   /** The token for fields that did not fit on the page. */
   readonly fieldsToken: string | undefined;
 }
 
-export function createRenderer({ source, read, options }: RenderParts): Renderer {
+interface DraftParts {
+  readonly source: PageSource;
+  readonly read: ReadItems;
+  readonly options: PageOptions;
+}
+
+export function createDraft({ source, read, options }: DraftParts): PageDraft {
   const fields = chooseFields(source, options);
   const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt({ at: "fields", from: 0 });
   const total = typeof source.total === "function" ? source.total() : source.total;
@@ -65,17 +66,12 @@ export function createRenderer({ source, read, options }: RenderParts): Renderer
     const text = form?.pageText(data, { detail, tokens }) ?? JSON.stringify({ status: "success", data });
     return { data, text };
   };
-  return { render, fieldsToken };
+  return { source, read, options, render, fieldsToken };
 }
 
 /** Removes keys without a value, so that pages can be compared and counted. */
 function defined<Values extends object>(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;
-}
-
-/** Falls back to "items" if the name would hide a fact about the page, or if it is empty or too long. */
-export function itemsNameOf({ itemsName }: Pick<PageSource, "itemsName">): string {
-  return frameNames.has(itemsName) || itemsName.length > 60 || itemsName === "" ? "items" : itemsName;
 }
 
 interface ChosenFields {
@@ -115,11 +111,6 @@ function ownWarnings(source: PageSource, { items, failure }: ReadItems): string[
   const rest = given.length > mostWarnings ? [`+${given.length - mostWarnings} more warnings`] : [];
   const stopped = failure === undefined ? [] : [stoppedWarning(items.length, failure)];
   return [...given.slice(0, mostWarnings), ...rest, ...stopped].map((text) => shorten(text, 200));
-}
-
-/** The warning in place of items that could not be read. */
-export function stoppedWarning(count: number, failure: unknown): string {
-  return `Stopped after ${countNoun(count, "item")}: ${messageOf(failure)}`;
 }
 
 /** What was read. Reading stops when the page is full, so a tool that walks 100,000 files stops after the first

@@ -1,6 +1,6 @@
 /** The stored record of a session, written after every call. Results and the work log are stored separately. Several
  *  processes may have the session open, so a write merges what this process has changed into what is stored. */
-import { createLedger, type LedgerLimits, type LedgerSnapshot, type LedgerTiers } from "../budget/index.ts";
+import { createLedger, type LedgerLimits, type LedgerSnapshot } from "../budget/index.ts";
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
 import {
@@ -57,8 +57,8 @@ export interface SessionRecords {
   load(id: string): Promise<SessionRecord | undefined>;
   /** Returns all sessions by id. A record is undefined if it cannot be read. */
   loadAll(): Promise<Map<string, SessionRecord | undefined>>;
-  /** Returns the use of each session's results. Reads damaged records too. */
-  listUses(): Promise<readonly ResultUse[]>;
+  /** Returns the last use of each group of results. A record that cannot be read counts as always in use. */
+  lastUses(): Promise<Map<string, string>>;
   /** Writes the record only if no other session has this id. Returns whether it did. */
   claim(id: string, record: SessionRecord): Promise<boolean>;
   /** Connects the state of this process with the record in the store. `record` is the record as it was loaded. */
@@ -81,25 +81,25 @@ interface RecordState {
   restore(record: SessionRecord, isNew: boolean): Promise<void>;
 }
 
-/** A use of a group of results. */
-export interface ResultUse {
-  readonly groupId: string;
-  /** ISO 8601. Undefined if the record cannot be read. */
-  readonly lastUsed: string | undefined;
-}
-
 export function sessionRecords(store: Store): SessionRecords {
   return {
     async load(id) {
       const stored = await store.get(collection, id);
-      return stored === undefined ? undefined : parseRecord(stored.value, id);
+      return stored && (readRecord(stored.value) ?? refuseRecord(stored.value, id));
     },
     async loadAll() {
-      const stored = await store.list(collection);
-      return new Map(stored.map(({ key, value }) => [key, readRecord(value)]));
+      return new Map((await store.list(collection)).map(({ key, value }) => [key, readRecord(value)]));
     },
-    async listUses() {
-      return (await store.list(collection)).flatMap(({ key, value }) => usesOf(key, value));
+    async lastUses() {
+      const uses = new Map<string, string>();
+      for (const { key, value } of await store.list(collection)) {
+        const record = readJson(value, isUsed);
+        const lastUsed = record === undefined ? "\uffff" : (record.lastUsed ?? record.started);
+        for (const group of groupsOf(key, record ?? {})) {
+          if (lastUsed > (uses.get(group) ?? "")) uses.set(group, lastUsed);
+        }
+      }
+      return uses;
     },
     async claim(id, record) {
       try {
@@ -160,13 +160,7 @@ function shareRecord(
   return { save: () => inTurn(save), refresh: () => inTurn(refresh) };
 }
 
-function usesOf(key: string, text: string): ResultUse[] {
-  const record = readJson(text, isUsed);
-  if (record === undefined) return [{ groupId: key, lastUsed: undefined }];
-  const lastUsed = record.lastUsed ?? record.started;
-  return groupsOf(key, record).map((groupId) => ({ groupId, lastUsed }));
-}
-
+/** What of a record says when it was used, which a damaged one may still have. */
 const isUsed = objectOf({ started: isTime }, { lastUsed: isTime, resultsOf: isText, alsoResultsOf: listOf(isText) });
 
 /** Returns the ids that the results of a session are stored under. */
@@ -246,6 +240,7 @@ function mergeResults({ base, mine, stored }: RecordVersions<LedgerSnapshot["res
 }
 
 function mergeMeasured({ base, mine, stored }: RecordVersions<SessionRecord["measured"]>): SessionRecord["measured"] {
+  const nothing: Measured = { units: 0, tokens: 0 };
   const merged = Object.entries(mine).map(([tool, { units, tokens }]) => {
     const [before, now] = [base[tool] ?? nothing, stored[tool] ?? nothing];
     return [tool, { units: now.units + units - before.units, tokens: now.tokens + tokens - before.tokens }] as const;
@@ -253,11 +248,7 @@ function mergeMeasured({ base, mine, stored }: RecordVersions<SessionRecord["mea
   return { ...stored, ...Object.fromEntries(merged) };
 }
 
-const nothing: Measured = { units: 0, tokens: 0 };
-
-function parseRecord(text: string, id: string): SessionRecord {
-  const record = readRecord(text);
-  if (record !== undefined) return record;
+function refuseRecord(text: string, id: string): never {
   const hint = `Delete it with plimsoll session rm ${id}, or start a session with another id.`;
   if ((readJson(text, isVersioned)?.version ?? 0) > 1) {
     throw new ContextError("store_newer", `session ${id} was written by a newer plimsoll`, { hint });
@@ -279,21 +270,18 @@ function readRecord(text: string): SessionRecord | undefined {
   }
 }
 
-const isOne: ShapeCheck<1> = (value): value is 1 => value === 1;
 const others = { system: isWhole, history: isWhole, user: isWhole, response: isWhole };
-const isTiers: ShapeCheck<LedgerTiers> = objectOf({ ...others, tool_results: isWhole });
-
 const isSwitch = (value: unknown): value is boolean => typeof value === "boolean";
 
 const isRecord: ShapeCheck<SessionRecord> = objectOf(
   {
-    version: isOne,
+    version: (value): value is 1 => value === 1,
     started: isTime,
     counter: isText,
     calls: isWhole,
     limits: objectOf({
       ...{ total: isWhole, perToolCall: isWhole, warningThreshold: isWhole },
-      ...{ tools: mapOf(isWhole), tiers: isTiers },
+      ...{ tools: mapOf(isWhole), tiers: objectOf({ ...others, tool_results: isWhole }) },
     }),
     ledger: objectOf(
       {

@@ -5,8 +5,8 @@ import { createOffsetTokens } from "./continuations.ts";
 import type { LogEntry } from "./log-entry.ts";
 import { groupsOf, type LargeResult, type SessionRecord, sessionRecords } from "./session-record.ts";
 import { readStored } from "./sources.ts";
-import { createStoredResults, storedLimits } from "./stored-results.ts";
-import { type SequencedEntry, storedLog, viewWorkLog, type WorkLogView, type WorkLogViewName } from "./work-log.ts";
+import { createStoredResults } from "./stored-results.ts";
+import { type SequencedEntry, storedLog } from "./work-log.ts";
 
 /** The account of a session. All numbers but `calls` are tokens. */
 export interface SessionStatus {
@@ -142,12 +142,6 @@ export async function readSessionReport(store: Store, sessionId: string): Promis
   };
 }
 
-/** Returns the work log of a report as a model gets it. */
-export function viewReport({ workLog, evicted, damaged }: SessionReport, view: WorkLogViewName): WorkLogView {
-  const steps = evicted.count + workLog.length + damaged;
-  return viewWorkLog({ entries: () => workLog, steps: () => steps }, view);
-}
-
 function reopenLedger({ limits, ledger }: Pick<SessionRecord, "limits" | "ledger">): Ledger {
   return createLedger(limits, ledger);
 }
@@ -243,34 +237,6 @@ export async function findStoredResult(
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-/** Few, because the start of a session waits for it. The next starts drop the others. */
-const mostDropped = 200;
-
-interface UnusedOptions {
-  readonly now: Date;
-  /** The session that is starting. */
-  readonly except: string;
-}
-
-/** Drops results of sessions that nobody has used for a long time. Keeps their records and work logs. */
-export async function dropUnusedResults(store: Store, { now, except }: UnusedOptions): Promise<void> {
-  const since = new Date(now.getTime() - storedLimits.unusedDays * 86_400_000).toISOString();
-  let left = mostDropped;
-  for (const [group, used] of await lastUses(store)) {
-    if (left <= 0) return;
-    if (group !== except && used < since) left -= await createStoredResults(store, group).drop(left);
-  }
-}
-
-/** Returns the last use of each group of results. A record that cannot be read counts as always in use. */
-async function lastUses(store: Store): Promise<Map<string, string>> {
-  const uses = new Map<string, string>();
-  for (const { groupId, lastUsed = "\uffff" } of await sessionRecords(store).listUses()) {
-    if (lastUsed > (uses.get(groupId) ?? "")) uses.set(groupId, lastUsed);
-  }
-  return uses;
 }
 
 /** Returns the time of the last call, or of the start if there was no call. */

@@ -15,16 +15,10 @@ import {
   renderToken,
   type SeenVersions,
 } from "./continuations.ts";
-import { plainItem } from "./envelope.ts";
-import { chunkItems } from "./item-chunks.ts";
-import { type Page, type PageSource, stoppedWarning } from "./render-page.ts";
-import {
-  type ResultToStore,
-  type StoredReference,
-  type StoredResult,
-  type StoredResults,
-  storedLimits,
-} from "./stored-results.ts";
+import { plainItem, stoppedWarning } from "./envelope.ts";
+import type { Page, PageSource } from "./render-page.ts";
+import { chunkItems, type ResultToStore, type StoredResult } from "./result-record.ts";
+import type { StoredReference, StoredResults } from "./stored-results.ts";
 
 export interface Opened {
   readonly source: PageSource;
@@ -93,26 +87,16 @@ function openToolResult(
     ...result,
     fields,
     warnings: () => [...(versions.isChanged(seen) ? [changedWarning] : []), ...warningsOf(result)],
-    tokenAt: (position) => tokenOf({ id, tool, args }, position, offsetTokens),
+    tokenAt: (position) => offsetTokens.tokenAt({ id, tool, args }, position),
   };
   const finish = async ({ items: paged, data, nextToken }: Page): Promise<ResultToStore> => {
     if (nextToken !== undefined) versions.remember(seen);
-    await recordToken({ tool, args }, data.continuation_token, offsetTokens);
+    await offsetTokens.given({ tool, args }, data.continuation_token);
     const { itemsName, offset } = result;
     const items = await chunkItems(paged, offset);
     return { tool, args, fields, itemsName, offset, items, total: data.total, nextToken };
   };
   return { source, tool, args, finish };
-}
-
-function tokenOf({ id, ...call }: Origin, position: Position, offsetTokens: OffsetTokens): string {
-  const isClear = position.at === "items" && offsetTokens.isClear(call, position.offset);
-  return renderToken(isClear ? { position } : { id, position });
-}
-
-async function recordToken(call: ContinuedCall, token: string | undefined, offsetTokens: OffsetTokens): Promise<void> {
-  const { id, position } = (token === undefined ? undefined : parseToken(token)) ?? {};
-  if (id === undefined && position?.at === "items") await offsetTokens.given(call, position.offset);
 }
 
 const changedWarning =
@@ -154,28 +138,10 @@ async function openStored(
 ): Promise<Opened | ToolFailure> {
   const { results, offsetTokens } = sources;
   await offsetTokens.refresh();
-  const found = await findStored(results, id);
+  const found = await results.find(id);
   if (isFailure(found)) return found;
   const { stored, position = { at: "items", offset: stored.offset } } = found;
   return storedPage({ stored, id: found.id, offsetTokens }, wanted ?? position);
-}
-
-interface FoundResult {
-  /** The id of the whole result. */
-  readonly id: string;
-  readonly stored: StoredResult;
-  /** Where the page began, if the id is the id of a later page. */
-  readonly position?: Position;
-}
-
-async function findStored(results: StoredResults, id: string): Promise<FoundResult | ToolFailure> {
-  const found = await results.load(id);
-  if (found === undefined || found === "dropped") return notStored(id, found);
-  if (!("of" in found)) return { id, stored: found };
-  const stored = await results.load(found.of);
-  if (stored === undefined || stored === "dropped") return notStored(found.of, stored);
-  if ("of" in stored) return notStored(found.of, undefined);
-  return { id: found.of, stored, position: found.position };
 }
 
 async function readLines(
@@ -183,7 +149,7 @@ async function readLines(
   id: string,
   renderText: (tool: string) => BudgetedTool["renderText"],
 ): Promise<AsyncIterable<string> | ToolFailure> {
-  const found = await findStored(results, id);
+  const found = await results.find(id);
   if (isFailure(found)) return found;
   const { stored } = found;
   const render = renderText(stored.tool);
@@ -195,7 +161,7 @@ export async function readStored(
   results: StoredResults,
   id: string,
 ): Promise<{ readonly call: string; readonly text: string } | undefined> {
-  const found = await findStored(results, id);
+  const found = await results.find(id);
   if (isFailure(found)) return undefined;
   const lines: string[] = [];
   for await (const line of plainLines(found.stored)) lines.push(line);
@@ -260,7 +226,7 @@ function tokenBehind({ stored, id, offsetTokens }: StoredPlace, offset: number):
   const end = storedEnd(stored);
   if (end === undefined) return nextToken;
   if (offset > end && total !== undefined && offset >= total) return undefined;
-  return tokenOf({ id, tool, args }, { at: "items", offset: Math.max(offset, end) }, offsetTokens);
+  return offsetTokens.tokenAt({ id, tool, args }, { at: "items", offset: Math.max(offset, end) });
 }
 
 interface StoredPlace {
@@ -273,7 +239,7 @@ function storedPage(place: StoredPlace, position: Position): Opened {
   const { stored, id, offsetTokens } = place;
   const { tool, args, fieldsText } = stored;
   const finish = async ({ data }: Page): Promise<StoredReference> => {
-    await recordToken({ tool, args }, data.continuation_token, offsetTokens);
+    await offsetTokens.given({ tool, args }, data.continuation_token);
     return { of: id, position };
   };
   if (position.at === "fields") return { source: fieldsSource(fieldsText, id, position), tool, args, finish };
@@ -302,20 +268,6 @@ function fieldsSource(text: string, id: string, { from }: { from: number }): Pag
     start: { at: "text", from },
     isFieldsText: true,
     tokenAt: (next) => renderToken({ id, position: { at: "fields", from: "from" in next ? next.from : 0 } }),
-  };
-}
-
-function notStored(id: string, why: "dropped" | undefined): ToolFailure {
-  if (why === undefined) {
-    const hint = `A session keeps its results for ${storedLimits.unusedDays} days after its last call. Call the tool again.`;
-    return { code: "unknown_result", message: `there is no stored result ${id}`, hint };
-  }
-  const { steps, characters } = storedLimits;
-  const kept = `A session keeps its results for ${steps} steps, large ones up to ${characters / 1e6} MB together.`;
-  return {
-    code: "dropped_result",
-    message: `the result ${id} is no longer stored`,
-    hint: `${kept} Call the tool again.`,
   };
 }
 

@@ -3,19 +3,16 @@
 
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
-import {
-  createOriginalIds,
-  isFields,
-  isText,
-  isWhole,
-  listOf,
-  objectOf,
-  readJson,
-  type ShapeCheck,
-} from "../text/index.ts";
-import type { ToolArguments } from "./budgeted-tool.ts";
+import { createOriginalIds, isText, isWhole, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
+import type { ToolFailure } from "./budgeted-tool.ts";
 import type { Position } from "./continuations.ts";
-import { type ItemChunks, itemsFrom } from "./item-chunks.ts";
+import {
+  createResultRecords,
+  damagedResult,
+  type ResultParts,
+  type ResultToStore,
+  type StoredResult,
+} from "./result-record.ts";
 
 export interface StoredResults {
   /** Returns an id that no other call has, in this process or another. */
@@ -23,6 +20,8 @@ export interface StoredResults {
   save(id: string, result: ResultToStore | StoredReference): Promise<void>;
   /** Returns `dropped` if later results took its place. Rejects if its record is damaged. */
   load(id: string): Promise<StoredResult | StoredReference | "dropped" | undefined>;
+  /** Returns the whole result of an id, which may be the id of a later page. Returns a failure if it is not stored. */
+  find(id: string): Promise<FoundResult | ToolFailure>;
   /** Deletes at most that many records. Keeps a record that is rewritten at the same time. Returns how many it found. */
   drop(most: number): Promise<number>;
   /** Deletes all results and the record of their ids. */
@@ -66,16 +65,29 @@ export function createStoredResults(
   const numberOf = (id: string): number => numbers.sequenceOf(id) ?? 0;
   // A number is a sequence of this stream. Its entries are not needed.
   const idStream = `session/${groupId}/ids`;
-  const parts = createResultParts(store, {
-    collection: resultCollection,
-    prefix,
-    mostCharacters: characters,
-  });
+  const parts = createResultParts(store, { collection: resultCollection, prefix, mostCharacters: characters });
+  const records = createResultRecords(parts);
   const placeOf = (kind: Kind, id: string): string => `${prefix}${kind}/${numberOf(id) % steps}`;
   const read = async (kind: Kind, id: string): Promise<string | undefined> =>
     (await store.get(resultCollection, placeOf(kind, id)))?.value;
   const claimed: number[] = [];
   let ids = 0;
+  const load: StoredResults["load"] = async (id) => {
+    const number = numbers.sequenceOf(id);
+    if (number === undefined) return undefined;
+    // Earlier versions named a result by its number alone, and transcripts still have such ids.
+    const isWanted = (found: string): boolean => found === id || (id === `r${number}` && numberOf(found) === number);
+    const result = await read("result", id);
+    const record = result && records.parse(result);
+    if (record && isWanted(record.id)) return record.open();
+    const text = await read("page", id);
+    const page = text && readReference(text);
+    if (page && isWanted(page.id)) return page;
+    const others = [record, page].filter((found) => typeof found === "object");
+    const stored = [result, text].filter((found) => found !== undefined);
+    if (others.length < stored.length) throw damagedResult(id, "its record is damaged");
+    return others.some((other) => numberOf(other.id) > number) ? "dropped" : undefined;
+  };
   return {
     async claimId() {
       if (claimed.length === 0) {
@@ -89,27 +101,14 @@ export function createStoredResults(
     },
     async save(id, result) {
       const isPage = "of" in result;
-      const value = isPage ? JSON.stringify({ id, ...result }) : await renderResult(result, id, parts);
+      const value = isPage ? JSON.stringify({ id, ...result }) : await records.render(id, result);
       const before = await exchange(store, placeOf(isPage ? "page" : "result", id), value);
-      const large = idOfLarge(before);
-      if (large !== undefined) await parts.drop(large);
+      // A record that cannot be read has no parts to delete.
+      const replaced = before === undefined ? undefined : records.parse(before);
+      if (replaced?.isLarge) await parts.drop(replaced.id);
     },
-    async load(id) {
-      const number = numbers.sequenceOf(id);
-      if (number === undefined) return undefined;
-      // Earlier versions named a result by its number alone, and transcripts still have such ids.
-      const isWanted = (found: string): boolean => found === id || (id === `r${number}` && numberOf(found) === number);
-      const result = await read("result", id);
-      const header = result && readHeader(result);
-      if (result && header && isWanted(header.id)) return readResult(result, header, parts);
-      const text = await read("page", id);
-      const page = text && readReference(text);
-      if (page && isWanted(page.id)) return page;
-      const others = [header, page].filter((found) => typeof found === "object");
-      const stored = [result, text].filter((found) => found !== undefined);
-      if (others.length < stored.length) throw damagedResult(id, "its record is damaged");
-      return others.some((other) => numberOf(other.id) > number) ? "dropped" : undefined;
-    },
+    load,
+    find: (id) => findResult(load, id),
     drop: (most) => dropRecords(store, prefix, most),
     async deleteAll() {
       for (;;) {
@@ -154,19 +153,36 @@ async function exchange(store: Store, key: string, value: string): Promise<strin
   return before;
 }
 
-/** Returns undefined for a record that cannot be read, because it has no parts to delete. */
-function idOfLarge(record: string | undefined): string | undefined {
-  const header = record === undefined ? undefined : readHeader(record);
-  return header?.parts === undefined ? undefined : header.id;
+export interface FoundResult {
+  /** The id of the whole result. */
+  readonly id: string;
+  readonly stored: StoredResult;
+  /** Where the page began, if the id is the id of a later page. */
+  readonly position?: Position;
 }
 
-/** The parts of results that are too large for one record. Together they have a maximum of characters. Above it, the
- *  oldest results are dropped, never the newest one. */
-export interface ResultParts {
-  write(id: string, parts: readonly string[]): Promise<void>;
-  /** Returns undefined if the result was dropped. */
-  read(id: string, index: number): Promise<string | undefined>;
-  drop(id: string): Promise<void>;
+async function findResult(load: StoredResults["load"], id: string): Promise<FoundResult | ToolFailure> {
+  const found = await load(id);
+  if (found === undefined || found === "dropped") return notStored(id, found);
+  if (!("of" in found)) return { id, stored: found };
+  const stored = await load(found.of);
+  if (stored === undefined || stored === "dropped") return notStored(found.of, stored);
+  if ("of" in stored) return notStored(found.of, undefined);
+  return { id: found.of, stored, position: found.position };
+}
+
+function notStored(id: string, why: "dropped" | undefined): ToolFailure {
+  if (why === undefined) {
+    const hint = `A session keeps its results for ${storedLimits.unusedDays} days after its last call. Call the tool again.`;
+    return { code: "unknown_result", message: `there is no stored result ${id}`, hint };
+  }
+  const { steps, characters } = storedLimits;
+  const kept = `A session keeps its results for ${steps} steps, large ones up to ${characters / 1e6} MB together.`;
+  return {
+    code: "dropped_result",
+    message: `the result ${id} is no longer stored`,
+    hint: `${kept} Call the tool again.`,
+  };
 }
 
 interface ResultPartsOptions {
@@ -225,128 +241,10 @@ function newest(list: PartsList, mostCharacters: number): PartsList {
   return list.slice(tooMany + 1);
 }
 
-// One stored result: lines of JSON in one record. They are a header, the fields, then chunks of items. For a large
-// result, the record has only the header, and the other lines are parts.
-
-/** A result without its fields and items. */
-interface ResultFacts {
-  readonly tool: string;
-  readonly args: ToolArguments;
-  readonly itemsName: string;
-  /** The offset of the first stored item. */
-  readonly offset: number;
-  readonly total?: number | undefined;
-  /** The token after the last stored item. */
-  readonly nextToken?: string | undefined;
-}
-
-export interface ResultToStore extends ResultFacts {
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly items: Pick<ItemChunks, "chunks" | "starts">;
-}
-
-export interface StoredResult extends ResultFacts {
-  /** The JSON of `fields`. */
-  readonly fieldsText: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-  /** Yields the items from that offset on. */
-  items(offset: number): AsyncIterable<unknown>;
-}
-
 /** A page of a result that is already stored. */
 export interface StoredReference {
   readonly of: string;
   readonly position: Position;
-}
-
-interface ResultHeader extends ResultFacts {
-  readonly id: string;
-  readonly starts: readonly number[];
-  /** The first part of each line, and the number of parts. Absent if the record has everything. */
-  readonly parts?: { readonly firsts: readonly number[]; readonly count: number } | undefined;
-}
-
-/** A result up to this size is one record, which needs one write. */
-const recordCharacters = 65_536;
-/** A line is longer only if an item is. Writing 100 MB at once would take several times as much memory. */
-const partCharacters = 1_048_576;
-
-/** Writes the parts, if there are any, and returns the record. */
-async function renderResult(result: ResultToStore, id: string, parts: ResultParts): Promise<string> {
-  const { fields, items, ...facts } = result;
-  const lines = [JSON.stringify(fields), ...items.chunks];
-  const header: ResultHeader = { id, ...facts, starts: items.starts };
-  const characters = lines.reduce((sum, line) => sum + line.length, 0);
-  if (characters <= recordCharacters) return [JSON.stringify(header), ...lines].join("\n");
-  const pieces: string[] = [];
-  const firsts: number[] = [];
-  for (const line of lines) {
-    firsts.push(pieces.length);
-    pieces.push(...cut(line));
-  }
-  await parts.write(id, pieces);
-  return JSON.stringify({ ...header, parts: { firsts, count: pieces.length } });
-}
-
-function cut(line: string): string[] {
-  const count = Math.ceil(line.length / partCharacters);
-  return Array.from({ length: count }, (_, index) => line.slice(index * partCharacters, (index + 1) * partCharacters));
-}
-
-/** Returns undefined if it cannot be read. */
-function readHeader(record: string): ResultHeader | undefined {
-  const end = record.indexOf("\n");
-  return readJson(end < 0 ? record : record.slice(0, end), isHeader);
-}
-
-const isHeader: ShapeCheck<ResultHeader> = objectOf(
-  {
-    ...{ id: isText, tool: isText, args: isFields, itemsName: isText },
-    ...{ offset: isWhole, starts: listOf(isWhole) },
-  },
-  { total: isWhole, nextToken: isText, parts: objectOf({ firsts: listOf(isWhole), count: isWhole }) },
-);
-
-async function readResult(
-  record: string,
-  { id, starts, parts: apart, ...facts }: ResultHeader,
-  parts: ResultParts,
-): Promise<StoredResult | "dropped"> {
-  const lines = apart === undefined ? record.split("\n").slice(1) : [];
-  const readLine = async (index: number): Promise<string | undefined> =>
-    apart === undefined ? lines[index] : readParts(parts, id, partsOf(apart, index));
-  const fieldsText = await readLine(0);
-  if (fieldsText === undefined && apart !== undefined) return "dropped";
-  const fields = readJson(fieldsText, isFields);
-  if (fieldsText === undefined || fields === undefined) throw damagedResult(id, "its fields are damaged");
-  const readChunk = async (chunk: number): Promise<readonly unknown[]> => {
-    const items = readJson(await readLine(chunk + 1), isList);
-    if (items === undefined) throw damagedResult(id, `chunk ${chunk} of its items is missing or damaged`);
-    return items;
-  };
-  return { ...facts, fields, fieldsText, items: (offset) => itemsFrom(starts, offset, readChunk) };
-}
-
-const isList: ShapeCheck<readonly unknown[]> = (value): value is readonly unknown[] => Array.isArray(value);
-
-interface PartRange {
-  readonly first: number;
-  readonly end: number;
-}
-
-function partsOf({ firsts, count }: NonNullable<ResultHeader["parts"]>, line: number): PartRange {
-  return { first: firsts[line] ?? count, end: firsts[line + 1] ?? count };
-}
-
-/** Returns undefined if a part is missing. */
-async function readParts(parts: ResultParts, id: string, { first, end }: PartRange): Promise<string | undefined> {
-  const texts: string[] = [];
-  for (let index = first; index < end; index += 1) {
-    const text = await parts.read(id, index);
-    if (text === undefined) return undefined;
-    texts.push(text);
-  }
-  return texts.join("");
 }
 
 /** Reads the record of a page. Returns undefined if it cannot be read. */
@@ -368,9 +266,3 @@ const isPosition: ShapeCheck<Position> = (value): value is Position => {
   }
 };
 const isReference = objectOf({ id: isText, of: isText, position: isPosition });
-
-function damagedResult(id: string, reason: string): ContextError {
-  return new ContextError("store_corrupt", `the stored result ${id} cannot be read: ${reason}`, {
-    hint: "Call the tool again.",
-  });
-}

@@ -6,7 +6,7 @@ import {
   readSessionReport,
   type SessionLine,
   type SessionReport,
-  viewReport,
+  viewWorkLog,
   type WorkLogView,
   type WorkLogViewName,
   workLogViews,
@@ -143,7 +143,10 @@ The command only reads, so the session may be running.`,
       throw new ContextError("unreadable_input", message, { hint });
     }
     if (options.view !== undefined) {
-      const view = viewReport(report, options.view as WorkLogViewName);
+      const { workLog, evicted, damaged } = report;
+      const steps = evicted.count + workLog.length + damaged;
+      // As a model gets it.
+      const view = viewWorkLog({ entries: () => workLog, steps: () => steps }, options.view as WorkLogViewName);
       return { json: view, text: renderView(view) };
     }
     const all = options.all === true;

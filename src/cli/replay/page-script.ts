@@ -2,7 +2,8 @@
 import { partsScript, scaleScript } from "../page/page-parts.ts";
 import { chartScripts } from "./page-charts.ts";
 
-/** The script of the overview: facts, the table of windows and policies, the meaning of columns. */
+/** The script of the overview: facts, the table of windows and policies, the chart of cost against readable history, the
+ *  meaning of columns. */
 const overviewScript: string = `
 const columns = [
   ["window", (row) => whole(row.window)],
@@ -82,6 +83,57 @@ function bar(row) {
 function legend() {
   const list = terms.flatMap(([term, meaning]) => [element("dt", {}, term), element("dd", {}, meaning)]);
   return element("details", {}, element("summary", {}, "What the columns mean"), element("dl", { class: "terms" }, ...list));
+}
+
+/** Draws one point for each policy: further right more stays readable, further down it costs less. The axes cover only the points. */
+function drawBalance(svg) {
+  const rows = facts.results.filter((row) => row.window === state.window);
+  const policies = rows.filter((row) => row.policy !== "none");
+  const x = rangeOf(policies.map((row) => row.visibleShare), 1);
+  const y = rangeOf(policies.map((row) => row.ratioToNone), Infinity);
+  const frame = frameOf(svg, 1);
+  const place = {
+    x: (share) => frame.left + 8 + ((share - x.from) / (x.to - x.from)) * (frame.right - frame.left - 16),
+    y: (ratio) => frame.bottom - 8 - ((ratio - y.from) / (y.to - y.from)) * (frame.bottom - frame.top - 16),
+  };
+  svg.replaceChildren();
+  svg.setAttribute("viewBox", "0 0 " + frame.width + " " + frame.height);
+  const ratios = ticksBetween(y.from, y.to, 4);
+  for (const value of ratios.values) {
+    const at = Math.round(place.y(value)) + 0.5;
+    svg.append(shape("line", { class: "grid", x1: frame.left, x2: frame.right, y1: at, y2: at }));
+    svg.append(shape("text", { x: frame.left - 6, y: at + 4, "text-anchor": "end" }, value.toFixed(Math.max(2, decimalsOf(ratios.step)))));
+  }
+  const shares = ticksBetween(x.from, x.to, 4);
+  for (const share of shares.values) {
+    const label = (100 * share).toFixed(decimalsOf(100 * shares.step)) + " %";
+    const isLast = place.x(share) > frame.right - 16;
+    const [x, anchor] = isLast ? [frame.right + 4, "end"] : [place.x(share), "middle"];
+    svg.append(shape("text", { x, y: frame.bottom + 14, "text-anchor": anchor }, label));
+  }
+  const points = policies.map((row) => ({ row, x: place.x(row.visibleShare), y: place.y(row.ratioToNone) }));
+  const taken = points.map(({ x, y }) => ({ from: x - 6, to: x + 6, y: y + 4 }));
+  for (const point of points) drawPoint(svg, { ...point, taken, frame });
+}
+
+function rangeOf(values, most) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const room = Math.max(0.02, (high - low) / 6);
+  return { from: Math.max(0, low - room), to: Math.min(most, high + room) };
+}
+
+/** Puts the name on the side with room, where it covers no point and no other name. */
+function drawPoint(svg, { x, y, row, taken, frame }) {
+  svg.append(shape("circle", { cx: x, cy: y, r: row.policy === state.policy ? 6 : 4.5, fill: colour(row.policy) }));
+  const width = 7 * row.policy.length;
+  const isRight = x + width + 10 > frame.right;
+  const [from, to] = isRight ? [x - 10 - width, x - 10] : [x + 10, x + 10 + width];
+  const isFree = (at) => taken.every((other) => other.to < from || other.from > to || Math.abs(other.y - at) >= 11);
+  const tries = [0, -12, 12, -24, 24, -36, 36].map((offset) => y + 4 + offset);
+  const at = tries.find((each) => each > frame.top && each < frame.bottom && isFree(each)) || y + 4;
+  taken.push({ from, to, y: at });
+  const place = { class: "name", x: isRight ? to : from, y: at, "text-anchor": isRight ? "end" : "start" };
+  svg.append(shape("text", place, row.policy));
 }
 `;
 

@@ -100,13 +100,11 @@ function hasCitations({ citations }: Fields): boolean {
 function detachTexts(message: Fields): Fields {
   const { content } = message;
   if (!Array.isArray(content) || !content.some((block) => hasCitations(block as Fields))) return message;
-  return { ...message, content: content.map(withoutCitations) };
-}
-
-function withoutCitations(block: Fields): Fields {
-  if (!hasCitations(block)) return block;
-  const { citations: _gone, ...rest } = block;
-  return rest;
+  const detached = content.map((block: Fields) => {
+    const { citations: _gone, ...rest } = block;
+    return hasCitations(block) ? rest : block;
+  });
+  return { ...message, content: detached };
 }
 
 function replaceBlock(block: Fields, replacement: PartReplacement): Fields {
@@ -152,7 +150,7 @@ const blockTypes: ReadonlyMap<unknown, BlockType> = new Map<unknown, BlockType>(
   ["tool_use", { kind: "tool_call", read: readToolCall }],
   ["tool_result", { kind: "tool_result", read: readToolResult }],
   ["image", { kind: "media", read: readImage }],
-  ["document", { kind: "media", read: readDocument }],
+  ["document", { kind: "media", read: (block, list, index, depth) => readDocument(block, `${list}[${index}]`, depth) }],
   ["server_tool_use", { kind: "other", read: readToolCall }],
   ["mcp_tool_use", { kind: "other", read: readToolCall }],
   ["mcp_tool_result", { kind: "other", read: readToolResult }],
@@ -225,18 +223,14 @@ function readFetchResult(block: Fields, list: string, index: number, depth: numb
   if (Object(document).type !== "document") return readUnknown(block, list, index);
   const path = `${list}[${index}].content`;
   const shown: Piece = { kind: "tool_result", text: jsonAt(rest, path) };
-  return [shown, ...documentPieces(document as Fields, `${path}.content`, depth)];
+  return [shown, ...readDocument(document as Fields, `${path}.content`, depth)];
 }
 
 function readImage(block: Fields, list: string, index: number): Piece {
   return { kind: "image", data: base64Of(fieldsAt(block.source, `${list}[${index}].source`)) };
 }
 
-function readDocument(block: Fields, list: string, index: number, depth: number): Piece[] {
-  return documentPieces(block, `${list}[${index}]`, depth);
-}
-
-function documentPieces(document: Fields, path: string, depth: number): Piece[] {
+function readDocument(document: Fields, path: string, depth: number): Piece[] {
   const labels = [document.title, document.context].filter((label) => typeof label === "string");
   const pieces: Piece[] = labels.map((text) => ({ kind: "text", text }));
   const source = fieldsAt(document.source, `${path}.source`);
@@ -262,7 +256,10 @@ function readUnknown(block: Fields, list: string, index: number): Piece {
 function readAnthropicTool(tool: Fields, path: string): ToolReading {
   const type = tool.type;
   if (tool.function !== undefined) failAt(`${path}.function`, "is not a field of this format");
-  if (typeof type === "string" && type !== "custom") return readProviderTool(tool, type, path);
+  if (typeof type === "string" && type !== "custom") {
+    const fixed = providerTools.find(([prefix]) => type.startsWith(prefix))?.[1] ?? unlistedProviderToolTokens;
+    return { text: jsonAt(withoutCacheMarkers(tool), path), fixedTokens: fixed };
+  }
   const { description, input_schema, input_examples } = tool;
   const name = stringAt(tool, "name", path);
   return { text: jsonAt({ name, description, input_schema, input_examples }, path), fixedTokens: 0 };
@@ -300,9 +297,3 @@ const providerTools: readonly (readonly [string, number])[] = [
   ["computer_", 1234],
 ];
 const unlistedProviderToolTokens = 700; // own choice: no figure is published for search, fetch and others
-
-function readProviderTool(tool: Fields, type: string, path: string): ToolReading {
-  const rest = withoutCacheMarkers(tool);
-  const fixed = providerTools.find(([prefix]) => type.startsWith(prefix))?.[1];
-  return { text: jsonAt(rest, path), fixedTokens: fixed ?? unlistedProviderToolTokens };
-}

@@ -1,8 +1,8 @@
 /** What OpenAI's chat completions and responses have in common: content parts, tool definitions and overheads. */
 import type { Fields } from "../../text/index.ts";
-import { fieldsAt, jsonAt, stringAt, withoutCacheMarkers } from "../fields.ts";
+import { fieldsAt, jsonAt, stringAt } from "../fields.ts";
 import type { Overheads, Part, PartKind, PartReplacement, Piece, ToolReading } from "../message-format.ts";
-import { createPart, refuseReplace, withField } from "./part.ts";
+import { createPart, refuseReplace, unknownPiece, withField } from "./part.ts";
 
 /** What OpenAI bills in addition to the text of messages. */
 export const openAiOverheads: Overheads = {
@@ -93,11 +93,6 @@ const kinds: ReadonlyMap<string, PartKind> = new Map<string, PartKind>([
 /** Returns the arguments of a trimmed call as JSON text, which the API requires. */
 export function trimmedArguments({ text, input }: PartReplacement): string {
   return JSON.stringify(input ?? { trimmed: text });
-}
-
-/** Counts unknown content by its JSON, which is rather too much than too little. */
-export function unknownPiece(value: Fields, path: string): Piece {
-  return { kind: "text", text: jsonAt(withoutCacheMarkers(value), path) };
 }
 
 /** Returns the data of a `data:` URL or of bare base64, and undefined for a link. */

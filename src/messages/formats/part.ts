@@ -1,8 +1,9 @@
 /** Edits for formats whose parts are the blocks of `content`, or `content` itself if it is a string. */
 import { ContextError } from "../../errors.ts";
 import type { Fields } from "../../text/index.ts";
+import { jsonAt, withoutCacheMarkers } from "../fields.ts";
 import { isSameJson } from "../json-snapshot.ts";
-import type { Part, PartEdits, PartReplacement } from "../message-format.ts";
+import type { Part, PartEdits, PartReplacement, Piece } from "../message-format.ts";
 
 /** Sets the text of a block, or its input. Returns the same block if it already has that. */
 export type ReplaceBlock = (block: Fields, replacement: PartReplacement) => Fields;
@@ -46,6 +47,11 @@ export function refuseReplace(kind: unknown): never {
   throw new ContextError("invalid_argument", `a part of type ${JSON.stringify(kind)} cannot be replaced`, {
     hint: "Drop it, or leave it as it is.",
   });
+}
+
+/** Counts unknown content by its JSON, which is rather too much than too little. */
+export function unknownPiece(value: Fields, path: string): Piece {
+  return { kind: "text", text: jsonAt(withoutCacheMarkers(value), path) };
 }
 
 /** Joins the content of two messages into one list. A string becomes a text block. */

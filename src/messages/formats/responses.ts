@@ -23,10 +23,9 @@ import {
   readOpenAiResult,
   replaceOpenAiPart,
   trimmedArguments,
-  unknownPiece,
 } from "./openai-parts.ts";
 
-import { createPart, editContent, nameIn, refuseReplace, textPart, withField } from "./part.ts";
+import { createPart, editContent, nameIn, refuseReplace, textPart, unknownPiece, withField } from "./part.ts";
 
 export const responsesFormat: MessageFormat = {
   name: "responses",

@@ -1,9 +1,6 @@
-/** Rules of Anthropic's API for a request's settings, the order of its roles, and its cache markers. */
+/** Rules of Anthropic's API for a request's settings, its system and last messages, and its cache markers. */
 import type { Fields } from "../../text/index.ts";
 import {
-  type BlockPlace,
-  type BlockRule,
-  blockPath,
   blocksOf,
   type Check,
   type CheckedMessage,
@@ -16,14 +13,12 @@ import {
 /** The rules of this file. `first` and `last` run before and after the rules for messages and their content. */
 export const anthropicRequestRules: {
   readonly first: readonly Check[];
-  readonly blocks: readonly BlockRule[];
   readonly last: readonly Check[];
   readonly strict: readonly Check[];
 } = {
-  first: [checkMessageCount, checkFirstMessage, checkSystemMessages],
-  blocks: [blockRole, compactionContent],
+  first: [checkSystemMessages],
   last: [checkMarkers, checkCompaction, checkModelLimits],
-  strict: [checkAlternation, checkLastMessage, checkTrailingWhiteSpace, checkNestedMarkers, checkToolsGiven],
+  strict: [checkLastMessage, checkTrailingWhiteSpace, checkNestedMarkers, checkToolsGiven],
 };
 
 /** Rules `prefill`, `sampling-parameter`, `thinking-setting` and `forced-tool`. */
@@ -49,11 +44,8 @@ function* checkModelLimits({ turns, fields, model }: CheckedRequest): Generator<
 
 function* checkThinkingSetting({ type, budget_tokens }: Fields, model: string): Generator<Problem> {
   if (budget_tokens !== undefined && rejects(model, "budget")) {
-    yield problem(
-      "thinking-setting",
-      "thinking.budget_tokens",
-      `is set, but ${model} does not accept a thinking budget`,
-    );
+    const message = `is set, but ${model} does not accept a thinking budget`;
+    yield problem("thinking-setting", "thinking.budget_tokens", message);
   } else if (type === "disabled" && rejects(model, "disabled")) {
     yield problem("thinking-setting", "thinking.type", `is "disabled"; ${model} always thinks`);
   }
@@ -65,12 +57,6 @@ const samplingParameters: readonly (readonly [string, number | undefined])[] = [
   ["top_p", 1],
   ["top_k", undefined],
 ];
-
-function compactionContent({ type, content }: Fields, place: BlockPlace): Problem | undefined {
-  if (type !== "compaction" || content !== "") return undefined;
-  const message = "is empty; use a text, or null for a compaction that failed";
-  return problem("compaction-content", `${blockPath(place)}.content`, message);
-}
 
 function isCompaction(edit: unknown): boolean {
   const { type } = Object(edit) as Fields;
@@ -135,22 +121,6 @@ function versionOf(model: string): { line: Line; version: number } | undefined {
   return { line, version: Number(version[1]) * 100 + Number(version[2] ?? 0) };
 }
 
-const mostMessages = 100_000; // the SDK's comment on `messages`
-
-function* checkMessageCount({ turns }: CheckedRequest): Generator<Problem> {
-  const beyond = turns[mostMessages];
-  if (beyond === undefined) return;
-  yield problem("too-many-messages", beyond.path, `is beyond the ${mostMessages} messages of a request`);
-}
-
-function* checkFirstMessage({ turns }: CheckedRequest): Generator<Problem> {
-  const first = turns.find(({ role }) => role !== "system");
-  if (first?.role !== "assistant") return;
-  // A signed summary comes back first, in place of what it summarises.
-  if (blocksOf(first)[0]?.type === "compaction") return;
-  yield problem("first-message", `${first.path}.role`, 'is "assistant"; the first message must be the user\'s');
-}
-
 /** Rules `system-role` and `system-position`. A bare list may start with the system prompt, because a request has a
  *  field for it. */
 function* checkSystemMessages({ turns, fields, model }: CheckedRequest): Generator<Problem> {
@@ -189,39 +159,6 @@ function mayPrecedeSystem(turn: CheckedMessage): boolean {
   const last = blocksOf(turn).at(-1)?.type;
   if (typeof last !== "string") return false;
   return last === "server_tool_use" || (last.endsWith("_tool_result") && last !== "mcp_tool_result");
-}
-
-function blockRole({ type }: Fields, place: BlockPlace): Problem | undefined {
-  const { role } = place.turn;
-  const owner = owners.get(type);
-  if (owner === undefined || owner === role || role === "system") return undefined;
-  return problem("block-role", `${blockPath(place)}.type`, `${type} is not allowed in a message of role ${role}`);
-}
-
-const owners: ReadonlyMap<unknown, "user" | "assistant"> = new Map<unknown, "user" | "assistant">([
-  ["tool_result", "user"],
-  ["tool_use", "assistant"],
-  ["server_tool_use", "assistant"],
-  ["mcp_tool_use", "assistant"],
-  ["thinking", "assistant"],
-  ["redacted_thinking", "assistant"],
-]);
-
-/** The SDK's comments say that neighbours of the same role are merged; the API's list of errors says that they are
- *  refused. */
-function* checkAlternation({ turns }: CheckedRequest): Generator<Problem> {
-  let previous: CheckedMessage | undefined;
-  for (const turn of turns) {
-    if (turn.role === "system") continue;
-    if (turn.role !== undefined && turn.role === previous?.role) {
-      yield problem(
-        "alternation",
-        `${turn.path}.role`,
-        `is "${turn.role}", the same as in ${previous.path}; roles must alternate`,
-      );
-    }
-    previous = turn;
-  }
 }
 
 function* checkLastMessage({ turns, fields }: CheckedRequest): Generator<Problem> {

@@ -53,11 +53,8 @@ function* lateResults(turn: CheckedMessage, run: UserRun): Generator<Problem> {
   for (const [index, { type }] of blocksOf(turn).entries()) {
     if (type !== "tool_result") run.other ??= blockPath({ turn, index });
     else if (run.other !== undefined) {
-      yield problem(
-        "results-first",
-        blockPath({ turn, index }),
-        `is a tool_result after ${run.other}; results must come first`,
-      );
+      const message = `is a tool_result after ${run.other}; results must come first`;
+      yield problem("results-first", blockPath({ turn, index }), message);
     }
   }
 }
@@ -67,11 +64,8 @@ const toolId: BlockRule = (block, place) => {
   const key = idKeys.get(block.type);
   const id = key && block[key];
   if (key === undefined || (typeof id === "string" && /^[a-zA-Z0-9_-]+$/.test(id))) return undefined;
-  return problem(
-    "tool-id",
-    `${blockPath(place)}.${key}`,
-    `must consist of letters, digits, _ and -, not ${shownValue(id)}`,
-  );
+  const message = `must consist of letters, digits, _ and -, not ${shownValue(id)}`;
+  return problem("tool-id", `${blockPath(place)}.${key}`, message);
 };
 
 const callInput: BlockRule = ({ type, input }, place) => {
@@ -225,13 +219,69 @@ function* checkSystemPrompt({ fields }: CheckedRequest): Generator<Problem> {
   }
 }
 
+// The messages of a request: their number and roles, and what each role may contain.
+
+const mostMessages = 100_000; // the SDK's comment on `messages`
+
+function* checkMessageCount({ turns }: CheckedRequest): Generator<Problem> {
+  const beyond = turns[mostMessages];
+  if (beyond === undefined) return;
+  yield problem("too-many-messages", beyond.path, `is beyond the ${mostMessages} messages of a request`);
+}
+
+function* checkFirstMessage({ turns }: CheckedRequest): Generator<Problem> {
+  const first = turns.find(({ role }) => role !== "system");
+  if (first?.role !== "assistant") return;
+  // A signed summary comes back first, in place of what it summarises.
+  if (blocksOf(first)[0]?.type === "compaction") return;
+  yield problem("first-message", `${first.path}.role`, 'is "assistant"; the first message must be the user\'s');
+}
+
+/** The SDK's comments say that neighbours of the same role are merged; the API's list of errors says that they are
+ *  refused. */
+function* checkAlternation({ turns }: CheckedRequest): Generator<Problem> {
+  let previous: CheckedMessage | undefined;
+  for (const turn of turns) {
+    if (turn.role === "system") continue;
+    if (turn.role !== undefined && turn.role === previous?.role) {
+      const message = `is "${turn.role}", the same as in ${previous.path}; roles must alternate`;
+      yield problem("alternation", `${turn.path}.role`, message);
+    }
+    previous = turn;
+  }
+}
+
+const compactionContent: BlockRule = ({ type, content }, place) => {
+  if (type !== "compaction" || content !== "") return undefined;
+  const message = "is empty; use a text, or null for a compaction that failed";
+  return problem("compaction-content", `${blockPath(place)}.content`, message);
+};
+
+const blockRole: BlockRule = ({ type }, place) => {
+  const { role } = place.turn;
+  const owner = owners.get(type);
+  if (owner === undefined || owner === role || role === "system") return undefined;
+  return problem("block-role", `${blockPath(place)}.type`, `${type} is not allowed in a message of role ${role}`);
+};
+
+const owners: ReadonlyMap<unknown, "user" | "assistant"> = new Map<unknown, "user" | "assistant">([
+  ["tool_result", "user"],
+  ["tool_use", "assistant"],
+  ["server_tool_use", "assistant"],
+  ["mcp_tool_use", "assistant"],
+  ["thinking", "assistant"],
+  ["redacted_thinking", "assistant"],
+]);
+
 export const anthropicRules: RuleSet = {
   always: [
+    checkMessageCount,
+    checkFirstMessage,
     ...anthropicRequestRules.first,
     checkEmptyMessages,
     checkPlainTexts,
     checkSystemPrompt,
-    eachBlock([...anthropicRequestRules.blocks, emptyText, emptyTextOfResult, toolId, callInput, thinkingSignature]),
+    eachBlock([blockRole, compactionContent, emptyText, emptyTextOfResult, toolId, callInput, thinkingSignature]),
     checkCalls,
     checkResultsFirst,
     checkServerTools,
@@ -239,5 +289,5 @@ export const anthropicRules: RuleSet = {
     checkThinkingOfTurn,
     ...anthropicRequestRules.last,
   ],
-  strict: anthropicRequestRules.strict,
+  strict: [checkAlternation, ...anthropicRequestRules.strict],
 };

@@ -1,10 +1,10 @@
-/** Reads the requests that Claude Code records (`api-request`, from version 2.1.3 on). A request names an earlier one,
- *  how many of its messages it keeps, and the hashes of the messages that follow. A hash refers to an
- *  `api-request-blob`, or to neighbouring lines of the conversation. */
+/** Makes the messages of requests from the lines that Claude Code records. From version 2.1.3 on it records each request
+ *  (`api-request`): a request names an earlier one, how many of its messages it keeps, and the hashes of the messages that
+ *  follow. A hash refers to an `api-request-blob`, or to neighbouring lines of the conversation. */
 
 import { createHash } from "node:crypto";
 import { type Fields, isFields, isPlainObject } from "../../text/index.ts";
-import { type JsonLine, timeOf } from "./recorded-session.ts";
+import { type JsonLine, type SessionDraft, timeOf } from "./recorded-session.ts";
 
 export interface RecordedRequest {
   /** A message that several requests have is one object. */
@@ -80,7 +80,7 @@ function messagesByHash(records: readonly Fields[]): Map<unknown, object> {
   return messages;
 }
 
-function blocksOf(content: unknown): readonly unknown[] {
+function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return Array.isArray(content) ? content : [];
 }
@@ -99,4 +99,92 @@ function sortedJson(value: unknown): string {
     .sort()
     .map((name) => `${JSON.stringify(name)}:${sortedJson(value[name])}`)
     .join(",")}}`;
+}
+
+/** What a line of the conversation says. */
+export interface LineContent {
+  readonly role: "user" | "assistant";
+  readonly content: string | readonly Fields[];
+  /** Added by the program, such as a reminder. */
+  readonly isAttachment: boolean;
+}
+
+type ContentLine = LineContent & Pick<JoinedMessage, "messageId" | "time">;
+
+export interface JoinedMessage {
+  readonly role: "user" | "assistant";
+  content: string | readonly Fields[];
+  readonly messageId?: string | undefined;
+  /** The time of an answer's first line, or of the last result. The next request starts then. */
+  time: number | undefined;
+}
+
+type LeftOutCounter = Pick<SessionDraft, "leaveOut">;
+
+/** Joins lines to messages: the blocks of one answer, and the results that answer one turn. */
+export function joinRequestLines(lines: readonly ContentLine[], counter: LeftOutCounter): readonly JoinedMessage[] {
+  const messages: JoinedMessage[] = [];
+  const answered = new Map<unknown, unknown>();
+  for (const line of lines) {
+    const fresh = withoutRepeatedResults(line, answered, counter);
+    if (fresh === undefined) continue;
+    const target = fresh.role === "assistant" ? sameAnswer(messages, fresh) : openResults(messages, fresh);
+    if (target === undefined) messages.push({ ...fresh });
+    else join(target, fresh, counter);
+  }
+  return messages;
+}
+
+/** An equal result is a copy that the program kept. A different one is kept as it was recorded. */
+function withoutRepeatedResults(
+  line: ContentLine,
+  answered: Map<unknown, unknown>,
+  counter: LeftOutCounter,
+): ContentLine | undefined {
+  if (!isResults(line)) return line;
+  const content = (line.content as readonly Fields[]).filter((block) => {
+    const { tool_use_id: id, content: result } = block;
+    const isCopy = answered.has(id) && JSON.stringify(answered.get(id)) === JSON.stringify(result);
+    answered.set(id, result);
+    if (isCopy) counter.leaveOut("repeated result");
+    return !isCopy;
+  });
+  if (content.length === line.content.length) return line;
+  return content.length === 0 ? undefined : { ...line, content };
+}
+
+/** A tool may answer while the rest of the turn is still being written, so results can be between the lines of one
+ *  answer. */
+function sameAnswer(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
+  const last = messages.findLast((message) => !isResults(message));
+  const isSame = last?.role === "assistant" && line.messageId !== undefined && last.messageId === line.messageId;
+  return isSame ? last : undefined;
+}
+
+/** Results that answer one turn are one message, and so are an attachment and what it follows. */
+function openResults(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
+  const last = messages.at(-1);
+  if (last === undefined || last.role !== "user") return undefined;
+  return line.isAttachment || (isResults(last) && isResults(line)) ? last : undefined;
+}
+
+function join(target: JoinedMessage, line: ContentLine, counter: LeftOutCounter): void {
+  const blocks = blocksOf(target.content);
+  const ids = new Set<unknown>(blocks.filter(isCall).map((block) => block.id));
+  const added = blocksOf(line.content).filter((block) => {
+    const isCopy = isCall(block) && ids.has(block.id);
+    if (isCopy) counter.leaveOut("repeated call");
+    return !isCopy;
+  });
+  target.content = [...blocks, ...added];
+  if (target.role === "user") target.time = line.time ?? target.time;
+}
+
+function isCall(block: Fields): boolean {
+  return block.type === "tool_use";
+}
+
+export function isResults({ role, content }: Pick<LineContent, "role" | "content">): boolean {
+  if (role !== "user" || typeof content === "string") return false;
+  return content.length > 0 && content.every((block) => block.type === "tool_result");
 }

@@ -4,7 +4,15 @@
 
 import { ContextError } from "../../errors.ts";
 import type { Fields } from "../../text/index.ts";
-import { createRequestIndex, type RecordedRequest, type RequestIndex } from "./claude-code-requests.ts";
+import {
+  createRequestIndex,
+  isResults,
+  type JoinedMessage,
+  joinRequestLines,
+  type LineContent,
+  type RecordedRequest,
+  type RequestIndex,
+} from "./claude-code-requests.ts";
 import {
   createSessionDraft,
   type JsonLine,
@@ -121,7 +129,7 @@ function placeOf(fields: Fields): LinePosition {
 }
 
 /** What the program added to the request for an attachment, such as a reminder. */
-function renderedText({ rendered }: Fields): readonly Block[] {
+function renderedText({ rendered }: Fields): readonly Fields[] {
   const texts = (rendered as readonly unknown[]).map((each) => (Object(each) as Fields).content);
   return texts.flatMap((content) => {
     if (typeof content === "string") return { type: "text", text: content };
@@ -132,8 +140,6 @@ function renderedText({ rendered }: Fields): readonly Block[] {
 function isBlockList(content: unknown): content is readonly Fields[] {
   return Array.isArray(content) && content.every((block) => typeof block === "object" && block !== null);
 }
-
-type Block = Readonly<Record<string, unknown>>;
 
 interface LinePosition {
   readonly uuid: string | undefined;
@@ -152,16 +158,7 @@ type RequestLine = LinePosition & {
   readonly isPreserved?: boolean;
   readonly messageId?: string | undefined;
   readonly model?: string | undefined;
-} & (
-    | {
-        readonly role: "user" | "assistant";
-        readonly content: string | readonly Block[];
-        /** Added by the program, such as a reminder. */
-        readonly isAttachment: boolean;
-      }
-    | { readonly role: "none" }
-  );
-type ContentLine = Extract<RequestLine, { readonly content: unknown }>;
+} & (LineContent | { readonly role: "none" });
 
 /** The lines of one branch of the conversation, from its start. The first `kept` are in an earlier branch too. */
 interface Branch {
@@ -266,88 +263,6 @@ function addAnswers(lines: readonly RequestLine[], requests: RequestIndex, draft
   }
 }
 
-function hasContent(line: RequestLine): line is ContentLine {
+function hasContent(line: RequestLine): line is RequestLine & LineContent {
   return line.role !== "none";
-}
-
-interface JoinedMessage {
-  readonly role: "user" | "assistant";
-  content: string | readonly Block[];
-  readonly messageId?: string | undefined;
-  /** The time of an answer's first line, or of the last result. The next request starts then. */
-  time: number | undefined;
-}
-
-type LeftOutCounter = Pick<SessionDraft, "leaveOut">;
-
-/** Joins lines to messages: the blocks of one answer, and the results that answer one turn. */
-function joinRequestLines(lines: readonly ContentLine[], counter: LeftOutCounter): readonly JoinedMessage[] {
-  const messages: JoinedMessage[] = [];
-  const answered = new Map<unknown, unknown>();
-  for (const line of lines) {
-    const fresh = withoutRepeatedResults(line, answered, counter);
-    if (fresh === undefined) continue;
-    const target = fresh.role === "assistant" ? sameAnswer(messages, fresh) : openResults(messages, fresh);
-    if (target === undefined) messages.push({ ...fresh });
-    else join(target, fresh, counter);
-  }
-  return messages;
-}
-
-/** An equal result is a copy that the program kept. A different one is kept as it was recorded. */
-function withoutRepeatedResults(
-  line: ContentLine,
-  answered: Map<unknown, unknown>,
-  counter: LeftOutCounter,
-): ContentLine | undefined {
-  if (!isResults(line)) return line;
-  const content = (line.content as readonly Block[]).filter((block) => {
-    const { tool_use_id: id, content: result } = block;
-    const isCopy = answered.has(id) && JSON.stringify(answered.get(id)) === JSON.stringify(result);
-    answered.set(id, result);
-    if (isCopy) counter.leaveOut("repeated result");
-    return !isCopy;
-  });
-  if (content.length === line.content.length) return line;
-  return content.length === 0 ? undefined : { ...line, content };
-}
-
-/** A tool may answer while the rest of the turn is still being written, so results can be between the lines of one
- *  answer. */
-function sameAnswer(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
-  const last = messages.findLast((message) => !isResults(message));
-  const isSame = last?.role === "assistant" && line.messageId !== undefined && last.messageId === line.messageId;
-  return isSame ? last : undefined;
-}
-
-/** Results that answer one turn are one message, and so are an attachment and what it follows. */
-function openResults(messages: readonly JoinedMessage[], line: ContentLine): JoinedMessage | undefined {
-  const last = messages.at(-1);
-  if (last === undefined || last.role !== "user") return undefined;
-  return line.isAttachment || (isResults(last) && isResults(line)) ? last : undefined;
-}
-
-function join(target: JoinedMessage, line: ContentLine, counter: LeftOutCounter): void {
-  const blocks = blocksOf(target.content);
-  const ids = new Set<unknown>(blocks.filter(isCall).map((block) => block.id));
-  const added = blocksOf(line.content).filter((block) => {
-    const isCopy = isCall(block) && ids.has(block.id);
-    if (isCopy) counter.leaveOut("repeated call");
-    return !isCopy;
-  });
-  target.content = [...blocks, ...added];
-  if (target.role === "user") target.time = line.time ?? target.time;
-}
-
-function isCall(block: Block): boolean {
-  return block.type === "tool_use";
-}
-
-function blocksOf(content: string | readonly Block[]): readonly Block[] {
-  return typeof content === "string" ? [{ type: "text", text: content }] : content;
-}
-
-function isResults({ role, content }: Pick<ContentLine, "role" | "content">): boolean {
-  if (role !== "user" || typeof content === "string") return false;
-  return content.length > 0 && content.every((block) => block.type === "tool_result");
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createCounter } from "../tokens/index.ts";
 import { prepareSession } from "./prepare-session.ts";
-import { createRemovalFinder } from "./removals.ts";
+import { createRemovalFinder } from "./request-observer.ts";
 
 const counter = await createCounter("bytes/4");
 const call = (id: string, path: string) => ({
