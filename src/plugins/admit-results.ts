@@ -78,8 +78,9 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
       }
     }
   };
+  const later = createLater(server);
   const record: PluginAdmission["record"] = (sessionId, event) => {
-    setImmediate(async () => write(sessionId, await event()));
+    later(async () => write(sessionId, await event()));
   };
   return {
     async admit(context, result) {
@@ -111,22 +112,24 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
   };
 }
 
-/** Returns a process that decides in memory on what a context holds, and writes it when the client has its answer: the
- *  disk takes longer than all the rest. A context belongs to one process of the client, so nobody else changes it. The
- *  next result waits for the write. If the write failed, it starts with what the store has. */
+/** Returns a process that decides in memory on what a context holds, and writes it later. A context belongs to one
+ *  process of the client, so nobody else changes it. If a write failed, the next result starts with what the store has.
+ *  After a crash, texts that were not written count as not held, and are sent whole. */
 export function withLateWrites(server: PluginServer): PluginServer {
   const contexts = new Map<string, StoreRecord>();
+  const later = createLater(server);
   let last: Promise<unknown> = Promise.resolve();
   const decide = async (store: Store, key: string, change: (value: string | undefined) => string) => {
     const before = contexts.get(key) ?? (await store.get(heldCollection, key));
     const value = change(before?.value);
     const record = { key, value, revision: (before?.revision ?? 0) + 1 };
     contexts.set(key, record);
+    later(async () => {
+      // A later one has the same lines and more.
+      if (contexts.get(key) !== record) return;
+      await store.update(heldCollection, key, () => value).catch(() => contexts.delete(key));
+    });
     return record;
-  };
-  const write = async (store: Store, { key, value }: StoreRecord): Promise<void> => {
-    await new Promise(setImmediate);
-    await store.update(heldCollection, key, () => value).catch(() => contexts.delete(key));
   };
   return {
     ...server,
@@ -137,11 +140,31 @@ export function withLateWrites(server: PluginServer): PluginServer {
         update(collection, key, change) {
           if (collection !== heldCollection) return store.update(collection, key, change);
           const decided = last.then(() => decide(store, key, change));
-          last = decided.then((record) => write(store, record)).catch(() => undefined);
+          last = decided.catch(() => undefined);
           return decided;
         },
       };
     },
+  };
+}
+
+/** In milliseconds. */
+const lateMs = 60;
+
+/** Returns a queue of work for the disk. It waits until the client has its answer and has sent its next request: the disk
+ *  takes longer than all the rest, and would slow the client down. */
+function createLater({ beforeEnd }: PluginServer): (work: () => Promise<void>) => void {
+  const waiting: (() => Promise<void>)[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const run = async (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    for (let work = waiting.shift(); work !== undefined; work = waiting.shift()) await work();
+  };
+  beforeEnd?.(run);
+  return (work) => {
+    waiting.push(work);
+    timer ??= setTimeout(run, lateMs);
   };
 }
 

@@ -18,13 +18,28 @@ let tools: ReturnType<typeof claudeTools>;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "plimsoll-claude-"));
   store = createMemoryStore();
-  tools = open(async () => store);
+  tools = openHere();
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function open(openStore: () => Promise<Store>, trim?: number): ReturnType<typeof claudeTools> {
-  return claudeTools({ settings: { deltas: true, trim }, env: {}, store: openStore, waitMs: 20_000, log: () => {} });
+  const works: (() => Promise<void>)[] = [];
+  end = async () => {
+    for (const work of works) await work();
+  };
+  const beforeEnd = (work: () => Promise<void>) => void works.push(work);
+  const about = { settings: { deltas: true, trim }, env: {}, waitMs: 20_000, log: () => {} };
+  return claudeTools({ ...about, store: openStore, beforeEnd });
 }
+
+/** Another process with the store of this test. */
+function openHere(): ReturnType<typeof claudeTools> {
+  const own = store;
+  return open(async () => own);
+}
+
+/** What the process does when the client has closed its end. */
+let end: () => Promise<void>;
 
 let calls = 0;
 async function ask(tool: string, input: Record<string, unknown>) {
@@ -140,7 +155,8 @@ test("a sub-agent has a context of its own", async () => {
 });
 
 test("a store that fails leaves the result as it is", async () => {
-  const broken = { ...store, update: async () => Promise.reject(new ContextError("store_unavailable", "locked")) };
+  const locked = async () => Promise.reject(new ContextError("store_unavailable", "locked"));
+  const broken = { ...store, update: locked, put: locked };
   tools = open(async () => broken as Store);
   for (let call = 0; call < 3; call++) expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
   tools = open(() => Promise.reject(new ContextError("store_corrupt", "broken")));
@@ -254,12 +270,12 @@ test("only recall is listed and allowed, and it answers only its own session", a
   expect(await tools.recall!.call({ id })).toBe(text);
   const { hookSpecificOutput } = await ask("allow_recall", { tool_input: JSON.stringify({ id }) });
   expect(hookSpecificOutput).toMatchObject({ hookEventName: "PreToolUse", permissionDecision: "allow" });
-  const other = open(async () => store);
+  const other = openHere();
   await expect(other.recall!.call({ id })).rejects.toThrow("has no result");
-  await new Promise(setImmediate);
-  expect(await listPluginSessions(store)).toMatchObject([
-    { client: "claude-code", sessionId: "s", results: 2, duplicates: 1, deltas: 0, pages: 0, recalls: 1, errors: [] },
-  ]);
+  const counts = { results: 2, duplicates: 1, deltas: 0, pages: 0, recalls: 1, errors: [] };
+  await vi.waitFor(async () =>
+    expect(await listPluginSessions(store)).toMatchObject([{ client: "claude-code", sessionId: "s", ...counts }]),
+  );
 });
 
 test("a call that the transcript does not have yet is in the conversation", async () => {
@@ -268,8 +284,8 @@ test("a call that the transcript does not have yet is in the conversation", asyn
   expect(await afterTool("Bash", outputOf(text), { transcript_path })).toBeUndefined();
   expect(await afterTool("Bash", outputOf(text), { transcript_path })).toBeDefined();
   // Another process has not seen the calls, so the transcript alone counts.
-  await new Promise(setImmediate);
-  tools = open(async () => store);
+  await end();
+  tools = openHere();
   expect(await afterTool("Bash", outputOf(text), { transcript_path, tool_input: "{}" })).toBeUndefined();
 });
 
@@ -333,22 +349,22 @@ test("an answer does not wait for the disk, and the next process knows what was 
     return store.update(...change);
   };
   tools = open(async () => ({ ...store, update }));
-  expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
-  await new Promise(setImmediate);
   let go = () => {};
   disk = new Promise((resolve) => {
     go = resolve;
   });
+  expect(await afterTool("Bash", outputOf(text))).toBeUndefined();
   expect(await afterTool("Bash", outputOf(`${text}\nmore`))).toBeDefined();
+  const ended = end();
   go();
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  tools = open(async () => store);
+  await ended;
+  tools = openHere();
   const again = await afterTool("Bash", outputOf(`${text}\nmore and more`));
   expect(again.updatedToolOutput.stdout).toMatch(/^\[lines? .*\]\nmore and more$/m);
 });
 
 test("a model cannot reach another session through the requests of the module", async () => {
-  const other = open(async () => store);
+  const other = openHere();
   const hook = { agent_id: "", transcript_path: "", tool_name: "Bash", tool_input: "{}" };
   const print = (session_id: string, tool_use_id: string) =>
     other.after_tool!.call({ ...hook, session_id, tool_use_id, tool_response: JSON.stringify(outputOf(text)) });

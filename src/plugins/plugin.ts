@@ -84,6 +84,8 @@ export interface PluginServer {
   readonly env: Environment;
   /** Opens the store once. Rejects if it cannot be used. */
   store(): Promise<Store>;
+  /** Takes work to do when the client has closed its end. */
+  beforeEnd?(work: () => Promise<void>): void;
   /** The longest that a result may wait for us, in milliseconds.
    *  @default 50 */
   readonly waitMs?: number | undefined;

@@ -89,6 +89,16 @@ test("two processes of one session share what the context holds, and recall and 
     .toBeGreaterThan(500);
 });
 
+test("a process that is ended right after its answer has written what it knows", async () => {
+  const first = serve();
+  expect(await first.bash(text, "first")).toBeUndefined();
+  first.child.kill("SIGTERM");
+  expect((await once(first.child, "exit"))[0]).toBe(0);
+  const { stdout } = await sandbox.call(["plugin", "status", "claude-code", "--json"]);
+  expect(JSON.parse(stdout).sessions).toMatchObject([{ sessionId: "s-1", results: 1 }]);
+  expect(await shortened(serve(), text)).toContain("Same text as the result of Bash first above");
+});
+
 test("a store that is no database leaves every result as it is", async () => {
   const file = join(sandbox.home, "broken.db");
   writeFileSync(file, "this is no database ".repeat(500));

@@ -6,7 +6,8 @@ export function register(on) {
     });
     const door = "tool-result";
     on("session.append", { door, message: { content: { is_error: true, content: longText } } }, shorten);
-    on("session.append", { door, origin: { tool: unknownTool }, message: { content: { content: longText } } }, async ($, row, next) => (row.message.content.some(({ is_error }) => is_error) ? next(row) : shorten($, row, next)));
+    for (const tool of otherTools)
+        on("session.append", { door, origin: { tool }, message: { content: { content: longText } } }, shortenOther);
     on("session.append", {
         door,
         origin: { tool: "Read" },
@@ -15,7 +16,10 @@ export function register(on) {
     // Requests are not trimmed.
 }
 const longText = textWith(/^[\s\S]{600}/);
-const unknownTool = /^(?!mcp__|(?:Read|Bash|Grep|Glob|WebFetch|Agent|Task|Edit|Write|MultiEdit|NotebookEdit|ToolSearch)$)/;
+const otherTools = [
+    ...["WebSearch", "TaskOutput", "BashOutput", "ReadMcpResourceTool", "ListMcpResourcesTool", "LSP", "PowerShell"],
+    ...["Skill", "Monitor"],
+];
 function textWith(text) {
     return [text, { text }];
 }
@@ -30,6 +34,9 @@ async function introduce($) {
             await $.clock.sleep(250);
         }
     }
+}
+async function shortenOther($, row, next) {
+    return row.message.content.some(({ is_error }) => is_error) ? next(row) : shorten($, row, next);
 }
 async function shorten($, row, next) {
     return next(await changed($, row, "append"));

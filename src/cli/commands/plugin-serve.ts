@@ -5,6 +5,7 @@ import type { PluginClient, PluginSettings, PluginTool } from "../../plugins/ind
 import { openStore, type Store } from "../../store/index.ts";
 import { messageOf } from "../../text/index.ts";
 import type { Call } from "../command.ts";
+import { takeEndSignals } from "../report-error.ts";
 import { storePath } from "../store-file.ts";
 import { readVersion } from "../version.ts";
 
@@ -29,11 +30,19 @@ export async function runPluginServe(
   };
   // The first result should not wait for the database.
   store().catch(() => {});
-  const tools = client.serverTools({ settings, env, store, log: output.note });
+  const endings: (() => Promise<void>)[] = [];
+  const beforeEnd = (work: () => Promise<void>): void => void endings.push(work);
+  const tools = client.serverTools({ settings, env, store, beforeEnd, log: output.note });
   process.stdout.removeAllListeners("error");
   process.stdout.on("error", () => process.exit());
+  const finish = async (): Promise<void> => {
+    // Without a store there is nothing to finish.
+    for (const work of endings) await work().catch(() => {});
+    await (await opened?.catch(() => undefined))?.close();
+  };
+  takeEndSignals(() => finish().finally(() => process.exit()));
   await servePlugin({ version: readVersion(), tools, stdin, stdout: process.stdout });
-  await (await opened?.catch(() => undefined))?.close();
+  await finish();
   return undefined;
 }
 
