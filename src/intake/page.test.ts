@@ -160,3 +160,12 @@ test.each([
   const shown = splitLines(before.trimEnd()).length + splitLines(end).length;
   expect(shown + Number(missing.replaceAll(",", ""))).toBe(countLineParts(text));
 });
+
+test.each(["\n", "a\n", "[", "[,", '["",', "1,\n"])("400,000 characters of %j become a page", (piece) => {
+  const text = piece.repeat(400_000 / piece.length);
+  for (const isOutput of [true, false]) {
+    const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", isOutput })!;
+    expect(page.tokens).toBeLessThanOrEqual(2_000);
+    expect(page.text).toContain("left out]");
+  }
+});

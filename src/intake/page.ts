@@ -74,23 +74,23 @@ export function countLarge(text: string, counter: Counter): number {
  *  failures; others are only counted. */
 function lineUnits(text: string, isOutput: boolean): Unit[] {
   if (text.length <= largeText) return unitsOf(text, isOutput);
-  const units: Unit[] = [];
+  const parts: Unit[][] = [];
   const skip = (from: number, to: number): void => {
     const count = countLineParts(text, from + 1, to);
-    if (count > 0) units.push({ text: "", weight: -1, lines: [], noun: "line", count, continues: false });
+    if (count > 0) parts.push([{ text: "", weight: -1, lines: [], noun: "line", count, continues: false }]);
   };
   let done = lineEnd(text, readStart);
-  units.push(...unitsOf(text.slice(0, done), isOutput));
+  parts.push(unitsOf(text.slice(0, done), isOutput));
   const end = Math.max(done, text.lastIndexOf("\n", text.length - readEnd));
   const failures = isOutput ? failuresIn(text, done, end) : [];
   for (const { start, stop } of failures) {
     skip(done, start);
-    units.push(...unitsOf(text.slice(start + 1, stop), isOutput));
+    parts.push(unitsOf(text.slice(start + 1, stop), isOutput));
     done = stop;
   }
   skip(done, end);
-  if (end < text.length) units.push(...unitsOf(text.slice(end + 1), isOutput));
-  return units;
+  if (end < text.length) parts.push(unitsOf(text.slice(end + 1), isOutput));
+  return parts.flat();
 }
 
 /** The index of the first line feed from here on, or the end. */
