@@ -1,6 +1,6 @@
 /** Finds the lines of a result that the context already holds, and writes the rest. Whoever has the earlier results can
  *  put the whole result together again. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ResultLine } from "./result-lines.ts";
 
 /** A text in the context: a result that was sent, or a text that the agent wrote in a call. */
@@ -248,5 +248,5 @@ function numberedRuns(lines: readonly ResultLine[]): HeldRun[] {
 const hashLength = 10;
 
 function hashLine(line: string): string {
-  return createHash("sha256").update(line).digest("base64url").slice(0, hashLength);
+  return hash("sha256", line, "base64url").slice(0, hashLength);
 }
