@@ -52,17 +52,14 @@ function placeOf({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
   return `${printable(shownPath(file, cwd, env))}:${line}`;
 }
 
-/** Prints one note with the settings that are left out. A command that reads them twice prints it once. */
+/** Prints one note with the settings that are left out. */
 export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCall): void {
   if (settings.length === 0) return;
   const named = settings.map((setting) => `${setting.key} (${placeOf(setting, call)})`).join(", ");
-  const { note } = call.output;
-  if (lastNamed.get(note) === named) return;
-  lastNamed.set(note, named);
-  note(`left out, because this project is not trusted: ${named}. Run "plimsoll trust" to see and trust its settings.`);
+  call.output.note(
+    `left out, because this project is not trusted: ${named}. Run "plimsoll trust" to see and trust its settings.`,
+  );
 }
-
-const lastNamed = new WeakMap<NotedCall["output"]["note"], string>();
 
 /** Prints a note that the project's store setting is ignored. */
 export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { cwd, env, output }: NotedCall): void {

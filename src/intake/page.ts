@@ -5,6 +5,7 @@ import {
   countNoun,
   formatNumber,
   joinLines,
+  jsonStringEnd,
   type LinePart,
   mostLineCharacters,
   splitLong,
@@ -194,7 +195,7 @@ function elementEnds(text: string): number[] | undefined {
   let depth = 0;
   for (let at = text.indexOf("["); at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === quote) at = closingQuote(text, at);
+    if (code === quote) at = (jsonStringEnd(text, at) || text.length) - 1;
     else if (code === comma && depth === 1) ends.push(at);
     else depth += depthSteps[code] ?? 0;
     if (depth === 0) return text.slice(at + 1).trim() === "" ? [...ends, at] : undefined;
@@ -207,16 +208,6 @@ const [quote, comma] = [0x22, 0x2c];
 const depthSteps = Int8Array.from({ length: 128 }, (_, code) =>
   "[{".includes(String.fromCharCode(code)) ? 1 : "]}".includes(String.fromCharCode(code)) ? -1 : 0,
 );
-
-/** Returns the length of the text if the string does not end. */
-function closingQuote(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let escapes = 0;
-    while (text[end - 1 - escapes] === "\\") escapes++;
-    if (escapes % 2 === 0) return end;
-  }
-  return text.length;
-}
 
 const leastSimilar = 4;
 
@@ -300,10 +291,8 @@ function render(
 
 function noteOnMissing(units: readonly Unit[]): string {
   const noun = units[0]?.noun ?? "line";
-  return `[… ${countNoun(
-    units.reduce((sum, { count }) => sum + count, 0),
-    noun,
-  )} left out]`;
+  const missing = units.reduce((sum, { count }) => sum + count, 0);
+  return `[… ${countNoun(missing, noun)} left out]`;
 }
 
 /** Folded lines and parts of lines are not shown as they are, so they end a run. */

@@ -151,15 +151,22 @@ export function withLateWrites(server: PluginServer): PluginServer {
 /** In milliseconds. */
 const lateMs = 60;
 
-/** Returns a queue of work for the disk. It waits until the client has its answer and has sent its next request: the disk
- *  takes longer than all the rest, and would slow the client down. */
-function createLater({ beforeEnd }: PluginServer): (work: () => Promise<void>) => void {
+/** Returns a queue of work for the disk. The work waits until the client has its answer and has sent its next request:
+ *  the disk takes longer than all the rest, and would slow the client down. */
+function createLater({ beforeEnd, log }: PluginServer): (work: () => Promise<void>) => void {
   const waiting: (() => Promise<void>)[] = [];
   let timer: NodeJS.Timeout | undefined;
-  const run = async (): Promise<void> => {
+  let running = Promise.resolve();
+  const runAll = async (): Promise<void> => {
+    for (let work = waiting.shift(); work !== undefined; work = waiting.shift())
+      await work().catch((error: unknown) => log(messageOf(error)));
+  };
+  const run = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    for (let work = waiting.shift(); work !== undefined; work = waiting.shift()) await work();
+    // Whoever ends the process waits for work that has begun, too.
+    running = running.then(runAll);
+    return running;
   };
   beforeEnd?.(run);
   return (work) => {

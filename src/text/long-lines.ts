@@ -1,5 +1,5 @@
-/** The lines of a text of which a reader wants a part. A line that is too long counts as several: a result of one line
- *  could be shown only whole, or not at all. */
+/** Splits a text into lines, so that a reader can ask for a part of it. A line that is too long counts as several lines.
+ *  Otherwise a result of one long line could be shown only whole, or not at all. */
 import { isInsidePair } from "./wording.ts";
 
 export const mostLineCharacters = 2_000;

@@ -69,7 +69,8 @@ export async function mcpInstall(call: Call<InstallFlags>): Promise<CommandResul
   const reports = await runMcpInstall(options);
   if (reports.length > 0) return resultOf(reports, call);
   const { serverTools } = await loadMcpWire();
-  const ids = serverTools(await prepare(options)).join(", ");
+  // Its notes were printed before.
+  const ids = serverTools(await prepare({ ...options, note: () => {} })).join(", ");
   call.output.problem(`found no AI tool with an MCP configuration here. Name one with --tool: ${ids}`);
   return { json: [], text: "", failed: true };
 }

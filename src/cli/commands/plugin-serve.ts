@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import { ContextError } from "../../errors.ts";
 import type { PluginClient, PluginSettings, PluginTool } from "../../plugins/index.ts";
 import { openStore, type Store } from "../../store/index.ts";
-import { messageOf } from "../../text/index.ts";
+import { type Fields, messageOf } from "../../text/index.ts";
 import type { Call } from "../command.ts";
 import { takeEndSignals } from "../report-error.ts";
 import { storePath } from "../store-file.ts";
@@ -52,8 +52,6 @@ interface ServeOptions {
   readonly stdin: AsyncIterable<Buffer>;
   readonly stdout: Writable;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** An MCP server on stdio with few methods, because it has to be there when the first tool returns. Serves until the
  *  client closes its end, and answers calls as they finish, in any order. */
