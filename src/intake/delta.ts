@@ -72,7 +72,7 @@ export function findDelta(lines: readonly ResultLine[], options: DeltaOptions): 
 /** Returns the ranges of lines that the context holds, in order. */
 function findHeld(lines: readonly ResultLine[], { held, isKept }: Pick<DeltaOptions, "held" | "isKept">): HeldRange[] {
   const hashes = lines.map(({ body }) => hashLine(body));
-  const places = createIndex(held);
+  const places = findPlaces(hashes, held);
   const ranges: HeldRange[] = [];
   for (let at = 0; at < lines.length; ) {
     const best = isKept(at) ? undefined : longestRun(hashes, { lines, at, places, isKept, previous: ranges.at(-1) });
@@ -108,15 +108,14 @@ interface Place {
 /** Common lines ("}") stand in many places. Only the newest of them are tried. */
 const mostPlaces = 12;
 
-function createIndex(held: readonly HeldText[]): Map<string, Place[]> {
-  const places = new Map<string, Place[]>();
+/** Returns where the context holds these lines, the newest places first. */
+function findPlaces(hashes: readonly string[], held: readonly HeldText[]): Map<string, Place[]> {
+  const places = new Map<string, Place[]>(hashes.map((hash) => [hash, []]));
   for (const text of held.toReversed()) {
     for (const run of text.runs) {
       for (let line = 0; line * hashLength < run.hashes.length; line++) {
-        const hash = hashAt(run, line);
-        const known = places.get(hash);
-        if (known === undefined) places.set(hash, [{ text, run, line }]);
-        else if (known.length < mostPlaces) known.push({ text, run, line });
+        const found = places.get(hashAt(run, line));
+        if (found !== undefined && found.length < mostPlaces) found.push({ text, run, line });
       }
     }
   }

@@ -14,7 +14,7 @@ import { messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { type Environment, makeDirectory } from "../workspace/index.ts";
 import type { PluginServer } from "./plugin.ts";
-import { type PluginEvent, recordPluginEvent, savedTokensFile } from "./plugin-sessions.ts";
+import { type PluginEvent, recordPluginEvents, savedTokensFile } from "./plugin-sessions.ts";
 
 /** A context of its own: a session, and in it the main agent or a sub-agent. */
 export interface PluginContext {
@@ -66,11 +66,16 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
       patience: () => new Promise((resolve) => setTimeout(resolve, server.waitMs ?? 50).unref()),
     });
   };
-  const write = async (sessionId: string, event: PluginEvent): Promise<void> => {
+  const events = new Map<string, (() => PluginEvent | Promise<PluginEvent>)[]>();
+  const write = async (sessionId: string): Promise<void> => {
+    const waiting = events.get(sessionId) ?? [];
+    events.delete(sessionId);
+    const happened: PluginEvent[] = [];
+    for (const event of waiting) happened.push(await event());
     for (let left = recordAttempts; ; left--) {
       try {
         const of = { client, sessionId, now: Date.now() };
-        const saved = await recordPluginEvent(await server.store(), of, event);
+        const saved = await recordPluginEvents(await server.store(), of, happened);
         return await showSaved(server.env, sessionId, saved).catch((error) => server.log(messageOf(error)));
       } catch (error) {
         if (left === 0) return server.log(messageOf(error));
@@ -80,7 +85,9 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
   };
   const later = createLater(server);
   const record: PluginAdmission["record"] = (sessionId, event) => {
-    later(async () => write(sessionId, await event()));
+    const waiting = events.get(sessionId) ?? [];
+    events.set(sessionId, [...waiting, event]);
+    later(waiting.length === 0 ? () => write(sessionId) : undefined);
   };
   return {
     async admit(context, result) {
@@ -148,14 +155,16 @@ export function withLateWrites(server: PluginServer): PluginServer {
   };
 }
 
-/** In milliseconds. */
-const lateMs = 60;
+/** In milliseconds. A client that makes call after call without a pause has its state written every two seconds. */
+const quietMs = 300;
+const longestMs = 2_000;
 
-/** Returns a queue of work for the disk. The work waits until the client has its answer and has sent its next request:
- *  the disk takes longer than all the rest, and would slow the client down. */
-function createLater({ beforeEnd, log }: PluginServer): (work: () => Promise<void>) => void {
+/** Returns a queue of work for the disk. The work waits until the client has asked for nothing for a while: the disk takes
+ *  longer than all the rest, and would slow down the client's next tool call. Without work it only waits longer. */
+function createLater({ beforeEnd, log }: PluginServer): (work: (() => Promise<void>) | undefined) => void {
   const waiting: (() => Promise<void>)[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let latest = 0;
   let running = Promise.resolve();
   const runAll = async (): Promise<void> => {
     for (let work = waiting.shift(); work !== undefined; work = waiting.shift())
@@ -170,8 +179,11 @@ function createLater({ beforeEnd, log }: PluginServer): (work: () => Promise<voi
   };
   beforeEnd?.(run);
   return (work) => {
-    waiting.push(work);
-    timer ??= setTimeout(run, lateMs);
+    const now = Date.now();
+    if (timer === undefined) latest = now + longestMs;
+    if (work !== undefined) waiting.push(work);
+    clearTimeout(timer);
+    timer = setTimeout(run, Math.max(0, Math.min(quietMs, latest - now)));
   };
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -307,14 +307,36 @@ describe("where the module runs", () => {
     await afterTool("Read", readOf(text));
     const two = changed.replace("value100 =", "changed100 =");
     const { updatedToolOutput } = await afterTool("Read", readOf(two), { tool_use_id: "r" });
-    expect(updatedToolOutput.file.content).toMatch(
-      /^\[plimsoll shortens this result\. Whole text: use the tool recall, or run plimsoll recall [a-z2-7]{10}\]$/,
-    );
+    // The client compares it with the pattern of the module.
+    const module = readFileSync(new URL("claude-register.ts", import.meta.url), "utf8");
+    expect(module).toContain(JSON.stringify(`1\t${updatedToolOutput.file.content}`));
+    expect(updatedToolOutput.file.startLine).toBe(1);
     const complete = () => ask("recall", { module_request: "complete", tool_use_id: "r" });
     const { text: completed } = await complete();
     expect(completed).toContain("61\texport const changed60");
     expect(completed).toContain("[lines 62-100]\n101\texport const changed100");
     expect(await complete()).toEqual({});
+  });
+
+  test("a note that it does not complete is never what later results refer to", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const readAt = async (content: string, tool_use_id: string) => {
+      vi.setSystemTime(Date.now() + 10_000);
+      const answer = await afterTool("Read", readOf(content), { tool_use_id, tool_input: '{"file_path":"a.ts"}' });
+      return answer?.updatedToolOutput.file.content;
+    };
+    const note = expect.stringMatching(/^\[plimsoll shortens this result/);
+    for (let round = 0; round < 3; round++) {
+      expect(await readAt(text, `${round}a`)).toBeUndefined();
+      expect(await readAt(changed, `${round}b`)).toEqual(note);
+      // The model saw only the note. It makes the same call again, or the file has changed again.
+      expect(await readAt(round === 1 ? `${changed}\nmore` : changed, `${round}c`)).toBeUndefined();
+      await ask("after_compact", {});
+    }
+    // Now the hook alone does the work.
+    expect(await readAt(text, "d")).toBeUndefined();
+    expect(await readAt(changed, "e")).toMatch(/^export const changed60/);
+    vi.useRealTimers();
   });
 
   test("it shortens what the hook cannot change, and nothing twice", async () => {

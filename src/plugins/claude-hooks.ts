@@ -23,17 +23,24 @@ interface ClaudeState {
   readonly sessions: Set<string>;
   /** Ids that stand in the conversation, although another session wrote them: this one is a fork of it. */
   readonly forkedIds: Set<string>;
-  /** Sessions in which the client's module runs. */
-  readonly modules: Set<string>;
+  /** Sessions in which the client's module runs, and how many texts in a row it did not fetch. */
+  readonly modules: Map<string, number>;
   /** Calls whose results the hook of this process has judged. The module leaves these alone. */
   readonly judged: Set<string>;
   /** Texts that the module puts in the place of the hook's note, by call. */
-  readonly completions: Map<string, string>;
+  readonly completions: Map<string, Completion>;
   readonly transcripts: Map<string, Transcript>;
   /** Absent if the plugin does not trim. */
   readonly trim: ClaudeTrim | undefined;
   /** Anchors from before a compaction, until the new context has them. */
   readonly anchors: Map<string, string>;
+}
+
+interface Completion {
+  readonly context: PluginContext;
+  readonly text: string;
+  /** When the module has given up. Infinite if it has, and the context was forgotten. */
+  readonly until: number;
 }
 
 /** The tokens of a page in place of the client's preview of 2,000 characters. */
@@ -54,7 +61,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
     ...{
       sessions: new Set(),
       forkedIds: new Set(),
-      modules: new Set(),
+      modules: new Map(),
       judged: new Set(),
       completions: new Map(),
       transcripts: new Map(),
@@ -152,7 +159,8 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const { sessionId, tool, callId, input, response } = hook;
   if (isOfModule(hook)) return {};
   const shown = readClaudeResult(tool, response);
-  const hasModule = state.modules.has(sessionId);
+  await forgetLost(state);
+  const hasModule = (state.modules.get(sessionId) ?? mostLost) < mostLost;
   if (shown === undefined) {
     // What the agent wrote into a file is in the context, whatever the tool answers.
     if (!hasModule || writers.has(tool)) await state.admission.admit(hook, { tool, input, callId, text: "" });
@@ -163,8 +171,11 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return {};
   noteBases(hook, admitted, state);
   const isCompleted = shown.isOnePiece && hasModule;
-  if (isCompleted) state.completions.set(callId, admitted.text);
-  const { output, context } = shown.replace(isCompleted ? { ...admitted, text: noteFor(admitted) } : admitted);
+  if (isCompleted) {
+    const context = { sessionId, agentId: hook.agentId };
+    state.completions.set(callId, { context, text: admitted.text, until: Date.now() + completionMs });
+  }
+  const { output, context } = shown.replace(isCompleted ? { ...admitted, text: hookNote } : admitted);
   const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
   return { hookSpecificOutput: context === undefined ? specific : { ...specific, additionalContext: context } };
 }
@@ -196,9 +207,26 @@ async function admitShown(hook: Hook, { text, wholeFile, isOnePiece }: ShownText
 /** Tools whose input is text of files. */
 const writers = new Set(["Edit", "Write", "MultiEdit", "NotebookEdit"]);
 
-/** The module finds it by its first words. If the module fails, it says how to get the text. */
-function noteFor({ id = "" }: AdmittedResult): string {
-  return `[plimsoll shortens this result. Whole text: ${recallHint(id)}]`;
+/** The module waits for exactly this text. If it does not come, the same call again returns the whole result. */
+const hookNote = "[plimsoll shortens this result. To see it, make the same call again.]";
+
+/** In milliseconds. The module asks at once and waits 400 for the answer. */
+const completionMs = 400;
+/** After so many texts in a row that the module did not fetch, the hook alone shortens Read. */
+const mostLost = 3;
+
+/** The model may not have seen these texts, so nothing counts as held: the same call again returns the whole result. */
+async function forgetLost({ completions, modules, admission }: ClaudeState): Promise<void> {
+  for (const [callId, { context, text, until }] of completions) {
+    if (Date.now() <= until) continue;
+    completions.set(callId, { context, text, until: Number.POSITIVE_INFINITY });
+    modules.set(context.sessionId, (modules.get(context.sessionId) ?? 0) + 1);
+    await admission.forget(context);
+  }
+}
+
+function noteModule(sessionId: string, { modules }: ClaudeState): void {
+  if (!modules.has(sessionId)) modules.set(sessionId, 0);
 }
 
 const mostBytes = 20_000_000;
@@ -274,8 +302,8 @@ async function afterCompact({ sessionId, ...hook }: Hook, state: ClaudeState): P
   return { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } };
 }
 
-async function moduleReady({ sessionId }: Hook, { modules }: ClaudeState): Promise<object> {
-  modules.add(sessionId);
+async function moduleReady({ sessionId }: Hook, state: ClaudeState): Promise<object> {
+  noteModule(sessionId, state);
   return {};
 }
 
@@ -283,7 +311,7 @@ async function moduleReady({ sessionId }: Hook, { modules }: ClaudeState): Promi
 async function append(hook: Hook, state: ClaudeState): Promise<object> {
   const { tool, callId, input, text, sessionId } = hook;
   // A process that was started again has not heard of the module.
-  state.modules.add(sessionId);
+  noteModule(sessionId, state);
   if (state.judged.has(callId)) return {};
   const admitted = await state.admission.admit(hook, { tool, input, callId, text });
   if (admitted === undefined) return {};
@@ -291,10 +319,13 @@ async function append(hook: Hook, state: ClaudeState): Promise<object> {
   return { text: admitted.text, bases: admitted.bases ?? [] };
 }
 
-async function complete({ callId }: Hook, { completions }: ClaudeState): Promise<object> {
-  const text = completions.get(callId);
+async function complete({ callId, sessionId }: Hook, state: ClaudeState): Promise<object> {
+  await forgetLost(state);
+  const { completions, modules } = state;
+  const completion = completions.get(callId);
   completions.delete(callId);
-  return { text };
+  if (completion?.until !== Number.POSITIVE_INFINITY) modules.set(sessionId, 0);
+  return { text: completion?.text };
 }
 
 /** The module asks for the messages of a request. */

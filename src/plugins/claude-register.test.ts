@@ -95,10 +95,9 @@ test("other results do not come here, so that they cost nothing", async () => {
 
 test("the hook's note in Read becomes the text that the process has", async () => {
   const { pass } = await load(({ module_request }) => (module_request === "complete" ? { text: "delta" } : {}));
-  const note = "1\t[plimsoll shortens this result. Whole text: use the tool recall, or run plimsoll recall abcdefghij]";
+  const note = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
   expect(await pass("Read", result(note))).toEqual({ content: "delta", runs: 1 });
-  // A part of a file begins at another line.
-  expect(await pass("Read", result(note.replace("1", "50")))).toEqual({ content: "delta", runs: 1 });
+  expect(await pass("Read", result(note.replace("1", "50")))).toMatchObject({ runs: 0 });
   expect(await pass("Bash", result(note))).toEqual({ content: note, runs: 0 });
   const none = await load(() => ({}));
   expect(await none.pass("Read", result(note))).toEqual({ content: note, runs: 1 });

@@ -38,7 +38,7 @@ interface Request {
 
 type Next<Event> = ((event: Event) => Promise<unknown>) & { readonly origin?: { readonly plugin?: string } };
 type Hook<Event> = (client: Client, event: Event, next: Next<Event>) => Promise<unknown>;
-type Text = RegExp | readonly (RegExp | { readonly text: RegExp })[];
+type Text = readonly (string | RegExp | { readonly text: string | RegExp })[];
 interface RowPattern {
   readonly door: "tool-result";
   readonly origin?: { readonly tool: string };
@@ -74,7 +74,7 @@ export function register(on: On): void {
     {
       door,
       origin: { tool: "Read" },
-      message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
+      message: { content: { content: textWith(hookNote) } },
     },
     complete,
   );
@@ -82,6 +82,9 @@ export function register(on: On): void {
   on("http.fetch", trim);
 }
 
+/** The note that the hook leaves in a result of Read, as the client numbers it. It is always the same, because the client
+ *  compares a text at once, and takes 2 ms for an expression. */
+const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
 /** Shorter results are never edited. */
 const longText = textWith(/^[\s\S]{600}/);
 /** Tools whose answers may be long, and cannot be changed by the hook after each tool (2.1.325). Each has a pattern of its
@@ -92,7 +95,7 @@ const otherTools = [
 ];
 
 /** A result is a text, or blocks. */
-function textWith(text: RegExp): Text {
+function textWith(text: string | RegExp): Text {
   return [text, { text }];
 }
 
@@ -109,12 +112,12 @@ async function introduce($: Client): Promise<void> {
   }
 }
 
-/** A result that the hook cannot change, because the tool failed or is unknown. */
 /** Failures have a pattern of their own. */
 async function shortenOther($: Client, row: Row, next: Next<Row>): Promise<unknown> {
   return row.message.content.some(({ is_error }) => is_error) ? next(row) : shorten($, row, next);
 }
 
+/** A result that the hook cannot change, because the tool failed or is unknown. */
 async function shorten($: Client, row: Row, next: (row: Row) => Promise<unknown>): Promise<unknown> {
   return next(await changed($, row, "append"));
 }

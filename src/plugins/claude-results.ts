@@ -76,10 +76,11 @@ function readFile(fields: Fields): ShownResult | undefined {
     text: lines.map((line, index) => `${startLine + index}\t${line}`).join("\n"),
     isOnePiece: true,
     replace({ text, piece }) {
-      if (piece === undefined) return { output: withFile({ content: text, numLines: 1 }) };
+      const onlyNote = (content: string) => ({ output: withFile({ content, startLine: 1, numLines: 1 }) });
+      if (piece === undefined) return onlyNote(text);
       const { start, end, note } = piece;
       // The client would report an empty file.
-      if (start === end) return { output: withFile({ content: note, numLines: 1 }) };
+      if (start === end) return onlyNote(note);
       const shown = {
         content: lines.slice(start, end).join("\n"),
         startLine: startLine + start,

@@ -17,7 +17,7 @@ import {
   type PluginServer,
   type PluginSettings,
 } from "./plugin.ts";
-import { recordPluginEvent } from "./plugin-sessions.ts";
+import { recordPluginEvents } from "./plugin-sessions.ts";
 
 export const geminiCli: PluginClient = {
   id: "gemini-cli",
@@ -93,7 +93,7 @@ async function answerHook(event: Fields, { settings, store }: PluginServer): Pro
   const admitted = await intake.admit({ tool, input, text });
   const about = { client: "gemini-cli", sessionId, now: Date.now() };
   const savedTokens = admitted.edit === "none" ? 0 : counter.count(text) - admitted.tokens;
-  await recordPluginEvent(opened, about, { kind: "result", edit: admitted.edit, savedTokens });
+  await recordPluginEvents(opened, about, [{ kind: "result", edit: admitted.edit, savedTokens }]);
   return admitted.edit === "none" ? undefined : { decision: "deny", reason: `${notice}\n${admitted.text}` };
 }
 

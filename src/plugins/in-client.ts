@@ -5,7 +5,7 @@ import type { Store } from "../store/index.ts";
 import { messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { type ClientHistory, createClientHistory, type HistoryRequest } from "./client-history.ts";
-import { type PluginEvent, recordPluginEvent } from "./plugin-sessions.ts";
+import { type PluginEvent, recordPluginEvents } from "./plugin-sessions.ts";
 
 /** What install writes into a plugin file for the hooks. */
 export interface HookSettings {
@@ -86,7 +86,7 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
   };
   const record = async (sessionId: string, event: PluginEvent): Promise<void> => {
     const about = { client, sessionId, now: Date.now() };
-    await recordPluginEvent(await store(), about, event).catch(() => undefined);
+    await recordPluginEvents(await store(), about, [event]).catch(() => undefined);
   };
   const sessionOf = (sessionId: string): Promise<ClientSession> => {
     const known =

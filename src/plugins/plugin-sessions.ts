@@ -46,16 +46,16 @@ const isSession: ShapeCheck<PluginSession> = objectOf({
   lastUsed: isText,
 });
 
-/** Adds an event to the numbers of its session. Returns all tokens that the session has saved. */
-export async function recordPluginEvent(
+/** Adds events to the numbers of their session. Returns all tokens that the session has saved. */
+export async function recordPluginEvents(
   store: Store,
   { client, sessionId, now }: { readonly client: string; readonly sessionId: string; readonly now: number },
-  event: PluginEvent,
+  events: readonly PluginEvent[],
 ): Promise<number> {
   const lastUsed = new Date(now).toISOString();
   const { value } = await store.update(collection, keyOf(client, sessionId), (before) => {
     const session = readJson(before, isSession) ?? emptySession(client, sessionId);
-    return JSON.stringify({ ...withEvent(session, event), lastUsed });
+    return JSON.stringify({ ...events.reduce(withEvent, session), lastUsed });
   });
   return readJson(value, isSession)?.savedTokens ?? 0;
 }

@@ -11,10 +11,11 @@ export function register(on) {
     on("session.append", {
         door,
         origin: { tool: "Read" },
-        message: { content: { content: textWith(/^\s*\d+\W\[plimsoll shortens this/) } },
+        message: { content: { content: textWith(hookNote) } },
     }, complete);
     // Requests are not trimmed.
 }
+const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
 const longText = textWith(/^[\s\S]{600}/);
 const otherTools = [
     ...["WebSearch", "TaskOutput", "BashOutput", "ReadMcpResourceTool", "ListMcpResourcesTool", "LSP", "PowerShell"],
