@@ -168,14 +168,22 @@ function unitsOfLine(line: ResultLine, weight: Weight = 0): Unit[] {
 function listElements(text: string, most: number): Unit[] | undefined {
   const ends = /^\s*\[/.test(text) ? elementEnds(text) : undefined;
   if (ends === undefined || (ends[0] as number) > most * beginning) return undefined;
-  const starts = [text.indexOf("["), ...ends.slice(0, -1)];
-  const isLarge = text.length > largeText;
-  const early = isLarge ? starts.filter((start) => start <= readStart).length : starts.length;
-  const late = isLarge ? starts.filter((start) => start <= text.length - readEnd).length : starts.length;
+  // A long list has tens of thousands of elements, so no list of them is copied.
+  const [early, late] = text.length > largeText ? unreadElements(ends, text.length) : [ends.length, ends.length];
   const unitsFrom = (from: number, to: number): Unit[] =>
-    starts.slice(from, to).map((start, index) => elementUnit(text.slice(start + 1, ends[from + index]).trim()));
+    ends.slice(from, to).map((end, index) => {
+      const start = ends[from + index - 1] ?? text.indexOf("[");
+      return elementUnit(text.slice(start + 1, end).trim());
+    });
   const unread: Unit = { text: "", weight: -1, lines: [], noun: "element", count: late - early, continues: false };
-  return [...unitsFrom(0, early), ...(late > early ? [unread] : []), ...unitsFrom(late, starts.length)];
+  return [...unitsFrom(0, early), ...(late > early ? [unread] : []), ...unitsFrom(late, ends.length)];
+}
+
+/** Returns the index of the first element after the beginning of a large list, and of the first one of its end. */
+function unreadElements(ends: readonly number[], length: number): [number, number] {
+  const early = ends.findIndex((end) => end > readStart);
+  const late = ends.findLastIndex((end) => end <= length - readEnd) + 2;
+  return [early < 0 ? ends.length : early + 1, Math.min(late, ends.length)];
 }
 
 function elementUnit(text: string): Unit {
