@@ -5,7 +5,7 @@ import { loadavg } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { converse, isMain, linesOf, open, read, recallName, resultsIn, run, write } from "./claude-runs.mjs";
 import { findClient, modelOf } from "./clients.mjs";
-import { acceptTrim } from "./plugin-claude-trim.mjs";
+import { acceptImages, acceptTrim } from "./plugin-claude-trim.mjs";
 import { startScriptedModel } from "./scripted-model.mjs";
 
 const noteOf = (text) => /plimsoll recall ([a-z2-7]{10})/.exec(text)?.[1];
@@ -30,6 +30,7 @@ export async function acceptPlugin(context) {
     for (const [name, accept] of Object.entries(parts)) if (isChosen(name)) await accept({ ...context, road, check });
   }
   if (isChosen("trim")) await acceptTrim({ ...context, road: "module" });
+  if (isChosen("images")) await acceptImages({ ...context, road: "module" });
   if (isChosen("check")) await acceptCheck(context);
   if (isChosen("time")) await acceptTime(context);
 }

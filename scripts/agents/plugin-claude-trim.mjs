@@ -110,6 +110,28 @@ async function acceptUntrimmed(context, { files, limit, follow, reads }) {
   }
 }
 
+/** Reads of pictures. At least two of the newest keep theirs, and two are left out at a time. */
+export async function acceptImages({ check, ...context }) {
+  const names = Array.from({ length: 7 }, (_, at) => `p${at}.png`);
+  const place = await open(context, { install: ["--images", "2"] });
+  for (const name of names) writeFileSync(join(place.project, name), Buffer.from(picture, "base64"));
+  const turns = names.map((name) => read(name));
+  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
+  const { code, requests, stderr } = await converse(place, { turns, env });
+  const countIn = (body, word) => messagesText(body).split(word).length - 1;
+  const counts = requests.map(({ body }) => countIn(body, '"media_type":"image'));
+  check(
+    code === 0 && counts.join() === "0,1,2,3,2,3,2,3",
+    `--images 2: images in each request: ${counts.join(", ")}`,
+    stderr,
+  );
+  const notes = countIn(requests.at(-1)?.body ?? { messages: [] }, "[An image was here.");
+  check(notes === 4, `--images 2: ${notes} notes in place of images in the last request`);
+}
+
+/** A PNG of one pixel. */
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 /** Where requests are no longer the one before and more. */
 function trimsIn(requests) {
   const texts = requests.map(({ body }) => messagesText(body));

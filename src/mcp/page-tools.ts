@@ -19,7 +19,7 @@ import {
   type ToolResult,
   type ToolSchema,
 } from "../session/index.ts";
-import { shorten, splitLines } from "../text/index.ts";
+import { isOriginalId, shorten, splitLines } from "../text/index.ts";
 import { createLineMatcher } from "../tools/index.ts";
 import type { CommandPlace } from "./run-command.ts";
 
@@ -91,11 +91,6 @@ export const recallPageTool: PageTool<Delivered> = {
     return isFailure(found) ? session.refuse(found, call) : session.deliver(found, { ...call, maxTokens });
   },
 };
-
-/** Ids of an intake have ten letters and digits. Those of a session count up: r1, r2. */
-function isOriginalId(id: string): boolean {
-  return /^[a-z2-7]{10}$/.test(id);
-}
 
 function wholeText(text: string, offset = 0): ToolResult {
   const items = text.split("\n");

@@ -11,6 +11,7 @@ export const claudeCode: PluginClient = {
   id: "claude-code",
   canGuard: true,
   canTrim: true,
+  canLeaveOutImages: true,
   async files({ root }, settings) {
     return ownedFolder(join(root, folder), claudeFolder(settings), settings);
   },
@@ -44,28 +45,34 @@ export function claudeFolder({
   maxResultTokens,
   deltas,
   guard,
-  trim,
+  ...requests
 }: PluginSettings): Readonly<Record<string, string>> {
+  const { trim } = requests;
   const args = [
     ...["plugin", "serve", "claude-code"],
     ...(maxResultTokens === undefined ? [] : ["--max-result-tokens", String(maxResultTokens)]),
     ...(deltas ? [] : ["--no-deltas"]),
     ...(trim === undefined ? [] : ["--trim", String(trim)]),
   ];
-  const module = readFileSync(packageFile("plugins/claude-code/hooks/register.js"), "utf8");
   return {
     ".claude-plugin/plugin.json": json({ ...about, version: packageVersion() }),
     ".mcp.json": json({ mcpServers: { plimsoll: { command: "plimsoll", args } } }),
     "hooks/hooks.json": json(guard === true ? { ...hooks, hooks: { ...hooks.hooks, PreToolUse: guarded } } : hooks),
-    "hooks/register.js":
-      trim === undefined ? module.replace(requestEvent, noRequests) : module.replace(noRequests, requestEvent),
+    "hooks/register.js": moduleFor(requests),
   };
 }
 
 /** The client makes each request wait 45 ms for a module that names this event. It finds names by reading the file, and
  *  does not load a module in which one is a variable (2.1.325). So only install can choose. */
-const requestEvent = 'on("http.fetch", trim);';
-const noRequests = "// Requests are not trimmed.";
+function moduleFor({ trim, images }: Pick<PluginSettings, "trim" | "images">): string {
+  const module = readFileSync(packageFile("plugins/claude-code/hooks/register.js"), "utf8");
+  const hasRequests = trim !== undefined || images !== undefined;
+  return module
+    .replace(/on\("http\.fetch", changeRequest\);|\/\/ Requests stay as they are\./, () =>
+      hasRequests ? 'on("http.fetch", changeRequest);' : "// Requests stay as they are.",
+    )
+    .replace(/^const chosen = .*$/m, `const chosen = { trims: ${trim !== undefined}, images: ${images ?? 0} };`);
+}
 
 /** From dist/plugins/ and src/plugins/, and from the bundled command in dist/cli/bundle/. */
 const roots = ["../../", "../../../"];

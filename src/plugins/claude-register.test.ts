@@ -1,5 +1,8 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { claudeFolder } from "./claude-code.ts";
 
 type Hook = (client: unknown, event: unknown, next: (event: unknown) => Promise<unknown>) => Promise<unknown>;
 type Answer = (input: Record<string, string>) => object | Promise<object>;
@@ -214,4 +217,42 @@ test("a request stays as it is if our process fails, or if the client refuses an
   for (let turn = 0; turn < 4; turn++)
     await expect(other.fetches[0]!(other.$, request, offline)).rejects.toThrow("offline");
   expect(other.asked).toHaveLength(4);
+});
+
+test("with --images, old images become notes, as many at once as stay, and other requests pass as they are", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "plimsoll-module-"));
+  const file = join(folder, "register.mjs");
+  writeFileSync(file, claudeFolder({ deltas: true, images: 2 })["hooks/register.js"] as string);
+  const { register } = await import(/* @vite-ignore */ file);
+  let change: Hook | undefined;
+  register((event: string, hook: Hook) => {
+    if (event === "http.fetch") change = hook;
+  });
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } };
+  const shot = (id: number) => ({
+    type: "tool_result",
+    tool_use_id: `${id}`,
+    content: [{ type: "text", text: "ok" }, image],
+  });
+  const attached = { role: "user", content: [image] };
+  const next = Object.assign(async (event: unknown) => event, engine);
+  const send = async (count: number) => {
+    const shots = Array.from({ length: count }, (_, id) => ({ role: "user", content: [shot(id)] }));
+    const messages = [attached, { role: "user", content: "go" }, ...shots];
+    const event = {
+      ...request,
+      init: { ...request.init, body: JSON.stringify({ model: "m", messages, tools: [{}] }) },
+    };
+    const sent = (await change!({}, event, next)) as typeof request;
+    const kept = JSON.parse(sent.init.body).messages as { content: Block[] }[];
+    expect(kept[0]).toEqual(attached);
+    return kept.slice(2).map(({ content }) => (JSON.stringify(content).includes("aGk=") ? "image" : "note"));
+  };
+  expect(await send(3)).toEqual(["image", "image", "image"]);
+  expect(await send(4)).toEqual(["note", "note", "image", "image"]);
+  expect(await send(5)).toEqual(["note", "note", "image", "image", "image"]);
+  expect(await send(6)).toEqual(["note", "note", "note", "note", "image", "image"]);
+  const plain = { ...request, init: { ...request.init, body: "not JSON" } };
+  expect(await change!({}, plain, next)).toBe(plain);
+  rmSync(folder, { recursive: true });
 });

@@ -54,7 +54,7 @@ interface Answer {
   readonly text?: string;
   readonly bases?: readonly string[];
   /** The messages of a request; a number is the index of one that stays. */
-  readonly messages?: readonly (object | number)[];
+  readonly messages?: readonly (Message | number)[];
 }
 
 /** The client calls it once, when it loads the plugin. It compares rows with the patterns itself, so that a row which
@@ -78,9 +78,12 @@ export function register(on: On): void {
     },
     complete,
   );
-  // Install leaves this line out without --trim.
-  on("http.fetch", trim);
+  // Install leaves this line out without --trim and --images.
+  on("http.fetch", changeRequest);
 }
+
+/** Install writes its options into this line. With no number of images, all are sent. */
+const chosen: Readonly<{ trims: boolean; images: number }> = { trims: true, images: 0 };
 
 /** The note that the hook leaves in a result of Read, as the client numbers it. It is always the same, because the client
  *  compares a text at once, and takes 2 ms for an expression. */
@@ -182,8 +185,8 @@ async function presentCalls($: Client, agentId: string | undefined): Promise<Map
 
 /** With CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC the client refuses a changed request. Then the original is sent, and
  *  after two refusals nothing is changed any more. */
-async function trim($: Client, request: Request, next: Next<Request>): Promise<unknown> {
-  const changed = refusals < mostRefusals && isTurn(request, next) ? await trimmed($, request) : undefined;
+async function changeRequest($: Client, request: Request, next: Next<Request>): Promise<unknown> {
+  const changed = refusals < mostRefusals && isTurn(request, next) ? await changedRequest($, request) : undefined;
   if (changed === undefined) return next(request);
   try {
     const answer = await next(changed);
@@ -204,18 +207,67 @@ function isTurn({ url, init }: Request, next: Next<Request>): boolean {
   return next.origin?.plugin === "engine" && /\/v1\/messages(?:\?|$)/.test(url) && typeof init.body === "string";
 }
 
-async function trimmed($: Client, request: Request): Promise<Request | undefined> {
+async function changedRequest($: Client, request: Request): Promise<Request | undefined> {
   try {
-    const { body, headers = {} } = request.init;
-    const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
-    const { messages } = await ask($, "trim", { ...about, tool_response: body }, trimPatienceMs);
-    if (messages === undefined) return undefined;
-    const whole = JSON.parse(String(body));
-    const sent = messages.map((each) => (typeof each === "number" ? whole.messages[each] : each));
-    return { ...request, init: { ...request.init, body: JSON.stringify({ ...whole, messages: sent }) } };
+    const body = JSON.parse(String(request.init.body));
+    const kept: readonly Message[] = (chosen.trims ? await trimmed($, request, body) : undefined) ?? body.messages;
+    // A trim must not change which images are old.
+    const messages = withoutImages(kept, oldImages(body.messages));
+    if (messages === body.messages) return undefined;
+    return { ...request, init: { ...request.init, body: JSON.stringify({ ...body, messages }) } };
   } catch {
     return undefined;
   }
+}
+
+interface Message {
+  readonly content: string | readonly Block[];
+}
+
+async function trimmed(
+  $: Client,
+  { init }: Request,
+  body: { readonly messages: readonly Message[] },
+): Promise<readonly Message[] | undefined> {
+  const { headers = {} } = init;
+  const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
+  const { messages } = await ask($, "trim", { ...about, tool_response: init.body }, trimPatienceMs);
+  return messages?.map((each) => (typeof each === "number" ? body.messages[each]! : each));
+}
+
+const imageNote = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
+
+function blocksOf({ content }: Message): readonly Block[] {
+  return typeof content === "string" ? [] : content;
+}
+
+function hasImage({ type, content }: Block): boolean {
+  return type === "tool_result" && Array.isArray(content) && content.some((each: Block) => each.type === "image");
+}
+
+/** Returns the calls whose images are left out. A change of what was sent costs the prompt cache, so as many images as
+ *  stay are left out at once. */
+function oldImages(messages: readonly Message[]): ReadonlySet<string | undefined> {
+  if (chosen.images === 0) return new Set();
+  const calls = messages.flatMap((message) => blocksOf(message).filter(hasImage)).map((block) => block.tool_use_id);
+  const rounds = Math.max(0, Math.floor(calls.length / chosen.images) - 1);
+  return new Set(calls.slice(0, rounds * chosen.images));
+}
+
+function withoutImages(messages: readonly Message[], old: ReadonlySet<string | undefined>): readonly Message[] {
+  if (old.size === 0) return messages;
+  const note = { type: "text", text: imageNote };
+  const shown = (block: Block): Block => {
+    if (!hasImage(block) || !old.has(block.tool_use_id)) return block;
+    return {
+      ...block,
+      content: (block.content as readonly Block[]).map((each) => (each.type === "image" ? note : each)),
+    };
+  };
+  return messages.map((message) => {
+    const blocks = blocksOf(message);
+    return blocks.some(hasImage) ? { ...message, content: blocks.map(shown) } : message;
+  });
 }
 
 const server = "plugin:plimsoll:plimsoll";

@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { pluginClients } from "./index.ts";
 import { openCode } from "./opencode.ts";
-import { changePlugin, installState, type PluginPlace } from "./plugin.ts";
+import { changePlugin, installState, type PluginPlace, type PluginSettings } from "./plugin.ts";
 
 let root: string;
 let place: PluginPlace;
@@ -107,12 +107,10 @@ test("a client is asked only for what it can do", async () => {
   const install = async (name: string, where: PluginPlace) =>
     changePlugin(await pluginClients[name]!(), { action: "install", place: where, settings, dryRun: false });
   await expect(install("gemini-cli", place)).rejects.toThrow("does not trim histories");
-  for (const name of ["claude-code", "gemini-cli"]) {
-    const images = { action: "install", place, settings: { deltas: true, images: 2 }, dryRun: false } as const;
-    await expect(changePlugin(await pluginClients[name]!(), images)).rejects.toMatchObject({
-      ...{ code: "usage", message: expect.stringContaining("cannot change images"), hint: "Leave out --images." },
-    });
-  }
+  const images = { action: "install", place, settings: { deltas: true, images: 2 }, dryRun: false } as const;
+  await expect(changePlugin(await pluginClients["gemini-cli"]!(), images)).rejects.toMatchObject({
+    ...{ code: "usage", message: expect.stringContaining("cannot change images"), hint: "Leave out --images." },
+  });
   await expect(change("gemini-cli", "install")).resolves.toHaveLength(3);
   const project = { ...place, scope: "project" } as const;
   const gemini = await pluginClients["gemini-cli"]!();
@@ -122,10 +120,10 @@ test("a client is asked only for what it can do", async () => {
   expect(readFileSync(join(root, ".config/opencode/plugins/plimsoll.js"), "utf8")).toContain('"trim":100000');
 });
 
-test("Claude Code's module names its events as the client needs it, that of requests only with --trim", async () => {
+test("Claude Code's module names its events as the client needs it, that of requests only with --trim or --images", async () => {
   const file = join(root, ".claude/skills/plimsoll/hooks/register.js");
-  const eventsWith = async (trim: number | undefined) => {
-    const settings = { deltas: true, ...(trim !== undefined && { trim }) };
+  const eventsWith = async (more: Pick<PluginSettings, "trim" | "images">) => {
+    const settings = { deltas: true, ...more };
     await changePlugin(await pluginClients["claude-code"]!(), { action: "install", place, settings, dryRun: false });
     const module = readFileSync(file, "utf8");
     // The client does not load a module in which the name of an event is a variable.
@@ -133,9 +131,11 @@ test("Claude Code's module names its events as the client needs it, that of requ
     return [...module.matchAll(/\bon\(\s*"([\w.]+)"/g)].map(([, name]) => name);
   };
   const usual = ["session.start", "session.append", "session.append", "session.append"];
-  expect(await eventsWith(undefined)).toEqual(usual);
-  expect(await eventsWith(100_000)).toEqual([...usual, "http.fetch"]);
-  expect(readFileSync(file, "utf8")).toContain('on("http.fetch", trim);');
+  expect(await eventsWith({})).toEqual(usual);
+  expect(await eventsWith({ trim: 100_000 })).toEqual([...usual, "http.fetch"]);
+  expect(readFileSync(file, "utf8")).toContain("const chosen = { trims: true, images: 0 };");
+  expect(await eventsWith({ images: 3 })).toEqual([...usual, "http.fetch"]);
+  expect(readFileSync(file, "utf8")).toContain("const chosen = { trims: false, images: 3 };");
 });
 
 test("opencode's own packages are neither overwritten nor removed", async () => {

@@ -13,8 +13,9 @@ export function register(on) {
         origin: { tool: "Read" },
         message: { content: { content: textWith(hookNote) } },
     }, complete);
-    // Requests are not trimmed.
+    // Requests stay as they are.
 }
+const chosen = { trims: false, images: 0 };
 const hookNote = "1\t[plimsoll shortens this result. To see it, make the same call again.]";
 const longText = textWith(/^[\s\S]{600}/);
 const otherTools = [
@@ -94,8 +95,8 @@ async function presentCalls($, agentId) {
         throw new Error(messages.deny);
     return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block])));
 }
-async function trim($, request, next) {
-    const changed = refusals < mostRefusals && isTurn(request, next) ? await trimmed($, request) : undefined;
+async function changeRequest($, request, next) {
+    const changed = refusals < mostRefusals && isTurn(request, next) ? await changedRequest($, request) : undefined;
     if (changed === undefined)
         return next(request);
     try {
@@ -114,20 +115,55 @@ let refusals = 0;
 function isTurn({ url, init }, next) {
     return next.origin?.plugin === "engine" && /\/v1\/messages(?:\?|$)/.test(url) && typeof init.body === "string";
 }
-async function trimmed($, request) {
+async function changedRequest($, request) {
     try {
-        const { body, headers = {} } = request.init;
-        const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
-        const { messages } = await ask($, "trim", { ...about, tool_response: body }, trimPatienceMs);
-        if (messages === undefined)
+        const body = JSON.parse(String(request.init.body));
+        const kept = (chosen.trims ? await trimmed($, request, body) : undefined) ?? body.messages;
+        const messages = withoutImages(kept, oldImages(body.messages));
+        if (messages === body.messages)
             return undefined;
-        const whole = JSON.parse(String(body));
-        const sent = messages.map((each) => (typeof each === "number" ? whole.messages[each] : each));
-        return { ...request, init: { ...request.init, body: JSON.stringify({ ...whole, messages: sent }) } };
+        return { ...request, init: { ...request.init, body: JSON.stringify({ ...body, messages }) } };
     }
     catch {
         return undefined;
     }
+}
+async function trimmed($, { init }, body) {
+    const { headers = {} } = init;
+    const about = { session_id: await $.session.id(), agent_id: headers["x-claude-code-agent-id"] ?? "" };
+    const { messages } = await ask($, "trim", { ...about, tool_response: init.body }, trimPatienceMs);
+    return messages?.map((each) => (typeof each === "number" ? body.messages[each] : each));
+}
+const imageNote = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
+function blocksOf({ content }) {
+    return typeof content === "string" ? [] : content;
+}
+function hasImage({ type, content }) {
+    return type === "tool_result" && Array.isArray(content) && content.some((each) => each.type === "image");
+}
+function oldImages(messages) {
+    if (chosen.images === 0)
+        return new Set();
+    const calls = messages.flatMap((message) => blocksOf(message).filter(hasImage)).map((block) => block.tool_use_id);
+    const rounds = Math.max(0, Math.floor(calls.length / chosen.images) - 1);
+    return new Set(calls.slice(0, rounds * chosen.images));
+}
+function withoutImages(messages, old) {
+    if (old.size === 0)
+        return messages;
+    const note = { type: "text", text: imageNote };
+    const shown = (block) => {
+        if (!hasImage(block) || !old.has(block.tool_use_id))
+            return block;
+        return {
+            ...block,
+            content: block.content.map((each) => (each.type === "image" ? note : each)),
+        };
+    };
+    return messages.map((message) => {
+        const blocks = blocksOf(message);
+        return blocks.some(hasImage) ? { ...message, content: blocks.map(shown) } : message;
+    });
 }
 const server = "plugin:plimsoll:plimsoll";
 const patienceMs = 400;

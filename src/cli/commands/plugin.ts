@@ -47,7 +47,7 @@ const trimOption = {
 const imagesOption = {
   images: {
     value: "N",
-    summary: "send images only in the newest N results that have some, or a few more (opencode, pi)",
+    summary: "send images only in the newest N results that have some, or a few more (claude-code, opencode, pi)",
   },
 } as const satisfies OptionSpecs;
 
