@@ -213,7 +213,10 @@ function textOfResult({ kind, pieces }: CountedPart): string | undefined {
 
 function basesOf({ held = [], same }: AdmittedResult): Base[] {
   return same === undefined
-    ? held.map(({ sequence, isWritten }) => ({ sequence, isWritten }))
+    ? held.flatMap(({ sequence, isWritten, by }) => [
+        { sequence, isWritten },
+        ...(by === undefined ? [] : [{ sequence: by, isWritten: false }]),
+      ])
     : [{ sequence: same, isWritten: false }];
 }
 

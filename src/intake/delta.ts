@@ -1,39 +1,8 @@
-/** Finds the lines of a result that the context already holds, and writes the rest. Whoever has the earlier results can
- *  put the whole result together again. */
-import { hash } from "node:crypto";
-import type { ResultLine } from "./result-lines.ts";
-
-/** A text in the context: a result that was sent, or a text that the agent wrote in a call. */
-export interface HeldText {
-  /** The number of the result in its conversation, counted from 1. */
-  readonly sequence: number;
-  /** The call, as the notes name it. */
-  readonly label: string;
-  /** The id of the call, if the client has told it. */
-  readonly callId?: string | undefined;
-  readonly isWritten?: true;
-  /** What this text takes of the window of deltas: 0 for what the agent wrote. */
-  readonly tokens: number;
-  readonly runs: readonly HeldRun[];
-}
-
-/** Lines that were sent one after the other. */
-export interface HeldRun {
-  /** The number of the first line. */
-  readonly from: number;
-  /** The hashes of all lines, joined. */
-  readonly hashes: string;
-}
-
-/** A range of lines that is not sent again, by indexes in the result. */
-export interface HeldRange {
-  readonly start: number;
-  /** The index after the last line. */
-  readonly end: number;
-  readonly base: HeldText;
-  /** The number of the first line in the base. */
-  readonly baseFrom: number;
-}
+/** Finds the lines of a result that the context already holds, and writes the rest. A reader puts the whole result
+ *  together again: a note names lines by their numbers, as the newest result of a call that has these numbers shows them.
+ *  So text that such a result no longer shows is never referred to, even if it is still in the context. */
+import { type HeldRange, type HeldRun, type HeldText, hashAt, hashLine, type LineName, linesIn } from "./held-texts.ts";
+import { type ResultLine, unnumbered } from "./result-lines.ts";
 
 /** A result without the lines that the context holds. */
 export interface Delta {
@@ -72,19 +41,34 @@ export function findDelta(lines: readonly ResultLine[], options: DeltaOptions): 
 /** Returns the ranges of lines that the context holds, in order. */
 function findHeld(lines: readonly ResultLine[], { held, isKept }: Pick<DeltaOptions, "held" | "isKept">): HeldRange[] {
   const hashes = lines.map(({ body }) => hashLine(body));
-  const places = findPlaces(hashes, held);
+  // The lines of a file, of which a diff has a part.
+  const bare = lines.map(({ body, sign }) => (sign === undefined ? "" : hashLine(body.slice(1))));
+  const places = findPlaces([...hashes, ...bare], held);
   const ranges: HeldRange[] = [];
   for (let at = 0; at < lines.length; ) {
-    const best = isKept(at) ? undefined : longestRun(hashes, { lines, at, places, isKept, previous: ranges.at(-1) });
+    const search = { lines, at, places, isKept, previous: ranges.at(-1) };
+    const best = isKept(at) ? undefined : longer(longestRun(hashes, search), longestRun(bare, search));
     if (best === undefined || !isWorthANote(lines, at, at + best.length)) {
       at++;
       continue;
     }
     const { text: base, run, line } = best.place;
-    ranges.push({ start: at, end: at + best.length, base, baseFrom: run.from + line });
+    const sign = hashAt(run, line) === hashes[at] ? undefined : lines[at]?.sign;
+    ranges.push({ start: at, end: at + best.length, base, baseFrom: run.from + line, name: { ...nameOf(best), sign } });
     at += best.length;
   }
   return ranges;
+}
+
+function longer(one: FoundRun | undefined, other: FoundRun | undefined): FoundRun | undefined {
+  return (other?.length ?? 0) > (one?.length ?? 0) ? other : one;
+}
+
+function nameOf({ place: { text, run, line }, length }: FoundRun): LineName {
+  const { label, by, from } = run.named ?? { label: text.label, from: run.from };
+  const isWritten = text.isWritten === true && by === undefined;
+  const of = isWritten && length < linesIn(run) ? linesIn(run) : undefined;
+  return { label, isWritten, by, from: from + line, of };
 }
 
 /** A note costs about 8 tokens. */
@@ -113,17 +97,13 @@ function findPlaces(hashes: readonly string[], held: readonly HeldText[]): Map<s
   const places = new Map<string, Place[]>(hashes.map((hash) => [hash, []]));
   for (const text of held.toReversed()) {
     for (const run of text.runs) {
-      for (let line = 0; line * hashLength < run.hashes.length; line++) {
+      for (let line = 0; line < linesIn(run); line++) {
         const found = places.get(hashAt(run, line));
         if (found !== undefined && found.length < mostPlaces) found.push({ text, run, line });
       }
     }
   }
   return places;
-}
-
-function hashAt({ hashes }: HeldRun, line: number): string {
-  return hashes.slice(line * hashLength, (line + 1) * hashLength);
 }
 
 interface Search {
@@ -134,14 +114,22 @@ interface Search {
   readonly previous: HeldRange | undefined;
 }
 
-function longestRun(hashes: readonly string[], { lines, at, places, isKept, previous }: Search) {
-  let best: { readonly place: Place; readonly length: number } | undefined;
+interface FoundRun {
+  readonly place: Place;
+  readonly length: number;
+}
+
+function longestRun(hashes: readonly string[], { lines, at, places, isKept, previous }: Search): FoundRun | undefined {
+  const first = lines[at] as ResultLine;
+  const isNext = (index: number): boolean =>
+    lines[index]?.number === first.number + index - at && lines[index]?.sign === first.sign;
+  let best: FoundRun | undefined;
   for (const place of places.get(hashes[at] as string) ?? []) {
     let length = 1;
     while (
       at + length < hashes.length &&
       !isKept(at + length) &&
-      lines[at + length]?.sign === lines[at]?.sign &&
+      isNext(at + length) &&
       hashAt(place.run, place.line + length) === hashes[at + length]
     ) {
       length++;
@@ -152,15 +140,12 @@ function longestRun(hashes: readonly string[], { lines, at, places, isKept, prev
   return best;
 }
 
-/** Writes the result with a note in place of each range. The first line names the text that holds most of them, so that
+/** Writes the result with a note in place of each range. The first line names the call that showed most of them, so that
  *  the notes can be short. */
 function renderDelta(lines: readonly ResultLine[], ranges: readonly HeldRange[], recallHint: string): string {
-  const main = mainBase(ranges);
-  const place =
-    main.isWritten === true ? `as you wrote them in ${main.label}` : `as in the result of ${main.label} above`;
-  const written = [
-    `[Only new lines are shown. Lines that are named in brackets are ${place}. Whole text: ${recallHint}]`,
-  ];
+  const main = mainName(ranges);
+  const place = main.isWritten ? `as you wrote them in ${main.label}` : `as last shown by ${main.label} above`;
+  const written = [`[Only new lines are shown. Lines in brackets are ${place}. Whole text: ${recallHint}]`];
   let at = 0;
   for (const range of [...ranges, undefined]) {
     const end = range?.start ?? lines.length;
@@ -171,33 +156,40 @@ function renderDelta(lines: readonly ResultLine[], ranges: readonly HeldRange[],
   return written.join("\n");
 }
 
-/** The text that holds the most lines. */
-function mainBase(ranges: readonly HeldRange[]): HeldText {
-  const counts = new Map<HeldText, number>();
-  for (const { base, start, end } of ranges) counts.set(base, (counts.get(base) ?? 0) + end - start);
-  return [...counts].reduce((most, each) => (each[1] > most[1] ? each : most))[0];
+/** The name of the most lines. */
+function mainName(ranges: readonly HeldRange[]): LineName {
+  const counts = new Map<string, { name: LineName; lines: number }>();
+  for (const { name, start, end } of ranges) {
+    const key = nameKey(name);
+    counts.set(key, { name, lines: (counts.get(key)?.lines ?? 0) + end - start });
+  }
+  return [...counts.values()].reduce((most, each) => (each.lines > most.lines ? each : most)).name;
 }
 
-function noteOf(lines: readonly ResultLine[], { start, end, base, baseFrom }: HeldRange, main: HeldText): string {
-  const range = lines.slice(start, end);
-  const isMoved = base.isWritten !== true && baseFrom !== numbersOf(range)[0];
-  const words = [linesWord(range)];
-  const sign = range[0]?.sign ?? "";
-  if (sign !== "" && sign !== " ") words.push(`all with "${sign}"`);
-  if (isMoved) words.push(`there ${baseFrom}-${baseFrom + end - start - 1}`);
-  if (base !== main) words.push(base.isWritten === true ? `as written in ${base.label}` : `as in ${base.label}`);
+function nameKey({ label, isWritten }: LineName): string {
+  return `${isWritten} ${label}`;
+}
+
+function noteOf(lines: readonly ResultLine[], { start, end, name }: HeldRange, main: LineName): string {
+  const [first, last] = [lines[start]?.number ?? 0, lines[end - 1]?.number ?? 0];
+  const { from, of } = name;
+  const words = [linesWord(first, last)];
+  if (name.sign !== undefined) words.push(`all with "${name.sign}"`);
+  const there = `there ${shownNumber(from)}-${shownNumber(from + last - first)}`;
+  if (of !== undefined) words.push(`${there} of ${of}`);
+  else if (!name.isWritten && from !== first) words.push(there);
+  if (nameKey(name) !== nameKey(main))
+    words.push(name.isWritten ? `as written in ${name.label}` : `as in ${name.label}`);
   return `[${words.join(", ")}]`;
 }
 
-function linesWord(lines: readonly ResultLine[]): string {
-  const [first, last] = numbersOf(lines);
-  return first === last ? `line ${first}` : `lines ${first}-${last}`;
+function linesWord(first: number, last: number): string {
+  const noun = first < 0 ? "unnumbered line" : "line";
+  return first === last ? `${noun} ${shownNumber(first)}` : `${noun}s ${shownNumber(first)}-${shownNumber(last)}`;
 }
 
-/** A tool may write other lines before and after the numbered ones. */
-function numbersOf(lines: readonly ResultLine[]): [number, number] {
-  const some = lines.some(({ isNumbered }) => isNumbered) ? lines.filter(({ isNumbered }) => isNumbered) : lines;
-  return [some[0]?.number ?? 0, some.at(-1)?.number ?? 0];
+function shownNumber(number: number): number {
+  return number < 0 ? number - unnumbered : number;
 }
 
 /** Keeps the ranges at the beginning and at the end, so that the lines between them follow each other. */
@@ -216,36 +208,4 @@ function pieceOf(lines: readonly ResultLine[], ranges: readonly HeldRange[], tex
   const shown = new Set(lines.slice(start, end).map((line) => line.text));
   const note = text.split("\n").filter((line) => !shown.has(line));
   return { start, end, note: note.join(" ") };
-}
-
-/** Returns what the context holds of a result once it is sent without these ranges. */
-export function runsSent(lines: readonly ResultLine[], ranges: readonly HeldRange[]): HeldRun[] {
-  const runs: HeldRun[] = [];
-  let at = 0;
-  for (const range of [...ranges, undefined]) {
-    const end = range?.start ?? lines.length;
-    for (const run of numberedRuns(lines.slice(at, end))) runs.push(run);
-    at = range?.end ?? end;
-  }
-  return runs;
-}
-
-/** Splits where the numbers do not count on. */
-function numberedRuns(lines: readonly ResultLine[]): HeldRun[] {
-  const runs: { from: number; hashes: string; next: number }[] = [];
-  for (const { body, number } of lines) {
-    const last = runs.at(-1);
-    if (last !== undefined && last.next === number) {
-      last.hashes += hashLine(body);
-      last.next++;
-    } else runs.push({ from: number, hashes: hashLine(body), next: number + 1 });
-  }
-  return runs.map(({ from, hashes }) => ({ from, hashes }));
-}
-
-/** The length of a line's hash in characters. 60 bits: two different lines of a conversation never have the same. */
-const hashLength = 10;
-
-function hashLine(line: string): string {
-  return hash("sha256", line, "base64url").slice(0, hashLength);
 }

@@ -33,6 +33,115 @@ test("an agent that repeats a call after an edited result gets the original", as
   expect(edits).toEqual(["none", "duplicate", "none", "duplicate"]);
 });
 
+test("an agent that repeats parallel calls gets each original, also if other text came back", async () => {
+  const intake = await open();
+  const other = source.map((line) => line.replace("value", "other"));
+  const read = async (path: string, text: string) =>
+    (await intake.admit({ tool: "Read", input: { file_path: path }, text })).edit;
+  const both = async () => [await read("a.ts", source.join("\n")), await read("b.ts", other.join("\n"))];
+  expect(await both()).toEqual(["none", "none"]);
+  expect(await both()).toEqual(["duplicate", "duplicate"]);
+  expect(await both()).toEqual(["none", "none"]);
+  expect(await both()).toEqual(["duplicate", "duplicate"]);
+  expect(await read("a.ts", `${source.join("\n")}\nmore`)).toBe("none");
+  // A result that was sent whole ends it.
+  expect(await read("a.ts", source.join("\n"))).toBe("delta");
+  expect(await read("c.ts", "new\n".repeat(300))).toBe("none");
+  expect(await read("a.ts", source.with(50, "changed").join("\n"))).toBe("delta");
+});
+
+test("a text that came before another one of the same call is not called the same again", async () => {
+  const intake = await open();
+  const read = (text: string) => intake.admit({ tool: "Read", input: { file_path: "a.ts" }, text });
+  await read(source.join("\n"));
+  expect((await read(source.with(60, "const enabled = false;").join("\n"))).edit).toBe("delta");
+  await intake.admit({ tool: "Bash", input: { command: "git checkout a.ts" }, text: "done" });
+  const { text, edit } = await read(source.join("\n"));
+  expect(edit).toBe("delta");
+  expect(text.split("\n").slice(1)).toEqual(["[lines 1-60]", source[60], "[lines 62-120]"]);
+});
+
+test("what an edit replaced is not what the agent wrote", async () => {
+  const intake = await open();
+  const [old_string, new_string] = [source.slice(0, 30).join("\n"), source.slice(60, 90).join("\n")];
+  await intake.admit({ tool: "Edit", input: { file_path: "a.ts", old_string, new_string }, text: "edited" });
+  expect((await intake.admit({ tool: "Read", input: { file_path: "a.ts" }, text: old_string })).edit).toBe("none");
+  const { text } = await intake.admit({
+    tool: "Read",
+    input: { file_path: "b.ts" },
+    text: source.slice(70).join("\n"),
+  });
+  expect(text).toContain("[lines 1-20, there 11-30 of 30]");
+});
+
+test("lines of a diff keep their signs", async () => {
+  const intake = await open();
+  const diff = (sign: string) =>
+    ["@@ -1,60 +1,60 @@", ...source.slice(0, 60).map((line) => `${sign}${line}`)].join("\n");
+  const admit = (command: string, text: string) => intake.admit({ tool: "Bash", input: { command }, text });
+  expect((await admit("git diff", diff("-"))).edit).toBe("none");
+  expect((await admit("git diff HEAD", diff(" "))).edit).toBe("none");
+  expect((await admit("cat a.ts", source.slice(0, 60).join("\n"))).edit).toBe("none");
+  expect((await admit("git diff --cached", diff("+"))).text).toContain('[lines 2-61, all with "+", there 1-60]');
+});
+
+test("a number that belongs to a line is not taken for its place", async () => {
+  const intake = await open();
+  const admit = (command: string, text: string) => intake.admit({ tool: "Bash", input: { command }, text });
+  const pairs = (sign: string) => source.map((line, index) => `${8_000 + index}${sign}${line}`).join("\n");
+  await admit("cat a.yaml", pairs(":"));
+  expect((await admit("cat b.yaml", pairs(": "))).edit).toBe("none");
+  const found = source.map((line, index) => `${index * 7 + 1}:${line}`);
+  await admit("grep -n value a.ts", found.join("\n"));
+  // Notes name lines that follow each other.
+  expect((await admit("grep -n value b.ts", found.toSpliced(60, 1).join("\n"))).edit).toBe("none");
+});
+
+test("lines around numbered ones are counted by themselves", async () => {
+  const intake = await open();
+  const show = (path: string, lines: string[]) => {
+    const text = [
+      "status: all checks of this project have passed",
+      numbered(lines),
+      "(the file ends here, after its last line)",
+    ];
+    return intake.admit({ tool: "Show", input: { path }, text: text.join("\n") });
+  };
+  await show("a.ts", source);
+  const { text } = await show("a.ts", source.with(60, "// changed"));
+  expect(text.split("\n").slice(1)).toEqual([
+    ...["status: all checks of this project have passed", "[lines 1-60]", "    61\t// changed", "[lines 62-120]"],
+    "(the file ends here, after its last line)",
+  ]);
+});
+
+test("a result that the client cuts becomes a page that it does not cut, or counts as not sent", async () => {
+  const intake = await open();
+  const admit = (input: object, text: string) => intake.admit({ tool: "Grep", input, text, mostCharacters: 4_000 });
+  const first = await admit({ a: 1 }, source.join("\n"));
+  expect(first.edit).toBe("page");
+  expect(first.text).toContain("plimsoll recall");
+  expect(first.text).not.toContain(source[60]);
+  const middle = source.slice(50, 70).join("\n");
+  expect((await intake.admit({ tool: "Read", input: {}, text: middle })).edit).toBe("none");
+  // The same call again brings what was missing, and never what the client would cut.
+  const again = await admit({ a: 1 }, source.join("\n"));
+  for (const { text } of [first, again]) expect(text.length).toBeLessThanOrEqual(4_000);
+  const long = { tool: "Grep", input: {}, text: "x".repeat(9_000), mostCharacters: 100 };
+  expect((await intake.admit(long)).edit).toBe("none");
+  expect((await intake.admit({ ...long, tool: "Bash", mostCharacters: undefined })).edit).toBe("none");
+});
+
+test("the same failing run again shows what fails", async () => {
+  const intake = await open();
+  const text = [...source, "FAIL src/a.test.ts > adds", "Tests  1 failed"].join("\n");
+  const run = { tool: "run_tests", input: {}, text };
+  await intake.admit(run);
+  const again = await intake.admit(run);
+  expect(again.edit).toBe("delta");
+  expect(again.text.split("\n").slice(-2)).toEqual(["FAIL src/a.test.ts > adds", "Tests  1 failed"]);
+});
+
 test("a file that is read again shows what changed, with ranges for the rest", async () => {
   const intake = await open();
   const input = { file_path: "src/a.ts" };
@@ -47,7 +156,7 @@ test("a file that is read again shows what changed, with ranges for the rest", a
   const { text, edit, id } = await intake.admit({ tool: "Read", input, text: numbered(changed) });
   expect(edit).toBe("delta");
   expect(text.split("\n")).toEqual([
-    `[Only new lines are shown. Lines that are named in brackets are as in the result of Read src/a.ts above. Whole text: plimsoll recall ${id}]`,
+    `[Only new lines are shown. Lines in brackets are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}]`,
     "[lines 1-40]",
     "    41\t// a new line",
     "[lines 42-100, there 41-99]",
@@ -123,6 +232,9 @@ test("recalled text is never edited", async () => {
   await intake.admit({ tool: "Read", input: {}, text });
   expect((await intake.admit({ tool: "Bash", input: { command: "plimsoll recall abc" }, text })).edit).toBe("none");
   expect((await intake.admit({ tool: "mcp__plimsoll__recall", input: { id: "abc" }, text })).edit).toBe("none");
+  for (const command of ["npx plimsoll@latest recall abc", "plimsoll -q recall abc", ["plimsoll", "recall", "abc"]])
+    expect((await intake.admit({ tool: "Bash", input: { command }, text })).edit).toBe("none");
+  expect((await intake.admit({ tool: "plimsoll.recall", input: { id: "abc" }, text })).edit).toBe("none");
 });
 
 test("a store that fails or hangs gives the original back", async () => {
@@ -180,7 +292,7 @@ test("one piece: lines that follow each other are shown, and a note names the ot
   expect({ edit, bases }).toEqual({ edit: "delta", bases: ["call-1"] });
   expect(piece).toEqual({
     ...{ start: 40, end: 43 },
-    note: `[Only new lines are shown. Lines that are named in brackets are as in the result of Read src/a.ts above. Whole text: plimsoll recall ${id}] [lines 1-40] [lines 44-122, there 42-120]`,
+    note: `[Only new lines are shown. Lines in brackets are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}] [lines 1-40] [lines 44-122, there 42-120]`,
   });
   const lines = text.split("\n");
   expect(lines.slice(2, 5)).toEqual(numbered(changed).split("\n").slice(40, 43));

@@ -3,24 +3,32 @@
  *  failure returns the original. */
 import { createHash } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
-import { subjectOf, textsIn } from "../messages/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import {
-  countLineParts,
   countNoun,
   createOriginalIds,
-  formatNumber,
   isText,
-  mostLineCharacters,
   type OriginalIds,
   objectOf,
   readJson,
   refuseUnknownOptions,
 } from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
-import { findDelta, type HeldRange, type HeldRun, type HeldText, runsSent } from "./delta.ts";
-import { countLarge, largeText, pageOf } from "./page.ts";
-import { plainLine, type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
+import { findDelta } from "./delta.ts";
+import {
+  type HeldRange,
+  type HeldRun,
+  type HeldText,
+  nameLines,
+  nameWritten,
+  runsSent,
+  runsWritten,
+  withinWindow,
+  withoutLostNames,
+} from "./held-texts.ts";
+import { countLarge, largeText, pageOf, sizeOf } from "./page.ts";
+import { type EditedCall, isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
+import { type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
 export interface IntakeOptions {
@@ -66,6 +74,8 @@ export interface IncomingResult {
   readonly callId?: string | undefined;
   /** Whether the client can show only lines that follow each other, because it numbers them itself. */
   readonly isOnePiece?: boolean | undefined;
+  /** The client cuts a longer result itself. Such a result becomes a page that fits, or counts as not sent. */
+  readonly mostCharacters?: number | undefined;
 }
 
 /** A result as the model should see it. */
@@ -107,6 +117,8 @@ export interface HeldLines {
   readonly isWritten: boolean;
   /** The number of the first line there. */
   readonly from: number;
+  /** A later result that left them out too, if the note names them as that one did. */
+  readonly by?: number | undefined;
 }
 
 /** Takes in the tool results of one conversation. */
@@ -175,7 +187,10 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
         await store.put(originalsCollection, admitted.id, JSON.stringify(stored));
         return admitted;
       };
-      const late = patience?.().then(() => original);
+      const late = patience?.().then(
+        () => original,
+        () => original,
+      );
       return Promise.race([edited().catch(() => original), ...(late === undefined ? [] : [late])]);
     },
     async forget(isKept = () => false) {
@@ -184,7 +199,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
         const held = context.held.filter(({ sequence, isWritten = false, callId }) =>
           isKept({ sequence, isWritten, callId }),
         );
-        return JSON.stringify({ ...context, held, last: "" });
+        return JSON.stringify({ ...context, held: withoutLostNames(held), edited: [] });
       });
     },
     async recall(id) {
@@ -245,25 +260,22 @@ const optionNames: readonly (keyof IntakeOptions)[] = [
 interface HeldContext {
   /** The number of results so far. */
   readonly sequence: number;
-  readonly held: readonly HeldResult[];
-  /** The call whose result was edited last, if nothing came after it. */
-  readonly last: string;
-}
-
-interface HeldResult extends HeldText {
-  /** The hash of a whole text that was sent unchanged. */
-  readonly whole?: string | undefined;
+  readonly held: readonly HeldText[];
+  /** The newest calls whose results were edited. */
+  readonly edited: readonly EditedCall[];
 }
 
 /** Parses a context only if it is not the one that this process wrote last. */
 function createContextReader(): (value: string | undefined) => HeldContext {
   let known: { readonly value: string; readonly context: HeldContext } | undefined;
   return (value) => {
-    if (value === undefined) return { sequence: 0, held: [], last: "" };
-    if (known?.value !== value) known = { value, context: JSON.parse(value) as HeldContext };
+    if (value === undefined) return nothing;
+    if (known?.value !== value) known = { value, context: { ...nothing, ...JSON.parse(value) } };
     return known.context;
   };
 }
+
+const nothing: HeldContext = { sequence: 0, held: [], edited: [] };
 
 type Counted = IncomingResult & { readonly tokens: number };
 
@@ -274,76 +286,81 @@ interface Admission {
 
 function admitInto(context: HeldContext, result: Counted, settings: Settings): Admission {
   const hash = hashOf(result.text);
-  const callHash = (): string => hashOf(JSON.stringify([result.tool, result.input ?? null, hash]));
   const sequence = context.sequence + 1;
   const id = (): string => settings.ids.idOf(sequence, hash);
   const held = withinWindow(context.held, settings.deltaWindow);
-  const isInsisted = context.last !== "" && context.last === callHash();
-  const edit = isInsisted || isRecall(result) ? undefined : editOf(result, { held, hash, id, settings });
-  // Such a result fills the window of what counts as held.
-  const isLarge = result.text.length > largeText;
-  const lines = edit?.runs ?? (isLarge ? [] : runsSent(readResultLines(result.text), []));
-  const label = labelOf(result);
-  const tokens = edit?.admitted.tokens ?? result.tokens;
-  const sent: HeldResult = {
-    sequence,
-    label,
-    tokens,
-    runs: lines,
-    ...(result.callId !== undefined && { callId: result.callId }),
-    ...(edit === undefined && { whole: hash }),
-  };
+  const call = { call: hashOf(JSON.stringify([result.tool, result.input ?? null])), text: hash };
+  // Of an original that the client cuts, an agent that insists would get even less.
+  const insisted = isCut(result) ? undefined : context.edited.find((each) => isRepeated(each, call));
+  const isWhole = insisted !== undefined || isRecall(result);
+  const edit = isWhole ? undefined : editOf(result, { held, hash, id, settings });
+  const sent = sentText(result, { sequence, hash, edit });
+  const named = nameLines(held, { ...sent, hash, ranges: edit?.ranges ?? [] });
+  const { lines: _, ...stored } = sent;
   return {
-    admitted: edit?.admitted ?? { text: result.text, tokens, edit: "none" },
+    admitted: edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" },
     context: {
       sequence,
-      held: withinWindow([...held, ...writtenIn(result, sequence), sent], settings.deltaWindow),
-      last: edit === undefined ? "" : callHash(),
+      held: withinWindow([...withWritten(named, result, sequence), stored], settings.deltaWindow),
+      edited: nextEdited(context.edited, { insisted, added: edit === undefined ? undefined : call }),
     },
   };
 }
 
-/** Drops the oldest texts above the window. */
-function withinWindow(held: readonly HeldResult[], window: number): HeldResult[] {
-  let left = window;
-  const first = held.findLastIndex(({ tokens }) => {
-    left -= tokens;
-    return left < 0;
-  });
-  return held.slice(first + 1);
+function isCut({ text, mostCharacters = Number.POSITIVE_INFINITY }: IncomingResult): boolean {
+  return text.length > mostCharacters;
 }
 
-/** The texts that the agent wrote in the call itself: they are in the context too. */
-function writtenIn(result: IncomingResult, sequence: number): HeldResult[] {
-  const texts = textsIn(result.input).filter((text) => text.length >= leastWritten);
-  if (texts.length === 0) return [];
-  const runs = texts.flatMap((text) => runsSent(writtenLines(text), []));
+interface SentOptions {
+  readonly sequence: number;
+  readonly hash: string;
+  readonly edit: Edit | undefined;
+}
+
+/** Returns what the context holds of this result, and all its lines, if they are known. A large result fills the window
+ *  of what counts as held. */
+function sentText(
+  result: Counted,
+  { sequence, hash, edit }: SentOptions,
+): HeldText & { readonly lines: ResultLine[] | undefined } {
+  const isLost = edit === undefined && isCut(result);
+  const lines = isLost || result.text.length > largeText ? undefined : readResultLines(result.text);
+  return {
+    ...{ sequence, label: labelOf(result), lines },
+    tokens: edit?.admitted.tokens ?? result.tokens,
+    runs: edit?.runs ?? runsSent(lines ?? [], []),
+    ...(result.callId !== undefined && { callId: result.callId }),
+    ...(edit === undefined && !isLost && { whole: hash }),
+  };
+}
+
+/** Adds the texts that the agent wrote in the call itself: they are in the context too. What it replaced is gone. */
+function withWritten(held: readonly HeldText[], result: IncomingResult, sequence: number): HeldText[] {
+  const texts = writtenTexts(result);
+  if (texts.length === 0) return [...held];
   const { callId } = result;
   const label = labelOf(result);
-  return [{ sequence, label, isWritten: true, tokens: 0, runs, ...(callId !== undefined && { callId }) }];
-}
-
-const leastWritten = 80;
-
-/** A patch has the lines of the file after a sign. Lines that it removes, and its headings, are not in the file. */
-function writtenLines(text: string): ResultLine[] {
-  const lines = text.split("\n").map(plainLine);
-  if (!/^(?:\*\*\* Begin Patch|@@ )/m.test(text)) return lines;
-  return lines.filter((line) => /^[+ ]/.test(line.body)).map((line) => ({ ...line, body: line.body.slice(1) }));
-}
-
-/** An agent that asks for the whole text gets it. */
-function isRecall({ tool, input }: IncomingResult): boolean {
-  return /(?:^|_)recall$/.test(tool) || textsIn(input).some((text) => /\bplimsoll\s+recall\b/.test(text));
+  const runs = runsWritten(texts);
+  const written = {
+    sequence,
+    label,
+    isWritten: true,
+    tokens: 0,
+    runs,
+    ...(callId !== undefined && { callId }),
+  } as const;
+  return [...nameWritten(held, written), written];
 }
 
 interface Edit {
   readonly admitted: AdmittedResult;
   readonly runs: readonly HeldRun[];
+  /** The lines that are not sent again. */
+  readonly ranges?: readonly HeldRange[] | undefined;
 }
 
 interface EditOptions {
-  readonly held: readonly HeldResult[];
+  readonly held: readonly HeldText[];
   /** The hash of the whole text. */
   readonly hash: string;
   /** Returns the id of the original. */
@@ -358,9 +375,10 @@ function editOf(result: Counted, options: EditOptions): Edit | undefined {
   // What is new can still be too long for one result.
   const [shorter] = edits.filter((edit) => edit !== undefined && isWorthwhile(result, edit));
   const { tokens, text } = shorter?.admitted ?? result;
-  if (tokens <= maxResultTokens && shareOfLimit(text) <= 1) return shorter;
+  const fits = tokens <= maxResultTokens && shareOfLimit(text) <= 1 && !isCut({ ...result, text });
+  if (fits) return shorter;
   const page = pagedResult(result, options);
-  return page !== undefined && isWorthwhile(result, page) ? page : shorter;
+  return page !== undefined && (isWorthwhile(result, page) || isCut(result)) ? page : shorter;
 }
 
 const leastTokens = 200;
@@ -373,11 +391,14 @@ function isWorthwhile({ text, tokens }: Counted, { admitted }: Edit): boolean {
   return admitted.text.length < text.length && saved >= leastSaved && saved >= tokens * leastSavedShare;
 }
 
-function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...options }: EditOptions): Edit | undefined {
+function duplicateOf(result: Counted, { held, hash, settings, ...options }: EditOptions): Edit | undefined {
+  const { text, tokens } = result;
   const same = held.findLast(({ whole }) => whole === hash);
   if (same === undefined) return undefined;
+  // What still fails is shown again.
+  if (isOutput(result) && text.length <= largeText && weighLines(readResultLines(text)).includes(3)) return undefined;
   const id = options.id();
-  const size = `${linesOf(text)}, ${formatNumber(tokens)} tokens`;
+  const size = sizeOf(text, tokens);
   const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
@@ -386,16 +407,6 @@ function duplicateOf({ text, tokens }: Counted, { held, hash, settings, ...optio
       bases: callsOf([same]),
     },
   };
-}
-
-function linesOf(text: string): string {
-  const lines = countNoun(countLineParts(text), "line");
-  const isLong = (start: number, end: number): boolean => (end < 0 ? text.length : end) - start > mostLineCharacters;
-  for (let start = 0, end = 0; end >= 0; start = end + 1) {
-    end = text.indexOf("\n", start);
-    if (isLong(start, end)) return `${lines} of at most ${formatNumber(mostLineCharacters)} characters`;
-  }
-  return lines;
 }
 
 function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): Edit | undefined {
@@ -409,9 +420,12 @@ function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): 
   const { text, ranges, piece } = delta;
   return {
     runs: runsSent(lines, ranges),
+    ranges,
     admitted: {
       ...{ text, tokens: settings.counter.count(text), edit: "delta", id: options.id(), held: ranges.map(heldLines) },
-      bases: callsOf(ranges.map(({ base }) => base)),
+      bases: callsOf(
+        ranges.flatMap(({ base, name }) => [base, ...held.filter(({ sequence }) => sequence === name.by)]),
+      ),
       ...(piece !== undefined && { piece }),
     },
   };
@@ -421,26 +435,25 @@ function callsOf(texts: readonly HeldText[]): string[] {
   return [...new Set(texts.flatMap(({ callId }) => callId ?? []))];
 }
 
-function heldLines({ start, end, base, baseFrom }: HeldRange): HeldLines {
-  return { start, end, sequence: base.sequence, isWritten: base.isWritten === true, from: baseFrom };
-}
-
-/** Whether a program printed the text. The text of a file may have words of failures that mean nothing. */
-function isOutput({ tool, input }: IncomingResult): boolean {
-  const fields = Object(input) as Readonly<Record<string, unknown>>;
-  return fields.command !== undefined || fields.cmd !== undefined || /bash|shell|exec|command|terminal/i.test(tool);
+function heldLines({ start, end, base, baseFrom, name: { by } }: HeldRange): HeldLines {
+  const place = { sequence: base.sequence, isWritten: base.isWritten === true, from: baseFrom };
+  return { start, end, ...place, ...(by !== undefined && { by }) };
 }
 
 function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, shareOfLimit, recallHint } = settings;
-  const size = `${linesOf(result.text)}, ${formatNumber(result.tokens)} tokens`;
+  const size = sizeOf(result.text, result.tokens);
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
-  const fit = { counter, maxTokens: pageTokens, shareOfLimit };
+  const { mostCharacters = Number.POSITIVE_INFINITY } = result;
+  const share = (text: string): number => Math.max(shareOfLimit(text), text.length / mostCharacters);
+  const fit = { counter, maxTokens: pageTokens, shareOfLimit: share };
   const page = pageOf(result.text, { ...fit, about, isOutput: isOutput(result) });
   if (page === undefined) return undefined;
-  const { text, tokens, runs } = page;
+  const { text, tokens } = page;
+  // Only parts of a large text were read, so its lines are not counted.
+  const runs = result.text.length > largeText ? [] : page.runs;
   return { runs: runs.flatMap((run) => runsSent(run, [])), admitted: { text, tokens, edit: "page", id } };
 }
 
@@ -468,11 +481,6 @@ function beginningOf(
 
 /** The tokens of the note about missing lines, and of what lines take together and not alone. */
 const leastEnd = 40;
-
-/** Names a call in a note: the tool and what it was about. */
-function labelOf({ tool, input }: IncomingResult): string {
-  return [tool, subjectOf(input)].filter((word) => word !== undefined && word !== "").join(" ");
-}
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);

@@ -32,9 +32,12 @@ const runners: Readonly<Record<string, Runner>> = {
   },
   jest: {
     passed: (n) => `    ✓ throws an error in case ${n} (2 ms)`,
-    failed: (n) => [`  ● suite › case ${n}`, "", `    Expected: ${n + 1}`, `    Received: ${n}`, ""],
+    failed: (n) => [
+      ...[`  ● suite › case ${n}`, "", `    the message of case ${n}`, ""],
+      ...[`    - wanted ${n + 1}`, `    + found ${n}`, "", `      at a.test.js:${n}:5`, ""],
+    ],
     end: ["Test Suites: 1 failed, 1 total", "Tests:       4 failed, 396 passed, 400 total"],
-    kept: (n) => [`  ● suite › case ${n}`, `    Received: ${n}`],
+    kept: (n) => [`  ● suite › case ${n}`, `    the message of case ${n}`, `    + found ${n}`],
     endKept: ["Tests:       4 failed, 396 passed, 400 total"],
   },
   pytest: {
@@ -68,6 +71,13 @@ const runners: Readonly<Record<string, Runner>> = {
     end: ["Found 4 errors in the same file, starting at: src/a.ts:1"],
     kept: (n) => [`src/a.ts(${n},7): error TS2322: Type 'number' is not assignable to type 'string'.`],
     endKept: ["Found 4 errors in the same file, starting at: src/a.ts:1"],
+  },
+  "node --test": {
+    passed: (n) => `✔ handles error ${n} (0.1ms)`,
+    failed: (n) => [`✖ case ${n} (0.5ms)`, "  AssertionError [ERR_ASSERTION]: values differ", "", `  ${n} !== 0`, ""],
+    end: ["ℹ tests 400", "ℹ pass 396", "ℹ fail 4"],
+    kept: (n) => [`✖ case ${n} (0.5ms)`, `  ${n} !== 0`],
+    endKept: ["ℹ pass 396", "ℹ fail 4"],
   },
   eslint: {
     passed: (n) => `  ${n}:1  warning  Unexpected console statement  no-console`,
@@ -168,4 +178,37 @@ test.each(["\n", "a\n", "[", "[,", '["",', "1,\n"])("400,000 characters of %j be
     expect(page.tokens).toBeLessThanOrEqual(2_000);
     expect(page.text).toContain("left out]");
   }
+});
+
+const outputPage = (text: string, maxTokens = 2_000): string =>
+  pageOf(text, { counter, maxTokens, about: "[about]", isOutput: true })?.text ?? "";
+
+test.each([
+  ["CSV", "id,name,state", (n: number) => `${n},item ${n},${n % 9 === 0 ? "failed with an error" : "ok"}`],
+  ["Markdown", "| id | name |\n|---|---|", (n: number) => `| ${n} | error ${n} |`],
+  ["psql", " id | name \n----+------", (n: number) => ` ${n} | failed ${n}`],
+])("a page of a %s table keeps its header, and shows rows instead of folding them", (_name, header, row) => {
+  const page = outputPage([header, ...Array.from({ length: 3_000 }, (_, n) => row(n))].join("\n"));
+  expect(page.startsWith(`${header}\n`)).toBe(true);
+  expect(page.split("\n").length).toBeGreaterThan(100);
+});
+
+test("one failure among many others of another kind stays", () => {
+  const noise = (n: number) => `ERROR: could not reach host-${n}.example.com, trying again`;
+  const lines = Array.from({ length: 300 }, (_, n) => noise(n));
+  const page = outputPage(lines.with(150, "FAIL src/a.test.ts > adds two numbers").join("\n"));
+  expect(page).toContain("FAIL src/a.test.ts > adds two numbers");
+});
+
+test("a failure in a large run stays, although many passing lines have words of failures", () => {
+  const lines = Array.from({ length: 20_000 }, (_, n) => `✓ src/a.test.ts > handles an error of kind ${n}`);
+  const page = outputPage(lines.with(15_000, "FAIL src/a.test.ts > adds two numbers").join("\n"));
+  expect(page).toContain("FAIL src/a.test.ts > adds two numbers");
+});
+
+test("a list with an exit code after it is cut between its elements", () => {
+  const list = JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `item ${id}` })));
+  const page = outputPage(`${list}\n[exit code 0]`);
+  expect(page).toMatch(/\[… [\d,]+ elements left out\]/);
+  expect(page).toContain("[exit code 0]\n[about]");
 });

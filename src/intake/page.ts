@@ -11,7 +11,7 @@ import {
   splitLong,
 } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import { type ResultLine, readResultLines, type Weight, weighLines, withoutColours } from "./result-lines.ts";
+import { passing, type ResultLine, readResultLines, type Weight, weighLines, withoutColours } from "./result-lines.ts";
 
 export interface ResultPage {
   readonly text: string;
@@ -34,8 +34,12 @@ export interface ResultPageOptions {
 /** Returns a page of at most `maxTokens` that its reader shows whole, or undefined if not even its notes fit. */
 export function pageOf(text: string, options: ResultPageOptions): ResultPage | undefined {
   // Tokens and characters are nearly proportional in one text, so few attempts are needed.
-  let most = Math.floor((text.length * options.maxTokens) / Math.max(1, countLarge(text, options.counter)));
-  const units = listElements(text, most) ?? lineUnits(text, options.isOutput);
+  const fitting = (text.length * options.maxTokens) / Math.max(1, countLarge(text, options.counter));
+  let most = Math.floor(Math.min(fitting, text.length));
+  const { isOutput } = options;
+  // The rows of a table are data, however alike they are.
+  const folds = isOutput && headerOf(readResultLines(text.slice(0, mostHeader))).length === 0;
+  const units = listElements(text, most) ?? lineUnits(text, { isOutput, folds });
   for (let attempt = 0; attempt < 8 && most > 0; attempt++) {
     const page = render(chooseUnits(units, most), units, options);
     const share = Math.max(page.tokens / options.maxTokens, options.shareOfLimit?.(page.text) ?? 0);
@@ -43,6 +47,11 @@ export function pageOf(text: string, options: ResultPageOptions): ResultPage | u
     most = Math.floor(most * Math.min(0.95, 1 / share));
   }
   return undefined;
+}
+
+interface UnitOptions {
+  readonly isOutput: boolean;
+  readonly folds: boolean;
 }
 
 /** What is kept or left out as a whole. */
@@ -71,26 +80,41 @@ export function countLarge(text: string, counter: Counter): number {
   return Math.round((counter.count(sample) * text.length) / sample.length);
 }
 
+/** Says how long a text is. */
+export function sizeOf(text: string, tokens: number): string {
+  return `${linesOf(text)}, ${formatNumber(tokens)} tokens`;
+}
+
+function linesOf(text: string): string {
+  const lines = countNoun(countLineParts(text), "line");
+  const isLong = (start: number, end: number): boolean => (end < 0 ? text.length : end) - start > mostLineCharacters;
+  for (let start = 0, end = 0; end >= 0; start = end + 1) {
+    end = text.indexOf("\n", start);
+    if (isLong(start, end)) return `${lines} of at most ${formatNumber(mostLineCharacters)} characters`;
+  }
+  return lines;
+}
+
 /** The lines of a text. Of a large one, those of the beginning, of the end, and lines between them that look like
  *  failures; others are only counted. */
-function lineUnits(text: string, isOutput: boolean): Unit[] {
-  if (text.length <= largeText) return unitsOf(text, isOutput);
+function lineUnits(text: string, options: UnitOptions): Unit[] {
+  if (text.length <= largeText) return unitsOf(text, options);
   const parts: Unit[][] = [];
   const skip = (from: number, to: number): void => {
     const count = countLineParts(text, from + 1, to);
     if (count > 0) parts.push([{ text: "", weight: -1, lines: [], noun: "line", count, continues: false }]);
   };
   let done = lineEnd(text, readStart);
-  parts.push(unitsOf(text.slice(0, done), isOutput));
+  parts.push(unitsOf(text.slice(0, done), options));
   const end = Math.max(done, text.lastIndexOf("\n", text.length - readEnd));
-  const failures = isOutput ? failuresIn(text, done, end) : [];
+  const failures = options.isOutput ? failuresIn(text, done, end) : [];
   for (const { start, stop } of failures) {
     skip(done, start);
-    parts.push(unitsOf(text.slice(start + 1, stop), isOutput));
+    parts.push(unitsOf(text.slice(start + 1, stop), options));
     done = stop;
   }
   skip(done, end);
-  if (end < text.length) parts.push(unitsOf(text.slice(end + 1), isOutput));
+  if (end < text.length) parts.push(unitsOf(text.slice(end + 1), options));
   return parts.flat();
 }
 
@@ -116,7 +140,9 @@ function failuresIn(text: string, from: number, to: number): Place[] {
     let stop = lineEnd(text, match.index);
     for (let lines = 0; lines < 3 && stop < to; lines++) stop = lineEnd(text, stop + 1);
     stop = Math.min(stop, to);
-    if (stop - start <= longestFailure) places.push({ start, stop });
+    const isPassing = passing.test(withoutColours(text.slice(start + 1, lineEnd(text, match.index))));
+    if (isPassing) stop = lineEnd(text, match.index);
+    else if (stop - start <= longestFailure) places.push({ start, stop });
     if (places.length === mostFailures) break;
     failureWords.lastIndex = Math.max(stop, match.index + 1);
   }
@@ -128,12 +154,13 @@ const failureWords =
 /** Longer ones are data. */
 const longestFailure = 4_000;
 
-function unitsOf(text: string, isOutput: boolean): Unit[] {
+function unitsOf(text: string, { isOutput, folds }: UnitOptions): Unit[] {
   const lines = readResultLines(isOutput ? withoutColours(text) : text);
   const weights = isOutput ? weighLines(lines) : lines.map((): Weight => 0);
+  for (const index of headerOf(lines)) weights[index] = 3;
   const units: Unit[] = [];
   for (let at = 0; at < lines.length; ) {
-    const end = isOutput ? endOfSimilar(lines, weights, at) : at + 1;
+    const end = folds ? endOfSimilar(lines, weights, at) : at + 1;
     const group = lines.slice(at, end);
     if (group.length < leastSimilar)
       for (const [index, line] of group.entries()) units.push(...unitsOfLine(line, weights[at + index]));
@@ -154,6 +181,20 @@ function unitsOf(text: string, isOutput: boolean): Unit[] {
   return units;
 }
 
+/** The characters in which a header is looked for. */
+const mostHeader = 4_000;
+
+/** Returns the lines with the names of a table's columns: a first line with signs between names, and a rule. Rows that
+ *  mention an error would be kept before it. */
+function headerOf(lines: readonly ResultLine[]): number[] {
+  const signsIn = (line: ResultLine | undefined): string => line?.body.replace(/[^,|\t;]/g, "") ?? "";
+  const signs = signsIn(lines[0]);
+  const isRule = /^[\s|:+=-]{3,}$/.test(lines[1]?.body ?? "");
+  const isTable = signs !== "" && lines.slice(isRule ? 2 : 1, 5).every((line) => signsIn(line) === signs);
+  if (!isTable) return [];
+  return isRule ? [0, 1] : [0];
+}
+
 /** A line that is too long is cut into several units, so that a part of it can be shown. */
 function unitsOfLine(line: ResultLine, weight: Weight = 0): Unit[] {
   if (line.text.length <= mostLineCharacters)
@@ -167,6 +208,7 @@ function unitsOfLine(line: ResultLine, weight: Weight = 0): Unit[] {
  *  of `most` characters. Of a large list, only elements at the beginning and at the end are read. */
 function listElements(text: string, most: number): Unit[] | undefined {
   const ends = /^\s*\[/.test(text) ? elementEnds(text) : undefined;
+  const rest = ends === undefined ? "" : text.slice((ends.at(-1) as number) + 1).trim();
   if (ends === undefined || (ends[0] as number) > most * beginning) return undefined;
   // A long list has tens of thousands of elements, so no list of them is copied.
   const [early, late] = text.length > largeText ? unreadElements(ends, text.length) : [ends.length, ends.length];
@@ -176,7 +218,8 @@ function listElements(text: string, most: number): Unit[] | undefined {
       return elementUnit(text.slice(start + 1, end).trim());
     });
   const unread: Unit = { text: "", weight: -1, lines: [], noun: "element", count: late - early, continues: false };
-  return [...unitsFrom(0, early), ...(late > early ? [unread] : []), ...unitsFrom(late, ends.length)];
+  const elements = [...unitsFrom(0, early), ...(late > early ? [unread] : []), ...unitsFrom(late, ends.length)];
+  return rest === "" ? elements : [...elements, { ...elementUnit(rest), weight: 3, noun: "line" }];
 }
 
 /** Returns the index of the first element after the beginning of a large list, and of the first one of its end. */
@@ -186,14 +229,9 @@ function unreadElements(ends: readonly number[], length: number): [number, numbe
   return [early < 0 ? ends.length : early + 1, Math.min(late, ends.length)];
 }
 
+/** Its lines have no numbers by which a note could name them. */
 function elementUnit(text: string): Unit {
-  return {
-    ...{ text, weight: 0, noun: "element", count: 1, continues: false },
-    // Only for the few elements that the page shows.
-    get lines() {
-      return readResultLines(text);
-    },
-  };
+  return { text, weight: 0, lines: [], noun: "element", count: 1, continues: false };
 }
 
 /** Finds the comma or bracket after each element of a list. Parsing the list would take three times as long. Undefined
@@ -206,11 +244,13 @@ function elementEnds(text: string): number[] | undefined {
     if (code === quote) at = (jsonStringEnd(text, at) || text.length) - 1;
     else if (code === comma && depth === 1) ends.push(at);
     else depth += depthSteps[code] ?? 0;
-    if (depth === 0) return text.slice(at + 1).trim() === "" ? [...ends, at] : undefined;
+    if (depth === 0) return text.length - at <= longestRest ? [...ends, at] : undefined;
   }
   return undefined;
 }
 
+/** A program may print its exit code after a list. */
+const longestRest = 200;
 const [quote, comma] = [0x22, 0x2c];
 /** By code unit: 1 for an opening bracket, -1 for a closing one. */
 const depthSteps = Int8Array.from({ length: 128 }, (_, code) =>
@@ -229,7 +269,11 @@ function endOfSimilar(lines: readonly ResultLine[], weights: readonly Weight[], 
 }
 
 function patternOf({ body }: ResultLine): string {
-  return body.length > 1_000 ? body : body.replace(/[\da-f]*\d[\da-f]*/gi, "0").trim();
+  return kindOf(body);
+}
+
+function kindOf(text: string): string {
+  return text.length > 1_000 ? text : text.replace(/[\da-f]*\d[\da-f]*/gi, "0").trim();
 }
 
 /** Chooses units of at most `most` characters: the heaviest first, and of one weight the beginning and the end. */
@@ -239,11 +283,26 @@ function chooseUnits(units: readonly Unit[], most: number): Set<number> {
   // A long list has tens of thousands of elements.
   for (let index = 0; index < units.length; index++) heaviestFirst[3 - (units[index] as Unit).weight]?.push(index);
   let left = most;
-  for (const indexes of heaviestFirst) {
-    left -= takeEnds(indexes, units, { most: left, chosen });
+  for (const [rank, indexes] of heaviestFirst.entries()) {
+    // A program may repeat one failure a hundred times, and another one only once.
+    const kinds = rank < 2 ? [firstOfKinds(indexes, units), indexes] : [indexes];
+    for (const some of kinds)
+      left -= takeEnds(
+        some.filter((index) => !chosen.has(index)),
+        units,
+        { most: left, chosen },
+      );
     if (left <= 0) break;
   }
   return chosen;
+}
+
+function firstOfKinds(indexes: readonly number[], units: readonly Unit[]): number[] {
+  const seen = new Set<string>();
+  return indexes.filter((index) => {
+    const kind = kindOf((units[index] as Unit).text);
+    return !seen.has(kind) && seen.add(kind);
+  });
 }
 
 /** The share of a page that the beginning gets. */
@@ -306,8 +365,8 @@ function noteOnMissing(units: readonly Unit[]): string {
 /** Folded lines and parts of lines are not shown as they are, so they end a run. */
 function shownRuns(units: readonly Unit[]): ResultLine[][] {
   const runs: ResultLine[][] = [[]];
-  for (const { lines, text, noun } of units) {
-    if (noun === "element" || lines[0]?.text === text) runs.at(-1)?.push(...lines);
+  for (const { lines, text } of units) {
+    if (lines[0]?.text === text) runs.at(-1)?.push(...lines);
     else runs.push([]);
   }
   return runs.filter(({ length }) => length > 0);

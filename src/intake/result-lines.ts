@@ -9,46 +9,49 @@ export interface ResultLine {
   readonly body: string;
   /** The number that a reader sees: the one that the tool wrote, else the place in the result, counted from 1. */
   readonly number: number;
-  readonly isNumbered: boolean;
-  /** The first character of a line in a diff, else "". */
-  readonly sign: string;
+  /** In a diff, the sign before a line that the file now has. */
+  readonly sign?: "+" | " " | undefined;
 }
 
-/** As `cat -n`, Claude Code, opencode, gemini-cli and our own `read_file` write them. */
-const numbered = /^ {0,7}(\d{1,7})(?:\t|→|\| ?|: ?)/;
+/** As `cat -n`, `grep -n`, Claude Code, opencode, gemini-cli and our own `read_file` write them. A place such as `6:1` is
+ *  none. Spaces after the sign may be the line's own. */
+const numbered = /^ {0,7}(?:([1-9]\d{0,6})(?:[\t→|]|:(?!\d))|(0\d{4})\|)/;
 
-/** Splits a result into lines. A number counts only if a neighbouring line has the next or the previous one. */
+/** Lines before and after the numbered ones are counted by themselves, from this number on. */
+export const unnumbered = -1_000_000_000;
+
+/** Splits a result into lines. Numbers count if most lines have one, and if each is larger than the one before. Others are
+ *  text of a file or a program. */
 export function readResultLines(text: string): ResultLine[] {
   const lines = text.split("\n");
   // A plain search is several times faster than the pattern.
-  if (text.includes("@@ -") && diffHunk.test(text))
-    return lines.map((line, index) => ({ ...plainLine(line, index), ...signed(line) }));
+  if (text.includes("@@ -") && /^@@ -\d/m.test(text))
+    return lines.map((line, index) => ({ ...plainLine(line, index), sign: signOf(line) }));
   const found = lines.map((line) => numbered.exec(line));
-  const numbers = found.map((match) => (match === null ? Number.NaN : Number(match[1])));
+  const numbers = found.flatMap((match) => (match === null ? [] : [Number(match[1] ?? match[2])]));
+  const isRising = numbers.every((number, index) => index === 0 || number > (numbers[index - 1] as number));
+  if (numbers.length <= lines.length / 2 || !isRising) return lines.map(plainLine);
+  let others = 0;
   return lines.map((line, index) => {
-    const number = numbers[index] as number;
-    const isNumbered = numbers[index - 1] === number - 1 || numbers[index + 1] === number + 1;
-    if (!isNumbered) return plainLine(line, index);
-    return { text: line, body: line.slice(found[index]?.[0].length), number, isNumbered, sign: "" };
+    const match = found[index];
+    if (match === null || match === undefined) return plainLine(line, unnumbered + others++);
+    return { text: line, body: line.slice(match[0].length), number: Number(match[1] ?? match[2]) };
   });
 }
 
 export function plainLine(line: string, index: number): ResultLine {
-  return { text: line, body: line, number: index + 1, isNumbered: false, sign: "" };
+  return { text: line, body: line, number: index + 1 };
 }
 
-const diffHunk = /^@@ -\d/m;
-
-/** The lines of a file stand in a diff after a sign. */
-function signed(line: string): Partial<ResultLine> {
-  return /^[-+ ]/.test(line) ? { body: line.slice(1), sign: line.slice(0, 1) } : {};
+function signOf(line: string): "+" | " " | undefined {
+  return line.startsWith("+") ? "+" : line.startsWith(" ") ? " " : undefined;
 }
 
 /** How much a line matters in the output of a program, from 0 (as good as any other) to 3 (a failure or a summary). */
 export type Weight = 0 | 1 | 2 | 3;
 
 /** Lines that say that something went well. Their words ("handles an error") prove nothing. */
-const passing =
+export const passing: RegExp =
   /^\s*(?:✓|✔|√|ok \d+\b|PASS\b|--- PASS|=== (?:RUN|PAUSE|CONT)\b|#? ?pass \d)|\.\.\. ok$|\bPASSED\b|^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)/;
 
 /** What the runners of tests, compilers and linters write about a failure, and their sums (vitest 4, jest 30, pytest 9,
@@ -58,9 +61,10 @@ const failing: readonly RegExp[] = [
   /^\s*(?:Test Files|Tests|Test Suites|Snapshots|Errors|Duration|Time|Type Errors):? {1,8}.*\d/,
   /^=+ .*\b(?:passed|failed|errors?|skipped|no tests ran)\b.* =+$/,
   /^(?:\d+ (?:passed|failed)|test result: |Found \d+ errors?|✖ \d+ problems?|Ran \d+ tests?|FAILED \(|# (?:fail|tests) \d)/,
-  /^(?:exit code|exited with|Command (?:failed|exited)|Process exited)/i,
+  /^(?:\[?exit code|exited with|Command (?:failed|exited)|Process exited)/i,
+  /^ℹ (?:tests|pass|fail|cancelled) \d/,
   // Names of what failed.
-  /^\s*(?:FAIL|FAILED|ERROR|✕|×|✗|✘|●|not ok)(?:\s|:|$)/,
+  /^\s*(?:FAIL|FAILED|ERROR|✕|✖|×|✗|✘|●|not ok)(?:\s|:|$)/,
   /^\s*--- FAIL|\.\.\. (?:FAILED|ERROR|FAIL)$|\bFAILED\b/,
   /^(?:failures:|---- \S+ stdout ----|_{3,} .+ _{3,})/,
   // What was wrong.
@@ -97,10 +101,11 @@ export function weighLines(lines: readonly ResultLine[]): Weight[] {
   return weights;
 }
 
-/** The lines after a failure that belong to it, up to a blank one or one that says that something passed. */
+/** The lines after a failure that belong to it, up to one that says that something passed, or two blank ones. A blank one
+ *  may stand before and inside of a message. */
 function detailsAfter(lines: readonly ResultLine[], failure: number): number[] {
-  const after = lines.slice(failure + 1, failure + 1 + detailLines);
-  const end = after.findIndex(({ body }) => body.trim() === "" || passing.test(withoutColours(body)));
+  const after = lines.slice(failure + 1, failure + 1 + detailLines).map(({ body }) => withoutColours(body).trim());
+  const end = after.findIndex((body, at) => passing.test(body) || (body === "" && after[at + 1] === ""));
   return (end < 0 ? after : after.slice(0, end)).map((_, index) => failure + 1 + index);
 }
 

@@ -85,7 +85,8 @@ export function filesOf(part: Pick<Part, "pieces" | "toolName">): CallFiles {
   return { path, edited: [...(isEdit && path !== undefined ? [path] : []), ...patched], replaced };
 }
 
-function replacedIn(input: unknown): string[] {
+/** Returns the texts that an edit replaces. */
+export function replacedIn(input: unknown): string[] {
   const { edits } = Object(input) as { edits?: unknown };
   const inList = Array.isArray(edits) ? edits.flatMap((edit) => stringsAt(edit, replacedKeys)) : [];
   return [...stringsAt(input, replacedKeys), ...inList];

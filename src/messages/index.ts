@@ -1,4 +1,4 @@
-export { filesOf, inputOf, subjectKeys, subjectOf, textsIn, textsOf } from "./call-input.ts";
+export { filesOf, inputOf, replacedIn, subjectKeys, subjectOf, textsIn, textsOf } from "./call-input.ts";
 export { countMessages, countSystem, countTools } from "./count-messages.ts";
 export type { CountOptions, SealedCounting } from "./count-parts.ts";
 export { failAt, fieldsAt, jsonAt, stringAt, typeName } from "./fields.ts";

@@ -90,6 +90,7 @@ describe("a result keeps the shape of its tool", () => {
     );
     const shortened = JSON.stringify(again.updatedToolOutput);
     expect(Object.keys(again.updatedToolOutput)).toEqual(Object.keys(shape(text) as object));
+    await afterTool("Other", {});
     const delta = await afterTool(tool, shape(changed));
     expect(textOf(delta.updatedToolOutput as never)).toContain("changed60");
     expect(shortened.length).toBeLessThan(text.length / 2);
@@ -381,6 +382,7 @@ test("an answer does not wait for the disk, and the next process knows what was 
   go();
   await ended;
   tools = openHere();
+  await afterTool("Other", {});
   const again = await afterTool("Bash", outputOf(`${text}\nmore and more`));
   expect(again.updatedToolOutput.stdout).toMatch(/^\[lines? .*\]\nmore and more$/m);
 });

@@ -72,6 +72,7 @@ describe("results in opencode", () => {
     const { read } = openCodeSession(open({ maxResultTokens: 3_000 }));
     expect(await read("a")).toBe(source("a"));
     expect(await read("a")).toMatch(/^\[Same text as the result of read \/project\/a\.ts above/);
+    expect(await read("c")).toBe(source("c"));
     expect(await read("a", source("a").replace("a40 =", "changed ="))).toMatch(/\[lines 1-40\]\n.*changed/);
     expect(await read("b", source("b", 400))).toMatch(/\[The whole result has 400 lines/);
   });

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createIntake, type HeldLines } from "../../src/intake/index.ts";
+import { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/store/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 
@@ -30,7 +31,10 @@ const file = fc.array(line, { minLength: 0, maxLength: 150 });
 
 /** One step of an agent: it reads a file or a part of it, edits it, or runs something. */
 const step = fc.record({
-  action: fc.constantFrom("read", "numbered", "part", "edit", "write", "run", "diff", "insist"),
+  action: fc.constantFrom(
+    ...["read", "numbered", "part", "edit", "write", "run", "diff", "insist"],
+    ...["toggle", "grep", "status", "both", "replace"],
+  ),
   file: fc.integer({ min: 0, max: 2 }),
   from: fc.nat(150),
   length: fc.nat(80),
@@ -69,6 +73,33 @@ const plays: Readonly<Record<string, Play>> = {
     content.splice(0, from, ...lines);
     return { tool: "Write", input: { file_path, content: content.join("\n") }, text: "written" };
   },
+  /** Changes a line and changes it back, without the agent. */
+  toggle: (content, _path, { from }) => {
+    const at = from % (content.length + 1);
+    content[at] = content[at] === toggled[0] ? (toggled[1] as string) : (toggled[0] as string);
+    return { tool: "Bash", input: { command: "toggle" }, text: "done" };
+  },
+  grep: (content, file_path) => {
+    const found = content.flatMap((text, index) => (/name\d?[1-5]\b/.test(text) ? [`${index + 1}:${text}`] : []));
+    return { tool: "Grep", input: { file_path }, text: found.join("\n") };
+  },
+  status: (content, file_path) => {
+    const text = `status of ${content.length} lines that follow here\n${numberedText(content, 1)}\n(the end of all lines)`;
+    return { tool: "Show", input: { file_path }, text };
+  },
+  both: (content, file_path, { from }) => {
+    const [one, other] = [content.slice(0, from), content.slice(from)];
+    return { tool: "Both", input: { file_path }, text: `${numberedText(one, 1)}\n${numberedText(other, 1)}` };
+  },
+  replace: (content, file_path, { from, length, lines }) => {
+    const at = from % (content.length + 1);
+    const old_string = content.splice(at, length % 9, ...lines).join("\n");
+    return {
+      tool: "Edit",
+      input: { file_path, old_string, new_string: lines.join("\n") },
+      text: "The file was edited.",
+    };
+  },
   run: (content, _path, { lines }) => {
     return { tool: "Bash", input: { command: "run" }, text: [...content, ...lines].join("\r\n") };
   },
@@ -77,6 +108,8 @@ const plays: Readonly<Record<string, Play>> = {
     return { tool: "Bash", input: { command: "git diff" }, text: ["@@ -1,3 +1,4 @@", ...hunk].join("\n") };
   },
 };
+
+const toggled = ['const enabled = readSetting("enabled") === true;', "const enabled = false; // until it works again"];
 
 /** Plays the steps on files and returns the calls with their results. */
 function play(files: string[][], steps: readonly Step[]): Call[] {
@@ -88,26 +121,23 @@ function play(files: string[][], steps: readonly Step[]): Call[] {
   return calls;
 }
 
-/** The line without a number or a sign of a diff, by trying what a tool may have written before it. */
-function bodies(text: string): Set<string> {
-  return new Set([text, text.slice(1), text.replace(/^ *\d+→/, "")]);
-}
-
 function expectHeld(calls: readonly Call[], call: Call, { start, end, sequence, isWritten, from }: HeldLines): void {
   const base = calls[sequence - 1] as Call;
-  const own = call.text.split("\n");
-  const texts = isWritten ? Object.values(base.input).map(String) : [base.text];
-  const offset = (lines: readonly string[]): number => {
-    const first = /^ *(\d+)→/.exec(lines[0] ?? "")?.[1];
-    return isWritten || first === undefined || lines.length < 2 ? 1 : Number(first);
-  };
-  const isThere = texts.some((text) => {
-    const lines = text.split("\n");
-    return own.slice(start, end).every((wanted, index) => {
-      const there = bodies(lines[from - offset(lines) + index] ?? "\u0000");
-      return [...bodies(wanted)].some((body) => there.has(body));
-    });
-  });
+  const own = readResultLines(call.text).slice(start, end);
+  const texts = isWritten
+    ? Object.values(base.input).map(
+        (text) =>
+          new Map(
+            String(text)
+              .split("\n")
+              .map((body, at) => [at + 1, body]),
+          ),
+      )
+    : [new Map(readResultLines(base.text).map(({ number, body }) => [number, body]))];
+  // A diff has a sign before the lines of a file.
+  const isThere = texts.some((text) =>
+    own.every(({ body, sign = "" }, index) => [body, body.slice(sign.length)].includes(text.get(from + index) ?? "")),
+  );
   expect(isThere, `lines ${start}-${end} in result ${sequence}`).toBe(true);
 }
 
@@ -141,6 +171,90 @@ test("what a delta leaves out stands where it says, and the rest is shown", asyn
     ),
     { numRuns },
   );
+});
+
+/** Reads only what is sent. It knows each call by its name and input, and the newest line that a call showed under each
+ *  number. */
+function createReader() {
+  const shown = new Map<string, Map<number, string>>();
+  const written = new Map<string, string[][]>();
+  const whole = new Map<string, string>();
+  const note =
+    /^\[(unnumbered )?lines? (\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)-\d+(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
+  const heading =
+    /^\[Only new lines are shown\. Lines in brackets are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
+  interface Wanted {
+    readonly from: number;
+    readonly count: number;
+    readonly of: string | undefined;
+  }
+  const linesFor = (name: { label: string; isWritten: boolean }, { from, count, of }: Wanted): string[] => {
+    const numbers = Array.from({ length: count }, (_, index) => from + index);
+    const known = shown.get(name.label);
+    if (!name.isWritten) return numbers.map((number) => known?.get(number) ?? `no line ${number}`);
+    const text = written.get(name.label)?.findLast(({ length }) => length === Number(of ?? count)) ?? [];
+    return of === undefined ? text : text.slice(from - 1, from - 1 + count);
+  };
+  /** Returns the bodies of the whole result. A reader knows whether the tool writes numbers. */
+  const bodiesOf = (text: string, isNumbered: boolean): string[] => {
+    const [first = "", ...rest] = text.split("\n");
+    const same = /^\[Same text as the result of (.+) above/.exec(first)?.[1];
+    const strip = (line: string): string => (isNumbered ? line.replace(/^ *\d+[→:]/, "") : line);
+    if (same !== undefined) return (whole.get(same) ?? "").split("\n").map(strip);
+    const [isDelta, label, writtenIn] = heading.exec(first) ?? [];
+    if (isDelta === undefined) return readResultLines(text).map(({ body }) => body);
+    const main = { label: label ?? writtenIn ?? "", isWritten: writtenIn !== undefined };
+    return rest.flatMap((line) => {
+      const [isNote, isOther, start, end = start, sign = "", there, of, inWritten, other] = note.exec(line) ?? [];
+      if (isNote === undefined) return [strip(line)];
+      const name = other === undefined ? main : { label: other, isWritten: inWritten !== undefined };
+      const [first, last] = [Number(start), Number(end)];
+      const from = (there === undefined ? first : Number(there)) + (isOther === undefined ? 0 : unnumbered);
+      return linesFor(name, { from, count: last - first + 1, of }).map((each) => `${sign}${each}`);
+    });
+  };
+  return {
+    bodiesOf,
+    /** Notes what a reader knows after a result, whose whole text it has put together. */
+    see({ tool, input, text }: Call): void {
+      const label = `${tool} ${String(input.file_path ?? input.command)}`;
+      const texts = [input.new_string, input.content].filter((each) => typeof each === "string" && each.length >= 80);
+      written.set(label, [...(written.get(label) ?? []), ...texts.map((each) => String(each).split("\n"))]);
+      const lines = readResultLines(text);
+      const known = shown.get(label) ?? new Map<number, string>();
+      for (const { number, body } of lines) known.set(number, body);
+      shown.set(label, known);
+      whole.set(label, text);
+    },
+  };
+}
+
+test("a reader who sees only what is sent puts every delta together again", async () => {
+  const isPlain = (text: string): boolean => !text.startsWith("[lines");
+  const longFile = fc.array(line, { minLength: 30, maxLength: 90, size: "max" }).map((lines) => lines.filter(isPlain));
+  const steps = fc.array(step, { minLength: 12, maxLength: 25, size: "max" });
+  let deltas = 0;
+  await fc.assert(
+    fc.asyncProperty(longFile, longFile, steps, async (one, other, taken) => {
+      const calls = play(
+        [[...one], [...other], [...one]],
+        taken.map((each) => ({ ...each, lines: each.lines.filter(isPlain) })),
+      );
+      const limits = { deltaWindow: 1_000_000, maxResultTokens: 1_000_000 };
+      const intake = await createIntake({ counter, sessionId: "s", ...limits });
+      const reader = createReader();
+      for (const call of calls) {
+        const { text, edit } = await intake.admit(call);
+        const isNumbered = readResultLines(call.text).some((each) => each.body !== each.text);
+        const wanted = call.text.split("\n").map((each) => (isNumbered ? each.replace(/^ *\d+[→:]/, "") : each));
+        if (edit !== "none") expect(reader.bodiesOf(text, isNumbered), text).toEqual(wanted);
+        if (edit === "delta") deltas++;
+        reader.see(call);
+      }
+    }),
+    { numRuns },
+  );
+  expect(deltas).toBeGreaterThan(numRuns);
 });
 
 test("the same results give the same bytes, also if every call has a process of its own", async () => {

@@ -1,0 +1,194 @@
+/** The texts that the context holds, and how a note names their lines: by the number that the newest result of a call gave
+ *  them. Text that such a result no longer shows has no name, even if it is still in the context. */
+import { hash } from "node:crypto";
+import type { ResultLine } from "./result-lines.ts";
+
+/** A text in the context: a result that was sent, or a text that the agent wrote in a call. */
+export interface HeldText {
+  /** The number of the result in its conversation, counted from 1. */
+  readonly sequence: number;
+  /** The call, as the notes name it. */
+  readonly label: string;
+  /** The id of the call, if the client has told it. */
+  readonly callId?: string | undefined;
+  readonly isWritten?: true;
+  /** The hash of a whole text that was sent unchanged, while no later result of the call has another text. */
+  readonly whole?: string | undefined;
+  /** What this text takes of the window of deltas: 0 for what the agent wrote. */
+  readonly tokens: number;
+  readonly runs: readonly HeldRun[];
+}
+
+/** Lines that were sent one after the other. */
+export interface HeldRun {
+  /** The number of the first line. */
+  readonly from: number;
+  /** The hashes of all lines, joined. */
+  readonly hashes: string;
+  /** If a later result left these lines out and named them in its own way. */
+  readonly named?: NamedLines | undefined;
+}
+
+interface NamedLines {
+  /** The call of that result. */
+  readonly label: string;
+  /** The number of that result. */
+  readonly by: number;
+  /** The number of the first line in that result. */
+  readonly from: number;
+}
+
+/** A range of lines that is not sent again, by indexes in the result. */
+export interface HeldRange {
+  readonly start: number;
+  /** The index after the last line. */
+  readonly end: number;
+  readonly base: HeldText;
+  /** The number of the first line in the base. */
+  readonly baseFrom: number;
+  /** How a reader finds the lines. */
+  readonly name: LineName;
+}
+
+export interface LineName {
+  readonly label: string;
+  /** Whether the agent wrote the lines in a call. */
+  readonly isWritten: boolean;
+  /** The number of the first line there. */
+  readonly from: number;
+  /** How many lines the agent wrote, if it wrote more than these. */
+  readonly of?: number | undefined;
+  /** The sign that stands before these lines in a diff, and not there. */
+  readonly sign?: string | undefined;
+  /** The number of the result that named them, if it is not the base. */
+  readonly by?: number | undefined;
+}
+
+/** Drops the oldest texts above the window. */
+export function withinWindow(held: readonly HeldText[], window: number): HeldText[] {
+  let left = window;
+  const first = held.findLastIndex(({ tokens }) => {
+    left -= tokens;
+    return left < 0;
+  });
+  return held.slice(first + 1);
+}
+
+/** Drops the names that a result gave to lines of an earlier one, if that result is gone. */
+export function withoutLostNames(held: readonly HeldText[]): HeldText[] {
+  const results = new Set(held.flatMap(({ sequence, isWritten }) => (isWritten === true ? [] : [sequence])));
+  return held.map((text) => ({
+    ...text,
+    runs: text.runs.filter(({ named }) => named === undefined || results.has(named.by)),
+  }));
+}
+
+/** Returns what the context holds of a result once it is sent without these ranges. */
+export function runsSent(lines: readonly ResultLine[], ranges: readonly HeldRange[]): HeldRun[] {
+  const runs: HeldRun[] = [];
+  let at = 0;
+  for (const range of [...ranges, undefined]) {
+    const end = range?.start ?? lines.length;
+    for (const run of numberedRuns(lines.slice(at, end))) runs.push(run);
+    at = range?.end ?? end;
+  }
+  return runs;
+}
+
+/** Splits where the numbers do not count on. */
+function numberedRuns(lines: readonly ResultLine[]): HeldRun[] {
+  const runs: { from: number; hashes: string; next: number }[] = [];
+  for (const { body, number } of lines) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.next === number) {
+      last.hashes += hashLine(body);
+      last.next++;
+    } else runs.push({ from: number, hashes: hashLine(body), next: number + 1 });
+  }
+  return runs.map(({ from, hashes }) => ({ from, hashes }));
+}
+
+/** Returns the runs of the texts that an agent wrote in one call. A note tells several texts of calls with the same name
+ *  apart by their numbers of lines. */
+export function runsWritten(texts: readonly (readonly ResultLine[])[]): HeldRun[] {
+  const byCount = new Map(texts.map((lines) => [lines.length, lines]));
+  const counted = (lines: readonly ResultLine[]) => lines.map((line, index) => ({ ...line, number: index + 1 }));
+  return [...byCount.values()].flatMap((lines) => runsSent(counted(lines), []));
+}
+
+/** Returns what the context holds when the agent has written another text in a call of the same name. */
+export function nameWritten(held: readonly HeldText[], { label, runs }: Pick<HeldText, "label" | "runs">): HeldText[] {
+  const counts = new Set(runs.map(linesIn));
+  const isNamed = (run: HeldRun): boolean => run.named !== undefined || !counts.has(linesIn(run));
+  return held.map((text) =>
+    text.isWritten === true && text.label === label ? { ...text, runs: text.runs.filter(isNamed) } : text,
+  );
+}
+
+export interface NewResult {
+  readonly sequence: number;
+  readonly label: string;
+  /** The hash of the whole text. */
+  readonly hash: string;
+  /** Undefined if there are too many to read. */
+  readonly lines: readonly ResultLine[] | undefined;
+  /** The lines that are not sent again. */
+  readonly ranges: readonly HeldRange[];
+}
+
+/** Returns what the context holds when a reader has seen this result. Its numbers now stand for its own lines: other
+ *  lines that an earlier result of the same call had under these numbers can no longer be named. Lines that it left out
+ *  get the numbers that it gave them. */
+export function nameLines(held: readonly HeldText[], result: NewResult): HeldText[] {
+  const { label, sequence, hash: whole, lines, ranges } = result;
+  const hashes = new Map(lines?.map(({ number, body }) => [number, hashLine(body)]));
+  const isGone = (number: number, hash: string): boolean =>
+    lines === undefined || (hashes.get(number) ?? hash) !== hash;
+  return held.map((text) => {
+    const runs = text.runs.flatMap((run) => {
+      const { label: own, from } = run.named ?? { label: text.isWritten === true ? "" : text.label, from: run.from };
+      return own === label ? splitRun(run, (line) => isGone(from + line, hashAt(run, line))) : [run];
+    });
+    const named = ranges.flatMap(({ start, end, base, baseFrom, name }): HeldRun[] => {
+      const first = lines?.[start]?.number ?? 0;
+      const isKnown = name.label === label && !name.isWritten && name.from === first;
+      if (base !== text || isKnown) return [];
+      const all = (lines ?? []).slice(start, end).map(({ body }) => hashLine(body));
+      return [{ from: baseFrom, hashes: all.join(""), named: { label, by: sequence, from: first } }];
+    });
+    const isOther = text.label === label && text.whole !== whole;
+    const isSame = named.length === 0 && runs.every((run, at) => run === text.runs[at]);
+    if (isSame && runs.length === text.runs.length && !(isOther && text.whole !== undefined)) return text;
+    return { ...text, runs: [...runs, ...named], whole: isOther ? undefined : text.whole };
+  });
+}
+
+/** Returns the parts of a run without the lines that are gone. Short parts are not worth a note. */
+function splitRun(run: HeldRun, isGone: (line: number) => boolean): HeldRun[] {
+  const count = linesIn(run);
+  const parts: HeldRun[] = [];
+  for (let start = 0, end = 0; start < count; start = end + 1) {
+    for (end = start; end < count && !isGone(end); ) end++;
+    if (start === 0 && end === count) return [run];
+    if (end - start < leastPart) continue;
+    const named = run.named && { ...run.named, from: run.named.from + start };
+    parts.push({ from: run.from + start, hashes: run.hashes.slice(start * hashLength, end * hashLength), named });
+  }
+  return parts;
+}
+
+const leastPart = 3;
+
+/** The length of a line's hash in characters. 60 bits: two different lines of a conversation never have the same. */
+const hashLength = 10;
+
+export function hashLine(line: string): string {
+  return hash("sha256", line, "base64url").slice(0, hashLength);
+}
+export function linesIn({ hashes }: HeldRun): number {
+  return hashes.length / hashLength;
+}
+
+export function hashAt({ hashes }: HeldRun, line: number): string {
+  return hashes.slice(line * hashLength, (line + 1) * hashLength);
+}
