@@ -12,6 +12,7 @@ export interface RecallChoice {
   /** Returns the indexes of the lines that match, within its own limit of time. By default any pattern is tried. */
   readonly find?: ((pattern: string, lines: readonly string[]) => readonly number[]) | undefined;
   readonly maxTokens?: number | undefined;
+  readonly maxCharacters?: number | undefined;
   readonly counter: Counter;
 }
 
@@ -33,12 +34,12 @@ interface RecalledLine {
 type NumberedPart = RecalledLine & LinePart;
 
 export function recallLines(text: string, choice: RecallChoice): RecalledLines {
-  const { lines, grep, find = findMatches, maxTokens, counter } = choice;
+  const { lines, grep, find = findMatches } = choice;
   const all = splitLines(text).map((part, index): NumberedPart => ({ number: index + 1, ...part }));
   const ranged = lines === undefined ? all : chooseRange(all, lines);
   const texts = ranged.map((line) => line.text);
   const found = grep === undefined ? ranged : find(grep, texts).flatMap((index) => ranged[index] ?? []);
-  const end = maxTokens === undefined ? found.length : endWithin(found, maxTokens, counter);
+  const end = endWithin(found, choice);
   const shown = found.slice(0, end);
   const rendered =
     grep === undefined ? joinLines(shown) : shown.map((line) => `${line.number}: ${line.text}`).join("\n");
@@ -73,11 +74,13 @@ function patternOf(source: string): RegExp {
   }
 }
 
-function endWithin(lines: readonly RecalledLine[], maxTokens: number, counter: Counter): number {
-  let left = maxTokens;
+function endWithin(lines: readonly RecalledLine[], { maxTokens, maxCharacters, counter }: RecallChoice): number {
+  let tokens = maxTokens ?? Number.POSITIVE_INFINITY;
+  let characters = maxCharacters ?? Number.POSITIVE_INFINITY;
   const end = lines.findIndex(({ text }) => {
-    left -= counter.count(`${text}\n`);
-    return left < 0;
+    if (maxTokens !== undefined) tokens -= counter.count(`${text}\n`);
+    characters -= text.length + 1;
+    return tokens < 0 || characters < 0;
   });
   return end < 0 ? lines.length : end;
 }

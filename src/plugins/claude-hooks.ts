@@ -7,7 +7,7 @@ import { countNoun, messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { createAdmission, type PluginAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
 import { renderAnchors } from "./claude-anchors.ts";
-import { readClaudeResult, type ShownResult } from "./claude-results.ts";
+import { mostCharactersOf, readClaudeResult, type ShownResult } from "./claude-results.ts";
 import { createTranscript, type Transcript } from "./claude-transcript.ts";
 import { type ClaudeTrim, createClaudeTrim } from "./claude-trim.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
@@ -197,11 +197,9 @@ type ShownText = Omit<ShownResult, "replace">;
 
 async function admitShown(hook: Hook, { text, wholeFile, isOnePiece }: ShownText, state: ClaudeState) {
   const { tool, input, callId } = hook;
-  if (wholeFile === undefined) return state.admission.admit(hook, { tool, input, callId, text, isOnePiece });
-  const admitted = await state.cutOutputs.admit(hook, { tool, input, callId, text: await readWhole(wholeFile) });
-  // The client shows a preview, so the context does not have the output.
-  if (admitted === undefined) await state.admission.forget(hook);
-  return admitted;
+  const result = { tool, input, callId, mostCharacters: mostCharactersOf(tool) };
+  if (wholeFile === undefined) return state.admission.admit(hook, { ...result, text, isOnePiece });
+  return state.cutOutputs.admit(hook, { ...result, text: await readWhole(wholeFile) });
 }
 
 /** Tools whose input is text of files. */
@@ -238,14 +236,14 @@ async function readWhole(path: string): Promise<string> {
 }
 
 /** After a rewind the context lacks results that were sent. Then the whole result is sent, and nothing counts as held
- *  that is not on the branch. The client writes its transcript with a delay, so a call that this process has seen and the
- *  file does not have is a new one. Sub-agents cannot be rewound. */
+ *  that is not on the branch. A result that this process has seen and the file does not have yet is a new one. After a
+ *  crash of the client, a result that it did not record is not in the context. Sub-agents cannot be rewound. */
 async function hasBases(hook: Hook, bases: readonly string[], state: ClaudeState): Promise<boolean> {
   if (bases.length === 0 || hook.agentId !== undefined || hook.transcript === "") return true;
   const transcript = transcriptOf(hook.transcript, state);
   await transcript.read();
-  const { all, onBranch } = transcript.calls();
-  const isThere = (id: string): boolean => onBranch.has(id) || (!all.has(id) && state.judged.has(id));
+  const stateOf = transcript.resultState();
+  const isThere = (id: string): boolean => stateOf(id) ?? state.judged.has(id);
   if (bases.every(isThere)) return true;
   await state.admission.forget(hook, ({ callId }) => callId !== undefined && isThere(callId));
   return false;
@@ -341,8 +339,9 @@ async function lostCalls(hook: Hook, { admission }: ClaudeState): Promise<object
   return {};
 }
 
-/** The client cuts results of MCP tools above 25,000 tokens. */
+/** The client cuts results of MCP tools above 25,000 tokens, and above 50,000 characters. */
 const recallTokens = 20_000;
+const recallCharacters = 48_000;
 
 function recallTool({ admission, sessions, forkedIds, trim }: ClaudeState): PluginTool {
   const text = (description: string) => ({ type: "string", description });
@@ -369,7 +368,7 @@ function recallTool({ admission, sessions, forkedIds, trim }: ClaudeState): Plug
       const asText = (value: unknown): string | undefined => (typeof value === "string" && value ? value : undefined);
       const chosen = recallLines(original, {
         ...{ lines: asText(lines), grep: asText(grep), find: await createFinder() },
-        ...{ maxTokens: recallTokens, counter: await createCounter("auto") },
+        ...{ maxTokens: recallTokens, maxCharacters: recallCharacters, counter: await createCounter("auto") },
       });
       const [next] = chosen.rest;
       if (next === undefined) return chosen.text;

@@ -32,6 +32,7 @@ async function load(answer: Answer, { calls = ["b"] } = {}) {
       id: async () => "s",
       messages: async () => [
         { content: calls.map((id) => ({ type: "tool_use", id, name: "Bash", input: { command: "ls" } })) },
+        { content: calls.map((id) => ({ type: "tool_result", tool_use_id: id, content: "text" })) },
       ],
     },
     clock: { sleep: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms / 100).unref()) },

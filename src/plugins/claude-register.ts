@@ -153,11 +153,12 @@ async function changedBlock($: Client, block: Block, { row, session_id, request 
   if (text === undefined) return block;
   const about = { session_id, agent_id: row.agentId ?? "", tool_use_id };
   if (request === "complete") return withText(block, (await ask($, request, about)).text);
-  const present = await presentCalls($, row.agentId);
-  const tool_input = JSON.stringify(present.get(tool_use_id)?.input ?? {});
+  const present = await presentBlocks($, row.agentId);
+  const tool_input = JSON.stringify(present.find(({ id }) => id === tool_use_id)?.input ?? {});
   const input = { ...about, tool_name: row.origin.tool ?? "", tool_input, tool_response: text };
   const answer = await ask($, request, input);
-  const lost = (answer.bases ?? []).filter((id) => !present.has(id));
+  const results = new Set(present.filter(isPresent).map((each) => each.tool_use_id));
+  const lost = (answer.bases ?? []).filter((id) => !results.has(id));
   if (lost.length === 0) return withText(block, answer.text);
   await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
   return block;
@@ -176,11 +177,16 @@ function withText(block: Block, text: string | undefined): Block {
   return { ...block, content: typeof content === "string" ? text : (content ?? []).map((each) => ({ ...each, text })) };
 }
 
-/** Returns the calls of the context. After a rewind, or because the client cleared it, the context may lack some. */
-async function presentCalls($: Client, agentId: string | undefined): Promise<Map<string | undefined, Block>> {
+/** Returns what the context has. After a rewind, or because the client cleared it, it may lack results. */
+async function presentBlocks($: Client, agentId: string | undefined): Promise<Block[]> {
   const messages = await $.session.messages({ as: "api", ...(agentId === undefined ? {} : { agentId }) });
   if ("deny" in messages) throw new Error(messages.deny);
-  return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block] as const)));
+  return messages.flatMap(({ content }) => content);
+}
+
+/** Whether a result is there. After a crash of the client, a note stands in its place. */
+function isPresent(block: Block): boolean {
+  return block.type === "tool_result" && textOf(block)?.startsWith("[Tool call interrupted") !== true;
 }
 
 /** With CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC the client refuses a changed request. Then the original is sent, and

@@ -32,19 +32,25 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
       return readFile(fields);
     case "Bash":
       return readOutput(fields);
+    // In its other modes, and in the answer of a sub-agent, the client adds lines or spaces of its own.
     case "Grep":
-      return fields.mode === "content" ? readField(fields, "content") : readNames(fields);
+      return fields.mode === "content" ? readField(fields, "content") : undefined;
     case "Glob":
       return readNames(fields);
     case "WebFetch":
       return readField(fields, "result");
-    case "Agent":
-    case "Task":
-      return readBlocks(fields.content, (content) => ({ ...fields, content }));
     default:
       return undefined;
   }
 }
+
+/** Returns how many characters of a tool's result the client shows. Of a longer one it shows the first 2,000, and names a
+ *  file with the rest (2.1.326). Undefined if it shows all. */
+export function mostCharactersOf(tool: string): number | undefined {
+  return tool === "Read" ? undefined : (limits[tool] ?? 50_000);
+}
+
+const limits: Readonly<Record<string, number>> = { Bash: 30_000, Grep: 20_000 };
 
 function readField(fields: Fields, name: string): ShownResult | undefined {
   const text = fields[name];
@@ -52,10 +58,12 @@ function readField(fields: Fields, name: string): ShownResult | undefined {
   return { text, replace: (admitted) => ({ output: { ...fields, [name]: admitted.text } }) };
 }
 
-/** Above 30,000 characters the hook gets the beginning of the output, and a file has all of it. */
+/** The client leaves out white space at both ends. Above 30,000 characters the hook gets the beginning of the output, and a
+ *  file has all of it. */
 function readOutput(fields: Fields): ShownResult | undefined {
-  if (fields.isImage === true || Array.isArray(fields.structuredContent)) return undefined;
-  const shown = readField(fields, "stdout");
+  const { isImage, structuredContent, stdout, stderr } = fields;
+  if (isImage === true || Array.isArray(structuredContent) || typeof stdout !== "string") return undefined;
+  const shown = readField({ ...fields, stdout: stderr === "" ? stdout.trim() : stdout.trimStart() }, "stdout");
   if (shown === undefined || typeof fields.persistedOutputPath !== "string") return shown;
   const { persistedOutputPath, persistedOutputSize: _, stdoutHoldsOutputEnd: __, ...rest } = fields;
   return {

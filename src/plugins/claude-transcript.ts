@@ -10,14 +10,17 @@ export type TranscriptBlock = Readonly<Record<string, unknown>>;
 export interface Transcript {
   /** Reads what was added since the last call. */
   read(): Promise<void>;
-  /** Returns the ids of all calls in the file, and of those on the branch of the last row. */
-  calls(): Readonly<Record<"all" | "onBranch", ReadonlySet<unknown>>>;
+  /** Returns whether the context has the result of a call; undefined if the file does not say, because the client writes
+   *  it with a delay. */
+  resultState(): (callId: string) => boolean | undefined;
   /** Returns the blocks of the branch up to the last compaction, oldest first. */
   blocks(): TranscriptBlock[];
 }
 
 interface Row {
   readonly parent: string | undefined;
+  /** The id of the model's answer. Parallel calls of one answer are rows of their own, and so are their results. */
+  readonly answer: unknown;
   readonly blocks: readonly TranscriptBlock[];
 }
 
@@ -32,20 +35,11 @@ export function createTranscript(path: string): Transcript {
     const row = parse(line);
     const { uuid, parentUuid, isSidechain } = row;
     if (typeof uuid !== "string" || isSidechain === true) return;
-    rows.set(uuid, { parent: typeof parentUuid === "string" ? parentUuid : undefined, blocks: blocksOf(row) });
+    const parent = typeof parentUuid === "string" ? parentUuid : undefined;
+    rows.set(uuid, { parent, answer: Object(row.message).id, blocks: blocksOf(row) });
     last = uuid;
   };
-  const branch = (): Row[] => {
-    const found: Row[] = [];
-    const seen = new Set<string>();
-    for (let uuid = last; uuid !== undefined && !seen.has(uuid); ) {
-      seen.add(uuid);
-      const row = rows.get(uuid);
-      if (row !== undefined) found.push(row);
-      uuid = row?.parent;
-    }
-    return found.reverse();
-  };
+  const branch = (): Row[] => branchOf(rows, last);
   return {
     async read() {
       const added = await readFrom(path, offset);
@@ -53,13 +47,41 @@ export function createTranscript(path: string): Transcript {
       const lines = added.toString("utf8").split("\n");
       for (const line of lines) add(line);
     },
-    calls: () => ({ all: callsIn([...rows.values()]), onBranch: callsIn(branch()) }),
+    resultState() {
+      const [all, here] = [idsIn([...rows.values()]), idsIn(branch())];
+      return (id) => {
+        if (here.results.has(id)) return true;
+        if (all.results.has(id)) return false;
+        return here.calls.has(id) || !all.calls.has(id) ? undefined : false;
+      };
+    },
     blocks: () => branch().flatMap(({ blocks }) => blocks),
   };
 }
 
-function callsIn(rows: readonly Row[]): Set<unknown> {
-  return new Set(rows.flatMap(({ blocks }) => blocks.flatMap(({ type, id }) => (type === "tool_use" ? [id] : []))));
+/** Returns the rows from the last one back, oldest first, and those beside them: of parallel calls only one is on the
+ *  way. */
+function branchOf(rows: ReadonlyMap<string, Row>, last: string | undefined): Row[] {
+  const onWay = new Set<Row>();
+  for (let row = rows.get(last ?? ""); row !== undefined && !onWay.has(row); row = rows.get(row.parent ?? ""))
+    onWay.add(row);
+  const answers = new Set<unknown>([...onWay].flatMap(({ answer }) => answer ?? []));
+  const isOfAnswer = (row: Row): boolean => onWay.has(row) || answers.has(row.answer);
+  const all = [...rows.values()];
+  const made = all.filter(isOfAnswer).flatMap(({ blocks }) => blocks);
+  const calls = new Set(made.flatMap(({ type, id }) => (type === "tool_use" ? [id] : [])));
+  const isResult = ({ type, tool_use_id: id }: TranscriptBlock): boolean => type === "tool_result" && calls.has(id);
+  return all.filter((row) => isOfAnswer(row) || row.blocks.some(isResult));
+}
+
+function idsIn(rows: readonly Row[]): Readonly<Record<"calls" | "results", ReadonlySet<unknown>>> {
+  const blocks = rows.flatMap((row) => row.blocks);
+  const [calls, results] = [new Set<unknown>(), new Set<unknown>()];
+  for (const { type, id, tool_use_id, isLost } of blocks) {
+    if (type === "tool_use") calls.add(id);
+    if (type === "tool_result" && isLost !== true) results.add(tool_use_id);
+  }
+  return { calls, results };
 }
 
 async function readFrom(path: string, offset: number): Promise<Buffer> {
@@ -93,9 +115,11 @@ function blocksOf({ message }: Readonly<Record<string, unknown>>): TranscriptBlo
   return content.filter(isPlainObject).map((block) => withoutResult(block as TranscriptBlock));
 }
 
-/** Of a result only our notes matter. The whole text would fill the memory. */
+/** Of a result only our notes matter, and whether the client lost it in a crash. The whole text would fill the memory. */
 function withoutResult(block: TranscriptBlock): TranscriptBlock {
   if (block.type !== "tool_result") return block;
-  const notes = textsIn(block.content).flatMap((text) => text.match(/\bplimsoll recall [a-z2-7]{10}\b/g) ?? []);
-  return { type: "tool_result", tool_use_id: block.tool_use_id, content: notes.join("\n") };
+  const texts = textsIn(block.content);
+  const notes = texts.flatMap((text) => text.match(/\bplimsoll recall [a-z2-7]{10}\b/g) ?? []);
+  const isLost = texts.some((text) => text.startsWith("[Tool call interrupted"));
+  return { type: "tool_result", tool_use_id: block.tool_use_id, content: notes.join("\n"), isLost };
 }

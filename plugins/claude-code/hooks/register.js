@@ -66,11 +66,12 @@ async function changedBlock($, block, { row, session_id, request }) {
     const about = { session_id, agent_id: row.agentId ?? "", tool_use_id };
     if (request === "complete")
         return withText(block, (await ask($, request, about)).text);
-    const present = await presentCalls($, row.agentId);
-    const tool_input = JSON.stringify(present.get(tool_use_id)?.input ?? {});
+    const present = await presentBlocks($, row.agentId);
+    const tool_input = JSON.stringify(present.find(({ id }) => id === tool_use_id)?.input ?? {});
     const input = { ...about, tool_name: row.origin.tool ?? "", tool_input, tool_response: text };
     const answer = await ask($, request, input);
-    const lost = (answer.bases ?? []).filter((id) => !present.has(id));
+    const results = new Set(present.filter(isPresent).map((each) => each.tool_use_id));
+    const lost = (answer.bases ?? []).filter((id) => !results.has(id));
     if (lost.length === 0)
         return withText(block, answer.text);
     await ask($, "lost_calls", { ...about, tool_input: JSON.stringify(lost) });
@@ -89,11 +90,14 @@ function withText(block, text) {
     const { content } = block;
     return { ...block, content: typeof content === "string" ? text : (content ?? []).map((each) => ({ ...each, text })) };
 }
-async function presentCalls($, agentId) {
+async function presentBlocks($, agentId) {
     const messages = await $.session.messages({ as: "api", ...(agentId === undefined ? {} : { agentId }) });
     if ("deny" in messages)
         throw new Error(messages.deny);
-    return new Map(messages.flatMap(({ content }) => content.map((block) => [block.id, block])));
+    return messages.flatMap(({ content }) => content);
+}
+function isPresent(block) {
+    return block.type === "tool_result" && textOf(block)?.startsWith("[Tool call interrupted") !== true;
 }
 async function changeRequest($, request, next) {
     const changed = refusals < mostRefusals && isTurn(request, next) ? await changedRequest($, request) : undefined;
