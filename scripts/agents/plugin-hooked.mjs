@@ -234,7 +234,7 @@ async function acceptPage(open, check) {
   const answers = parts.flatMap(({ functionResponse }) => functionResponse?.response ?? []);
   check(code === 0 && answers[0]?.output?.includes("5"), `${name}: a short result stays`, answers[0]);
   check(
-    /^\[The tool succeeded.*\[The whole result has/s.test(answers[1]?.error),
+    /^\[The tool ran.*\[The whole result has/s.test(answers[1]?.error),
     `${name}: page: ${answers[1]?.error}`,
     answers[1],
   );

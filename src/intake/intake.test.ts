@@ -117,7 +117,8 @@ test("lines around numbered ones are counted by themselves", async () => {
 
 test("a result that the client cuts becomes a page that it does not cut, or counts as not sent", async () => {
   const intake = await open();
-  const admit = (input: object, text: string) => intake.admit({ tool: "Grep", input, text, mostCharacters: 4_000 });
+  const limit = (most: number) => ({ shareOfLimit: (text: string) => text.length / most });
+  const admit = (input: object, text: string) => intake.admit({ tool: "Grep", input, text, ...limit(4_000) });
   const first = await admit({ a: 1 }, source.join("\n"));
   expect(first.edit).toBe("page");
   expect(first.text).toContain("plimsoll recall");
@@ -127,9 +128,9 @@ test("a result that the client cuts becomes a page that it does not cut, or coun
   // The same call again brings what was missing, and never what the client would cut.
   const again = await admit({ a: 1 }, source.join("\n"));
   for (const { text } of [first, again]) expect(text.length).toBeLessThanOrEqual(4_000);
-  const long = { tool: "Grep", input: {}, text: "x".repeat(9_000), mostCharacters: 100 };
-  expect((await intake.admit(long)).edit).toBe("none");
-  expect((await intake.admit({ ...long, tool: "Bash", mostCharacters: undefined })).edit).toBe("none");
+  const long = { input: {}, text: "x".repeat(9_000) };
+  expect((await intake.admit({ ...long, tool: "Grep", ...limit(100) })).edit).toBe("none");
+  expect((await intake.admit({ ...long, tool: "Bash" })).edit).toBe("none");
 });
 
 test("the same failing run again shows what fails", async () => {

@@ -55,7 +55,7 @@ export interface IntakeOptions {
    *  @default 40000 */
   readonly deltaWindow?: number | undefined;
   /** Returns which share of the client's own limit a text takes, if the client cuts results by characters, bytes or
-   *  lines. Above 1 the result becomes a page that fits. By default there is no such limit. */
+   *  lines. Above 1 the result becomes a page that fits, or counts as not sent. By default there is no such limit. */
   readonly shareOfLimit?: ((text: string) => number) | undefined;
   /** Says how to get an original. It is part of the shortened text.
    *  @default (id) => `plimsoll recall ${id}` */
@@ -74,8 +74,8 @@ export interface IncomingResult {
   readonly callId?: string | undefined;
   /** Whether the client can show only lines that follow each other, because it numbers them itself. */
   readonly isOnePiece?: boolean | undefined;
-  /** The client cuts a longer result itself. Such a result becomes a page that fits, or counts as not sent. */
-  readonly mostCharacters?: number | undefined;
+  /** Returns which share of the client's limit for this tool a text takes, as the option of `createIntake` does. */
+  readonly shareOfLimit?: ((text: string) => number) | undefined;
 }
 
 /** A result as the model should see it. */
@@ -178,7 +178,11 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
       const edited = async (): Promise<AdmittedResult> => {
         let admitted = original;
         await store.update(heldCollection, key, (value) => {
-          const next = admitInto(read(value), { ...result, tokens }, settings);
+          const next = admitInto(
+            read(value),
+            { ...result, tokens, isCut: shareOf(result.text, result, settings) > 1 },
+            settings,
+          );
           admitted = next.admitted;
           return JSON.stringify(next.context);
         });
@@ -277,7 +281,8 @@ function createContextReader(): (value: string | undefined) => HeldContext {
 
 const nothing: HeldContext = { sequence: 0, held: [], edited: [] };
 
-type Counted = IncomingResult & { readonly tokens: number };
+/** `isCut`: the client would cut the result. */
+type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
 
 interface Admission {
   readonly context: HeldContext;
@@ -291,7 +296,7 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   const held = withinWindow(context.held, settings.deltaWindow);
   const call = { call: hashOf(JSON.stringify([result.tool, result.input ?? null])), text: hash };
   // Of an original that the client cuts, an agent that insists would get even less.
-  const insisted = isCut(result) ? undefined : context.edited.find((each) => isRepeated(each, call));
+  const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
   const isWhole = insisted !== undefined || isRecall(result);
   const edit = isWhole ? undefined : editOf(result, { held, hash, id, settings });
   const sent = sentText(result, { sequence, hash, edit });
@@ -307,8 +312,9 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   };
 }
 
-function isCut({ text, mostCharacters = Number.POSITIVE_INFINITY }: IncomingResult): boolean {
-  return text.length > mostCharacters;
+/** Which share of the client's limits a text takes. Above 1 the client cuts it. */
+function shareOf(text: string, { shareOfLimit: own }: IncomingResult, { shareOfLimit }: Settings): number {
+  return Math.max(shareOfLimit(text), own?.(text) ?? 0);
 }
 
 interface SentOptions {
@@ -323,7 +329,7 @@ function sentText(
   result: Counted,
   { sequence, hash, edit }: SentOptions,
 ): HeldText & { readonly lines: ResultLine[] | undefined } {
-  const isLost = edit === undefined && isCut(result);
+  const isLost = edit === undefined && result.isCut;
   const lines = isLost || result.text.length > largeText ? undefined : readResultLines(result.text);
   return {
     ...{ sequence, label: labelOf(result), lines },
@@ -370,15 +376,14 @@ interface EditOptions {
 
 function editOf(result: Counted, options: EditOptions): Edit | undefined {
   if (result.tokens < leastTokens) return undefined;
-  const { deltas, maxResultTokens, shareOfLimit } = options.settings;
+  const { deltas, maxResultTokens } = options.settings;
   const edits = deltas ? [duplicateOf(result, options) ?? deltaOf(result, options)] : [];
   // What is new can still be too long for one result.
   const [shorter] = edits.filter((edit) => edit !== undefined && isWorthwhile(result, edit));
   const { tokens, text } = shorter?.admitted ?? result;
-  const fits = tokens <= maxResultTokens && shareOfLimit(text) <= 1 && !isCut({ ...result, text });
-  if (fits) return shorter;
+  if (tokens <= maxResultTokens && shareOf(text, result, options.settings) <= 1) return shorter;
   const page = pagedResult(result, options);
-  return page !== undefined && (isWorthwhile(result, page) || isCut(result)) ? page : shorter;
+  return page !== undefined && (isWorthwhile(result, page) || result.isCut) ? page : shorter;
 }
 
 const leastTokens = 200;
@@ -442,13 +447,11 @@ function heldLines({ start, end, base, baseFrom, name: { by } }: HeldRange): Hel
 
 function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
-  const { counter, pageTokens, shareOfLimit, recallHint } = settings;
+  const { counter, pageTokens, recallHint } = settings;
   const size = sizeOf(result.text, result.tokens);
   const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
-  const { mostCharacters = Number.POSITIVE_INFINITY } = result;
-  const share = (text: string): number => Math.max(shareOfLimit(text), text.length / mostCharacters);
-  const fit = { counter, maxTokens: pageTokens, shareOfLimit: share };
+  const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => shareOf(text, result, settings) };
   const page = pageOf(result.text, { ...fit, about, isOutput: isOutput(result) });
   if (page === undefined) return undefined;
   const { text, tokens } = page;

@@ -7,7 +7,7 @@ import { countNoun, messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { createAdmission, type PluginAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
 import { renderAnchors } from "./claude-anchors.ts";
-import { mostCharactersOf, readClaudeResult, type ShownResult } from "./claude-results.ts";
+import { claudeShare, readClaudeResult, type ShownResult } from "./claude-results.ts";
 import { createTranscript, type Transcript } from "./claude-transcript.ts";
 import { type ClaudeTrim, createClaudeTrim } from "./claude-trim.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
@@ -197,7 +197,7 @@ type ShownText = Omit<ShownResult, "replace">;
 
 async function admitShown(hook: Hook, { text, wholeFile, isOnePiece }: ShownText, state: ClaudeState) {
   const { tool, input, callId } = hook;
-  const result = { tool, input, callId, mostCharacters: mostCharactersOf(tool) };
+  const result = { tool, input, callId, shareOfLimit: (shown: string) => claudeShare(tool, shown) };
   if (wholeFile === undefined) return state.admission.admit(hook, { ...result, text, isOnePiece });
   return state.cutOutputs.admit(hook, { ...result, text: await readWhole(wholeFile) });
 }

@@ -44,10 +44,10 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
   }
 }
 
-/** Returns how many characters of a tool's result the client shows. Of a longer one it shows the first 2,000, and names a
- *  file with the rest (2.1.326). Undefined if it shows all. */
-export function mostCharactersOf(tool: string): number | undefined {
-  return tool === "Read" ? undefined : (limits[tool] ?? 50_000);
+/** Returns which share of the client's limit for a tool a text takes. Of a longer one the client shows the first 2,000
+ *  characters, and names a file with the rest (2.1.326). */
+export function claudeShare(tool: string, text: string): number {
+  return tool === "Read" ? 0 : text.length / (limits[tool] ?? 50_000);
 }
 
 const limits: Readonly<Record<string, number>> = { Bash: 30_000, Grep: 20_000 };

@@ -198,9 +198,9 @@ async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | 
     async restore(whole: ReadonlySet<string>): Promise<boolean> {
       const newest = new Set<string>();
       const lost = known.edited.toReversed().filter(({ callId, call, bases }) => {
-        const isOpen = whole.has(callId) && !newest.has(call) && !originals.has(callId);
-        if (isOpen) newest.add(call);
-        return isOpen && !bases.every((base) => whole.has(base));
+        const isNewest = whole.has(callId) && !newest.has(call);
+        if (isNewest) newest.add(call);
+        return isNewest && !originals.has(callId) && !bases.every((base) => whole.has(base));
       });
       for (const { callId, id } of lost) await load(callId, id);
       const found = lost.filter(({ callId }) => originals.has(callId));

@@ -98,7 +98,7 @@ async function answerHook(event: Fields, { settings, store }: PluginServer): Pro
 }
 
 /** The model gets the text as the message of an error. */
-const notice = "[The tool succeeded. Its result is too long for the conversation, so this is a part of it.]";
+const notice = "[The tool ran. Its result is too long for the conversation, so this is a part of it.]";
 
 /** Results with images or several texts stay as they are. */
 function textOf(content: unknown): string | undefined {

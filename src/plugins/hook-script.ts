@@ -8,7 +8,7 @@ import type { HookSettings } from "./in-client.ts";
 import { type PluginPlace, type PluginSettings, readPluginSettings } from "./plugin.ts";
 
 export interface HookScript {
-  /** The last lines, which hand the hooks to the client. `loadHooks` and `settings` are in scope. */
+  /** The last lines, which hand the hooks to the client. `withHooks` and `settings` are in scope. */
   readonly ending: string;
   readonly place: PluginPlace;
   readonly settings: PluginSettings;
@@ -37,10 +37,14 @@ function findHooks() {
   return [...hooks, ...${JSON.stringify(installed === undefined ? [] : [installed])}].find((file) => fs.existsSync(file));
 }
 
-async function loadHooks() {
+/** The client starts without us if this takes too long. */
+async function withHooks(use) {
   const file = findHooks();
   if (file === undefined) throw new Error("plimsoll is not installed");
-  return import(url.pathToFileURL(file).href);
+  const late = new Promise((_, reject) => {
+    setTimeout(() => reject(new Error("plimsoll does not answer")), 3000).unref?.();
+  });
+  return Promise.race([import(url.pathToFileURL(file).href).then(use), late]);
 }
 
 ${ending}`;

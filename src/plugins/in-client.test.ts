@@ -87,6 +87,18 @@ describe("results in opencode", () => {
     ]);
   });
 
+  test("a long text of an MCP server becomes a page that opencode does not cut, and only its lines count", async () => {
+    const { hooks, read } = openCodeSession(open({ maxResultTokens: 1_000_000 }));
+    const lines = Array.from({ length: 3_000 }, (_, n) => `a line of the server, number ${n}`);
+    const answer = { content: [{ type: "text", text: lines.join("\n") }] };
+    await hooks["tool.execute.after"]({ tool: "t_lines", sessionID: "ses_1", callID: "c", args: {} }, answer);
+    const text = answer.content[0]?.text ?? "";
+    expect(text.split("\n").length).toBeLessThanOrEqual(2_000);
+    expect(text).toMatch(/plimsoll recall [a-z2-7]{10}/);
+    const middle = lines.slice(1_500, 1_700).join("\n");
+    expect(await read("m", middle)).toBe(middle);
+  });
+
   test("each session has a context of its own, and compaction empties it", async () => {
     const plugin = open();
     const main = openCodeSession(plugin);

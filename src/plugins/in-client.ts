@@ -24,6 +24,8 @@ export interface ClientCall {
   readonly tool: string;
   readonly input: unknown;
   readonly text: string;
+  /** Returns which share of its own limit a text takes, if the client cuts this result after our hook. */
+  readonly shareOfLimit?: ((text: string) => number) | undefined;
 }
 
 /** Names the session for `plimsoll recall` in the client's shell: ids of older versions, such as r12, need it. */
@@ -106,9 +108,9 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
     admit: (call) =>
       attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
         const { intake, history, count } = session;
-        const { callId, tool, input, text } = call;
+        const { callId, tool, input, text, shareOfLimit } = call;
         if (compacted.has(call.sessionId)) await forgetIn(call.sessionId, session);
-        const admitted = await intake.admit({ callId, tool, input, text });
+        const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit });
         const isEdited = admitted.edit !== "none";
         const savedTokens = isEdited ? count(text) - admitted.tokens : 0;
         void history?.noteResult(call, admitted).catch(() => undefined);

@@ -41,7 +41,8 @@ export function openCodeHooks({ admit, trim, forget, trims, withoutImages }: InC
     "tool.execute.after": quietly(async ({ sessionID, callID, tool, args }, answer) => {
       const text = textOf(answer);
       if (text === undefined) return;
-      const shorter = await admit({ sessionId: sessionID, callId: callID, tool, input: args, text });
+      const call = { sessionId: sessionID, callId: callID, tool, input: args, text };
+      const shorter = await admit(typeof answer.output === "string" ? call : { ...call, shareOfLimit: serverShare });
       if (shorter !== undefined) setText(answer, shorter);
     }),
     "experimental.chat.messages.transform": quietly(async (_input, { messages }) => {
@@ -92,6 +93,11 @@ function quietly<Input, Output>(hook: Hook<Input, Output>): Hook<Input, Output> 
 
 /** Events after which earlier results may not be in the context any more: compaction and undo. */
 const shortening: ReadonlySet<unknown> = new Set(["session.compacted", "message.removed", "message.part.removed"]);
+
+/** opencode cuts the answer of an MCP server after our hook, by bytes and by lines (1.18). */
+function serverShare(text: string): number {
+  return Math.max(Buffer.byteLength(text) / 50_000, text.split("\n").length / 2_000);
+}
 
 function textOf({ output, content }: ToolAnswer): string | undefined {
   if (typeof output === "string") return output;

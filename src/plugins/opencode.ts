@@ -46,7 +46,7 @@ function providerAt(url: string): object {
 
 const ending = `export const Plimsoll = async () => {
   try {
-    return await (await loadHooks()).openHooks(settings);
+    return await withHooks((hooks) => hooks.openHooks(settings));
   } catch {
     return {};
   }

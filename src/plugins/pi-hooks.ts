@@ -15,6 +15,12 @@ export interface PiContext {
 
 /** Registers the hooks. A handler that throws is reported by pi, and the result stays as it is. */
 export function registerPi(pi: PiApi, plugin: InClient): void {
+  // At the end of `pi -p`, pi compacts a session whose context no longer answers.
+  let last = "";
+  const sessionOf = ({ sessionManager }: PiContext): string => {
+    last = sessionManager.getSessionId();
+    return last;
+  };
   pi.on("tool_result", async ({ toolCallId, toolName, input, content }, context) => {
     const text = onlyText(content);
     if (text === undefined) return undefined;
@@ -47,14 +53,18 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
   // After these, earlier results may not be in the context any more.
   for (const event of ["session_compact", "session_tree"]) {
     pi.on(event, async (_event, context) => {
-      await plugin.forget(sessionOf(context));
+      await plugin.forget(sessionOr(() => sessionOf(context), last));
       return undefined;
     });
   }
 }
 
-function sessionOf({ sessionManager }: PiContext): string {
-  return sessionManager.getSessionId();
+function sessionOr(session: () => string, last: string): string {
+  try {
+    return session();
+  } catch {
+    return last;
+  }
 }
 
 function onlyText(content: unknown): string | undefined {

@@ -33,7 +33,7 @@ function providerAt(url: string): object {
 
 const ending = `export default async (pi) => {
   try {
-    await (await loadHooks()).openExtension(settings, pi);
+    await withHooks((hooks) => hooks.openExtension(settings, pi));
   } catch {
     // The session goes on without us.
   }
