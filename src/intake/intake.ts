@@ -294,7 +294,7 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   const sequence = context.sequence + 1;
   const id = (): string => settings.ids.idOf(sequence, hash);
   const held = withinWindow(context.held, settings.deltaWindow);
-  const call = { call: hashOf(JSON.stringify([result.tool, result.input ?? null])), text: hash };
+  const call = { call: hashOf(JSON.stringify([result.tool, result.input ?? null])), text: hash, sequence };
   // Of an original that the client cuts, an agent that insists would get even less.
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
   const isWhole = insisted !== undefined || isRecall(result);
@@ -307,7 +307,8 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
     context: {
       sequence,
       held: withinWindow([...withWritten(named, result, sequence), stored], settings.deltaWindow),
-      edited: nextEdited(context.edited, { insisted, added: edit === undefined ? undefined : call }),
+      // Who recalled a text has it.
+      edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
     },
   };
 }

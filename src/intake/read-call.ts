@@ -18,11 +18,16 @@ export function labelOf({ tool, input }: IncomingCall): string {
     .replace(/^cd \S+ && /, "")
     .replaceAll("[", "(")
     .replaceAll("]", ")");
-  const shown = line.length > longestSubject ? `${line.slice(0, 30)} ... ${line.slice(-30)}` : line;
-  return `${tool} ${shown}`.trim();
+  return `${tool} ${shortSubject(line)}`.trim();
 }
 
+const longestPath = 40;
 const longestSubject = 65;
+
+function shortSubject(line: string): string {
+  if (line.length > longestPath && /^\/\S+$/.test(line)) return `.../${line.split("/").slice(-3).join("/")}`;
+  return line.length > longestSubject ? `${line.slice(0, 30)} ... ${line.slice(-30)}` : line;
+}
 
 function patchedFile(input: unknown): string {
   for (const text of textsIn(input)) {
@@ -73,24 +78,31 @@ export interface EditedCall {
   readonly call: string;
   /** The hash of the result. */
   readonly text: string;
+  /** The number of the result. */
+  readonly sequence: number;
   /** Whether no other result was sent whole since. */
   readonly isLast: boolean;
 }
-
-/** Returns the calls that an agent may repeat to get the original. A result that is sent whole ends this, but not one
- *  that the agent insisted on: it may insist on others of the same turn, too. */
-export function nextEdited(
-  edited: readonly EditedCall[],
-  { insisted, added }: Readonly<Record<"insisted" | "added", Omit<EditedCall, "isLast"> | undefined>>,
-): EditedCall[] {
-  const others = edited.filter((each) => each !== insisted).slice(-mostEdited);
-  if (added !== undefined) return [...others, { ...added, isLast: true }];
-  return insisted === undefined ? others.map((each) => ({ ...each, isLast: false })) : others;
-}
-
-const mostEdited = 6;
 
 /** Whether an agent insists: it makes the same call again, and got the same result, or nothing whole since. */
 export function isRepeated(edited: EditedCall, { call, text }: Pick<EditedCall, "call" | "text">): boolean {
   return edited.call === call && (edited.isLast || edited.text === text);
 }
+
+interface NextResult {
+  readonly insisted: EditedCall | undefined;
+  readonly isEdited: boolean;
+  readonly call: Omit<EditedCall, "isLast">;
+}
+
+/** Returns the calls that an agent may repeat to get the original: those of the newest results, because it may have made
+ *  several calls at once. */
+export function nextEdited(edited: readonly EditedCall[], { insisted, isEdited, call }: NextResult): EditedCall[] {
+  const isNew = ({ isLast, sequence }: EditedCall): boolean => isLast || call.sequence - sequence < mostBetween;
+  const others = edited.filter((each) => each !== insisted && isNew(each)).slice(-mostEdited);
+  if (isEdited) return [...others, { ...call, isLast: true }];
+  return insisted === undefined ? others.map((each) => ({ ...each, isLast: false })) : others;
+}
+
+const mostBetween = 4;
+const mostEdited = 40;
