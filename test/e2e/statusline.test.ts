@@ -66,8 +66,11 @@ test("reads what a transcript has more since the last run, also a line that was 
   const index = join(sandbox.home, ".local/state/plimsoll/spend.json");
   expect(statSync(index).mode & 0o777).toBe(0o600);
   expect(JSON.parse(readFileSync(index, "utf8")).files[transcripts.file()].answers).toHaveLength(2);
-  writeFileSync(index, "{ damaged");
-  expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
+  const shapeless = JSON.stringify({ ...JSON.parse(readFileSync(index, "utf8")), files: null });
+  for (const damaged of ["{ damaged", shapeless]) {
+    writeFileSync(index, damaged);
+    expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
+  }
 });
 
 test("shows saved tokens, and the cause and the price of the last loss of the cache", async () => {

@@ -131,7 +131,8 @@ function readIndex(env: Environment, prices: Prices): SpendIndex {
   const basis = JSON.stringify([indexShape, prices]);
   try {
     const index = JSON.parse(readFileSync(indexFile(env), "utf8")) as SpendIndex;
-    if (index.basis === basis && Array.isArray(index.list.files)) return index;
+    const isWhole = Array.isArray(index.list.files) && Object(index.files) === index.files;
+    if (index.basis === basis && isWhole) return index;
   } catch {
     // A missing or damaged index is built again.
   }
