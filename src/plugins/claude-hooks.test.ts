@@ -192,42 +192,6 @@ test("after a rewind nothing refers to a call that is no longer in the conversat
   expect(await bash("five")).toBeDefined();
 });
 
-test("of parallel calls all results are there, and one that the client lost in a crash is not", async () => {
-  const transcript_path = join(folder, "session.jsonl");
-  const rows: object[] = [{ uuid: "u1", parentUuid: null, type: "user", message: { content: "go" } }];
-  const use = (uuid: string, parentUuid: string, id: string) =>
-    rows.push({
-      ...{ uuid, parentUuid, type: "assistant" },
-      message: { id: "msg_1", content: [{ type: "tool_use", id, name: "Bash", input: {} }] },
-    });
-  const answer = (uuid: string, parentUuid: string, tool_use_id: string, content = "text") =>
-    rows.push({
-      uuid,
-      parentUuid,
-      type: "user",
-      message: { content: [{ type: "tool_result", tool_use_id, content }] },
-    });
-  const textOf = (name: string) => text.replaceAll("value", name);
-  const bash = async (name: string, tool_use_id: string) => {
-    writeFileSync(transcript_path, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
-    const tool_input = JSON.stringify({ command: name, tool_use_id });
-    return afterTool("Bash", outputOf(textOf(name)), { tool_use_id, transcript_path, tool_input });
-  };
-  for (const name of ["one", "two", "lost"]) expect(await bash(name, name)).toBeUndefined();
-  // The rows of the answer follow each other, and each result follows its own call.
-  use("a1", "u1", "one");
-  use("a2", "a1", "two");
-  use("a3", "a2", "lost");
-  answer("r2", "a2", "two");
-  answer("r3", "a3", "lost", "[Tool call interrupted: the process ended before this call's result was recorded]");
-  answer("r1", "a1", "one");
-  rows.push({ uuid: "a4", parentUuid: "r1", type: "assistant", message: { id: "msg_2", content: "next" } });
-  await end();
-  tools = openHere();
-  for (const name of ["one", "two"]) expect(await bash(name, `${name} again`)).toBeDefined();
-  expect(await bash("lost", "lost again")).toBeUndefined();
-});
-
 test("a compaction gets anchors as data, the new context gets them back, and nothing counts as held", async () => {
   const transcript_path = join(folder, "session.jsonl");
   const note = "[Same text as … run plimsoll recall abcdefghij]";
