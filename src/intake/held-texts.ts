@@ -159,9 +159,18 @@ export function nameLines(held: readonly HeldText[], result: NewResult): HeldTex
     const isOther = text.label === label && text.whole !== whole;
     const isSame = named.length === 0 && runs.every((run, at) => run === text.runs[at]);
     if (isSame && runs.length === text.runs.length && !(isOther && text.whole !== undefined)) return text;
-    return { ...text, runs: [...runs, ...named], whole: isOther ? undefined : text.whole };
+    return { ...text, runs: withNames(runs, named), whole: isOther ? undefined : text.whole };
   });
 }
+
+/** Many short results may name the same lines. Of these names only the newest are kept. */
+function withNames(runs: readonly HeldRun[], added: readonly HeldRun[]): HeldRun[] {
+  const all = [...runs, ...added];
+  const old = all.filter(({ named }) => named !== undefined).slice(0, -mostNames);
+  return old.length === 0 ? all : all.filter((run) => !old.includes(run));
+}
+
+const mostNames = 40;
 
 /** Returns the parts of a run without the lines that are gone. Short parts are not worth a note. */
 function splitRun(run: HeldRun, isGone: (line: number) => boolean): HeldRun[] {
@@ -185,6 +194,7 @@ const hashLength = 10;
 export function hashLine(line: string): string {
   return hash("sha256", line, "base64url").slice(0, hashLength);
 }
+
 export function linesIn({ hashes }: HeldRun): number {
   return hashes.length / hashLength;
 }
