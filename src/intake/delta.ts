@@ -21,6 +21,8 @@ interface ShownPiece {
 
 export interface DeltaOptions {
   readonly held: readonly HeldText[];
+  /** The call of the result. Of equally long runs, one that this call showed is easiest to find. */
+  readonly label: string;
   /** Whether a line is shown although the context holds it. */
   readonly isKept: (index: number) => boolean;
   readonly isOnePiece: boolean;
@@ -39,14 +41,14 @@ export function findDelta(lines: readonly ResultLine[], options: DeltaOptions): 
 }
 
 /** Returns the ranges of lines that the context holds, in order. */
-function findHeld(lines: readonly ResultLine[], { held, isKept }: Pick<DeltaOptions, "held" | "isKept">): HeldRange[] {
+function findHeld(lines: readonly ResultLine[], { held, isKept, label }: DeltaOptions): HeldRange[] {
   const hashes = lines.map(({ body }) => hashLine(body));
   // The lines of a file, of which a diff has a part.
   const bare = lines.map(({ body, sign }) => (sign === undefined ? "" : hashLine(body.slice(1))));
   const places = findPlaces([...hashes, ...bare], held);
   const ranges: HeldRange[] = [];
   for (let at = 0; at < lines.length; ) {
-    const search = { lines, at, places, isKept, previous: ranges.at(-1) };
+    const search = { lines, at, places, isKept, label, previous: ranges.at(-1) };
     const best = isKept(at) ? undefined : longer(longestRun(hashes, search), longestRun(bare, search));
     if (best === undefined || !isWorthANote(lines, at, at + best.length)) {
       at++;
@@ -111,6 +113,7 @@ interface Search {
   readonly at: number;
   readonly places: ReadonlyMap<string, readonly Place[]>;
   readonly isKept: (index: number) => boolean;
+  readonly label: string;
   readonly previous: HeldRange | undefined;
 }
 
@@ -119,7 +122,7 @@ interface FoundRun {
   readonly length: number;
 }
 
-function longestRun(hashes: readonly string[], { lines, at, places, isKept, previous }: Search): FoundRun | undefined {
+function longestRun(hashes: readonly string[], { lines, at, places, isKept, ...search }: Search): FoundRun | undefined {
   const first = lines[at] as ResultLine;
   const isNext = (index: number): boolean =>
     lines[index]?.number === first.number + index - at && lines[index]?.sign === first.sign;
@@ -134,10 +137,16 @@ function longestRun(hashes: readonly string[], { lines, at, places, isKept, prev
     ) {
       length++;
     }
-    const isBetter = length > (best?.length ?? 0) || (length === best?.length && place.text === previous?.base);
-    if (isBetter) best = { place, length };
+    const isAsLong = best !== undefined && length === best.length;
+    if (best === undefined || length > best.length || (isAsLong && rankOf(place, search) > rankOf(best.place, search)))
+      best = { place, length };
   }
   return best;
+}
+
+function rankOf({ text, run }: Place, { label, previous }: Pick<Search, "label" | "previous">): number {
+  if ((run.named?.label ?? text.label) === label && (run.named !== undefined || text.isWritten !== true)) return 2;
+  return text === previous?.base ? 1 : 0;
 }
 
 /** Writes the result with a note in place of each range. The first line names the call that showed most of them, so that

@@ -421,7 +421,8 @@ function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): 
   const weights = isOutput(result) ? weighLines(lines) : [];
   const isOnePiece = result.isOnePiece === true;
   const recallHint = (): string => settings.recallHint(options.id());
-  const delta = findDelta(lines, { held, isKept: (index) => weights[index] === 3, isOnePiece, recallHint });
+  const isKept = (index: number): boolean => weights[index] === 3;
+  const delta = findDelta(lines, { held, label: labelOf(result), isKept, isOnePiece, recallHint });
   if (delta === undefined) return undefined;
   const { text, ranges, piece } = delta;
   return {
