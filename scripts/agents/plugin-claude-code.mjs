@@ -5,6 +5,7 @@ import { loadavg } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { converse, isMain, linesOf, open, read, recallName, resultsIn, run, write } from "./claude-runs.mjs";
 import { findClient, modelOf } from "./clients.mjs";
+import { acceptReader } from "./plugin-claude-reader.mjs";
 import { acceptImages, acceptTrim } from "./plugin-claude-trim.mjs";
 import { startScriptedModel } from "./scripted-model.mjs";
 
@@ -29,6 +30,7 @@ export async function acceptPlugin(context) {
     const check = (isTrue, what, facts) => context.check(isTrue, `${road}: ${what}`, facts);
     for (const [name, accept] of Object.entries(parts)) if (isChosen(name)) await accept({ ...context, road, check });
   }
+  if (isChosen("reader")) await acceptReader({ ...context, road: "module" });
   if (isChosen("trim")) await acceptTrim({ ...context, road: "module" });
   if (isChosen("images")) await acceptImages({ ...context, road: "module" });
   if (isChosen("check")) await acceptCheck(context);

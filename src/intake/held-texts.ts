@@ -83,6 +83,17 @@ export function withoutLostNames(held: readonly HeldText[]): HeldText[] {
   }));
 }
 
+/** Returns what the context held before a turn, without lines that a result of this turn may have renamed. */
+export function beforeTurn(held: readonly HeldText[], turn: number): readonly HeldText[] {
+  const now = new Set(held.flatMap(({ sequence, label }) => (sequence >= turn ? [label] : [])));
+  if (now.size === 0) return held;
+  const earlier = held.filter(({ sequence }) => sequence < turn);
+  return earlier.map((text) => {
+    const runs = text.runs.filter(({ named }) => !now.has(named?.label ?? text.label));
+    return { ...text, runs, whole: now.has(text.label) ? undefined : text.whole };
+  });
+}
+
 /** Returns what the context holds of a result once it is sent without these ranges. */
 export function runsSent(lines: readonly ResultLine[], ranges: readonly HeldRange[]): HeldRun[] {
   const runs: HeldRun[] = [];

@@ -133,6 +133,20 @@ test("a result that the client cuts becomes a page that it does not cut, or coun
   expect((await intake.admit({ ...long, tool: "Bash" })).edit).toBe("none");
 });
 
+test("a result of parallel calls does not refer to the others, which may be sent after it", async () => {
+  const intake = await open();
+  const changed = source.with(60, "// changed").join("\n");
+  const admit = (tool: string, text: string, isParallel: boolean) =>
+    intake.admit({ tool, input: { file_path: "a.ts" }, text, isParallel });
+  await admit("Read", source.join("\n"), false);
+  await admit("Bash", "edited", false);
+  expect((await admit("Read", changed, false)).edit).toBe("delta");
+  // The only text that has the changed line, and the numbers of Read, came in this turn.
+  expect((await admit("Grep", changed, true)).edit).toBe("none");
+  expect((await admit("Bash", "next turn", false)).edit).toBe("none");
+  expect((await admit("Show", changed, false)).edit).toBe("duplicate");
+});
+
 test("the same failing run again shows what fails", async () => {
   const intake = await open();
   const text = [...source, "FAIL src/a.test.ts > adds", "Tests  1 failed"].join("\n");

@@ -16,6 +16,7 @@ import {
 import { type Counter, createCounter } from "../tokens/index.ts";
 import { findDelta } from "./delta.ts";
 import {
+  beforeTurn,
   type HeldRange,
   type HeldRun,
   type HeldText,
@@ -74,6 +75,9 @@ export interface IncomingResult {
   readonly callId?: string | undefined;
   /** Whether the client can show only lines that follow each other, because it numbers them itself. */
   readonly isOnePiece?: boolean | undefined;
+  /** Whether the model made this call together with the one before. The client may then send the results in another order,
+   *  so this one does not refer to the others. */
+  readonly isParallel?: boolean | undefined;
   /** Returns which share of the client's limit for this tool a text takes, as the option of `createIntake` does. */
   readonly shareOfLimit?: ((text: string) => number) | undefined;
 }
@@ -267,6 +271,8 @@ interface HeldContext {
   readonly held: readonly HeldText[];
   /** The newest calls whose results were edited. */
   readonly edited: readonly EditedCall[];
+  /** The number of the first result of the newest turn. */
+  readonly turn: number;
 }
 
 /** Parses a context only if it is not the one that this process wrote last. */
@@ -279,7 +285,7 @@ function createContextReader(): (value: string | undefined) => HeldContext {
   };
 }
 
-const nothing: HeldContext = { sequence: 0, held: [], edited: [] };
+const nothing: HeldContext = { sequence: 0, held: [], edited: [], turn: 0 };
 
 /** `isCut`: the client would cut the result. */
 type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
@@ -298,14 +304,15 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   // Of an original that the client cuts, an agent that insists would get even less.
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
   const isWhole = insisted !== undefined || isRecall(result);
-  const edit = isWhole ? undefined : editOf(result, { held, hash, id, settings });
+  const turn = result.isParallel === true ? context.turn : sequence;
+  const edit = isWhole ? undefined : editOf(result, { held: beforeTurn(held, turn), hash, id, settings });
   const sent = sentText(result, { sequence, hash, edit });
   const named = nameLines(held, { ...sent, hash, ranges: edit?.ranges ?? [] });
   const { lines: _, ...stored } = sent;
   return {
     admitted: edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" },
     context: {
-      sequence,
+      ...{ sequence, turn },
       held: withinWindow([...withWritten(named, result, sequence), stored], settings.deltaWindow),
       // Who recalled a text has it.
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),

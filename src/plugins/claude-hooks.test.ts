@@ -1,3 +1,4 @@
+/** Long because all hooks of the client are tested with the same session. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +29,14 @@ function open(openStore: () => Promise<Store>, trim?: number): ReturnType<typeof
     for (const work of works) await work();
   };
   const beforeEnd = (work: () => Promise<void>) => void works.push(work);
-  const about = { settings: { deltas: true, trim }, env: {}, waitMs: 20_000, log: () => {} };
+  // A model takes a second for each answer.
+  const about = {
+    settings: { deltas: true, trim },
+    env: {},
+    waitMs: 20_000,
+    log: () => {},
+    now: () => (time += 1_000),
+  };
   return claudeTools({ ...about, store: openStore, beforeEnd });
 }
 
@@ -41,6 +49,7 @@ function openHere(): ReturnType<typeof claudeTools> {
 /** What the process does when the client has closed its end. */
 let end: () => Promise<void>;
 
+let time = 0;
 let calls = 0;
 async function ask(tool: string, input: Record<string, unknown>) {
   const hook = { session_id: "s", agent_id: "", transcript_path: "", tool_use_id: `call-${++calls}`, ...input };
@@ -380,6 +389,24 @@ test("an answer does not wait for the disk, and the next process knows what was 
   await afterTool("Other", {});
   const again = await afterTool("Bash", outputOf(`${text}\nmore and more`));
   expect(again.updatedToolOutput.stdout).toMatch(/^\[lines? .*\]\nmore and more$/m);
+});
+
+test("parallel results are answered in the order in which they came", async () => {
+  let isSlow = false;
+  const put: Store["put"] = async (...record) => {
+    if (isSlow) await new Promise((resolve) => setTimeout(resolve, 20));
+    return store.put(...record);
+  };
+  tools = open(async () => ({ ...store, put }));
+  await afterTool("Bash", outputOf(text));
+  isSlow = true;
+  const answered: string[] = [];
+  const call = async (name: string, output: string) => {
+    await afterTool("Bash", outputOf(output), { tool_input: JSON.stringify({ command: name }) });
+    answered.push(name);
+  };
+  await Promise.all([call("same", text), call("new", "short")]);
+  expect(answered).toEqual(["same", "new"]);
 });
 
 test("a model cannot reach another session through the requests of the module", async () => {

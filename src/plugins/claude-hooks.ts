@@ -30,6 +30,9 @@ interface ClaudeState {
   /** Texts that the module puts in the place of the hook's note, by call. */
   readonly completions: Map<string, Completion>;
   readonly transcripts: Map<string, Transcript>;
+  /** When the last result of each context came. */
+  readonly lastResults: Map<string, number>;
+  now(): number;
   /** Absent if the plugin does not trim. */
   readonly trim: ClaudeTrim | undefined;
   /** Anchors from before a compaction, until the new context has them. */
@@ -65,6 +68,8 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
       judged: new Set(),
       completions: new Map(),
       transcripts: new Map(),
+      lastResults: new Map(),
+      now: () => base.now?.() ?? Date.now(),
       anchors: new Map(),
     },
   };
@@ -83,7 +88,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
     },
   });
   return {
-    after_tool: hook(afterTool),
+    after_tool: inTurn(hook(afterTool)),
     allow_recall: hook(allowRecall),
     before_compact: hook(beforeCompact),
     after_compact: hook(afterCompact),
@@ -96,6 +101,24 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
     }),
   };
 }
+
+/** Answers in the order of the calls. The client keeps the results of parallel calls in the order of our answers, and a
+ *  note must not come before the result that it refers to. */
+function inTurn(tool: PluginTool): PluginTool {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ...tool,
+    call(input) {
+      const before = Promise.race([last, new Promise((resolve) => setTimeout(resolve, inTurnMs).unref())]);
+      const answer = tool.call(input);
+      last = answer;
+      return before.then(() => answer);
+    },
+  };
+}
+
+/** An answer that takes longer, because its output is large, does not hold up others. */
+const inTurnMs = 50;
 
 const recallHint = (id: string): string => `use the tool recall, or run plimsoll recall ${id}`;
 
@@ -197,9 +220,20 @@ type ShownText = Omit<ShownResult, "replace">;
 
 async function admitShown(hook: Hook, { text, wholeFile, isOnePiece }: ShownText, state: ClaudeState) {
   const { tool, input, callId } = hook;
-  const result = { tool, input, callId, shareOfLimit: (shown: string) => claudeShare(tool, shown) };
+  const shareOfLimit = (shown: string): number => claudeShare(tool, shown);
+  const result = { tool, input, callId, shareOfLimit, isParallel: isParallel(hook, state) };
   if (wholeFile === undefined) return state.admission.admit(hook, { ...result, text, isOnePiece });
   return state.cutOutputs.admit(hook, { ...result, text: await readWhole(wholeFile) });
+}
+
+/** In milliseconds. No model answers so soon, so these results belong to one turn. */
+const parallelMs = 20;
+
+function isParallel({ sessionId, agentId = "" }: Hook, { lastResults, now }: ClaudeState): boolean {
+  const key = `${sessionId} ${agentId}`;
+  const [before, time] = [lastResults.get(key), now()];
+  lastResults.set(key, time);
+  return before !== undefined && time - before < parallelMs;
 }
 
 /** Tools whose input is text of files. */

@@ -89,6 +89,9 @@ export interface PluginServer {
   /** The longest that a result may wait for us, in milliseconds.
    *  @default 50 */
   readonly waitMs?: number | undefined;
+  /** A clock in milliseconds.
+   *  @default Date.now */
+  now?(): number;
   log(text: string): void;
 }
 

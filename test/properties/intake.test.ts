@@ -5,6 +5,8 @@ import { createIntake, type HeldLines } from "../../src/intake/index.ts";
 import { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/store/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
+// biome-ignore lint/correctness/useImportExtensions: the file beside it has only its types
+import { createDeltaReader } from "../generate/delta-reader.mjs";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
 const numRuns = isDeep ? 3_000 : 60;
@@ -173,62 +175,6 @@ test("what a delta leaves out stands where it says, and the rest is shown", asyn
   );
 });
 
-/** Reads only what is sent. It knows each call by its name and input, and the newest line that a call showed under each
- *  number. */
-function createReader() {
-  const shown = new Map<string, Map<number, string>>();
-  const written = new Map<string, string[][]>();
-  const whole = new Map<string, string>();
-  const note =
-    /^\[(unnumbered )?lines? (\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)-\d+(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
-  const heading =
-    /^\[Only new lines are shown\. Lines in brackets are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
-  interface Wanted {
-    readonly from: number;
-    readonly count: number;
-    readonly of: string | undefined;
-  }
-  const linesFor = (name: { label: string; isWritten: boolean }, { from, count, of }: Wanted): string[] => {
-    const numbers = Array.from({ length: count }, (_, index) => from + index);
-    const known = shown.get(name.label);
-    if (!name.isWritten) return numbers.map((number) => known?.get(number) ?? `no line ${number}`);
-    const text = written.get(name.label)?.findLast(({ length }) => length === Number(of ?? count)) ?? [];
-    return of === undefined ? text : text.slice(from - 1, from - 1 + count);
-  };
-  /** Returns the bodies of the whole result. A reader knows whether the tool writes numbers. */
-  const bodiesOf = (text: string, isNumbered: boolean): string[] => {
-    const [first = "", ...rest] = text.split("\n");
-    const same = /^\[Same text as the result of (.+) above/.exec(first)?.[1];
-    const strip = (line: string): string => (isNumbered ? line.replace(/^ *\d+[→:]/, "") : line);
-    if (same !== undefined) return (whole.get(same) ?? "").split("\n").map(strip);
-    const [isDelta, label, writtenIn] = heading.exec(first) ?? [];
-    if (isDelta === undefined) return readResultLines(text).map(({ body }) => body);
-    const main = { label: label ?? writtenIn ?? "", isWritten: writtenIn !== undefined };
-    return rest.flatMap((line) => {
-      const [isNote, isOther, start, end = start, sign = "", there, of, inWritten, other] = note.exec(line) ?? [];
-      if (isNote === undefined) return [strip(line)];
-      const name = other === undefined ? main : { label: other, isWritten: inWritten !== undefined };
-      const [first, last] = [Number(start), Number(end)];
-      const from = (there === undefined ? first : Number(there)) + (isOther === undefined ? 0 : unnumbered);
-      return linesFor(name, { from, count: last - first + 1, of }).map((each) => `${sign}${each}`);
-    });
-  };
-  return {
-    bodiesOf,
-    /** Notes what a reader knows after a result, whose whole text it has put together. */
-    see({ tool, input, text }: Call): void {
-      const label = `${tool} ${String(input.file_path ?? input.command)}`;
-      const texts = [input.new_string, input.content].filter((each) => typeof each === "string" && each.length >= 80);
-      written.set(label, [...(written.get(label) ?? []), ...texts.map((each) => String(each).split("\n"))]);
-      const lines = readResultLines(text);
-      const known = shown.get(label) ?? new Map<number, string>();
-      for (const { number, body } of lines) known.set(number, body);
-      shown.set(label, known);
-      whole.set(label, text);
-    },
-  };
-}
-
 test("a reader who sees only what is sent puts every delta together again", async () => {
   const isPlain = (text: string): boolean => !text.startsWith("[lines");
   const longFile = fc.array(line, { minLength: 30, maxLength: 90, size: "max" }).map((lines) => lines.filter(isPlain));
@@ -242,14 +188,18 @@ test("a reader who sees only what is sent puts every delta together again", asyn
       );
       const limits = { deltaWindow: 1_000_000, maxResultTokens: 1_000_000 };
       const intake = await createIntake({ counter, sessionId: "s", ...limits });
-      const reader = createReader();
+      const reader = createDeltaReader({ readResultLines, unnumbered });
       for (const call of calls) {
         const { text, edit } = await intake.admit(call);
-        const isNumbered = readResultLines(call.text).some((each) => each.body !== each.text);
-        const wanted = call.text.split("\n").map((each) => (isNumbered ? each.replace(/^ *\d+[→:]/, "") : each));
-        if (edit !== "none") expect(reader.bodiesOf(text, isNumbered), text).toEqual(wanted);
+        if (edit !== "none") expect(reader.linesIn(text, call.text), text).toEqual(reader.linesOf(call.text));
         if (edit === "delta") deltas++;
-        reader.see(call);
+        const { file_path, command, new_string, content } = call.input;
+        const written = [new_string, content].filter((each): each is string => typeof each === "string");
+        reader.see(
+          `${call.tool} ${file_path ?? command}`,
+          call.text,
+          written.filter(({ length }) => length >= 80),
+        );
       }
     }),
     { numRuns },
