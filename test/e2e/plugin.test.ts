@@ -48,6 +48,8 @@ function serve(args: readonly string[] = []) {
     return (result.content as { text: string }[])[0]!.text;
   };
   const bash = async (stdout: string, callId: string) => {
+    // Results that come sooner after each other belong to parallel calls.
+    await new Promise((resolve) => setTimeout(resolve, 30));
     const input = { session_id: "s-1", agent_id: "", tool_name: "Bash", tool_use_id: callId };
     const tool = { tool_input: JSON.stringify({ command: callId }), tool_response: JSON.stringify({ stdout }) };
     const answer = JSON.parse(await call("after_tool", { ...input, ...tool }));
