@@ -43,7 +43,7 @@ export function findDelta(lines: readonly ResultLine[], options: DeltaOptions): 
 /** Returns the ranges of lines that the context holds, in order. */
 function findHeld(lines: readonly ResultLine[], { held, isKept, label }: DeltaOptions): HeldRange[] {
   const hashes = lines.map(({ body }) => hashLine(body));
-  // The lines of a file, of which a diff has a part.
+  // In a diff, a line of the file stands after a sign.
   const bare = lines.map(({ body, sign }) => (sign === undefined ? "" : hashLine(body.slice(1))));
   const places = findPlaces([...hashes, ...bare], held);
   const ranges: HeldRange[] = [];

@@ -314,7 +314,7 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
     context: {
       ...{ sequence, turn },
       held: withinWindow([...withWritten(named, result, sequence), stored], settings.deltaWindow),
-      // Who recalled a text has it.
+      // An agent that has recalled a text need not insist.
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
     },
   };
