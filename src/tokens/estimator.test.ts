@@ -112,6 +112,10 @@ describe("the estimator", () => {
     ["a word, then an empty line", "end\n", "\nconst x = 1;"],
     ["lines of spaces", "x\n", "  \n  \n y"],
     ["a carriage return, then one accented letter", "const x = 1;\r\n", "Ĕ"],
+    ["code, then one rare symbol", "const x = 1;\n", "¯"],
+    ["rare letters, then code", "ỨὮṨم\n", "中文!!\nconst x = 1;"],
+    ["code, then many rare symbols", "const x = 1;\n", "« ° × ¬ ¯ ¸ ".repeat(20)],
+    ["code, then Armenian capitals", "const x = 1;\n", "ԶԷԽԾՁՂ ".repeat(20)],
   ])("adds up at a line break: %s", (_, first, second) => {
     for (const estimator of estimators) {
       const apart = estimator.count(first) + estimator.count(second);

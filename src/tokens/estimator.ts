@@ -1,37 +1,39 @@
-/** The fitted estimator: one pass counts features, and each is multiplied by a coefficient of the tokenizer family. */
+/** The fitted estimator: one pass finds features, and adds up what each costs in the tokenizer family. */
 
 import { characterClasses, characterKinds } from "./character-kinds.ts";
 import { coefficients } from "./coefficients.data.ts";
 import type { Counter } from "./create-counter.ts";
 import type { Family } from "./families.ts";
-import { EMPTY_HASH, FEATURE_COUNT, features, findPiece, fold } from "./features.ts";
+import { EMPTY_HASH, features, findPiece, fold } from "./features.ts";
 import * as buffer from "./scan-buffer.ts";
+import { add, currentSum, setSum, startSum } from "./scan-buffer.ts";
 import { cutIntoPieces, scanWord } from "./scan-words.ts";
 
 /** Takes time linear in the text's length. Returns at least 1 for a text that is not empty, and at most its UTF-8
  *  bytes. */
 export function createEstimator(family: Family): Counter {
-  return estimatorWith(family, scan);
+  const weights = weightsOf(family);
+  return estimatorWith(family, (text) => scan(text, weights));
 }
 
-/** Works as `createEstimator`, for the drafts of one text. Remembers the features of each section, so only sections
- *  that are new are scanned. */
+/** Works as `createEstimator`, for the drafts of one text. Remembers the sum of each section, so only sections that are
+ *  new are scanned. */
 export function createDraftEstimator(family: Family): Counter {
-  const known = new Map<string, Int32Array>();
-  const featuresOf = (section: string) => {
-    const found = known.get(section) ?? presentIn(scan(section));
+  const weights = weightsOf(family);
+  const known = new Map<string, number>();
+  const sumOf = (section: string) => {
+    const found = known.get(section) ?? scan(section, weights);
     if (known.size >= MOST_SECTIONS) known.clear();
     known.set(section, found);
     return found;
   };
   return estimatorWith(family, (text) => {
     // A longer text is scanned in parts that end elsewhere.
-    if (text.length > buffer.PART_LENGTH) return scan(text);
-    const sum = new Int32Array(FEATURE_COUNT);
+    if (text.length > buffer.PART_LENGTH) return scan(text, weights);
+    let sum = 0;
     for (let start = 0; start < text.length; ) {
       const end = sectionEnd(text, start);
-      const counted = featuresOf(text.slice(start, end));
-      for (let at = 0; at < counted.length; at += 2) sum[counted[at]!]! += counted[at + 1]!;
+      sum += sumOf(text.slice(start, end));
       start = end;
     }
     return sum;
@@ -40,40 +42,36 @@ export function createDraftEstimator(family: Family): Counter {
 
 const MOST_SECTIONS = 2_000;
 
-/** Returns the position and the number of each feature that is present. Most features are in few sections. */
-function presentIn(counted: Int32Array): Int32Array {
-  const present: number[] = [];
-  for (let at = 0; at < FEATURE_COUNT; at++) if (counted[at] !== 0) present.push(at, counted[at]!);
-  return Int32Array.from(present);
-}
-
-/** A scan always stops before a symbol that starts a line, and reads nothing before it. So the features of sections
- *  that start with one add up. */
+/** A scan always stops before a symbol that starts a line, and reads nothing before it. So the sums of sections that
+ *  start with one add up. */
 function sectionEnd(text: string, start: number): number {
   const end = text.indexOf("\n#", start);
   return end < 0 ? text.length : end + 1;
 }
 
-function estimatorWith(family: Family, scanText: (text: string) => Int32Array): Counter {
-  const weights = Float64Array.from(coefficients[family]);
+/** The sum for one token. Coefficients have four decimals, so sums are whole numbers, which add up in any order. */
+const ONE_TOKEN = 10_000;
+
+function weightsOf(family: Family): Float64Array {
+  return Float64Array.from(coefficients[family], (coefficient) => Math.round(coefficient * ONE_TOKEN));
+}
+
+function estimatorWith(family: Family, sumOf: (text: string) => number): Counter {
   return {
     name: `estimate:${family}`,
     count(text) {
       if (text === "") return 0;
-      const counted = scanText(text);
-      let tokens = 0;
-      for (let at = 0; at < FEATURE_COUNT; at++) tokens += counted[at]! * weights[at]!;
-      return Math.max(1, Math.min(Math.round(tokens), Buffer.byteLength(text)));
+      const tokens = Math.round(sumOf(text) / ONE_TOKEN);
+      return Math.max(1, Math.min(tokens, Buffer.byteLength(text)));
     },
   };
 }
 
-/** The pass over a text that counts the features. Words end where o200k's splitter ends them, so a piece of the
+/** The pass over a text that finds the features. Words end where o200k's splitter ends them, so a piece of the
  *  vocabulary is never split. */
 // Copied because the compiler folds a module's own constants but not imported ones. The loops below run a third faster.
 const kinds: Uint8Array = characterKinds;
 const units: Uint16Array = buffer.units;
-const tally: Int32Array = buffer.tally;
 const emptyHash: number = EMPTY_HASH;
 const { DIGIT, NEWLINE, SPACE, SYMBOL, UNCASED } = characterClasses;
 const {
@@ -107,22 +105,45 @@ const CARRIAGE_RETURN = 0x0d;
 /** From this length on, a run of one symbol counts as a rule. */
 const LONG_REPEAT = 16;
 
-/** Counts the features of `text`. The result has `FEATURE_COUNT` entries and is valid until the next call. */
-export function scan(text: string): Int32Array {
-  tally.fill(0);
+/** Returns the sum of the weights of the features of `text`. */
+export function scan(text: string, weights: Float64Array): number {
+  startSum(weights);
   for (let start = 0; start < text.length; ) {
     const length = buffer.readPart(text, start);
     const end = start + length < text.length ? afterLastNewline(length) : length;
-    for (let at = 0; at < end; ) at = scanPretoken(at, end);
+    for (let at = 0; at < end; ) at = scanPretokenWithinBytes(at, end);
     start += end;
   }
-  return tally;
+  return currentSum();
 }
 
 /** Cuts a long text after a line break if it has one, so that no word is cut. */
 function afterLastNewline(length: number): number {
   for (let at = length; at > 0; at--) if (units[at - 1] === LINE_FEED) return at;
   return length;
+}
+
+/** A coefficient is a mean, so it can be more than a rare letter or symbol has bytes. In a text of many lines, others
+ *  that cost less would hide it. So each pretoken outside of ASCII is kept within its bytes, and lines cost the same
+ *  together as apart. */
+function scanPretokenWithinBytes(start: number, end: number): number {
+  const before = currentSum();
+  const stop = scanPretoken(start, end);
+  if (currentSum() - before > (stop - start) * ONE_TOKEN) {
+    const bytes = bytesBetween(start, stop);
+    if (bytes > stop - start) setSum(Math.min(currentSum(), before + bytes * ONE_TOKEN));
+  }
+  return stop;
+}
+
+/** The UTF-8 bytes of units. Each half of a pair of surrogates has two of its four bytes. */
+function bytesBetween(start: number, stop: number): number {
+  let bytes = 0;
+  for (let at = start; at < stop; at++) {
+    const unit = units[at]!;
+    bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit & 0xf800) === 0xd800 ? 2 : 3;
+  }
+  return bytes;
 }
 
 function scanPretoken(at: number, end: number): number {
@@ -140,7 +161,7 @@ function scanDigits(start: number, end: number): number {
   let at = start + 1;
   const limit = Math.min(end, start + 3);
   while (at < limit && (kinds[units[at]!]! & 7) === DIGIT) at++;
-  tally[DIGITS + at - start - 1]!++;
+  add(DIGITS + at - start - 1, 1);
   return at;
 }
 
@@ -161,10 +182,10 @@ function scanSymbols(start: number, end: number): number {
     hash = fold(hash, units[at]!);
   }
   const stop = lineBreakEnd(at, end);
-  tally[SYMBOL_RUN + (from - start) + (stop > at ? 2 : 0)]!++;
-  if (scriptsSeen !== 0) tallyScripts(from, at);
-  if (at - from >= LONG_REPEAT && repeated === at - from - 1) tallyRule(at - from);
-  else tallySymbols(start, at, stop, hash);
+  add(SYMBOL_RUN + (from - start) + (stop > at ? 2 : 0), 1);
+  if (scriptsSeen !== 0) addScripts(from, at);
+  if (at - from >= LONG_REPEAT && repeated === at - from - 1) addRule(at - from);
+  else addSymbols(start, at, stop, hash);
   return stop;
 }
 
@@ -174,27 +195,27 @@ function lineBreakEnd(at: number, end: number): number {
 }
 
 /** Counts a rule of one symbol. Tokenizers have long ones as single tokens. */
-function tallyRule(length: number): void {
-  tally[SYMBOL_RULE]!++;
-  tally[SYMBOL_RULE_LENGTH]! += length;
+function addRule(length: number): void {
+  add(SYMBOL_RULE, 1);
+  add(SYMBOL_RULE_LENGTH, length);
 }
 
 /** Counts symbols and the line break after them, which are often one piece. */
-function tallySymbols(start: number, symbolsEnd: number, stop: number, symbolsHash: number): void {
-  tally[SYMBOL_LENGTH]! += stop - start - 1;
+function addSymbols(start: number, symbolsEnd: number, stop: number, symbolsHash: number): void {
+  add(SYMBOL_LENGTH, stop - start - 1);
   let hash = symbolsHash;
   for (let at = symbolsEnd; at < stop; at++) hash = fold(hash, units[at]!);
   const piece = findPiece(hash);
   if (piece >= 0) {
-    tally[SYMBOL_PIECE + piece]!++;
+    add(SYMBOL_PIECE + piece, 1);
   } else {
-    tally[SYMBOL_SPLIT]!++;
+    add(SYMBOL_SPLIT, 1);
     cutIntoPieces(start, stop, SYMBOL_PIECE, SYMBOL_PIECE);
   }
 }
 
-function tallyScripts(from: number, stop: number): void {
-  for (let at = from; at < stop; at++) tally[SCRIPT_UNIT + (kinds[units[at]!]! >> 3)]!++;
+function addScripts(from: number, stop: number): void {
+  for (let at = from; at < stop; at++) add(SCRIPT_UNIT + (kinds[units[at]!]! >> 3), 1);
 }
 
 /** Scans white space up to its last line break. Without one, up to but not including the last space, which belongs to
@@ -215,24 +236,24 @@ function scanSpaces(start: number, end: number): number {
   if (newlines > 0) {
     // After symbols that took their line break, the next line break is often part of the same piece.
     const row = start > 0 && units[start - 1] === LINE_FEED ? BLANK_LINES : NEWLINES;
-    tally[row + Math.min(newlines, NEWLINE_CAP) - 1]!++;
-    tally[NEWLINES_EXCESS]! += Math.max(0, newlines - NEWLINE_CAP);
-    tally[NEWLINE_INDENT]! += indents;
-    tally[SPACES_LONG]! += Math.max(0, afterNewline - start - newlines - indents * LONG_SPACE_RUN);
+    add(row + Math.min(newlines, NEWLINE_CAP) - 1, 1);
+    add(NEWLINES_EXCESS, Math.max(0, newlines - NEWLINE_CAP));
+    add(NEWLINE_INDENT, indents);
+    add(SPACES_LONG, Math.max(0, afterNewline - start - newlines - indents * LONG_SPACE_RUN));
     return afterNewline;
   }
   if (at < end && at - start > 1) at--;
-  tallySpaces(at - start, units[start] === TAB);
+  addSpaces(at - start, units[start] === TAB);
   return at;
 }
 
-function tallySpaces(length: number, tabs: boolean): void {
+function addSpaces(length: number, tabs: boolean): void {
   if (tabs) {
-    tally[TABS + Math.min(length, TAB_CAP) - 1]!++;
-    tally[TABS_EXCESS]! += Math.max(0, length - TAB_CAP);
+    add(TABS + Math.min(length, TAB_CAP) - 1, 1);
+    add(TABS_EXCESS, Math.max(0, length - TAB_CAP));
     return;
   }
-  tally[SPACES + Math.min(length, SPACE_CAP) - 1]!++;
-  tally[SPACES_EXCESS]! += Math.max(0, Math.min(length, LONG_SPACE_RUN) - SPACE_CAP);
-  tally[SPACES_LONG]! += Math.max(0, length - LONG_SPACE_RUN);
+  add(SPACES + Math.min(length, SPACE_CAP) - 1, 1);
+  add(SPACES_EXCESS, Math.max(0, Math.min(length, LONG_SPACE_RUN) - SPACE_CAP));
+  add(SPACES_LONG, Math.max(0, length - LONG_SPACE_RUN));
 }

@@ -2,6 +2,7 @@
 import { characterClasses, characterKinds } from "./character-kinds.ts";
 import { EMPTY_HASH, features, findPiece, fold, PIECE_CLASSES } from "./features.ts";
 import * as buffer from "./scan-buffer.ts";
+import { add } from "./scan-buffer.ts";
 
 /** Cuts a string that is not one piece into pieces, always the longest one that fits. The count is within a few percent
  *  of merging byte pairs. */
@@ -35,10 +36,10 @@ export function cutIntoPieces(start: number, stop: number, row: number, nextRow:
     }
     const times = repeatsOf(at, Math.max(length, 1), stop);
     if (piece < 0) {
-      tally[UNKNOWN_UNIT + (kinds[units[at]!]! >> 3)]! += times;
+      add(UNKNOWN_UNIT + (kinds[units[at]!]! >> 3), times);
       at += times;
     } else {
-      if (pieceRow >= 0) tally[pieceRow + piece]! += times;
+      if (pieceRow >= 0) add(pieceRow + piece, times);
       pieces += times;
       at += length * times;
     }
@@ -69,7 +70,6 @@ function hashPrefixes(start: number, stop: number): number {
 
 const kinds: Uint8Array = characterKinds;
 const units: Uint16Array = buffer.units;
-const tally: Int32Array = buffer.tally;
 const emptyHash: number = EMPTY_HASH;
 const { LOWER, SYMBOL, UNCASED, UPPER } = characterClasses;
 const {
@@ -95,7 +95,7 @@ const LONG_WORD = 24;
 const BLANK = 0x20;
 const APOSTROPHE = 0x27;
 
-/** Rows of the tally for a word's first piece, by what comes before the word, and for its other pieces. */
+/** Features for a word's first piece, by what comes before the word, and for its other pieces. */
 const SPACE_ROW = WORD_PIECE + AFTER_SPACE * PIECE_CLASSES;
 const BARE_ROW = WORD_PIECE + BARE * PIECE_CLASSES;
 const SYMBOL_ROW = WORD_PIECE + AFTER_SYMBOL * PIECE_CLASSES;
@@ -116,14 +116,14 @@ export function scanWord(start: number, from: number, end: number): number {
     const stop = at + contractionLength(at, end);
     while (at < stop) hash = fold(hash, units[at++]!);
   }
-  if (at - from <= WORD_CAP) tally[WORD_LENGTH + shape * WORD_CAP + at - from - 1]!++;
-  else tallyLongWord(from, at, shape);
+  if (at - from <= WORD_CAP) add(WORD_LENGTH + shape * WORD_CAP + at - from - 1, 1);
+  else addLongWord(from, at, shape);
   const row = rowOf(start, from);
   const piece = findPiece(hash);
   if (piece >= 0) {
-    tally[row + piece]!++;
+    add(row + piece, 1);
   } else {
-    tally[WORD_SPLIT + shape]!++;
+    add(WORD_SPLIT + shape, 1);
     cutIntoPieces(start, at, row, CONTINUED_ROW);
   }
   return at;
@@ -138,13 +138,13 @@ function contractionLength(at: number, end: number): number {
   return (first === 0x72 || first === 0x76) && second === 0x65 ? 3 : 0; // 're 've
 }
 
-function tallyLongWord(from: number, stop: number, shape: number): void {
+function addLongWord(from: number, stop: number, shape: number): void {
   const length = stop - from;
   let repeated = 0;
   if (length > LONG_WORD) for (let at = from + 1; at < stop; at++) if (units[at] === units[at - 1]) repeated++;
-  tally[WORD_LENGTH + shape * WORD_CAP + WORD_CAP - 1]!++;
-  tally[WORD_EXCESS + shape]! += Math.max(0, length - WORD_CAP - repeated);
-  tally[REPEATED_LETTER]! += repeated;
+  add(WORD_LENGTH + shape * WORD_CAP + WORD_CAP - 1, 1);
+  add(WORD_EXCESS + shape, Math.max(0, length - WORD_CAP - repeated));
+  add(REPEATED_LETTER, repeated);
 }
 
 function rowOf(start: number, from: number): number {
@@ -162,10 +162,10 @@ function scanScriptWord(start: number, from: number, end: number): number {
     hash = fold(hash, units[at]!);
     const unitScript = kinds[units[at]!]! >> 3;
     if (unitScript !== 0) script = unitScript;
-    if (at >= from) tally[SCRIPT_UNIT + unitScript]!++;
+    if (at >= from) add(SCRIPT_UNIT + unitScript, 1);
   }
-  tally[(from > start ? SCRIPT_WORD : SCRIPT_BARE_WORD) + script]!++;
-  tally[SCRIPT_PIECE + script]! += findPiece(hash) >= 0 ? 1 : cutIntoPieces(start, stop, NO_ROW, NO_ROW);
+  add((from > start ? SCRIPT_WORD : SCRIPT_BARE_WORD) + script, 1);
+  add(SCRIPT_PIECE + script, findPiece(hash) >= 0 ? 1 : cutIntoPieces(start, stop, NO_ROW, NO_ROW));
   return stop;
 }
 
