@@ -25,12 +25,12 @@ export async function acceptPlugin(context) {
     agents: acceptSubAgent,
     compaction: acceptCompaction,
     failures: acceptFailures,
+    reader: acceptReader,
   };
   for (const road of ["module", "hooks"]) {
     const check = (isTrue, what, facts) => context.check(isTrue, `${road}: ${what}`, facts);
     for (const [name, accept] of Object.entries(parts)) if (isChosen(name)) await accept({ ...context, road, check });
   }
-  if (isChosen("reader")) await acceptReader({ ...context, road: "module" });
   if (isChosen("trim")) await acceptTrim({ ...context, road: "module" });
   if (isChosen("images")) await acceptImages({ ...context, road: "module" });
   if (isChosen("check")) await acceptCheck(context);

@@ -1,6 +1,5 @@
-/** A long session of the real Claude Code with random reads and changes of files. A reader who sees only the last request
- *  puts every shortened result together, and compares it with the original. There are no parallel calls: the client may
- *  send their results in another order than they came. */
+/** A long session of the real Claude Code with random reads and changes of files, also in parallel calls. A reader who
+ *  sees only the last request puts every shortened result together, and compares it with the original. */
 import { join } from "node:path";
 // biome-ignore lint/correctness/useImportExtensions: the file beside it has only its types
 import { createDeltaReader } from "../../test/generate/delta-reader.mjs";
@@ -40,6 +39,12 @@ const actions = [
   (random) => bash(`cp ${fileOf(random)} .old; git diff --no-index .old ${fileOf(random)}; true`),
   (random) => ({ name: "Write", input: { file_path: "d.ts", content: textOf(random, 30 + random(20)) } }),
   (random) => bash(`cat d.ts; exit ${random(2) * 3}`),
+  (random) => [read(fileOf(random)), read(fileOf(random)), bash(`cat ${fileOf(random)}`)],
+  (random) => {
+    const file = fileOf(random);
+    const change = bash(`sed -i '${1 + random(40)}s/.*/${changed} ${random(4)}/' ${file}`);
+    return [bash(`sleep 0.${1 + random(3)}; cat ${file}`), read(file), change, read(file), bash(`cat ${file}`)];
+  },
 ];
 
 function fileOf(random) {
@@ -66,6 +71,20 @@ function createRandom(seed) {
   };
 }
 
+/** Returns the text of a result. A hook cannot put notes into a Read, so the client sends them after it. Here they stand
+ *  before and after the lines that it shows. */
+function shownIn(texts) {
+  const [text, ...reminders] = texts.join("\n").split("\n\n<system-reminder>\n");
+  const context = reminders.map((each) => /^PostToolUse:Read hook additional context: (.*)/.exec(each)?.[1]);
+  const [heading, ...notes] = context.find((each) => each !== undefined)?.match(/\[[^\]]*\]/g) ?? [];
+  if (heading === undefined) return text;
+  const isBefore = (note) => Number(/\d+/.exec(note)?.[0]) < Number.parseInt(text, 10);
+  const before = notes.filter(isBefore);
+  // The client leaves out the tab after the number of an empty last line.
+  const piece = text === "" ? [] : [text.replace(/^(\d+)$(?!\n)/m, "$1\t")];
+  return [heading, ...before, ...piece, ...notes.slice(before.length)].join("\n");
+}
+
 async function readBack(place, messages) {
   const { labelOf } = await import("../../dist/intake/read-call.js");
   const reader = createDeltaReader(await import("../../dist/intake/result-lines.js"));
@@ -75,17 +94,15 @@ async function readBack(place, messages) {
   const wrong = [];
   for (const { content, tool_use_id } of blocks.filter(({ type }) => type === "tool_result")) {
     const { name, input } = calls.get(tool_use_id);
-    const text = [content]
-      .flat()
-      .map((each) => each.text ?? each)
-      .join("\n")
-      .split("\n\n<system-reminder>")[0];
+    const text = shownIn([content].flat().map((each) => each.text ?? each));
     const id = /plimsoll recall ([a-z2-7]{10})/.exec(text.split("\n")[0])?.[1];
     // The client leaves out the tab after the number of an empty last line.
     const whole = (id === undefined ? text : run(place, ["recall", id]).replace(/\n$/, "")).replace(/(\n\d+)$/, "$1\t");
     const lines = id === undefined ? undefined : reader.linesIn(text.replace(/(\n\d+)$/, "$1\t"), whole);
     if (lines !== undefined) edited++;
-    if (lines !== undefined && lines.join("\n") !== reader.linesOf(whole).join("\n")) wrong.push(text.slice(0, 600));
+    // Of the last result of a turn, the client leaves out white space before the first line of an output.
+    if (lines !== undefined && lines.join("\n").trimStart() !== reader.linesOf(whole).join("\n").trimStart())
+      wrong.push(text.slice(0, 600));
     const path = input.file_path === undefined ? {} : { file_path: join(place.project, input.file_path) };
     reader.see(labelOf({ tool: name, input: { ...input, ...path } }), whole, name === "Write" ? [input.content] : []);
   }

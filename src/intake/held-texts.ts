@@ -14,6 +14,8 @@ export interface HeldText {
   readonly isWritten?: true;
   /** The hash of a whole text that was sent unchanged, while no later result of the call has another text. */
   readonly whole?: string | undefined;
+  /** If the runs lack lines that a reader knows, as those of a duplicate. */
+  readonly isPartial?: true | undefined;
   /** What this text takes of the window of deltas: 0 for what the agent wrote. */
   readonly tokens: number;
   readonly runs: readonly HeldRun[];
@@ -83,14 +85,56 @@ export function withoutLostNames(held: readonly HeldText[]): HeldText[] {
   }));
 }
 
-/** Returns what the context held before a turn, without lines that a result of this turn may have renamed. */
-export function beforeTurn(held: readonly HeldText[], turn: number): readonly HeldText[] {
-  const now = new Set(held.flatMap(({ sequence, label }) => (sequence >= turn ? [label] : [])));
+/** Returns what the context held before a turn, without lines that a result of this turn may rename. `unfinished` are
+ *  the names of its calls without a result. */
+export function beforeTurn(
+  held: readonly HeldText[],
+  turn: number,
+  unfinished: readonly string[],
+): readonly HeldText[] {
+  const now = new Set([...held.flatMap(({ sequence, label }) => (sequence >= turn ? [label] : [])), ...unfinished]);
   if (now.size === 0) return held;
   const earlier = held.filter(({ sequence }) => sequence < turn);
   return earlier.map((text) => {
     const runs = text.runs.filter(({ named }) => !now.has(named?.label ?? text.label));
     return { ...text, runs, whole: now.has(text.label) ? undefined : text.whole };
+  });
+}
+
+/** Returns whether another result of this turn has the same name and shows another line under a number, or whether its
+ *  call wrote another text of the same length. The client may send either one first, so their lines have no name. A
+ *  line that the other one left out counts as shown, so lines of earlier turns are compared, too. */
+export function isUnclear(held: readonly HeldText[], turn: number, { label, lines, written }: NewResult): boolean {
+  const others = held.filter((text) => text.label === label && text.sequence >= turn);
+  if (others.length === 0) return false;
+  if (others.some(({ isPartial }) => isPartial === true)) return true;
+  const hashes = new Map(lines?.map(({ number, body }) => [number, hashLine(body)]));
+  return held.some((text) =>
+    text.runs.some((run) => {
+      if (text.isWritten === true && run.named === undefined) {
+        const isOther = (own: HeldRun): boolean => linesIn(own) === linesIn(run) && own.hashes !== run.hashes;
+        return text.label === label && text.sequence >= turn && written.some(isOther);
+      }
+      const { label: own, from } = run.named ?? { label: text.label, from: run.from };
+      if (own !== label) return false;
+      return (
+        lines === undefined || numbersOf(run, from).some(([number, hash]) => (hashes.get(number) ?? hash) !== hash)
+      );
+    }),
+  );
+}
+
+function numbersOf(run: HeldRun, from: number): (readonly [number: number, hash: string])[] {
+  return Array.from({ length: linesIn(run) }, (_, line) => [from + line, hashAt(run, line)]);
+}
+
+/** Drops the names that results of this turn gave under a label. */
+export function withoutUnclear(held: readonly HeldText[], turn: number, label: string): HeldText[] {
+  return held.map((text) => {
+    const isOwn = text.label === label && text.sequence >= turn;
+    const isNamed = ({ named }: HeldRun): boolean =>
+      named === undefined ? !isOwn : named.label !== label || named.by < turn;
+    return { ...text, runs: text.runs.filter(isNamed), whole: isOwn ? undefined : text.whole };
   });
 }
 
@@ -145,6 +189,8 @@ export interface NewResult {
   readonly lines: readonly ResultLine[] | undefined;
   /** The lines that are not sent again. */
   readonly ranges: readonly HeldRange[];
+  /** What the agent wrote in the call. */
+  readonly written: readonly HeldRun[];
 }
 
 /** Returns what the context holds when a reader has seen this result. Its numbers now stand for its own lines: other
@@ -163,7 +209,8 @@ export function nameLines(held: readonly HeldText[], result: NewResult): HeldTex
     const named = ranges.flatMap(({ start, end, base, baseFrom, name }): HeldRun[] => {
       const first = lines?.[start]?.number ?? 0;
       const isKnown = name.label === label && !name.isWritten && name.from === first;
-      if (base !== text || isKnown) return [];
+      const isBase = base.sequence === text.sequence && base.isWritten === text.isWritten;
+      if (!isBase || isKnown) return [];
       const all = (lines ?? []).slice(start, end).map(({ body }) => hashLine(body));
       return [{ from: baseFrom, hashes: all.join(""), named: { label, by: sequence, from: first } }];
     });

@@ -9,5 +9,6 @@ export {
   type IntakeOptions,
   readOriginal,
 } from "./intake.ts";
+export { createParallelCalls, type ParallelCalls } from "./parallel-calls.ts";
 export { forgetIntake, listIntakeUses, pruneIntake } from "./prune-intake.ts";
 export { recallLines } from "./recall-lines.ts";

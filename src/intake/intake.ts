@@ -20,12 +20,14 @@ import {
   type HeldRange,
   type HeldRun,
   type HeldText,
+  isUnclear,
   nameLines,
   nameWritten,
   runsSent,
   runsWritten,
   withinWindow,
   withoutLostNames,
+  withoutUnclear,
 } from "./held-texts.ts";
 import { countLarge, largeText, pageOf, sizeOf } from "./page.ts";
 import { type EditedCall, isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
@@ -78,6 +80,9 @@ export interface IncomingResult {
   /** Whether the model made this call together with the one before. The client may then send the results in another order,
    *  so this one does not refer to the others. */
   readonly isParallel?: boolean | undefined;
+  /** The calls that the model made together with this one and that have no result yet. Their results may be sent before
+   *  this one. */
+  readonly unfinished?: readonly Pick<IncomingResult, "tool" | "input">[] | undefined;
   /** Returns which share of the client's limit for this tool a text takes, as the option of `createIntake` does. */
   readonly shareOfLimit?: ((text: string) => number) | undefined;
 }
@@ -273,6 +278,8 @@ interface HeldContext {
   readonly edited: readonly EditedCall[];
   /** The number of the first result of the newest turn. */
   readonly turn: number;
+  /** The calls of this turn whose lines have no name, because its results show different ones. */
+  readonly unclear: readonly string[];
 }
 
 /** Parses a context only if it is not the one that this process wrote last. */
@@ -285,7 +292,7 @@ function createContextReader(): (value: string | undefined) => HeldContext {
   };
 }
 
-const nothing: HeldContext = { sequence: 0, held: [], edited: [], turn: 0 };
+const nothing: HeldContext = { sequence: 0, held: [], edited: [], turn: 0, unclear: [] };
 
 /** `isCut`: the client would cut the result. */
 type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
@@ -305,19 +312,58 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
   const isWhole = insisted !== undefined || isRecall(result);
   const turn = result.isParallel === true ? context.turn : sequence;
-  const edit = isWhole ? undefined : editOf(result, { held: beforeTurn(held, turn), hash, id, settings });
+  const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
+  const edit = isWhole ? undefined : editOf(result, { held: earlier, hash, id, settings });
   const sent = sentText(result, { sequence, hash, edit });
-  const named = nameLines(held, { ...sent, hash, ranges: edit?.ranges ?? [] });
-  const { lines: _, ...stored } = sent;
+  const next = holdSent(held, { result, sent, edit, hash, turn, unclear: context.unclear });
   return {
     admitted: edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" },
     context: {
-      ...{ sequence, turn },
-      held: withinWindow([...withWritten(named, result, sequence), stored], settings.deltaWindow),
+      ...{ sequence, turn, unclear: next.unclear },
+      held: withinWindow(next.held, settings.deltaWindow),
       // An agent that has recalled a text need not insist.
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
     },
   };
+}
+
+interface HoldOptions {
+  readonly result: Counted;
+  readonly sent: SentText;
+  readonly edit: Edit | undefined;
+  readonly hash: string;
+  readonly turn: number;
+  readonly unclear: readonly string[];
+}
+
+/** Adds what was sent to what the context holds, and what the agent wrote in the call. */
+function holdSent(
+  before: readonly HeldText[],
+  { result, sent: { lines, ...sent }, edit, hash, turn, unclear }: HoldOptions,
+): Pick<HeldContext, "held" | "unclear"> {
+  const { sequence, label, callId } = sent;
+  const runs = runsWritten(writtenTexts(result));
+  const written: HeldText = {
+    sequence,
+    label,
+    isWritten: true,
+    tokens: 0,
+    runs,
+    ...(callId !== undefined && { callId }),
+  };
+  const shown = { sequence, label, hash, lines, ranges: edit?.ranges ?? [], written: runs };
+  const isParallel = turn < sequence;
+  const known = isParallel ? unclear : [];
+  const isNamed = !isParallel || !(known.includes(label) || isUnclear(before, turn, shown));
+  const others = nameWritten(nameLines(before, isNamed ? shown : { ...shown, ranges: [] }), written);
+  if (!isNamed) {
+    const held = [...withoutUnclear(others, turn, label), { ...sent, runs: [], whole: undefined }];
+    return { held, unclear: [...new Set([...known, label])] };
+  }
+  const isOther = (text: HeldText): boolean =>
+    text.label === label && text.sequence >= turn && text.isWritten !== true && text.whole !== hash;
+  const own = before.some(isOther) ? { ...sent, whole: undefined } : sent;
+  return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], unclear: known };
 }
 
 /** Which share of the client's limits a text takes. Above 1 the client cuts it. */
@@ -331,12 +377,11 @@ interface SentOptions {
   readonly edit: Edit | undefined;
 }
 
+type SentText = HeldText & { readonly lines: ResultLine[] | undefined };
+
 /** Returns what the context holds of this result, and all its lines, if they are known. A large result fills the window
  *  of what counts as held. */
-function sentText(
-  result: Counted,
-  { sequence, hash, edit }: SentOptions,
-): HeldText & { readonly lines: ResultLine[] | undefined } {
+function sentText(result: Counted, { sequence, hash, edit }: SentOptions): SentText {
   const isLost = edit === undefined && result.isCut;
   const lines = isLost || result.text.length > largeText ? undefined : readResultLines(result.text);
   return {
@@ -345,25 +390,8 @@ function sentText(
     runs: edit?.runs ?? runsSent(lines ?? [], []),
     ...(result.callId !== undefined && { callId: result.callId }),
     ...(edit === undefined && !isLost && { whole: hash }),
+    ...(edit !== undefined && edit.ranges === undefined && { isPartial: true }),
   };
-}
-
-/** Adds the texts that the agent wrote in the call itself: they are in the context too. What it replaced is gone. */
-function withWritten(held: readonly HeldText[], result: IncomingResult, sequence: number): HeldText[] {
-  const texts = writtenTexts(result);
-  if (texts.length === 0) return [...held];
-  const { callId } = result;
-  const label = labelOf(result);
-  const runs = runsWritten(texts);
-  const written = {
-    sequence,
-    label,
-    isWritten: true,
-    tokens: 0,
-    runs,
-    ...(callId !== undefined && { callId }),
-  } as const;
-  return [...nameWritten(held, written), written];
 }
 
 interface Edit {

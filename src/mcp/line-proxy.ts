@@ -67,7 +67,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
     const request = asked.take(message);
     const { result } = message;
     if (request === undefined || result === undefined) {
-      endShare(request);
+      endCall(request, options);
       return text;
     }
     if (request === "greeting") {
@@ -134,7 +134,7 @@ interface AwaitedAnswers {
   take(answer: RpcMessage): AwaitedAnswer | undefined;
 }
 
-interface AwaitOptions extends Pick<LineProxyOptions, "session" | "realCall"> {
+interface AwaitOptions extends Pick<LineProxyOptions, "session" | "realCall" | "intake"> {
   readonly tasks: TaskCalls;
 }
 
@@ -142,7 +142,7 @@ interface AwaitOptions extends Pick<LineProxyOptions, "session" | "realCall"> {
 function createAwaitedAnswers(options: AwaitOptions): AwaitedAnswers {
   const asked = new Map<string, AwaitedAnswer>();
   const forget = (id: string): void => {
-    endShare(asked.get(id));
+    endCall(asked.get(id), options);
     asked.delete(id);
   };
   return {
@@ -166,7 +166,7 @@ function createAwaitedAnswers(options: AwaitOptions): AwaitedAnswers {
   };
 }
 
-function awaitedBy(message: RpcMessage, { tasks, session, realCall }: AwaitOptions): AwaitedAnswer | undefined {
+function awaitedBy(message: RpcMessage, { tasks, session, realCall, intake }: AwaitOptions): AwaitedAnswer | undefined {
   switch (message.method) {
     // The second is for revision 2026-07-28, which has no handshake.
     case "initialize":
@@ -177,7 +177,9 @@ function awaitedBy(message: RpcMessage, { tasks, session, realCall }: AwaitOptio
     case "tools/call": {
       const named = { tool: String(message.params?.name), args: argsOf(message) };
       const call = realCall?.(named.tool, named.args) ?? named;
-      return { ...call, share: session.beginCall(call.tool) };
+      const made = { ...call, share: session.beginCall(call.tool) };
+      intake?.begin(made);
+      return made;
     }
     case "tasks/result":
       return tasks.find(message);
@@ -189,8 +191,10 @@ function awaitedBy(message: RpcMessage, { tasks, session, realCall }: AwaitOptio
 }
 
 /** No result will come. */
-function endShare(awaited: AwaitedAnswer | undefined): void {
-  if (typeof awaited === "object" && "share" in awaited) awaited.share?.end();
+function endCall(awaited: AwaitedAnswer | undefined, { intake }: Pick<LineProxyOptions, "intake">): void {
+  if (typeof awaited !== "object" || "task" in awaited) return;
+  awaited.share?.end();
+  intake?.drop(awaited);
 }
 
 /** The messages of a line that are not for us. */

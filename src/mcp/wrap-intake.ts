@@ -1,6 +1,6 @@
 /** The intake of `mcp wrap`: a result that repeats what the client already has becomes what is new in it. Long results
  *  are left to the pages. */
-import { createIntake, type Intake, withHeldIn } from "../intake/index.ts";
+import { createIntake, createParallelCalls, type Intake, withHeldIn } from "../intake/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { applyEdits, elementsOf, isPlainObject, memberOf } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
@@ -8,6 +8,10 @@ import type { ResultCall } from "./itemize-result.ts";
 import type { RpcObject } from "./rpc-message.ts";
 
 export interface WrapIntake {
+  /** The client has made a call. */
+  begin(call: ResultCall): void;
+  /** The call has no result. */
+  drop(call: ResultCall): void;
   /** Returns the message of a result with what is new. Call `sent` with what was sent in the end. */
   admit(message: string, result: RpcObject, call: ResultCall): Promise<AdmittedMessage>;
 }
@@ -30,13 +34,19 @@ export async function createWrapIntake({ sessionId, counter, store }: WrapIntake
     // Another process serves another conversation.
     store: withHeldIn(createMemoryStore(), store),
   });
+  const calls = createParallelCalls();
   let admits = 0;
   return {
-    async admit(message, result, { tool, args }) {
+    begin: (call) => calls.begin(call, { tool: call.tool, input: call.args }),
+    drop: calls.drop,
+    async admit(message, result, call) {
       const text = onlyText(result);
-      if (text === undefined) return { message, result, sent: async () => {} };
+      if (text === undefined) {
+        calls.drop(call);
+        return { message, result, sent: async () => {} };
+      }
       const number = ++admits;
-      const admitted = await intake.admit({ tool, input: args, text });
+      const admitted = await intake.admit({ tool: call.tool, input: call.args, text, ...calls.end(call) });
       const edited = admitted.edit === "none" ? message : withText(message, admitted.text);
       return {
         message: edited,

@@ -118,7 +118,10 @@ const hooks = {
   hooks: {
     PreToolUse: [{ matcher: recallName, hooks: ask("allow_recall", ["tool_input"]) }],
     PostToolUse: [
-      { matcher: "*", hooks: ask("after_tool", ["tool_name", "tool_use_id", "tool_input", "tool_response"]) },
+      {
+        matcher: "*",
+        hooks: ask("after_tool", ["tool_name", "tool_use_id", "tool_input", "tool_response", "duration_ms"]),
+      },
     ],
     PreCompact: [{ hooks: ask("before_compact") }],
     SessionStart: [{ matcher: "compact|clear", hooks: ask("after_compact") }],

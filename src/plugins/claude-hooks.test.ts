@@ -323,6 +323,18 @@ describe("where the module runs", () => {
     expect(await complete()).toEqual({});
   });
 
+  test("a parallel result waits until the conversation has a completed one", async () => {
+    await afterTool("Read", readOf(text));
+    const order: string[] = [];
+    const note = afterTool("Read", readOf(changed), { tool_use_id: "r" }).then(() => order.push("note"));
+    const short = afterTool("Bash", outputOf("short"), { tool_use_id: "b" }).then(() => order.push("short"));
+    await note;
+    await ask("recall", { module_request: "complete", tool_use_id: "r" });
+    order.push("completed");
+    await short;
+    expect(order).toEqual(["note", "completed", "short"]);
+  });
+
   test("a note that it does not complete is never what later results refer to", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const readAt = async (content: string, tool_use_id: string) => {
@@ -407,6 +419,15 @@ test("parallel results are answered in the order in which they came", async () =
   };
   await Promise.all([call("same", text), call("new", "short")]);
   expect(answered).toEqual(["same", "new"]);
+});
+
+test("a result whose call began before the last result does not refer to it", async () => {
+  const print = (name: string, duration_ms: number) =>
+    afterTool("Bash", outputOf(text), { tool_input: JSON.stringify({ command: name }), duration_ms });
+  await print("first", 5);
+  // The last result came a second ago, and this call ran longer.
+  expect(await print("slow", 1_500)).toBeUndefined();
+  expect((await print("next", 500)).updatedToolOutput.stdout).toMatch(/^\[Same text/);
 });
 
 test("a model cannot reach another session through the requests of the module", async () => {

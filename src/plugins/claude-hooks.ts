@@ -44,6 +44,9 @@ interface Completion {
   readonly text: string;
   /** When the module has given up. Infinite if it has, and the context was forgotten. */
   readonly until: number;
+  readonly whenKept: Promise<void>;
+  /** The conversation has the text. */
+  kept(): void;
 }
 
 /** The tokens of a page in place of the client's preview of 2,000 characters. */
@@ -88,7 +91,9 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
     },
   });
   return {
-    after_tool: inTurn(hook(afterTool)),
+    after_tool: inTurn(hook(afterTool), () =>
+      Promise.all([...state.completions.values()].map((each) => each.whenKept)),
+    ),
     allow_recall: hook(allowRecall),
     before_compact: hook(beforeCompact),
     after_compact: hook(afterCompact),
@@ -102,16 +107,17 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   };
 }
 
-/** Answers in the order of the calls. The client keeps the results of parallel calls in the order of our answers, and a
- *  note must not come before the result that it refers to. */
-function inTurn(tool: PluginTool): PluginTool {
+/** Answers in the order of the calls, and not before `whenDone` of the answer before. The client keeps the results of
+ *  parallel calls in the order of our answers, and a note must not come before or after other results than it expects:
+ *  its numbers mean what the newest result above shows. */
+function inTurn(tool: PluginTool, whenDone: () => Promise<unknown>): PluginTool {
   let last: Promise<unknown> = Promise.resolve();
   return {
     ...tool,
     call(input) {
       const before = Promise.race([last, new Promise((resolve) => setTimeout(resolve, inTurnMs).unref())]);
       const answer = tool.call(input);
-      last = answer;
+      last = answer.then(whenDone);
       return before.then(() => answer);
     },
   };
@@ -150,6 +156,8 @@ interface Hook extends PluginContext {
   readonly response: unknown;
   /** The response as it came. */
   readonly text: string;
+  /** How long the tool ran. */
+  readonly milliseconds: number;
 }
 
 /** The client fills in objects as JSON, and nothing for what is absent. */
@@ -166,6 +174,7 @@ function readHook(input: Fields): Hook | undefined {
     input: parsed(input.tool_input),
     response: input.module_request === "trim" ? undefined : parsed(input.tool_response),
     text: text("tool_response"),
+    milliseconds: Number(input.duration_ms) || 0,
   };
 }
 
@@ -196,7 +205,7 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const isCompleted = shown.isOnePiece && hasModule;
   if (isCompleted) {
     const context = { sessionId, agentId: hook.agentId };
-    state.completions.set(callId, { context, text: admitted.text, until: Date.now() + completionMs });
+    state.completions.set(callId, completionOf(context, admitted.text));
   }
   const { output, context } = shown.replace(isCompleted ? { ...admitted, text: hookNote } : admitted);
   const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
@@ -226,14 +235,14 @@ async function admitShown(hook: Hook, { text, wholeFile, isOnePiece }: ShownText
   return state.cutOutputs.admit(hook, { ...result, text: await readWhole(wholeFile) });
 }
 
-/** In milliseconds. No model answers so soon, so these results belong to one turn. */
+/** In milliseconds. No model answers so soon after a result, so a call that began by then belongs to the same turn. */
 const parallelMs = 20;
 
-function isParallel({ sessionId, agentId = "" }: Hook, { lastResults, now }: ClaudeState): boolean {
+function isParallel({ sessionId, agentId = "", milliseconds }: Hook, { lastResults, now }: ClaudeState): boolean {
   const key = `${sessionId} ${agentId}`;
   const [before, time] = [lastResults.get(key), now()];
   lastResults.set(key, time);
-  return before !== undefined && time - before < parallelMs;
+  return before !== undefined && time - milliseconds - before < parallelMs;
 }
 
 /** Tools whose input is text of files. */
@@ -244,14 +253,26 @@ const hookNote = "[plimsoll shortens this result. To see it, make the same call 
 
 /** In milliseconds. The module asks at once and waits 400 for the answer. */
 const completionMs = 400;
+/** In milliseconds. By then the conversation has the text that the module fetched. */
+const keptMs = 10;
 /** After so many texts in a row that the module did not fetch, the hook alone shortens Read. */
 const mostLost = 3;
 
+function completionOf(context: PluginContext, text: string): Completion {
+  let kept = (): void => {};
+  const whenKept = new Promise<void>((resolve) => {
+    kept = resolve;
+  });
+  return { context, text, until: Date.now() + completionMs, whenKept, kept };
+}
+
 /** The model may not have seen these texts, so nothing counts as held: the same call again returns the whole result. */
 async function forgetLost({ completions, modules, admission }: ClaudeState): Promise<void> {
-  for (const [callId, { context, text, until }] of completions) {
+  for (const [callId, completion] of completions) {
+    const { context, until } = completion;
     if (Date.now() <= until) continue;
-    completions.set(callId, { context, text, until: Number.POSITIVE_INFINITY });
+    completions.set(callId, { ...completion, until: Number.POSITIVE_INFINITY });
+    completion.kept();
     modules.set(context.sessionId, (modules.get(context.sessionId) ?? 0) + 1);
     await admission.forget(context);
   }
@@ -356,6 +377,7 @@ async function complete({ callId, sessionId }: Hook, state: ClaudeState): Promis
   const { completions, modules } = state;
   const completion = completions.get(callId);
   completions.delete(callId);
+  if (completion !== undefined) setTimeout(completion.kept, keptMs).unref();
   if (completion?.until !== Number.POSITIVE_INFINITY) modules.set(sessionId, 0);
   return { text: completion?.text };
 }

@@ -28,6 +28,7 @@ function openCodeSession(plugin: InClient, sessionID = "ses_1") {
       const callID = `call_${messages.length}`;
       const input = { filePath: `/project/${name}.ts` };
       const answer = { title: name, output: text, metadata: {} };
+      await hooks["tool.execute.before"]({ tool: "read", sessionID, callID }, { args: input });
       await hooks["tool.execute.after"]({ tool: "read", sessionID, callID, args: input }, answer);
       const state = { status: "completed", input, output: answer.output, title: name };
       const parts = [
@@ -106,6 +107,31 @@ describe("results in opencode", () => {
     expect(await openCodeSession(plugin, "ses_sub").read("a")).toBe(source("a"));
     await main.hooks.event({ event: { type: "session.compacted", properties: { sessionID: "ses_1" } } }, undefined);
     expect(await main.read("a")).toBe(source("a"));
+  });
+
+  test("parallel calls do not refer to each other, nor to a call whose result may come before theirs", async () => {
+    const { hooks, read, request } = openCodeSession(open());
+    const begin = (tool: string, callID: string, filePath: string) =>
+      hooks["tool.execute.before"]({ tool, sessionID: "ses_1", callID }, { args: { filePath } });
+    const end = async (tool: string, callID: string, filePath: string) => {
+      const answer = { output: source("a") };
+      await hooks["tool.execute.after"]({ tool, sessionID: "ses_1", callID, args: { filePath } }, answer);
+      return answer.output;
+    };
+    await begin("cat", "1", "a.ts");
+    await begin("show", "2", "a.ts");
+    expect(await end("show", "2", "a.ts")).toBe(source("a"));
+    expect(await end("cat", "1", "a.ts")).toBe(source("a"));
+    await request();
+    expect(await read("a")).toMatch(/^\[Same text/);
+    // The model calls `read` together with others that have not ended. Their results may be sent first.
+    await begin("read", "3", "/project/a.ts");
+    await begin("cat", "4", "a.ts");
+    await begin("show", "5", "a.ts");
+    expect(await read("b", source("a"))).toBe(source("a"));
+    // Calls that never end are forgotten in the next turn.
+    await request();
+    expect(await read("c", source("a"))).toMatch(/^\[Same text/);
   });
 
   test("what the plugin did is counted for its session", async () => {
@@ -286,6 +312,7 @@ test("pi: results are shortened, histories trimmed, and compaction forgets", asy
     const toolCallId = `call_${messages.length}`;
     const content = [{ type: "text", text: source(name) }];
     const call = { toolCallId, toolName: "read", input: { path: `${name}.ts` }, content };
+    await handlers.get("tool_call")?.(call, context);
     const answer = await handlers.get("tool_result")?.(call, context);
     messages.push({
       role: "assistant",
@@ -294,7 +321,13 @@ test("pi: results are shortened, histories trimmed, and compaction forgets", asy
     messages.push({ role: "toolResult", toolCallId, toolName: "read", content, ...answer });
     return answer;
   };
+  const begin = (toolCallId: string) =>
+    handlers.get("tool_call")?.({ toolCallId, toolName: "read", input: { path: "a.ts" } }, context);
   expect(await read("a")).toBeUndefined();
+  // Another call of the same turn may show the file first.
+  await begin("parallel");
+  expect(await read("a")).toBeUndefined();
+  await handlers.get("context")?.({ messages: structuredClone(messages) }, context);
   expect(await read("a")).toMatchObject({ content: [{ text: expect.stringMatching(/^\[Same text/) }] });
   await handlers.get("session_compact")?.({}, context);
   expect(await read("a")).toBeUndefined();

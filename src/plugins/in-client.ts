@@ -1,6 +1,6 @@
 /** Runs intake and trimming inside a client's own process. The client waits for every hook, and a hook that throws may
  *  cost it a result. So nothing here rejects, and everything has a time limit: then the client's own text stays. */
-import { createIntake, type Intake } from "../intake/index.ts";
+import { createIntake, createParallelCalls, type Intake, type ParallelCalls } from "../intake/index.ts";
 import type { Store } from "../store/index.ts";
 import { messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
@@ -38,8 +38,12 @@ export const recallNote =
 export interface InClient {
   /** Whether the history is trimmed. */
   readonly trims: boolean;
+  /** The model has made a call. */
+  begin(call: Omit<ClientCall, "text">): void;
   /** Returns what the model should see instead of the result; undefined if it should stay as it is. */
   admit(call: ClientCall): Promise<string | undefined>;
+  /** The client asks the model again. */
+  endTurn(sessionId: string): void;
   /** Returns the messages to send instead; undefined if they should stay as they are. */
   trim<Message extends object>(request: HistoryRequest<Message>): Promise<readonly Message[] | undefined>;
   /** Of the calls whose results have images, oldest first, returns those whose images are left out. */
@@ -80,6 +84,7 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
   store().catch(() => undefined);
   createCounter("auto").catch(() => undefined);
   const sessions = new Map<string, Promise<ClientSession>>();
+  const callsOf = createCallsOf();
   /** Sessions whose contexts are gone, although the store does not know it yet. */
   const compacted = new Set<string>();
   const forgetIn = async (sessionId: string, { intake }: ClientSession): Promise<void> => {
@@ -105,12 +110,15 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
   };
   return {
     trims: settings.trim !== undefined,
+    begin: ({ sessionId, callId, tool, input }) => callsOf(sessionId).begin(callId, { tool, input }),
+    endTurn: (sessionId) => callsOf(sessionId).endTurn(),
     admit: (call) =>
       attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
         const { intake, history, count } = session;
         const { callId, tool, input, text, shareOfLimit } = call;
         if (compacted.has(call.sessionId)) await forgetIn(call.sessionId, session);
-        const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit });
+        const together = callsOf(call.sessionId).end(callId);
+        const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
         const isEdited = admitted.edit !== "none";
         const savedTokens = isEdited ? count(text) - admitted.tokens : 0;
         void history?.noteResult(call, admitted).catch(() => undefined);
@@ -132,6 +140,16 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
       compacted.add(sessionId);
       await attempt(sessionId, waitMs ?? patienceMs, (session) => forgetIn(sessionId, session));
     },
+  };
+}
+
+/** Returns the calls of each session. */
+function createCallsOf(): (sessionId: string) => ParallelCalls {
+  const known = new Map<string, ParallelCalls>();
+  return (sessionId) => {
+    const calls = known.get(sessionId) ?? createParallelCalls();
+    known.set(sessionId, calls);
+    return calls;
   };
 }
 

@@ -10,10 +10,13 @@ export interface OpenCodeMessage {
   readonly parts: readonly Fields[];
 }
 
-interface AfterTool {
+interface ToolCall {
   readonly tool: string;
   readonly sessionID: string;
   readonly callID: string;
+}
+
+interface AfterTool extends ToolCall {
   readonly args?: unknown;
 }
 
@@ -26,6 +29,7 @@ interface ToolAnswer {
 type Hook<Input, Output = unknown> = (input: Input, output: Output) => Promise<void>;
 
 export interface OpenCodeHooks {
+  readonly "tool.execute.before": Hook<ToolCall, { readonly args?: unknown }>;
   readonly "tool.execute.after": Hook<AfterTool, ToolAnswer>;
   readonly "experimental.chat.messages.transform": Hook<unknown, { messages: OpenCodeMessage[] }>;
   readonly "experimental.chat.system.transform": Hook<Fields, { system: string[] }>;
@@ -34,10 +38,13 @@ export interface OpenCodeHooks {
   readonly event: Hook<{ readonly event: Fields }>;
 }
 
-export function openCodeHooks({ admit, trim, forget, trims, withoutImages }: InClient): OpenCodeHooks {
+export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, withoutImages }: InClient): OpenCodeHooks {
   /** What each model accepts, as opencode's own list has it. */
   const limits = new Map<string, Fields>();
   return {
+    "tool.execute.before": quietly(async ({ sessionID, callID, tool }, { args }) => {
+      begin({ sessionId: sessionID, callId: callID, tool, input: args });
+    }),
     "tool.execute.after": quietly(async ({ sessionID, callID, tool, args }, answer) => {
       const text = textOf(answer);
       if (text === undefined) return;
@@ -50,6 +57,7 @@ export function openCodeHooks({ admit, trim, forget, trims, withoutImages }: InC
       const user = messages.findLast(({ info }) => info.role === "user");
       const sessionId = user?.info.sessionID;
       if (typeof sessionId !== "string") return;
+      endTurn(sessionId);
       const { modelID } = fieldsOf(user?.info.model);
       const limit = limits.get(String(modelID)) ?? {};
       const sent = await trim({

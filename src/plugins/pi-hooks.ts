@@ -21,6 +21,10 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
     last = sessionManager.getSessionId();
     return last;
   };
+  pi.on("tool_call", async ({ toolCallId, toolName, input }, context) => {
+    plugin.begin({ sessionId: sessionOf(context), callId: String(toolCallId), tool: String(toolName), input });
+    return undefined;
+  });
   pi.on("tool_result", async ({ toolCallId, toolName, input, content }, context) => {
     const text = onlyText(content);
     if (text === undefined) return undefined;
@@ -30,6 +34,7 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
   });
   pi.on("context", async ({ messages }, context) => {
     const list = messages as readonly PiMessage[];
+    plugin.endTurn(sessionOf(context));
     const { id, contextWindow, maxTokens } = Object(context.model) as Fields;
     const sent = await plugin.trim({
       ...{ sessionId: sessionOf(context), messages: list, view: piView },

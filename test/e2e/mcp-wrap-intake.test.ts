@@ -57,3 +57,10 @@ test("a result does not refer to one of which the client has only a page", async
   const part = long.split("\n").slice(300, 330).join("\n");
   expect(await call("blocks", { texts: [part] })).toBe(part);
 });
+
+test("results of parallel calls do not refer to each other", async () => {
+  const call = await start(["--intake"]);
+  const both = await Promise.all([1, 2].map((number) => call("blocks", { texts: [source], number })));
+  expect(both).toEqual([source, source]);
+  expect(await call("blocks", { texts: [source], number: 3 })).toMatch(/^\[Same text/);
+});

@@ -1,7 +1,7 @@
 /** Any sequence of results: what an edited result leaves out can be put back from what was sent before. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createIntake, type HeldLines } from "../../src/intake/index.ts";
+import { type AdmittedResult, createIntake, type HeldLines, type Intake } from "../../src/intake/index.ts";
 import { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/store/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
@@ -176,13 +176,26 @@ test("what a delta leaves out stands where it says, and the rest is shown", asyn
 });
 
 test("a reader who sees only what is sent puts every delta together again", async () => {
+  expect(await readBack("in order")).toBeGreaterThan(readSessions);
+}, 120_000);
+
+test("the same reader, if the results of parallel calls are sent in any order", async () => {
+  expect(await readBack("in any order")).toBeGreaterThan(readSessions);
+}, 120_000);
+
+const readSessions = isDeep ? 1_000 : 40;
+
+/** How many calls each turn has, and which of their results is sent first; those before it are sent last. */
+const turnSizes = fc.array(fc.record({ calls: fc.integer({ min: 1, max: 4 }), first: fc.nat(3) }), { minLength: 25 });
+
+/** Returns how many deltas the reader has put together. */
+async function readBack(sent: "in order" | "in any order"): Promise<number> {
   const isPlain = (text: string): boolean => !text.startsWith("[lines");
   const longFile = fc.array(line, { minLength: 30, maxLength: 90, size: "max" }).map((lines) => lines.filter(isPlain));
   const steps = fc.array(step, { minLength: 12, maxLength: 25, size: "max" });
-  const sessions = isDeep ? 1_000 : 40;
   let deltas = 0;
   await fc.assert(
-    fc.asyncProperty(longFile, longFile, steps, async (one, other, taken) => {
+    fc.asyncProperty(longFile, longFile, steps, turnSizes, async (one, other, taken, sizes) => {
       const calls = play(
         [[...one], [...other], [...one]],
         taken.map((each) => ({ ...each, lines: each.lines.filter(isPlain) })),
@@ -190,23 +203,42 @@ test("a reader who sees only what is sent puts every delta together again", asyn
       const limits = { deltaWindow: 1_000_000, maxResultTokens: 1_000_000 };
       const intake = await createIntake({ counter, sessionId: "s", ...limits });
       const reader = createDeltaReader({ readResultLines, unnumbered });
-      for (const call of calls) {
-        const { text, edit } = await intake.admit(call);
-        if (edit !== "none") expect(reader.linesIn(text, call.text), text).toEqual(reader.linesOf(call.text));
-        if (edit === "delta") deltas++;
-        const { file_path, command, new_string, content } = call.input;
-        const written = [new_string, content].filter((each): each is string => typeof each === "string");
-        reader.see(
-          `${call.tool} ${file_path ?? command}`,
-          call.text,
-          written.filter(({ length }) => length >= 80),
-        );
+      for (const turn = [...sizes]; calls.length > 0; ) {
+        const { calls: most, first } = turn.shift() ?? { calls: 1, first: 0 };
+        const admitted = await admitTurn(intake, calls.splice(0, most), sent);
+        const at = sent === "in order" ? 0 : first % admitted.length;
+        for (const each of [...admitted.slice(at), ...admitted.slice(0, at)]) expectRead(reader, each);
+        deltas += admitted.filter(({ edit }) => edit === "delta").length;
       }
     }),
-    { numRuns: sessions },
+    { numRuns: readSessions },
   );
-  expect(deltas).toBeGreaterThan(sessions);
-}, 120_000);
+  return deltas;
+}
+
+interface AdmittedCall extends Pick<AdmittedResult, "text" | "edit"> {
+  readonly call: Call;
+}
+
+async function admitTurn(intake: Intake, calls: readonly Call[], sent: "in order" | "in any order") {
+  const admitted: AdmittedCall[] = [];
+  for (const [index, call] of calls.entries()) {
+    const unfinished = sent === "in order" ? undefined : calls.slice(index + 1);
+    admitted.push({ call, ...(await intake.admit({ ...call, isParallel: index > 0, unfinished })) });
+  }
+  return admitted;
+}
+
+function expectRead(reader: ReturnType<typeof createDeltaReader>, { call, text, edit }: AdmittedCall): void {
+  if (edit !== "none") expect(reader.linesIn(text, call.text), text).toEqual(reader.linesOf(call.text));
+  const { file_path, command } = call.input;
+  reader.see(`${call.tool} ${file_path ?? command}`, call.text, textsWritten(call));
+}
+
+/** Shorter texts are not referred to. */
+function textsWritten({ input: { new_string, content } }: Call): string[] {
+  return [new_string, content].filter((each): each is string => typeof each === "string" && each.length >= 80);
+}
 
 test("the same results give the same bytes, also if every call has a process of its own", async () => {
   await fc.assert(
