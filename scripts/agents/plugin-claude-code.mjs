@@ -5,8 +5,8 @@ import { loadavg } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { converse, isMain, linesOf, open, read, recallName, resultsIn, run, write } from "./claude-runs.mjs";
 import { findClient, modelOf } from "./clients.mjs";
-import { acceptReader } from "./plugin-claude-reader.mjs";
 import { acceptImages, acceptTrim } from "./plugin-claude-trim.mjs";
+import { acceptReader } from "./plugin-reader.mjs";
 import { startScriptedModel } from "./scripted-model.mjs";
 
 const noteOf = (text) => /plimsoll recall ([a-z2-7]{10})/.exec(text)?.[1];
@@ -25,7 +25,7 @@ export async function acceptPlugin(context) {
     agents: acceptSubAgent,
     compaction: acceptCompaction,
     failures: acceptFailures,
-    reader: acceptReader,
+    reader: acceptSessions,
   };
   for (const road of ["module", "hooks"]) {
     const check = (isTrue, what, facts) => context.check(isTrue, `${road}: ${what}`, facts);
@@ -53,6 +53,22 @@ for await (const line of readline.createInterface({ input: process.stdin })) {
   process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
 }
 `;
+
+function acceptSessions({ check, ...context }) {
+  const write = (file_path, content) => ({ name: "Write", input: { file_path, content } });
+  return acceptReader({
+    ...{ check, tools: { read, bash, write } },
+    async play(files, turns) {
+      const place = await open(context, { files });
+      const { code, requests } = await converse(place, { turns, allowed: "Read Bash Write" });
+      const recall = (id) => run(place, ["recall", id, "--json"]);
+      // The client tells our hook the whole path.
+      const labelled = ({ file_path, ...input }) =>
+        file_path === undefined ? input : { ...input, file_path: join(place.project, file_path) };
+      return { code, messages: requests.at(-1)?.body.messages ?? [], recall, labelled };
+    },
+  });
+}
 
 /** Each tool reads a text, reads it again, and reads it after a change. Then it reads a long one. */
 async function acceptEdits(context) {

@@ -15,6 +15,7 @@ import {
 import { dirname, join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
 import { findClient, modelOf, prepareClient } from "./clients.mjs";
+import { acceptReader } from "./plugin-reader.mjs";
 import { startScriptedModel } from "./scripted-model.mjs";
 
 const pluginOf = { opencode: "opencode", pi: "pi", gemini: "gemini-cli" };
@@ -60,6 +61,7 @@ async function acceptClient(name, { folder, root, plimsoll, check, part }) {
 const tests = {
   opencode: {
     edits: acceptEdits,
+    reader: acceptSessions,
     trimming: acceptTrimming,
     images: acceptImages,
     agents: acceptSubAgent,
@@ -68,6 +70,7 @@ const tests = {
   },
   pi: {
     edits: acceptEdits,
+    reader: acceptSessions,
     trimming: acceptTrimming,
     images: acceptImages,
     failures: acceptAbsence,
@@ -105,6 +108,34 @@ async function acceptEdits(open, check) {
   check(/\[The whole result has 1,8\d\d lines/.test(results[4]), `${name}: page: ${results[4]}`);
   check(results[5]?.includes("value0_a = "), `${name}: recall through the shell: ${results[5]?.split("\n")[0]}`);
   check(/ 1 +1 +1 /.test(results[6] ?? ""), `${name}: status counts one edit of each kind`, results[6]);
+}
+
+async function acceptSessions(open, check) {
+  let place = open();
+  const { name } = place;
+  const write = (file, content) => {
+    const path = join(place.project, file);
+    return { name: "write", input: name === "pi" ? { path, content } : { filePath: path, content } };
+  };
+  const read = (file, part = {}) => {
+    const { input, ...call } = reading(place, file);
+    return { ...call, input: { ...input, ...part } };
+  };
+  await acceptReader({
+    check: (isTrue, what, facts) => check(isTrue, `${name}: ${what}`, facts),
+    tools: { read, bash, write },
+    async play(files, turns) {
+      const { project, command, run } = place;
+      for (const [file, text] of Object.entries(files)) writeFileSync(join(project, file), text);
+      command("plugin", "install", name);
+      let turn = 0;
+      const { code, requests } = await run(() => callAt(turn++, turns));
+      // The calls of the next session have the paths of the next place.
+      const recall = (id) => command("recall", id, "--json");
+      place = open();
+      return { code, messages: requests.at(-1)?.messages ?? [], recall };
+    },
+  });
 }
 
 async function acceptTrimming(open, check) {
@@ -311,7 +342,7 @@ function treeOf(folder, prefix = "") {
 // What the model does.
 
 function callAt(step, turns) {
-  return turns[step] === undefined ? { text: "All done." } : { text: "Working.", calls: [turns[step]] };
+  return turns[step] === undefined ? { text: "All done." } : { text: "Working.", calls: [turns[step]].flat() };
 }
 
 function sourceOf(name, lines) {

@@ -1,18 +1,18 @@
-/** A long session of the real Claude Code with random reads and changes of files, also in parallel calls. A reader who
- *  sees only the last request puts every shortened result together, and compares it with the original. */
-import { join } from "node:path";
+/** Long sessions of a real client with random reads and changes of files, also in parallel calls. A reader who sees only
+ *  the last request puts every shortened result together, and compares it with the original. */
 // biome-ignore lint/correctness/useImportExtensions: the file beside it has only its types
 import { createDeltaReader } from "../../test/generate/delta-reader.mjs";
-import { converse, open, read, run } from "./claude-runs.mjs";
 
-export async function acceptReader({ check, ...context }) {
-  for (const seed of [1, 2, 3, 4]) {
+/** Plays sessions. `play(files, turns)` runs the client and returns the last messages, and how to get an original. `tools`
+ *  make the calls of the client. */
+export async function acceptReader({ check, tools, play, seeds = [1, 2, 3, 4] }) {
+  for (const seed of seeds) {
     const random = createRandom(seed);
     const files = Object.fromEntries(names.map((name) => [name, textOf(random, 40 + random(50))]));
-    const place = await open(context, { files });
+    const actions = actionsWith(tools);
     const turns = Array.from({ length: 70 }, () => actions[random(actions.length)](random));
-    const { code, requests } = await converse(place, { turns, allowed: "Read Bash Write" });
-    const { edited, wrong } = await readBack(place, requests.at(-1)?.body.messages ?? []);
+    const { code, messages, recall, labelled } = await play(files, turns);
+    const { edited, wrong } = await readBack(messages, { recall, labelled });
     check(
       code === 0 && edited > 10 && wrong.length === 0,
       `random session ${seed}: ${edited} shortened results, ${wrong.length} that a reader gets wrong`,
@@ -22,30 +22,35 @@ export async function acceptReader({ check, ...context }) {
 }
 
 const names = ["a.ts", "b.py", "c.md"];
-const bash = (command) => ({ name: "Bash", input: { command, description: "run" } });
 const changed = "changed line of this file, with more text";
 
-const actions = [
-  (random) => read(fileOf(random)),
-  (random) => read(fileOf(random)),
-  (random) => read(fileOf(random), { offset: 1 + random(40), limit: 20 + random(40) }),
-  (random) => bash(`cat ${fileOf(random)}`),
-  (random) => bash(`cat -n ${fileOf(random)}; echo 'the state of this project is as good as it was before'`),
-  (random) => bash(`grep -n value ${fileOf(random)}`),
-  (random) => bash(`sed -n ${1 + random(20)},${50 + random(20)}p ${fileOf(random)}`),
-  (random) => bash(`sed -i '${1 + random(40)}s/.*/${changed} ${random(4)}/' ${fileOf(random)}`),
-  (random) => bash(`sed -i '${1 + random(40)}d' ${fileOf(random)}`),
-  (random) => bash(`sed -i '${1 + random(40)}i ${changed} ${random(3)}' ${fileOf(random)}`),
-  (random) => bash(`cp ${fileOf(random)} .old; git diff --no-index .old ${fileOf(random)}; true`),
-  (random) => ({ name: "Write", input: { file_path: "d.ts", content: textOf(random, 30 + random(20)) } }),
-  (random) => bash(`cat d.ts; exit ${random(2) * 3}`),
-  (random) => [read(fileOf(random)), read(fileOf(random)), bash(`cat ${fileOf(random)}`)],
-  (random) => {
-    const file = fileOf(random);
-    const change = bash(`sed -i '${1 + random(40)}s/.*/${changed} ${random(4)}/' ${file}`);
-    return [bash(`sleep 0.${1 + random(3)}; cat ${file}`), read(file), change, read(file), bash(`cat ${file}`)];
-  },
-];
+function actionsWith({ read, bash, write }) {
+  const [cat, change] = [
+    (file) => bash(`cat ${file}`),
+    (random, file) => bash(`sed -i '${1 + random(40)}s/.*/${changed} ${random(4)}/' ${file}`),
+  ];
+  return [
+    (random) => read(fileOf(random)),
+    (random) => read(fileOf(random)),
+    (random) => read(fileOf(random), { offset: 1 + random(40), limit: 20 + random(40) }),
+    (random) => cat(fileOf(random)),
+    (random) => bash(`cat -n ${fileOf(random)}; echo 'the state of this project is as good as it was before'`),
+    (random) => bash(`grep -n value ${fileOf(random)}`),
+    (random) => bash(`sed -n ${1 + random(20)},${50 + random(20)}p ${fileOf(random)}`),
+    (random) => change(random, fileOf(random)),
+    (random) => bash(`sed -i '${1 + random(40)}d' ${fileOf(random)}`),
+    (random) => bash(`sed -i '${1 + random(40)}i ${changed} ${random(3)}' ${fileOf(random)}`),
+    (random) => bash(`cp ${fileOf(random)} .old; git diff --no-index .old ${fileOf(random)}; true`),
+    (random) => write("d.ts", textOf(random, 30 + random(20))),
+    (random) => bash(`cat d.ts; exit ${random(2) * 3}`),
+    (random) => [read(fileOf(random)), read(fileOf(random)), cat(fileOf(random))],
+    (random) => {
+      const file = fileOf(random);
+      const slow = bash(`sleep 0.${1 + random(3)}; cat ${file}`);
+      return [slow, read(file), change(random, file), read(file), cat(file)];
+    },
+  ];
+}
 
 function fileOf(random) {
   return names[random(names.length)];
@@ -85,7 +90,14 @@ function shownIn(texts) {
   return [heading, ...before, ...piece, ...notes.slice(before.length)].join("\n");
 }
 
-async function readBack(place, messages) {
+/** The command adds a line break to a text that has none at its end, so its JSON is read. */
+function originalIn(recalled) {
+  return JSON.parse(recalled)
+    .shown.map(({ text }) => text)
+    .join("\n");
+}
+
+async function readBack(messages, { recall, labelled = (input) => input }) {
   const { labelOf } = await import("../../dist/intake/read-call.js");
   const reader = createDeltaReader(await import("../../dist/intake/result-lines.js"));
   const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
@@ -97,14 +109,17 @@ async function readBack(place, messages) {
     const text = shownIn([content].flat().map((each) => each.text ?? each));
     const id = /plimsoll recall ([a-z2-7]{10})/.exec(text.split("\n")[0])?.[1];
     // The client leaves out the tab after the number of an empty last line.
-    const whole = (id === undefined ? text : run(place, ["recall", id]).replace(/\n$/, "")).replace(/(\n\d+)$/, "$1\t");
+    const whole = (id === undefined ? text : originalIn(recall(id))).replace(/(\n\d+)$/, "$1\t");
     const lines = id === undefined ? undefined : reader.linesIn(text.replace(/(\n\d+)$/, "$1\t"), whole);
     if (lines !== undefined) edited++;
-    // Of the last result of a turn, the client leaves out white space before the first line of an output.
+    // Of the last result of a turn, Claude Code leaves out white space before the first line of an output.
     if (lines !== undefined && lines.join("\n").trimStart() !== reader.linesOf(whole).join("\n").trimStart())
       wrong.push(text.slice(0, 600));
-    const path = input.file_path === undefined ? {} : { file_path: join(place.project, input.file_path) };
-    reader.see(labelOf({ tool: name, input: { ...input, ...path } }), whole, name === "Write" ? [input.content] : []);
+    reader.see(
+      labelOf({ tool: name, input: labelled(input) }),
+      whole,
+      input.content === undefined ? [] : [input.content],
+    );
   }
   return { edited, wrong };
 }
