@@ -101,10 +101,55 @@ export function beforeTurn(
   });
 }
 
+export interface SentResult {
+  readonly text: HeldText;
+  /** The hash of the whole result. */
+  readonly hash: string;
+  /** All lines of the result. Undefined if there are too many to read. */
+  readonly lines: readonly ResultLine[] | undefined;
+  /** The lines that were not sent again. */
+  readonly ranges: readonly HeldRange[];
+  /** What the agent wrote in the call. */
+  readonly written: readonly HeldRun[];
+  /** The number of the first result of its turn. */
+  readonly turn: number;
+  /** The calls of this turn whose lines have no name, because its results show different ones. */
+  readonly unclear: readonly string[];
+}
+
+/** Adds what was sent to what the context holds, and what the agent wrote in the call. */
+export function holdSent(
+  before: readonly HeldText[],
+  sent: SentResult,
+): { readonly held: readonly HeldText[]; readonly unclear: readonly string[] } {
+  const { text, hash, written: runs, turn } = sent;
+  const { sequence, label, callId } = text;
+  const isParallel = turn < sequence;
+  const known = isParallel ? sent.unclear : [];
+  const isNamed = !isParallel || !(known.includes(label) || isUnclear(before, sent));
+  const written: HeldText = {
+    sequence,
+    label,
+    isWritten: true,
+    tokens: 0,
+    runs,
+    ...(callId !== undefined && { callId }),
+  };
+  const others = nameWritten(nameLines(before, isNamed ? sent : { ...sent, ranges: [] }), written);
+  if (!isNamed) {
+    const held = [...withoutUnclear(others, turn, label), { ...text, runs: [], whole: undefined }];
+    return { held, unclear: [...new Set([...known, label])] };
+  }
+  const isOther = (each: HeldText): boolean =>
+    each.label === label && each.sequence >= turn && each.isWritten !== true && each.whole !== hash;
+  const own = before.some(isOther) ? { ...text, whole: undefined } : text;
+  return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], unclear: known };
+}
+
 /** Returns whether another result of this turn has the same name and shows another line under a number, or whether its
  *  call wrote another text of the same length. The client may send either one first, so their lines have no name. A
  *  line that the other one left out counts as shown, so lines of earlier turns are compared, too. */
-export function isUnclear(held: readonly HeldText[], turn: number, { label, lines, written }: NewResult): boolean {
+function isUnclear(held: readonly HeldText[], { text: { label }, turn, lines, written }: SentResult): boolean {
   const others = held.filter((text) => text.label === label && text.sequence >= turn);
   if (others.length === 0) return false;
   if (others.some(({ isPartial }) => isPartial === true)) return true;
@@ -129,7 +174,7 @@ function numbersOf(run: HeldRun, from: number): (readonly [number: number, hash:
 }
 
 /** Drops the names that results of this turn gave under a label. */
-export function withoutUnclear(held: readonly HeldText[], turn: number, label: string): HeldText[] {
+function withoutUnclear(held: readonly HeldText[], turn: number, label: string): HeldText[] {
   return held.map((text) => {
     const isOwn = text.label === label && text.sequence >= turn;
     const isNamed = ({ named }: HeldRun): boolean =>
@@ -172,7 +217,7 @@ export function runsWritten(texts: readonly (readonly ResultLine[])[]): HeldRun[
 }
 
 /** Returns what the context holds when the agent has written another text in a call of the same name. */
-export function nameWritten(held: readonly HeldText[], { label, runs }: Pick<HeldText, "label" | "runs">): HeldText[] {
+function nameWritten(held: readonly HeldText[], { label, runs }: Pick<HeldText, "label" | "runs">): HeldText[] {
   const counts = new Set(runs.map(linesIn));
   const isNamed = (run: HeldRun): boolean => run.named !== undefined || !counts.has(linesIn(run));
   return held.map((text) =>
@@ -180,24 +225,12 @@ export function nameWritten(held: readonly HeldText[], { label, runs }: Pick<Hel
   );
 }
 
-export interface NewResult {
-  readonly sequence: number;
-  readonly label: string;
-  /** The hash of the whole text. */
-  readonly hash: string;
-  /** Undefined if there are too many to read. */
-  readonly lines: readonly ResultLine[] | undefined;
-  /** The lines that are not sent again. */
-  readonly ranges: readonly HeldRange[];
-  /** What the agent wrote in the call. */
-  readonly written: readonly HeldRun[];
-}
-
 /** Returns what the context holds when a reader has seen this result. Its numbers now stand for its own lines: other
  *  lines that an earlier result of the same call had under these numbers can no longer be named. Lines that it left out
  *  get the numbers that it gave them. */
-export function nameLines(held: readonly HeldText[], result: NewResult): HeldText[] {
-  const { label, sequence, hash: whole, lines, ranges } = result;
+function nameLines(held: readonly HeldText[], sent: SentResult): HeldText[] {
+  const { hash: whole, lines, ranges } = sent;
+  const { label, sequence } = sent.text;
   const hashes = new Map(lines?.map(({ number, body }) => [number, hashLine(body)]));
   const isGone = (number: number, hash: string): boolean =>
     lines === undefined || (hashes.get(number) ?? hash) !== hash;

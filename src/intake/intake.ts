@@ -20,14 +20,11 @@ import {
   type HeldRange,
   type HeldRun,
   type HeldText,
-  isUnclear,
-  nameLines,
-  nameWritten,
+  holdSent,
   runsSent,
   runsWritten,
   withinWindow,
   withoutLostNames,
-  withoutUnclear,
 } from "./held-texts.ts";
 import { countLarge, largeText, pageOf, sizeOf } from "./page.ts";
 import { type EditedCall, isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
@@ -314,8 +311,10 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   const turn = result.isParallel === true ? context.turn : sequence;
   const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
   const edit = isWhole ? undefined : editOf(result, { held: earlier, hash, id, settings });
-  const sent = sentText(result, { sequence, hash, edit });
-  const next = holdSent(held, { result, sent, edit, hash, turn, unclear: context.unclear });
+  const { lines, ...text } = sentText(result, { sequence, hash, edit });
+  const written = runsWritten(writtenTexts(result));
+  const sent = { text, lines, hash, written, ranges: edit?.ranges ?? [], turn, unclear: context.unclear };
+  const next = holdSent(held, sent);
   return {
     admitted: edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" },
     context: {
@@ -325,45 +324,6 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
     },
   };
-}
-
-interface HoldOptions {
-  readonly result: Counted;
-  readonly sent: SentText;
-  readonly edit: Edit | undefined;
-  readonly hash: string;
-  readonly turn: number;
-  readonly unclear: readonly string[];
-}
-
-/** Adds what was sent to what the context holds, and what the agent wrote in the call. */
-function holdSent(
-  before: readonly HeldText[],
-  { result, sent: { lines, ...sent }, edit, hash, turn, unclear }: HoldOptions,
-): Pick<HeldContext, "held" | "unclear"> {
-  const { sequence, label, callId } = sent;
-  const runs = runsWritten(writtenTexts(result));
-  const written: HeldText = {
-    sequence,
-    label,
-    isWritten: true,
-    tokens: 0,
-    runs,
-    ...(callId !== undefined && { callId }),
-  };
-  const shown = { sequence, label, hash, lines, ranges: edit?.ranges ?? [], written: runs };
-  const isParallel = turn < sequence;
-  const known = isParallel ? unclear : [];
-  const isNamed = !isParallel || !(known.includes(label) || isUnclear(before, turn, shown));
-  const others = nameWritten(nameLines(before, isNamed ? shown : { ...shown, ranges: [] }), written);
-  if (!isNamed) {
-    const held = [...withoutUnclear(others, turn, label), { ...sent, runs: [], whole: undefined }];
-    return { held, unclear: [...new Set([...known, label])] };
-  }
-  const isOther = (text: HeldText): boolean =>
-    text.label === label && text.sequence >= turn && text.isWritten !== true && text.whole !== hash;
-  const own = before.some(isOther) ? { ...sent, whole: undefined } : sent;
-  return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], unclear: known };
 }
 
 /** Which share of the client's limits a text takes. Above 1 the client cuts it. */
