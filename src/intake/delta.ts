@@ -30,12 +30,14 @@ export interface DeltaOptions {
   readonly recallHint: () => string;
 }
 
-/** Returns undefined if the context holds none of the lines. */
+/** Returns undefined if the context holds none of the lines, or if one that is shown could be taken for a note. */
 export function findDelta(lines: readonly ResultLine[], options: DeltaOptions): Delta | undefined {
   const { isOnePiece, recallHint } = options;
   const found = findHeld(lines, options);
   const ranges = isOnePiece ? aroundOnePiece(found, lines.length) : found;
-  if (ranges.length === 0) return undefined;
+  const isShown = (index: number): boolean => !ranges.some(({ start, end }) => index >= start && index < end);
+  const isUnreadable = lines.some((line, index) => noteForm.test(line.text) && isShown(index));
+  if (ranges.length === 0 || isUnreadable) return undefined;
   const text = renderDelta(lines, ranges, recallHint());
   return { text, ranges, ...(isOnePiece && { piece: pieceOf(lines, ranges, text) }) };
 }
@@ -178,6 +180,9 @@ function mainName(ranges: readonly HeldRange[]): LineName {
 function nameKey({ label, isWritten }: LineName): string {
   return `${isWritten} ${label}`;
 }
+
+/** A line that begins like one of our notes. */
+const noteForm = /^\[(?:unnumbered )?lines? \d/;
 
 function noteOf(lines: readonly ResultLine[], { start, end, name }: HeldRange, main: LineName): string {
   const [first, last] = [lines[start]?.number ?? 0, lines[end - 1]?.number ?? 0];
