@@ -1,11 +1,13 @@
-/** Chooses lines of a recalled text: a range, those that match, and as many as fit a number of tokens. A line that is too
- *  long counts as several. */
+/** Chooses lines of a recalled text: a range, those that match, and as many as fit a number of tokens. Lines have the
+ *  numbers that the tool wrote before them, as in the notes; else they are counted. A line that is too long counts as
+ *  several. */
 import { ContextError } from "../errors.ts";
 import { formatNumber, joinLines, type LinePart, printable, splitLines } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
+import { readResultLines } from "./result-lines.ts";
 
 export interface RecallChoice {
-  /** `A-B`, `A-` or `A`, counted from 1. */
+  /** `A-B`, `A-` or `A`. */
   readonly lines?: string | undefined;
   /** A regular expression. */
   readonly grep?: string | undefined;
@@ -27,6 +29,7 @@ export interface RecalledLines {
 }
 
 interface RecalledLine {
+  /** Of a line without a number, the number of the line before it. */
   readonly number: number;
   readonly text: string;
 }
@@ -35,15 +38,32 @@ type NumberedPart = RecalledLine & LinePart;
 
 export function recallLines(text: string, choice: RecallChoice): RecalledLines {
   const { lines, grep, find = findMatches } = choice;
-  const all = splitLines(text).map((part, index): NumberedPart => ({ number: index + 1, ...part }));
+  const { all, isNumbered } = numberedParts(text);
   const ranged = lines === undefined ? all : chooseRange(all, lines);
   const texts = ranged.map((line) => line.text);
   const found = grep === undefined ? ranged : find(grep, texts).flatMap((index) => ranged[index] ?? []);
   const end = endWithin(found, choice);
   const shown = found.slice(0, end);
-  const rendered =
-    grep === undefined ? joinLines(shown) : shown.map((line) => `${line.number}: ${line.text}`).join("\n");
+  const isPlain = grep === undefined || isNumbered;
+  const rendered = isPlain ? joinLines(shown) : shown.map((line) => `${line.number}: ${line.text}`).join("\n");
   return { count: all.length, shown: shown.map(plain), rest: found.slice(end).map(plain), text: rendered };
+}
+
+/** The most lines beside the numbered ones: a program may write some before and after them. */
+const mostOthers = 10;
+
+function numberedParts(text: string): { readonly all: readonly NumberedPart[]; readonly isNumbered: boolean } {
+  const parts = splitLines(text);
+  const own = readResultLines(text);
+  // The parts of one long line would have the same number, so a reader could not go on after one of them.
+  const others = own.filter(({ body, text: line }) => body === line).length;
+  const isNumbered = parts.length === own.length && others < own.length && others <= mostOthers;
+  let number = 0;
+  const all = parts.map((part, index): NumberedPart => {
+    number = isNumbered ? Math.max(number, own[index]?.number ?? 0) : index + 1;
+    return { number, ...part };
+  });
+  return { all, isNumbered };
 }
 
 function plain({ number, text }: NumberedPart): RecalledLine {
@@ -55,10 +75,14 @@ function chooseRange(lines: readonly NumberedPart[], range: string): readonly Nu
   if (from === undefined) {
     throw new ContextError("usage", `lines is "${printable(range)}"`, { hint: "Use A-B, A- or A, as in 120-180." });
   }
-  const last = dash === "" ? Number(from) : to === "" ? lines.length : Number(to);
-  const chosen = lines.slice(Math.max(0, Number(from) - 1), last);
+  const last = dash === "" ? Number(from) : to === "" ? Number.POSITIVE_INFINITY : Number(to);
+  const chosen = lines.filter(({ number }) => number >= Number(from) && number <= last);
   if (chosen.length > 0) return chosen;
-  throw new ContextError("usage", `the result has lines 1 to ${formatNumber(lines.length)}, not ${printable(range)}`);
+  const [first = 0, end = 0] = [lines.find(({ number }) => number > 0)?.number, lines.at(-1)?.number];
+  throw new ContextError(
+    "usage",
+    `the result has lines ${formatNumber(first)} to ${formatNumber(end)}, not ${printable(range)}`,
+  );
 }
 
 function findMatches(source: string, lines: readonly string[]): number[] {
@@ -74,6 +98,7 @@ function patternOf(source: string): RegExp {
   }
 }
 
+/** Returns how many of the lines fit. Lines with the same number stay together: a reader goes on from a number. */
 function endWithin(lines: readonly RecalledLine[], { maxTokens, maxCharacters, counter }: RecallChoice): number {
   let tokens = maxTokens ?? Number.POSITIVE_INFINITY;
   let characters = maxCharacters ?? Number.POSITIVE_INFINITY;
@@ -82,5 +107,6 @@ function endWithin(lines: readonly RecalledLine[], { maxTokens, maxCharacters, c
     characters -= text.length + 1;
     return tokens < 0 || characters < 0;
   });
-  return end < 0 ? lines.length : end;
+  if (end < 0) return lines.length;
+  return lines.findIndex(({ number }) => number === lines[end]?.number);
 }

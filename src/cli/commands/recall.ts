@@ -10,7 +10,7 @@ import { wholeNumber } from "../whole-number.ts";
 export const recallCommand: Command = defineCommand({
   arguments: [{ name: "ID", summary: "the id in the note of a shortened result" }],
   options: {
-    lines: { value: "A-B", summary: "only these lines, counted from 1; A- to the end" },
+    lines: { value: "A-B", summary: "only the lines with these numbers; A- to the end" },
     grep: { value: "REGEXP", summary: "only lines that match, with their numbers" },
     "max-tokens": { value: "N", summary: "stop before the text has more tokens than this" },
     session: { value: "ID", summary: "look only in this session" },
@@ -21,7 +21,8 @@ trimmed from a history, or that a session of the MCP server keeps. Notes, placeh
 Ids such as r12 are those of older versions. They count from 1 in each session, so they need --session or
 PLIMSOLL_SESSION.
 With --max-tokens the output ends between two lines, and a note says from which line to continue.
-A line of more than 2,000 characters counts as several lines.`,
+Lines have the numbers that the tool wrote before them, as in the notes; other lines are counted from 1. A line of more
+than 2,000 characters counts as several lines.`,
   examples: [
     { line: "plimsoll recall k3vbq5zoha", meaning: "the whole result" },
     { line: "plimsoll recall k3vbq5zoha --lines 120-180", meaning: "a part of it" },
