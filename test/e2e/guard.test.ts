@@ -103,7 +103,10 @@ test("asks and says why if it cannot tell what was spent", async () => {
   expect(await reasonOf(hookInput("s2"))).toContain("1 line cannot be read");
   expect(await reasonOf(hookInput("s2"))).toContain("1 line cannot be read");
   configure("guard: { session_usd: many }\n");
-  expect(await reasonOf()).toContain('"guard.session_usd" must be');
+  expect(await reasonOf()).toMatch(/"guard.session_usd" must be.* or repair ~\/\.config\/plimsoll\/config\.yaml\.$/);
+  configure("guard: { session_usd: 5 }\n");
+  sandbox.write(".plimsoll/config.yaml", "guard: [\n");
+  expect(await reasonOf()).toMatch(/ or repair \.plimsoll\/config\.yaml\.$/);
 });
 
 test("a price in the user's configuration makes a model known", async () => {

@@ -1,6 +1,7 @@
 /** The spend guard: decides before a tool call of Claude Code whether the limits of the configuration are reached. It
  *  never lets a call pass because something about the money is not known: then it asks and says why. */
 import { join } from "node:path";
+import { ContextError } from "../../errors.ts";
 import { countNoun, formatNumber, messageOf, printable } from "../../text/index.ts";
 import { type Config, configDirectory, type Environment, loadConfig } from "../../workspace/index.ts";
 import { shownPath } from "../table.ts";
@@ -36,7 +37,8 @@ export async function guardCall(input: string, place: GuardPlace): Promise<objec
     if (!mayConfigure("guard", folder, env)) return undefined;
     verdict = await judge(typeof transcript_path === "string" ? transcript_path : undefined, { ...place, cwd: folder });
   } catch (error) {
-    verdict = asking(messageOf(error), place);
+    const isConfig = error instanceof ContextError && error.code === "invalid_config" && error.file !== undefined;
+    verdict = asking(messageOf(error), place, isConfig ? `repair ${error.file}` : undefined);
   }
   const { decision, reason } = verdict;
   if (decision === undefined) return undefined;
@@ -127,11 +129,11 @@ function configName({ cwd, env }: GuardPlace): string {
   return shownPath(join(configDirectory(env), "config.yaml"), cwd, env);
 }
 
-function asking(why: string, place: GuardPlace): Verdict {
+function asking(why: string, place: GuardPlace, remedy = `remove guard from ${configName(place)}`): Verdict {
   const yes = isAttended(place.env) ? "allow this call, or " : "";
   return {
     decision: "ask",
-    reason: `Plimsoll's spend guard does not know what was spent: ${why}. To continue, ${yes}remove guard from ${configName(place)}.`,
+    reason: `Plimsoll's spend guard does not know what was spent: ${why}. To continue, ${yes}${remedy}.`,
   };
 }
 
