@@ -4,6 +4,7 @@
 import { ContextError } from "../errors.ts";
 import { formatNumber, joinLines, type LinePart, printable, splitLines } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
+import { largeText } from "./page.ts";
 import { readResultLines } from "./result-lines.ts";
 
 export interface RecallChoice {
@@ -54,9 +55,10 @@ const mostOthers = 10;
 
 function numberedParts(text: string): { readonly all: readonly NumberedPart[]; readonly isNumbered: boolean } {
   const parts = splitLines(text);
-  const own = readResultLines(text);
-  // The parts of one long line would have the same number, so a reader could not go on after one of them.
+  // No note names lines of a large result, and reading the numbers takes long.
+  const own = text.length > largeText ? [] : readResultLines(text);
   const others = own.filter(({ body, text: line }) => body === line).length;
+  // The parts of one long line would have the same number, so a reader could not go on after one of them.
   const isNumbered = parts.length === own.length && others < own.length && others <= mostOthers;
   let number = 0;
   const all = parts.map((part, index): NumberedPart => {

@@ -53,7 +53,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
   const ownTools = createOwnTools();
   const ownCalls = createOwnCalls({ ...options, tools: ownTools, background });
   const told = createToldContext({ ...options, background });
-  const tasks = createTaskCalls();
+  const tasks = createTaskCalls(options);
   const asked = createAwaitedAnswers({ ...options, tasks });
 
   const remember = (message: RpcMessage): void => {
@@ -190,7 +190,7 @@ function awaitedBy(message: RpcMessage, { tasks, session, realCall, intake }: Aw
   }
 }
 
-/** No result will come. */
+/** No result will come as the answer. */
 function endCall(awaited: AwaitedAnswer | undefined, { intake }: Pick<LineProxyOptions, "intake">): void {
   if (typeof awaited !== "object" || "task" in awaited) return;
   awaited.share?.end();
@@ -232,14 +232,14 @@ interface TaskCalls {
 /** The number of remembered calls, the newest ones. */
 const mostTasks = 1_000;
 
-function createTaskCalls(): TaskCalls {
+function createTaskCalls(options: Pick<LineProxyOptions, "intake">): TaskCalls {
   const calls = new Map<unknown, ResultCall>();
   return {
     began(result, call) {
       const task = result.resultType === "task" ? result : result.task;
       const taskId = isPlainObject(task) && !("content" in result) ? task.taskId : undefined;
       if (taskId === undefined) return false;
-      call.share?.end();
+      endCall(call, options);
       calls.set(taskId, { tool: call.tool, args: call.args });
       for (const oldest of calls.keys()) if (calls.size > mostTasks) calls.delete(oldest);
       return true;

@@ -107,9 +107,9 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   };
 }
 
-/** Answers in the order of the calls, and not before `whenDone` of the answer before. The client keeps the results of
- *  parallel calls in the order of our answers, and a note must not come before or after other results than it expects:
- *  its numbers mean what the newest result above shows. */
+/** Answers in the order of the calls, each one after `whenDone` of the answer before. The client keeps the results of
+ *  parallel calls in the order of our answers, and a note names lines as the newest result above it shows them. So this
+ *  order must be the one in which the results were admitted. */
 function inTurn(tool: PluginTool, whenDone: () => Promise<unknown>): PluginTool {
   let last: Promise<unknown> = Promise.resolve();
   return {
