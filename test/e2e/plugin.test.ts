@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { claudeFolder } from "../../src/plugins/claude-code.ts";
 import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
@@ -129,6 +130,31 @@ test("install shows a diff, writes, reports, and uninstall restores", async () =
   expect(removed).toMatchObject({ code: 0, stdout: expect.stringContaining("claude-code: uninstalled") });
   expect((await sandbox.call(["plugin", "uninstall", "claude-code"])).stdout).toBe("claude-code: nothing to change\n");
 });
+
+test.each([
+  ["opencode", ".config/opencode/plugins/plimsoll.js", "{}"],
+  ["pi", ".pi/agent/extensions/plimsoll.js", "undefined"],
+])(
+  "%s starts without a plimsoll that never loads",
+  { tags: ["deep"], timeout: 30_000 },
+  async (client, file, hooks) => {
+    expect((await sandbox.call(["plugin", "install", client])).code).toBe(0);
+    sandbox.write("stuck/plimsoll", "");
+    sandbox.write("stuck/bundle/plugin-hooks.js", "await new Promise((resolve) => setTimeout(resolve, 60_000));\n");
+    const plugin = pathToFileURL(join(sandbox.home, file)).href;
+    const start = `import(${JSON.stringify(plugin)}).then(async ({ Plimsoll, default: extension }) => {
+    console.log(JSON.stringify(await (Plimsoll ?? extension)({ on() {} })));
+    process.exit();
+  })`;
+    const env = { ...sandbox.env, PATH: join(sandbox.cwd, "stuck") };
+    const started = performance.now();
+    const child = spawn(process.execPath, ["-e", start], { env, stdio: ["ignore", "pipe", "inherit"] });
+    children.push(child);
+    const [printed] = await once(child.stdout, "data");
+    expect(String(printed)).toBe(`${hooks}\n`);
+    expect(performance.now() - started).toBeGreaterThan(2_000);
+  },
+);
 
 test("install names the file of somebody else that is in its place", async () => {
   sandbox.write("../home/.claude/skills/plimsoll/note.txt", "mine");
