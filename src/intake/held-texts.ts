@@ -14,7 +14,7 @@ export interface HeldText {
   readonly isWritten?: true;
   /** The hash of a whole text that was sent unchanged, while no later result of the call has another text. */
   readonly whole?: string | undefined;
-  /** If the runs lack lines that a reader knows, as those of a duplicate. */
+  /** If a reader knows lines of this result that no run has, as of a duplicate or of a page. */
   readonly isPartial?: true | undefined;
   /** What this text takes of the window of deltas: 0 for what the agent wrote. */
   readonly tokens: number;
@@ -85,16 +85,22 @@ export function withoutLostNames(held: readonly HeldText[]): HeldText[] {
   }));
 }
 
+/** The newest turn: results that a client may send in any order. */
+export interface Turn {
+  /** The number of its first result. */
+  readonly first: number;
+  /** The names of its results, oldest first. */
+  readonly labels: readonly string[];
+  /** Those of them under which different lines were shown. No note uses such a name for a result of this turn. */
+  readonly unclear: readonly string[];
+}
+
 /** Returns what the context held before a turn, without lines that a result of this turn may rename. `unfinished` are
  *  the names of its calls without a result. */
-export function beforeTurn(
-  held: readonly HeldText[],
-  turn: number,
-  unfinished: readonly string[],
-): readonly HeldText[] {
-  const now = new Set([...held.flatMap(({ sequence, label }) => (sequence >= turn ? [label] : [])), ...unfinished]);
+export function beforeTurn(held: readonly HeldText[], turn: Turn, unfinished: readonly string[]): readonly HeldText[] {
+  const now = new Set([...turn.labels, ...unfinished]);
   if (now.size === 0) return held;
-  const earlier = held.filter(({ sequence }) => sequence < turn);
+  const earlier = held.filter(({ sequence }) => sequence < turn.first);
   return earlier.map((text) => {
     const runs = text.runs.filter(({ named }) => !now.has(named?.label ?? text.label));
     return { ...text, runs, whole: now.has(text.label) ? undefined : text.whole };
@@ -111,22 +117,19 @@ export interface SentResult {
   readonly ranges: readonly HeldRange[];
   /** What the agent wrote in the call. */
   readonly written: readonly HeldRun[];
-  /** The number of the first result of its turn. */
-  readonly turn: number;
-  /** The calls of this turn whose lines have no name, because its results show different ones. */
-  readonly unclear: readonly string[];
+  /** The turn before this result. */
+  readonly turn: Turn;
 }
 
 /** Adds what was sent to what the context holds, and what the agent wrote in the call. */
 export function holdSent(
   before: readonly HeldText[],
   sent: SentResult,
-): { readonly held: readonly HeldText[]; readonly unclear: readonly string[] } {
+): { readonly held: readonly HeldText[]; readonly turn: Turn } {
   const { text, hash, written: runs, turn } = sent;
   const { sequence, label, callId } = text;
-  const isParallel = turn < sequence;
-  const known = isParallel ? sent.unclear : [];
-  const isNamed = !isParallel || !(known.includes(label) || isUnclear(before, sent));
+  const labels = [...turn.labels, label];
+  const isNamed = !turn.labels.includes(label) || !(turn.unclear.includes(label) || isUnclear(before, sent));
   const written: HeldText = {
     sequence,
     label,
@@ -137,29 +140,30 @@ export function holdSent(
   };
   const others = nameWritten(nameLines(before, isNamed ? sent : { ...sent, ranges: [] }), written);
   if (!isNamed) {
-    const held = [...withoutUnclear(others, turn, label), { ...text, runs: [], whole: undefined }];
-    return { held, unclear: [...new Set([...known, label])] };
+    const held = [...withoutUnclear(others, turn.first, label), { ...text, runs: [], whole: undefined }];
+    return { held, turn: { ...turn, labels, unclear: [...new Set([...turn.unclear, label])] } };
   }
   const isOther = (each: HeldText): boolean =>
-    each.label === label && each.sequence >= turn && each.isWritten !== true && each.whole !== hash;
+    each.label === label && each.sequence >= turn.first && each.isWritten !== true && each.whole !== hash;
   const own = before.some(isOther) ? { ...text, whole: undefined } : text;
-  return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], unclear: known };
+  return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], turn: { ...turn, labels } };
 }
 
-/** Returns whether another result of this turn has the same name and shows another line under a number, or whether its
- *  call wrote another text of the same length. The client may send either one first, so their lines have no name. A
- *  line that the other one left out counts as shown, so lines of earlier turns are compared, too. */
+/** Returns whether an earlier result of this turn with the same name shows, or may show, another line under a number. The
+ *  client may send either one last, so the name means neither. The same is true of calls that wrote different texts with
+ *  the same number of lines. */
 function isUnclear(held: readonly HeldText[], { text: { label }, turn, lines, written }: SentResult): boolean {
-  const others = held.filter((text) => text.label === label && text.sequence >= turn);
-  if (others.length === 0) return false;
-  if (others.some(({ isPartial }) => isPartial === true)) return true;
+  const others = held.filter((text) => text.label === label && text.sequence >= turn.first && text.isWritten !== true);
+  const isLost = others.length < turn.labels.filter((each) => each === label).length;
+  if (isLost || others.some(({ isPartial }) => isPartial === true)) return true;
   const hashes = new Map(lines?.map(({ number, body }) => [number, hashLine(body)]));
   return held.some((text) =>
     text.runs.some((run) => {
       if (text.isWritten === true && run.named === undefined) {
         const isOther = (own: HeldRun): boolean => linesIn(own) === linesIn(run) && own.hashes !== run.hashes;
-        return text.label === label && text.sequence >= turn && written.some(isOther);
+        return text.label === label && text.sequence >= turn.first && written.some(isOther);
       }
+      // Lines of earlier turns count, too: the other result may have left them out.
       const { label: own, from } = run.named ?? { label: text.label, from: run.from };
       if (own !== label) return false;
       return (
@@ -174,11 +178,11 @@ function numbersOf(run: HeldRun, from: number): (readonly [number: number, hash:
 }
 
 /** Drops the names that results of this turn gave under a label. */
-function withoutUnclear(held: readonly HeldText[], turn: number, label: string): HeldText[] {
+function withoutUnclear(held: readonly HeldText[], first: number, label: string): HeldText[] {
   return held.map((text) => {
-    const isOwn = text.label === label && text.sequence >= turn;
+    const isOwn = text.label === label && text.sequence >= first;
     const isNamed = ({ named }: HeldRun): boolean =>
-      named === undefined ? !isOwn : named.label !== label || named.by < turn;
+      named === undefined ? !isOwn : named.label !== label || named.by < first;
     return { ...text, runs: text.runs.filter(isNamed), whole: isOwn ? undefined : text.whole };
   });
 }

@@ -23,6 +23,7 @@ import {
   holdSent,
   runsSent,
   runsWritten,
+  type Turn,
   withinWindow,
   withoutLostNames,
 } from "./held-texts.ts";
@@ -273,10 +274,7 @@ interface HeldContext {
   readonly held: readonly HeldText[];
   /** The newest calls whose results were edited. */
   readonly edited: readonly EditedCall[];
-  /** The number of the first result of the newest turn. */
-  readonly turn: number;
-  /** The calls of this turn whose lines have no name, because its results show different ones. */
-  readonly unclear: readonly string[];
+  readonly lastTurn: Turn;
 }
 
 /** Parses a context only if it is not the one that this process wrote last. */
@@ -289,7 +287,7 @@ function createContextReader(): (value: string | undefined) => HeldContext {
   };
 }
 
-const nothing: HeldContext = { sequence: 0, held: [], edited: [], turn: 0, unclear: [] };
+const nothing: HeldContext = { sequence: 0, held: [], edited: [], lastTurn: { first: 0, labels: [], unclear: [] } };
 
 /** `isCut`: the client would cut the result. */
 type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
@@ -308,17 +306,16 @@ function admitInto(context: HeldContext, result: Counted, settings: Settings): A
   // Of an original that the client cuts, an agent that insists would get even less.
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
   const isWhole = insisted !== undefined || isRecall(result);
-  const turn = result.isParallel === true ? context.turn : sequence;
+  const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
   const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
   const edit = isWhole ? undefined : editOf(result, { held: earlier, hash, id, settings });
   const { lines, ...text } = sentText(result, { sequence, hash, edit });
   const written = runsWritten(writtenTexts(result));
-  const sent = { text, lines, hash, written, ranges: edit?.ranges ?? [], turn, unclear: context.unclear };
-  const next = holdSent(held, sent);
+  const next = holdSent(held, { text, lines, hash, written, ranges: edit?.ranges ?? [], turn });
   return {
     admitted: edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" },
     context: {
-      ...{ sequence, turn, unclear: next.unclear },
+      ...{ sequence, lastTurn: next.turn },
       held: withinWindow(next.held, settings.deltaWindow),
       // An agent that has recalled a text need not insist.
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
@@ -350,7 +347,7 @@ function sentText(result: Counted, { sequence, hash, edit }: SentOptions): SentT
     runs: edit?.runs ?? runsSent(lines ?? [], []),
     ...(result.callId !== undefined && { callId: result.callId }),
     ...(edit === undefined && !isLost && { whole: hash }),
-    ...(edit !== undefined && edit.ranges === undefined && { isPartial: true }),
+    ...((edit === undefined ? lines === undefined : edit.ranges === undefined) && { isPartial: true }),
   };
 }
 

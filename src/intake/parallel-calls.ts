@@ -4,27 +4,29 @@ import type { IncomingResult } from "./intake.ts";
 type Call = Pick<IncomingResult, "tool" | "input">;
 
 export interface ParallelCalls {
-  /** The model has made a call. The key is its name here. */
+  /** The model has made a call. Later it is named by this key. */
   begin(key: unknown, call: Call): void;
   /** The call has a result. Returns what the intake needs to know of the other calls. */
   end(key: unknown): Pick<IncomingResult, "isParallel" | "unfinished">;
   /** The call has no result that the intake gets. */
   drop(key: unknown): void;
-  /** The model has all results. Calls that failed may never have ended. */
+  /** The model has all results. A call that failed may not have been ended. */
   endTurn(): void;
 }
 
 export function createParallelCalls(): ParallelCalls {
-  const open = new Map<unknown, { readonly call: Call; readonly resultsBefore: number }>();
-  let results = 0;
+  const open = new Map<unknown, Call>();
+  // Calls that begin while another one runs belong to its turn, even if some have ended.
+  let hasResult = false;
   return {
-    begin: (key, call) => void open.set(key, { call, resultsBefore: results }),
+    begin(key, call) {
+      if (open.size === 0) hasResult = false;
+      open.set(key, call);
+    },
     end(key) {
-      const { resultsBefore = results } = open.get(key) ?? {};
-      const isParallel = results > resultsBefore;
-      results++;
-      open.delete(key);
-      return { isParallel, unfinished: [...open.values()].map(({ call }) => call) };
+      const isParallel = open.delete(key) && hasResult;
+      hasResult = true;
+      return { isParallel, unfinished: [...open.values()] };
     },
     drop: (key) => void open.delete(key),
     endTurn: () => open.clear(),

@@ -83,7 +83,7 @@ function chooseRange(lines: readonly NumberedPart[], range: string): readonly Nu
   const [first = 0, end = 0] = [lines.find(({ number }) => number > 0)?.number, lines.at(-1)?.number];
   throw new ContextError(
     "usage",
-    `the result has lines ${formatNumber(first)} to ${formatNumber(end)}, not ${printable(range)}`,
+    `the result has no lines ${printable(range)}: its lines are ${formatNumber(first)} to ${formatNumber(end)}`,
   );
 }
 

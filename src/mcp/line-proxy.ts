@@ -181,8 +181,11 @@ function awaitedBy(message: RpcMessage, { tasks, session, realCall, intake }: Aw
       intake?.begin(made);
       return made;
     }
-    case "tasks/result":
-      return tasks.find(message);
+    case "tasks/result": {
+      const call = tasks.find(message);
+      intake?.begin(call);
+      return call;
+    }
     case "tasks/get":
       return { task: tasks.find(message) };
     default:

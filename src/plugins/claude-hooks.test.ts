@@ -323,7 +323,8 @@ describe("where the module runs", () => {
     expect(await complete()).toEqual({});
   });
 
-  test("a parallel result waits until the conversation has a completed one", async () => {
+  // It waits 50 ms at most, which a busy computer may need for the rest of this test.
+  test("a parallel result waits until the conversation has a completed one", { retry: 3 }, async () => {
     await afterTool("Read", readOf(text));
     const order: string[] = [];
     const note = afterTool("Read", readOf(changed), { tool_use_id: "r" }).then(() => order.push("note"));
@@ -428,6 +429,27 @@ test("a result whose call began before the last result does not refer to it", as
   // The last result came a second ago, and this call ran longer.
   expect(await print("slow", 1_500)).toBeUndefined();
   expect((await print("next", 500)).updatedToolOutput.stdout).toMatch(/^\[Same text/);
+});
+
+test("results are admitted in the order in which they came, also if one is read from a file", async () => {
+  const file = join(folder, "whole.txt");
+  writeFileSync(file, `${text}\n${"and more of it\n".repeat(3_000)}`);
+  const call = (command: string, response: object) =>
+    afterTool("Bash", response, { tool_input: JSON.stringify({ command }), duration_ms: 5_000 });
+  const whole = call("whole", { ...outputOf(text.slice(0, 2_000)), persistedOutputPath: file });
+  const after = call("after", outputOf(text));
+  expect((await whole).updatedToolOutput.stdout).toContain("The whole result has");
+  expect(await after).toBeUndefined();
+  // The page of `whole` came first, so `after` is the newest with these lines.
+  const next = await afterTool("Bash", outputOf(text), { tool_input: JSON.stringify({ command: "next" }) });
+  expect(next.updatedToolOutput.stdout).toContain("Bash after above");
+});
+
+test("what was written in parallel does not end the turn", async () => {
+  const input = (value: object) => ({ tool_input: JSON.stringify(value), duration_ms: 5_000 });
+  await afterTool("Bash", outputOf(text), input({ command: "one" }));
+  await afterTool("Write", { type: "create" }, input({ file_path: "b.ts", content: "b" }));
+  expect(await afterTool("Bash", outputOf(text), input({ command: "two" }))).toBeUndefined();
 });
 
 test("a model cannot reach another session through the requests of the module", async () => {

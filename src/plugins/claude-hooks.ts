@@ -107,23 +107,23 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
   };
 }
 
-/** Answers in the order of the calls, each one after `whenDone` of the answer before. The client keeps the results of
- *  parallel calls in the order of our answers, and a note names lines as the newest result above it shows them. So this
- *  order must be the one in which the results were admitted. */
+/** Works on one call after the other, each after `whenDone` of the one before. The client keeps the results of parallel
+ *  calls in the order of our answers, and a note names lines as the newest result above it shows them. So this order must
+ *  be the one in which the results are admitted. */
 function inTurn(tool: PluginTool, whenDone: () => Promise<unknown>): PluginTool {
   let last: Promise<unknown> = Promise.resolve();
   return {
     ...tool,
     call(input) {
       const before = Promise.race([last, new Promise((resolve) => setTimeout(resolve, inTurnMs).unref())]);
-      const answer = tool.call(input);
+      const answer = before.then(() => tool.call(input));
       last = answer.then(whenDone);
-      return before.then(() => answer);
+      return answer;
     },
   };
 }
 
-/** An answer that takes longer, because its output is large, does not hold up others. */
+/** In milliseconds. One that takes longer, because its output is large, does not hold up others. */
 const inTurnMs = 50;
 
 const recallHint = (id: string): string => `use the tool recall, or run plimsoll recall ${id}`;
@@ -195,7 +195,8 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
   const hasModule = (state.modules.get(sessionId) ?? mostLost) < mostLost;
   if (shown === undefined) {
     // What the agent wrote into a file is in the context, whatever the tool answers.
-    if (!hasModule || writers.has(tool)) await state.admission.admit(hook, { tool, input, callId, text: "" });
+    const written = { tool, input, callId, text: "", isParallel: isParallel(hook, state) };
+    if (!hasModule || writers.has(tool)) await state.admission.admit(hook, written);
     return {};
   }
   state.judged.add(callId);
@@ -366,7 +367,8 @@ async function append(hook: Hook, state: ClaudeState): Promise<object> {
   // A process that was started again has not heard of the module.
   noteModule(sessionId, state);
   if (state.judged.has(callId)) return {};
-  const admitted = await state.admission.admit(hook, { tool, input, callId, text });
+  const result = { tool, input, callId, text, isParallel: isParallel(hook, state) };
+  const admitted = await state.admission.admit(hook, result);
   if (admitted === undefined) return {};
   noteBases(hook, admitted, state);
   return { text: admitted.text, bases: admitted.bases ?? [] };

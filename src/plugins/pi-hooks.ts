@@ -13,7 +13,7 @@ export interface PiContext {
   readonly model?: unknown;
 }
 
-/** Registers the hooks. A handler that throws is reported by pi, and the result stays as it is. */
+/** Registers the hooks. If a handler of a result throws, pi reports it, and the result stays as it is. */
 export function registerPi(pi: PiApi, plugin: InClient): void {
   // At the end of `pi -p`, pi compacts a session whose context no longer answers.
   let last = "";
@@ -22,7 +22,9 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
     return last;
   };
   pi.on("tool_call", async ({ toolCallId, toolName, input }, context) => {
-    plugin.begin({ sessionId: sessionOf(context), callId: String(toolCallId), tool: String(toolName), input });
+    // pi does not run the tool if this throws.
+    const sessionId = sessionOr(() => sessionOf(context), last);
+    plugin.begin({ sessionId, callId: String(toolCallId), tool: String(toolName), input });
     return undefined;
   });
   pi.on("tool_result", async ({ toolCallId, toolName, input, content }, context) => {

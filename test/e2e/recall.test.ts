@@ -83,6 +83,6 @@ test("says what is wrong with an id, a range or a pattern", async () => {
   expect(await recall("nothing123")).toMatchObject({ code: 1 });
   expect((await recall("nothing123")).stderr).toContain('there is no result "nothing123"');
   expect(await recall(id, "--lines", "x")).toMatchObject({ code: 2 });
-  expect((await recall(id, "--lines", "300-")).stderr).toContain("the result has lines 1 to 200");
+  expect((await recall(id, "--lines", "300-")).stderr).toContain("its lines are 1 to 200");
   expect(await recall(id, "--grep", "(")).toMatchObject({ code: 2 });
 });

@@ -184,8 +184,13 @@ test("the same reader, if the results of parallel calls are sent in any order", 
 
 const readSessions = isDeep ? 1_000 : 40;
 
-/** How many calls each turn has, and which of their results is sent first; those before it are sent last. */
-const turnSizes = fc.array(fc.record({ calls: fc.integer({ min: 1, max: 4 }), first: fc.nat(3) }), { minLength: 25 });
+/** How many calls each turn has, and in which order their results are sent. */
+const turnSizes = fc.array(
+  fc.record({ calls: fc.integer({ min: 1, max: 4 }), order: fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }) }),
+  { minLength: 25 },
+);
+
+const windows = fc.constantFrom(4_000, 40_000);
 
 /** Returns how many deltas the reader has put together. */
 async function readBack(sent: "in order" | "in any order"): Promise<number> {
@@ -193,16 +198,16 @@ async function readBack(sent: "in order" | "in any order"): Promise<number> {
   const steps = fc.array(step, { minLength: 12, maxLength: 25, size: "max" });
   let deltas = 0;
   await fc.assert(
-    fc.asyncProperty(longFile, longFile, steps, turnSizes, async (one, other, taken, sizes) => {
+    fc.asyncProperty(longFile, longFile, steps, turnSizes, windows, async (one, other, taken, sizes, deltaWindow) => {
       const calls = play([[...one], [...other], [...one]], taken);
-      const limits = { deltaWindow: 1_000_000, maxResultTokens: 1_000_000 };
+      const limits = { deltaWindow, maxResultTokens: 1_000_000 };
       const intake = await createIntake({ counter, sessionId: "s", ...limits });
       const reader = createDeltaReader({ readResultLines, unnumbered });
       for (const turn = [...sizes]; calls.length > 0; ) {
-        const { calls: most, first } = turn.shift() ?? { calls: 1, first: 0 };
+        const { calls: most, order } = turn.shift() ?? { calls: 1, order: [0] };
         const admitted = await admitTurn(intake, calls.splice(0, most), sent);
-        const at = sent === "in order" ? 0 : first % admitted.length;
-        for (const each of [...admitted.slice(at), ...admitted.slice(0, at)]) expectRead(reader, each);
+        const places = sent === "in order" ? order.toSorted() : order;
+        for (const each of places.flatMap((place) => admitted[place] ?? [])) expectRead(reader, each);
         deltas += admitted.filter(({ edit }) => edit === "delta").length;
       }
     }),
