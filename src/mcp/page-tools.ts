@@ -129,7 +129,7 @@ async function findInResult(
   return { fields: {}, itemsName, items: found.slice(offset), offset, total: found.length };
 }
 
-/** Counts them as the note about a shortened result does. */
+/** A line that is too long counts as several. */
 async function* linesOf(text: string): AsyncGenerator<string> {
   for (const line of splitLines(text)) yield line.text;
 }

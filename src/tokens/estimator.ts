@@ -123,9 +123,9 @@ function afterLastNewline(length: number): number {
   return length;
 }
 
-/** A coefficient is a mean, so it can be more than a rare letter or symbol has bytes. In a text of many lines, others
- *  that cost less would hide it. So each pretoken outside of ASCII is kept within its bytes, and lines cost the same
- *  together as apart. */
+/** A coefficient is a mean, so it can be more than a rare letter or symbol has bytes. Alone, such a text is cut to its
+ *  bytes, and in a longer text it would not be. So each pretoken outside of ASCII is kept within its bytes. In ASCII,
+ *  pretokens that cost too much and too little stand side by side, and a bound would make all estimates lower. */
 function scanPretokenWithinBytes(start: number, end: number): number {
   const before = currentSum();
   const stop = scanPretoken(start, end);

@@ -21,8 +21,8 @@ trimmed from a history, or that a session of the MCP server keeps. Notes, placeh
 Ids such as r12 are those of older versions. They count from 1 in each session, so they need --session or
 PLIMSOLL_SESSION.
 With --max-tokens the output ends between two lines, and a note says from which line to continue.
-Lines have the numbers that the tool wrote before them, as in the notes; other lines are counted from 1. A line of more
-than 2,000 characters counts as several lines.`,
+If a tool has numbered its lines, --lines takes these numbers, as the notes do. Lines are counted from 1 in a text
+without numbers, with more than 10 other lines, or with a line of more than 2,000 characters, which counts as several.`,
   examples: [
     { line: "plimsoll recall k3vbq5zoha", meaning: "the whole result" },
     { line: "plimsoll recall k3vbq5zoha --lines 120-180", meaning: "a part of it" },
