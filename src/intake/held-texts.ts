@@ -86,7 +86,7 @@ export function withoutLostNames(held: readonly HeldText[]): HeldText[] {
 }
 
 /** The newest turn: results that a client may send in any order. */
-export interface Turn {
+export interface SentTurn {
   /** The number of its first result. */
   readonly first: number;
   /** The names of its results, oldest first. */
@@ -97,7 +97,11 @@ export interface Turn {
 
 /** Returns what the context held before a turn, without lines that a result of this turn may rename. `unfinished` are
  *  the names of its calls without a result. */
-export function beforeTurn(held: readonly HeldText[], turn: Turn, unfinished: readonly string[]): readonly HeldText[] {
+export function beforeTurn(
+  held: readonly HeldText[],
+  turn: SentTurn,
+  unfinished: readonly string[],
+): readonly HeldText[] {
   const now = new Set([...turn.labels, ...unfinished]);
   if (now.size === 0) return held;
   const earlier = held.filter(({ sequence }) => sequence < turn.first);
@@ -118,14 +122,14 @@ export interface SentResult {
   /** What the agent wrote in the call. */
   readonly written: readonly HeldRun[];
   /** The turn before this result. */
-  readonly turn: Turn;
+  readonly turn: SentTurn;
 }
 
 /** Adds what was sent to what the context holds, and what the agent wrote in the call. */
 export function holdSent(
   before: readonly HeldText[],
   sent: SentResult,
-): { readonly held: readonly HeldText[]; readonly turn: Turn } {
+): { readonly held: readonly HeldText[]; readonly turn: SentTurn } {
   const { text, hash, written: runs, turn } = sent;
   const { sequence, label, callId } = text;
   const labels = [...turn.labels, label];

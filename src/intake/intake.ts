@@ -23,7 +23,7 @@ import {
   holdSent,
   runsSent,
   runsWritten,
-  type Turn,
+  type SentTurn,
   withinWindow,
   withoutLostNames,
 } from "./held-texts.ts";
@@ -274,7 +274,7 @@ interface HeldContext {
   readonly held: readonly HeldText[];
   /** The newest calls whose results were edited. */
   readonly edited: readonly EditedCall[];
-  readonly lastTurn: Turn;
+  readonly lastTurn: SentTurn;
 }
 
 /** Parses a context only if it is not the one that this process wrote last. */
