@@ -25,3 +25,14 @@ test("a call that never ends is forgotten with its turn, and one that failed at 
   calls.begin("b", call("b"));
   expect(calls.end("b")).toEqual({ isParallel: false, unfinished: [] });
 });
+
+test("a call that is left behind does not make all later calls parallel", () => {
+  const calls = createParallelCalls();
+  calls.begin("stuck", call("stuck"));
+  const results = Array.from({ length: 50 }, (_, index) => {
+    calls.begin(index, call("a"));
+    return calls.end(index);
+  });
+  expect(results[10]).toEqual({ isParallel: true, unfinished: [call("stuck")] });
+  expect(results.at(-1)).toEqual({ isParallel: false, unfinished: [] });
+});

@@ -14,19 +14,23 @@ export interface ParallelCalls {
   endTurn(): void;
 }
 
+/** A call that has no result after so many others has been left behind by the model. */
+const mostResults = 40;
+
 export function createParallelCalls(): ParallelCalls {
-  const open = new Map<unknown, Call>();
+  const open = new Map<unknown, { readonly call: Call; results: number }>();
   // Calls that begin while another one runs belong to its turn, even if some have ended.
   let hasResult = false;
   return {
     begin(key, call) {
       if (open.size === 0) hasResult = false;
-      open.set(key, call);
+      open.set(key, { call, results: 0 });
     },
     end(key) {
       const isParallel = open.delete(key) && hasResult;
       hasResult = true;
-      return { isParallel, unfinished: [...open.values()] };
+      for (const [other, made] of open) if (++made.results > mostResults) open.delete(other);
+      return { isParallel, unfinished: [...open.values()].map(({ call }) => call) };
     },
     drop: (key) => void open.delete(key),
     endTurn: () => open.clear(),
