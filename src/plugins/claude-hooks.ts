@@ -91,9 +91,10 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
     },
   });
   return {
-    after_tool: inTurn(hook(afterTool), () =>
-      Promise.all([...state.completions.values()].map((each) => each.whenKept)),
-    ),
+    after_tool: inTurn(hook(afterTool), async (answer) => {
+      if (answer !== "{}") await new Promise((resolve) => setTimeout(resolve, keptMs).unref());
+      await Promise.all([...state.completions.values()].map((each) => each.whenKept));
+    }),
     allow_recall: hook(allowRecall),
     before_compact: hook(beforeCompact),
     after_compact: hook(afterCompact),
@@ -110,7 +111,7 @@ export function claudeTools(base: PluginServer): Readonly<Record<string, PluginT
 /** Works on one call after the other, each after `whenDone` of the one before. The client keeps the results of parallel
  *  calls in the order of our answers, and a note names lines as the newest result above it shows them. So this order must
  *  be the one in which the results are admitted. */
-function inTurn(tool: PluginTool, whenDone: () => Promise<unknown>): PluginTool {
+function inTurn(tool: PluginTool, whenDone: (answer: string) => Promise<void>): PluginTool {
   let last: Promise<unknown> = Promise.resolve();
   return {
     ...tool,
@@ -254,7 +255,7 @@ const hookNote = "[plimsoll shortens this result. To see it, make the same call 
 
 /** In milliseconds. The module asks at once and waits 400 for the answer. */
 const completionMs = 400;
-/** In milliseconds. By then the conversation has the text that the module fetched. */
+/** In milliseconds. By then the conversation has a changed result, which takes the client longer than others. */
 const keptMs = 10;
 /** After so many texts in a row that the module did not fetch, the hook alone shortens Read. */
 const mostLost = 3;
