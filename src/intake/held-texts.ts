@@ -14,7 +14,7 @@ export interface HeldText {
   readonly isWritten?: true;
   /** The hash of a whole text that was sent unchanged, while no later result of the call has another text. */
   readonly whole?: string | undefined;
-  /** If a reader knows lines of this result that no run has, as of a duplicate or of a page. */
+  /** Set for a duplicate or a page: a reader may know lines of it that no run has. */
   readonly isPartial?: true | undefined;
   /** What this text takes of the window of deltas: 0 for what the agent wrote. */
   readonly tokens: number;
@@ -121,7 +121,7 @@ export interface SentResult {
   readonly ranges: readonly HeldRange[];
   /** What the agent wrote in the call. */
   readonly written: readonly HeldRun[];
-  /** The turn before this result. */
+  /** The turn of this result, as it was before it. */
   readonly turn: SentTurn;
 }
 

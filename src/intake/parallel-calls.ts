@@ -1,4 +1,4 @@
-/** Knows which calls of a conversation the model made together, if it is told of each call and of each result. */
+/** Finds out which calls the model made together. It must be told when each call begins and ends. */
 import type { IncomingResult } from "./intake.ts";
 
 type Call = Pick<IncomingResult, "tool" | "input">;

@@ -124,7 +124,7 @@ function inTurn(tool: PluginTool, whenDone: (answer: string) => Promise<void>): 
   };
 }
 
-/** In milliseconds. One that takes longer, because its output is large, does not hold up others. */
+/** In milliseconds. A call with a large output may take longer. It does not hold up the others. */
 const inTurnMs = 50;
 
 const recallHint = (id: string): string => `use the tool recall, or run plimsoll recall ${id}`;
