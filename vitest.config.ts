@@ -19,6 +19,7 @@ const turns: readonly RegExp[] = [
 const config: ViteUserConfig = defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    setupFiles: ["test/fixed-seed.ts"],
     // `npm run test:perf` runs these tests alone. One slow moment of the machine is not a slow program, so a failure is
     // tried again.
     tags: [
