@@ -102,7 +102,7 @@ async function readPages({ tool, args, mostPages }: TextTask, call: CallText): P
   for (let offset: number | undefined = 0; offset !== undefined && pages.length !== mostPages; ) {
     const { text } = await call(tool, { ...args, offset });
     const at = text.lastIndexOf("\n") + 1;
-    const isNote = / · id [a-z2-7]{10}\]$/.test(text);
+    const isNote = / · id [a-z2-7]{16}\]$/.test(text);
     pages.push({ text, body: isNote ? text.slice(0, Math.max(0, at - 1)) : text });
     const next = isNote ? /; next: offset=(\d+) · /.exec(text.slice(at))?.[1] : undefined;
     offset = next === undefined ? undefined : Number(next);

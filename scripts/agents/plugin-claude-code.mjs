@@ -9,7 +9,7 @@ import { acceptImages, acceptTrim } from "./plugin-claude-trim.mjs";
 import { acceptReader } from "./plugin-reader.mjs";
 import { startScriptedModel } from "./scripted-model.mjs";
 
-const noteOf = (text) => /plimsoll recall ([a-z2-7]{10})/.exec(text)?.[1];
+const noteOf = (text) => /plimsoll recall ([a-z2-7]{16})/.exec(text)?.[1];
 
 export async function acceptPlugin(context) {
   const { missing, version } = findClient(context.folder, "claude");
@@ -95,7 +95,7 @@ async function acceptEdits(context) {
   for (const [index, tool] of ["Read", "Bash", "Grep", "an MCP tool"].entries()) {
     const [whole = "", same = "", , delta = "", page = ""] = results.slice(index * 5);
     check(whole.split("\n").length >= 90 && noteOf(whole) === undefined, `${tool}: the first result is whole`, whole);
-    check(same.includes("[Same text as") && noteOf(same), `${tool}: the same again is a note`, same);
+    check(same.includes(": Same text as") && noteOf(same), `${tool}: the same again is a note`, same);
     const isDelta = delta.includes("changed45") && delta.length < whole.length / 2 && noteOf(delta);
     check(isDelta, `${tool}: after a change only new lines`, delta);
     if (tool === "Read") check(/^46\t.*changed45/m.test(delta), "Read: the new line has its own number", delta);
@@ -126,13 +126,13 @@ async function acceptModule(context) {
   check(first.includes("other199 ="), "a failure arrives whole", first);
   const isModule = road === "module";
   check(
-    isModule ? again.includes("[lines 2-201]") : again.includes("other199 ="),
+    isModule ? again.includes(" lines 2-201]") : again.includes("other199 ="),
     `the same failure again: ${again.slice(0, 60)}`,
     again,
   );
   const hasBoth = /^11\t.*changed10 /m.test(delta) && /^191\t.*changed190 /m.test(delta);
   check(
-    half.includes("[Only new lines") && half.includes("[lines 60-149]") && !half.includes("plimsoll shortens"),
+    half.includes(": Only new lines") && half.includes(" lines 60-149]") && !half.includes("plimsoll shortens"),
     `a part of a file that was read: ${half.slice(0, 60)}`,
     half,
   );
@@ -158,7 +158,11 @@ async function acceptRecall(context) {
   const more = [read("a.ts"), (text) => bash(`plimsoll recall ${noteOf(text)} --lines 7-7`)];
   const allowed = "Read Bash(plimsoll:*)";
   const next = await converse({ ...place, steps }, { turns: more, allowed, args: ["--continue"] });
-  check(next.results[steps]?.includes("[Same text as"), "--continue: what was read before counts", next.results[steps]);
+  check(
+    next.results[steps]?.includes(": Same text as"),
+    "--continue: what was read before counts",
+    next.results[steps],
+  );
   check(next.results[steps + 1]?.includes("value6 ="), "recall in the shell, with a rule", next.results[steps + 1]);
   const fork = ["--resume", first.json.session_id, "--fork-session"];
   const forked = await converse({ ...place, steps: steps + 2 }, { turns: [read("a.ts")], args: fork });
@@ -238,7 +242,7 @@ async function acceptSubAgent(context) {
   const results = resultsIn(requests.filter(({ body }) => !isMain(body)).at(-1)?.body);
   check(code === 0 && results.length === 3, `a sub-agent sent ${results.length} results`);
   check(results[0]?.includes("value150 ="), "a sub-agent gets a file whole that the main agent has read", results[0]);
-  check(results[1]?.includes("[Same text as"), "the sub-agent's second read is a note", results[1]);
+  check(results[1]?.includes(": Same text as"), "the sub-agent's second read is a note", results[1]);
   check(own[2]?.includes("other150 ="), "the main agent gets a text whole that a sub-agent saw in a failure", own[2]);
 }
 
@@ -274,7 +278,7 @@ async function acceptCompaction(context) {
   );
   const after = texts.slice(texts.indexOf(before) + 1).find((text) => text.includes("before it was summarised")) ?? "";
   const [, back = ""] = /before it was summarised.*?```\\n(.*?)```/.exec(after) ?? [];
-  check(/recall: [a-z2-7]{10}=/.test(back), "compaction: anchors and recall ids come back", after.slice(0, 2_000));
+  check(/recall: [a-z2-7]{16}=/.test(back), "compaction: anchors and recall ids come back", after.slice(0, 2_000));
   check(back.length < 4_000, `compaction: what comes back has ${back.length} characters`);
 }
 

@@ -18,7 +18,7 @@ export async function acceptTrim(context) {
   };
   const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
   const first = await converse(place, { ...follow(reads), env });
-  const known = /recall id ([a-z2-7]{10})/.exec(JSON.stringify(first.requests.at(-1)?.body))?.[1];
+  const known = /recall id ([a-z2-7]{16})/.exec(JSON.stringify(first.requests.at(-1)?.body))?.[1];
   check(first.code === 0 && known !== undefined, `--trim ${limit} trims ${reads.length} reads`, first.stderr);
   const again = [...reads.slice(0, 3), findRecall, { name: recallName, input: { id: known } }];
   const second = await converse(place, { ...follow(again), args: ["--continue"], env });
@@ -56,7 +56,7 @@ async function acceptAgents(context) {
     name: "Agent",
     input: { description: reader, prompt: `SUBTASK ${reader}: read`, subagent_type: "general-purpose", ...more },
   });
-  const recallFirst = (text) => ({ name: recallName, input: { id: /recall id ([a-z2-7]{10})/.exec(text)?.[1] } });
+  const recallFirst = (text) => ({ name: recallName, input: { id: /recall id ([a-z2-7]{16})/.exec(text)?.[1] } });
   const turnsOf = (reader) => [...namesOf(reader).map((name) => read(`${name}.ts`)), findRecall, recallFirst];
   const turns = Object.fromEntries(readers.map((reader) => [reader, turnsOf(reader)]));
   turns.main.splice(8, 0, start("one", { run_in_background: false }), [start("two"), start("three")]);

@@ -95,7 +95,7 @@ async function acceptEdits(open, check) {
       editing(place, "a.ts"),
       reading(place, "a.ts"),
       bash("seq 1 30000 | sed 's/$/ some other words here/' | head -c 49000"),
-      bash(`plimsoll recall ${/plimsoll recall (\w{10})/.exec(text)?.[1]} | head -6`),
+      bash(`plimsoll recall ${/plimsoll recall (\w{16})/.exec(text)?.[1]} | head -6`),
       bash(`plimsoll plugin status ${name}`),
     ]),
   );
@@ -103,9 +103,9 @@ async function acceptEdits(open, check) {
   const results = resultsOf(requests.at(-1));
   check(code === 0, `${name}: ends with ${code} after ${ms} ms`, outcome.stderr);
   check(results[0]?.includes("value0_a = "), `${name}: a first read arrives whole`, results[0]);
-  check(results[1]?.startsWith("[Same text as the result of read"), `${name}: duplicate: ${results[1]}`);
-  check(/^\[Only new lines.*\n(.*\n)*.*changed30/.test(results[3]), `${name}: delta: ${results[3]}`);
-  check(/\[The whole result has 1,8\d\d lines/.test(results[4]), `${name}: page: ${results[4]}`);
+  check(results[1]?.includes(": Same text as the result of read"), `${name}: duplicate: ${results[1]}`);
+  check(/^\[[a-z2-7]{5}: Only new lines.*\n(.*\n)*.*changed30/.test(results[3]), `${name}: delta: ${results[3]}`);
+  check(/\[[a-z2-7]{5}: The whole result has 1,8\d\d lines/.test(results[4]), `${name}: page: ${results[4]}`);
   check(results[5]?.includes("value0_a = "), `${name}: recall through the shell: ${results[5]?.split("\n")[0]}`);
   check(/ 1 +1 +1 /.test(results[6] ?? ""), `${name}: status counts one edit of each kind`, results[6]);
 }
@@ -148,7 +148,7 @@ async function acceptTrimming(open, check) {
   let turn = 0;
   const reads = Array.from({ length: 16 }, (_, index) => reading(place, `f${index % 9}.ts`));
   const first = await run(() => callAt(turn++, reads));
-  const known = /recall id ([a-z2-7]{10})/.exec(JSON.stringify(first.requests.at(-1)))?.[1];
+  const known = /recall id ([a-z2-7]{16})/.exec(JSON.stringify(first.requests.at(-1)))?.[1];
   check(first.code === 0 && known !== undefined, `${name}: --trim ${limit} trims (16 reads)`, first.stderr);
   turn = 0;
   const next = [...reads.slice(0, 4), bash(`plimsoll recall ${known} | head -4`)];
@@ -176,7 +176,9 @@ async function acceptTrimming(open, check) {
 /** The files of notes on duplicates whose whole text is not in the same request. */
 function lostBases(body) {
   const results = resultsOf(body);
-  const notes = results.flatMap((text) => /^\[Same text as the result of read (\S+) above/.exec(text)?.[1] ?? []);
+  const notes = results.flatMap(
+    (text) => /^\[[a-z2-7]{5}: Same text as the result of read (\S+) above/.exec(text)?.[1] ?? [],
+  );
   return notes.filter((path) => {
     const first = `value0_${/(f\d)\.ts$/.exec(path)?.[1]} = `;
     return !results.some((text) => text.includes(first) && !text.startsWith("[Same"));
@@ -258,14 +260,14 @@ async function acceptPage(open, check) {
     callAt(step, [
       shell("seq 1 5"),
       shell(long),
-      shell(`plimsoll recall ${/plimsoll recall (\w{10})/.exec(text)?.[1]} --lines 100-101`),
+      shell(`plimsoll recall ${/plimsoll recall (\w{16})/.exec(text)?.[1]} --lines 100-101`),
     ]),
   );
   const parts = (requests.at(-1)?.contents ?? []).flatMap((content) => content.parts);
   const answers = parts.flatMap(({ functionResponse }) => functionResponse?.response ?? []);
   check(code === 0 && answers[0]?.output?.includes("5"), `${name}: a short result stays`, answers[0]);
   check(
-    /^\[The tool ran.*\[The whole result has/s.test(answers[1]?.error),
+    /^\[The tool ran.*\[[a-z2-7]{5}: The whole result has/s.test(answers[1]?.error),
     `${name}: page: ${answers[1]?.error}`,
     answers[1],
   );

@@ -107,7 +107,7 @@ async function readBack(messages, { recall, labelled = (input) => input }) {
   for (const { content, tool_use_id } of blocks.filter(({ type }) => type === "tool_result")) {
     const { name, input } = calls.get(tool_use_id);
     const text = shownIn([content].flat().map((each) => each.text ?? each));
-    const id = /plimsoll recall ([a-z2-7]{10})/.exec(text.split("\n")[0])?.[1];
+    const id = /plimsoll recall ([a-z2-7]{16})/.exec(text.split("\n")[0])?.[1];
     // The client leaves out the tab after the number of an empty last line.
     const whole = (id === undefined ? text : originalIn(recall(id))).replace(/(\n\d+)$/, "$1\t");
     const lines = id === undefined ? undefined : reader.linesIn(text.replace(/(\n\d+)$/, "$1\t"), whole);

@@ -18,8 +18,8 @@ import { providerOfModel, type Ttl } from "./prices.ts";
 
 /**
  * Returns the blocks and cache breakpoints of an Anthropic request or of an OpenAI chat or responses request. The
- * tokens of the blocks add up to what `countMessages` and `countTools` return. Equal content has equal keys, wherever
- * the markers are.
+ * tokens of the blocks add up to what `countMessages` and `countTools` return. Equal content has equal keys in one process,
+ * wherever the markers are.
  *
  * @example
  * ```ts

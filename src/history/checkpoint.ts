@@ -1,6 +1,6 @@
 /** The state of a trimmer as plain JSON, and the check of what callers and stores give back. */
 import { ContextError } from "../errors.ts";
-import { isFields, isOriginalId } from "../text/index.ts";
+import { isFields, isHashKey, isOriginalId } from "../text/index.ts";
 import type { CalibratorSnapshot } from "../tokens/index.ts";
 import type { DecisionLog } from "./decision-log.ts";
 import type { PolicyName } from "./policies/policy.ts";
@@ -26,7 +26,8 @@ export function checkCheckpoint(value: unknown): Checkpoint {
   const { version } = checkpoint;
   if (version !== 1 && version !== 2)
     throw broken("checkpoint.version", `is ${JSON.stringify(version)}; this version reads 2`);
-  const { epochs } = objectAt(checkpoint.ledger, "checkpoint.ledger");
+  const { epochs, key } = objectAt(checkpoint.ledger, "checkpoint.ledger");
+  if (key !== undefined && !isHashKey(key)) throw broken("checkpoint.ledger.key", "is not a key");
   const list = listAt(epochs, "checkpoint.ledger.epochs");
   if (version === 1) return { ...(value as unknown as Checkpoint), version: 2, ledger: { epochs: [] } };
   for (const [index, epoch] of list.entries()) checkEpoch(epoch, `checkpoint.ledger.epochs[${index}]`);

@@ -1,9 +1,14 @@
-import type { OriginalIds } from "../text/index.ts";
+import { nameMessage } from "../messages/index.ts";
+import { createHashKey, createKeyedHash, createOriginalId, type KeyedHash } from "../text/index.ts";
+import type { TrackedMessage } from "./tracked-history.ts";
 
 /** All decisions of a conversation, append-only. An epoch belongs to the history on which it was decided: it applies to
  *  every history that contains its message `at`, identified by the hash of everything up to it. So a rewind or a fork
  *  gets the decisions of its own past, and a return to the longer history gets that history's decisions again. */
 export interface DecisionLog {
+  /** The key of the hashes in `epochs`. It is random, so that no text can be made to look like another one. Absent in
+   *  the log of an earlier version. */
+  readonly key?: string | undefined;
   readonly epochs: readonly Epoch[];
 }
 
@@ -59,6 +64,8 @@ export type ReplaceDecision = Extract<Decision, { action: "replace" }>;
 /** Looks up epochs by the message from which they apply. Epochs are named by their index. */
 export interface DecisionIndex {
   readonly ledger: DecisionLog;
+  /** Hashes messages with the key of the log. */
+  readonly hash: KeyedHash;
   /** The number of epochs that changed something. */
   readonly rewrites: number;
   /** Returns the index of the epoch. */
@@ -73,17 +80,18 @@ export interface DecisionIndex {
   /** Returns the epochs that were decided on top of this one, each in its own history. */
   decidedAfter(epoch: number | undefined): readonly number[];
   entry(id: string): LoggedDecision | undefined;
-  /** Returns a new id for a part of a message. */
-  nextId(part: Pick<LoggedDecision, "chain" | "part">): string;
+  /** Returns the id of a part. It depends on nothing but the session and the message, so that every process gives the
+   *  same one. A message of a provider has ids that no file knows, so nobody can guess it. */
+  idOf(message: TrackedMessage, part: Pick<LoggedDecision, "message" | "part">): string;
 }
 
-/** `ids` are those of the session. */
-export function createDecisionIndex(ids: OriginalIds, ledger: DecisionLog = { epochs: [] }): DecisionIndex {
+export function createDecisionIndex(sessionId: string, ledger: DecisionLog = { epochs: [] }): DecisionIndex {
+  const { key = createHashKey() } = ledger;
   const epochs: Epoch[] = [];
   const byAnchor = new Map<string, number>();
   const byBase = new Map<number | undefined, number[]>();
   const byId = new Map<string, LoggedDecision>();
-  let last = 0;
+  const names = new WeakMap<object, string>();
   let rewrites = 0;
   const add = (epoch: Epoch): number => {
     const index = epochs.push(epoch) - 1;
@@ -98,16 +106,14 @@ export function createDecisionIndex(ids: OriginalIds, ledger: DecisionLog = { ep
     for (const entry of epoch.entries) byId.set(entry.id, entry);
     return index;
   };
-  for (const epoch of ledger.epochs) {
-    add(epoch);
-    last = Math.max(last, numberOf(epoch, ids) ?? last + epoch.entries.length);
-  }
+  for (const epoch of ledger.epochs) add(epoch);
   const entriesOf = (index: number): readonly LoggedDecision[] => {
     const { like, entries } = epochs[index] as Epoch;
     return like === undefined ? entries : [...entriesOf(like), ...entries];
   };
   return {
-    ledger: { epochs },
+    ledger: { key, epochs },
+    hash: createKeyedHash(key),
     get rewrites() {
       return rewrites;
     },
@@ -125,21 +131,12 @@ export function createDecisionIndex(ids: OriginalIds, ledger: DecisionLog = { ep
     entriesOf,
     decidedAfter: (epoch) => byBase.get(epoch) ?? [],
     entry: (id) => byId.get(id),
-    nextId: (part) => ids.idOf(++last, nameOf(part)),
+    idOf({ source, original }, { message, part }) {
+      const name = names.get(original) ?? nameMessage(source);
+      names.set(original, name);
+      return createOriginalId(["history", sessionId, message, name, part]);
+    },
   };
-}
-
-/** Equal numbers and names mean the same original, also if a killed process has used the number before. */
-function nameOf({ chain, part }: Pick<LoggedDecision, "chain" | "part">): string {
-  return `${chain}/${part}`;
-}
-
-/** Returns the number of the epoch's last id; undefined for an id of another session, whose checkpoint was continued. */
-function numberOf({ entries }: Epoch, ids: OriginalIds): number | undefined {
-  const entry = entries.at(-1);
-  const number = entry && ids.sequenceOf(entry.id);
-  if (entry === undefined || number === undefined) return undefined;
-  return entry.id === `r${number}` || entry.id === ids.idOf(number, nameOf(entry)) ? number : undefined;
 }
 
 /** An epoch may refer only to earlier epochs, and only to messages up to the one from which it applies. */

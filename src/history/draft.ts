@@ -75,7 +75,7 @@ export function createHistoryDraft(history: TrackedHistory, ledger: DecisionInde
       const message = messages[index] as TrackedMessage;
       const { tokens, chain } = message;
       const decided = [...decisions].map(([part, decide]) => {
-        const id = ledger.nextId({ chain, part });
+        const id = ledger.idOf(message, { message: index, part });
         return { id, message: index, chain, part, decision: decide(id), tokensSaved: 0 };
       });
       history.apply(decided);

@@ -3,15 +3,7 @@
 import { ContextError } from "../errors.ts";
 import type { CountedPart } from "../messages/index.ts";
 import type { MaintainedStore, Store } from "../store/index.ts";
-import {
-  createOriginalIds,
-  isFields,
-  isOriginalId,
-  isText,
-  type OriginalIds,
-  objectOf,
-  readJson,
-} from "../text/index.ts";
+import { isFields, isOriginalId, isText, objectOf, readJson } from "../text/index.ts";
 import { textOf } from "./apply-decisions.ts";
 import { type Checkpoint, checkCheckpoint } from "./checkpoint.ts";
 import type { DecisionLog, LoggedDecision } from "./decision-log.ts";
@@ -49,20 +41,16 @@ export interface HistoryStore {
   list(entries: readonly LoggedDecision[], messages: readonly TrackedMessage[]): Promise<readonly Recalled[]>;
 }
 
-/** The ids of a session's trimmed content. */
-export function historyIds(sessionId: string): OriginalIds {
-  return createOriginalIds({ maker: "history", sessionId });
-}
-
 export function createHistoryStore(store: Store | undefined, sessionId: string): HistoryStore {
   let savedEpochs = 0;
   /** The stored checkpoint that the caller's own one replaces. */
   let replaced: string | undefined;
   return {
     async load(given) {
-      if (given !== undefined) replaced = (await store?.get(checkpointCollection, sessionId))?.value;
       const found = given ?? (store && (await loadCheckpoint(store, sessionId)));
       const checkpoint = found && checkCheckpoint(found);
+      const isOlder = checkpoint !== undefined && checkpoint.ledger.key === undefined;
+      if (given !== undefined || isOlder) replaced = (await store?.get(checkpointCollection, sessionId))?.value;
       savedEpochs = checkpoint?.ledger.epochs.length ?? 0;
       return checkpoint;
     },
@@ -79,7 +67,7 @@ export function createHistoryStore(store: Store | undefined, sessionId: string):
     },
     async recall(id, entry, messages) {
       const recalled = entry && recallFrom(messages, entry);
-      return recalled ?? (store && (await recallFromStore(store, { sessionId, id, chain: entry?.chain })));
+      return recalled ?? (store && (await recallFromStore(store, sessionId, id)));
     },
     async list(entries, messages) {
       const stored = store === undefined ? [] : await listStored(store, sessionId);
@@ -162,26 +150,22 @@ function recallCollection(sessionId: string): string {
  *  again later. */
 type Stored = Recalled & { readonly chain: string };
 
-interface RecallOptions {
-  readonly sessionId: string;
-  readonly id: string;
-  /** Absent if the ledger does not know the id. */
-  readonly chain?: string | undefined;
-}
-
-async function recallFromStore(store: Store, { sessionId, id, chain }: RecallOptions): Promise<Recalled | undefined> {
+/** Believes a record only if the checkpoint has its id and the hash of its history. */
+async function recallFromStore(store: Store, sessionId: string, id: string): Promise<Recalled | undefined> {
   // Models invent ids.
   if (!isOriginalId(id)) return undefined;
-  let after = orderOf(id, sessionId);
+  const record = await store.get(checkpointCollection, sessionId);
+  // Looking for the text is much faster than reading the JSON of a conversation that does not have it.
+  if (record === undefined || !record.value.includes(id)) return undefined;
+  const { epochs } = (await loadCheckpoint(store, sessionId))?.ledger ?? { epochs: [] };
+  const epoch = epochs.findIndex(({ entries }) => entries.some((entry) => entry.id === id));
+  const entry = epochs[epoch]?.entries.find((each) => each.id === id);
+  if (entry === undefined) return undefined;
   let isDamaged = false;
-  for (let looks = 0; looks < maxLooks; looks++) {
-    const [record] = await store.list(recallCollection(sessionId), { after, limit: 1 });
-    if (record === undefined) break;
-    const stored = readJson(record.value, isStoredList);
+  for await (const stored of storedOriginals(store, sessionId, isOlderId(id) ? "" : epochPrefix(epoch))) {
     isDamaged ||= stored === undefined;
-    const found = stored?.find((each) => each.id === id && (chain ?? each.chain) === each.chain);
+    const found = stored?.find((each) => each.id === id && (isOlderId(id) || each.chain === entry.chain));
     if (found !== undefined) return withoutChain(found);
-    after = record.key;
   }
   if (!isDamaged) return undefined;
   throw new ContextError(
@@ -193,10 +177,33 @@ async function recallFromStore(store: Store, { sessionId, id, chain }: RecallOpt
   );
 }
 
+/** Yields the lists of originals whose keys start with a prefix; undefined for one that cannot be read. */
+async function* storedOriginals(
+  store: Store,
+  sessionId: string,
+  prefix: string,
+): AsyncGenerator<readonly Stored[] | undefined> {
+  for (let after: string | undefined; ; ) {
+    const [record] = await store.list(recallCollection(sessionId), { prefix, after, limit: 1 });
+    if (record === undefined) return;
+    yield readJson(record.value, isStoredList);
+    after = record.key;
+  }
+}
+
+/** Earlier versions gave other keys to their records, and their histories other hashes. */
+function isOlderId(id: string): boolean {
+  return id.length < 16;
+}
+
+function epochPrefix(epoch: number): string {
+  return `e${String(epoch).padStart(8, "0")}-`;
+}
+
 /** Returns trimmed content of a conversation by its id; without `sessionId` of any conversation. */
 export async function findTrimmed(store: Store, id: string, sessionId?: string): Promise<Recalled | undefined> {
   for (const each of sessionId === undefined ? await listHistories(store) : [sessionId]) {
-    const found = await recallFromStore(store, { sessionId: each, id });
+    const found = await recallFromStore(store, each, id);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -224,13 +231,12 @@ const isShaped = objectOf({ id: isText, chain: isText, kind: isText, text: isTex
 const isStoredList = (value: unknown): value is readonly Stored[] =>
   Array.isArray(value) && value.every((each) => isShaped(each) && isFields(each));
 
-// The first record is the right one, except after killed runs.
-const maxLooks = 16;
-
 /** Saves the originals of what was trimmed since the last call. Returns the number of epochs that are now saved. */
 async function saveOriginals(store: Store, { sessionId, messages, epochs, savedEpochs }: SaveOptions): Promise<number> {
   // Collect everything before the first write: the history may change during a write.
-  const records = epochs.slice(savedEpochs).flatMap(({ entries }) => recordsOf(entries, { sessionId, messages }));
+  const records = epochs
+    .slice(savedEpochs)
+    .flatMap(({ entries }, index) => recordsOf(entries, { epoch: savedEpochs + index, messages }));
   for (const { key, value } of records) await store.put(recallCollection(sessionId), key, value);
   return epochs.length;
 }
@@ -251,10 +257,10 @@ interface StoredRecord {
 // should not read all the others.
 const maxRecordLength = 500_000;
 
-/** Puts the originals of one epoch into a few records. The key of each record is the number of its last id. */
+/** Puts the originals of one epoch into a few records, in order. */
 function recordsOf(
   entries: readonly LoggedDecision[],
-  { sessionId, messages }: Pick<SaveOptions, "sessionId" | "messages">,
+  { epoch, messages }: Pick<SaveOptions, "messages"> & { readonly epoch: number },
 ): StoredRecord[] {
   const records: StoredRecord[] = [];
   let texts: string[] = [];
@@ -265,7 +271,9 @@ function recordsOf(
     length += text?.length ?? 0;
     const isFull = length >= maxRecordLength || index === entries.length - 1;
     if (!isFull || texts.length === 0) continue;
-    records.push({ key: `${orderOf(entry.id, sessionId)}-${entry.chain}`, value: `[${texts.join(",")}]` });
+    // With the hash, records that a killed run left are never overwritten by other ones.
+    const key = `${epochPrefix(epoch)}${String(records.length).padStart(4, "0")}-${entry.chain}`;
+    records.push({ key, value: `[${texts.join(",")}]` });
     texts = [];
     length = 0;
   }
@@ -275,11 +283,6 @@ function recordsOf(
 function storedText(entry: LoggedDecision, messages: readonly TrackedMessage[]): string | undefined {
   const recalled = recallFrom(messages, entry);
   return recalled && JSON.stringify(tagBytes({ ...recalled, chain: entry.chain }));
-}
-
-/** Returns the number of an id, padded so that keys sort like numbers. */
-function orderOf(id: string, sessionId: string): string {
-  return String(historyIds(sessionId).sequenceOf(id)).padStart(16, "0");
 }
 
 function withoutChain({ chain: _chain, ...recalled }: Stored): Recalled {

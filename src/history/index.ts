@@ -7,6 +7,7 @@ export {
   lookForDecisions,
   type Recalled,
 } from "./history-store.ts";
+export { olderNames } from "./older-hashes.ts";
 export type { LargePart, Overflow, Pressure } from "./overflow.ts";
 export { isRfc, type PolicyName, policyNames } from "./policies/policy.ts";
 export { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "./recall-tool.ts";

@@ -38,12 +38,12 @@ async function describedAs(input: object, result = fill("a line\n", 2_100)): Pro
 describe("descriptive placeholders", () => {
   it("name the tool, its subject, the number of lines and the id for recall", async () => {
     expect(await describedAs({ path: "src/a.ts" })).toMatch(
-      /^\[trimmed: run src\/a\.ts, 300 lines; recall id [a-z2-7]{10}\]$/,
+      /^\[trimmed: run src\/a\.ts, 300 lines; recall id [a-z2-7]{16}\]$/,
     );
     expect(await describedAs({ command: "npm test" }, fill("x", 2_000))).toMatch(
-      /^\[trimmed: run npm test; recall id [a-z2-7]{10}\]$/,
+      /^\[trimmed: run npm test; recall id [a-z2-7]{16}\]$/,
     );
-    expect(await describedAs({ flags: [1] })).toMatch(/^\[trimmed: run, 300 lines; recall id [a-z2-7]{10}\]$/);
+    expect(await describedAs({ flags: [1] })).toMatch(/^\[trimmed: run, 300 lines; recall id [a-z2-7]{16}\]$/);
   });
 
   it.each([
@@ -54,7 +54,7 @@ describe("descriptive placeholders", () => {
     ["nothing", { path: "" }],
     ["numbers", { path: 7 }],
   ])("leave a subject out that has %s", async (_name, input) => {
-    expect(await describedAs(input)).toMatch(/^\[trimmed: run, 300 lines; recall id [a-z2-7]{10}\]$/);
+    expect(await describedAs(input)).toMatch(/^\[trimmed: run, 300 lines; recall id [a-z2-7]{16}\]$/);
   });
 
   it("cut a long subject", async () => {
@@ -69,7 +69,7 @@ describe("descriptive placeholders", () => {
     trimmer.reduce({ messages });
     messages.push(...exchanges(40, { input: 1_000 }, 40));
     const after = JSON.stringify(trimmer.reduce({ messages }).messages).match(/\[trimmed:[^\]]*\]/g) ?? [];
-    const idOf = (placeholder: string) => /[a-z2-7]{10}(?=\])/.exec(placeholder)![0];
+    const idOf = (placeholder: string) => /[a-z2-7]{16}(?=\])/.exec(placeholder)![0];
     const known = new Map(before.map((placeholder) => [idOf(placeholder), placeholder]));
     for (const placeholder of after) expect(known.get(idOf(placeholder)) ?? placeholder).toBe(placeholder);
     expect(before.length).toBeGreaterThan(5);
@@ -84,7 +84,7 @@ describe("descriptive placeholders", () => {
     expect(call).toMatchObject({
       input: {
         file_path: "src/file-0.ts",
-        body: expect.stringMatching(/^\[trimmed: input; recall id [a-z2-7]{10}\]$/),
+        body: expect.stringMatching(/^\[trimmed: input; recall id [a-z2-7]{16}\]$/),
       },
     });
     expect(validateRequest(sent, { strict: true })).toEqual([]);

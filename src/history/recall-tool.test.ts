@@ -30,7 +30,7 @@ describe("the recall tool", () => {
   it("lists what was trimmed, the newest first", async () => {
     const { handle } = createRecallTool(await trimmedConversation());
     const lines = (await handle({})).split("\n");
-    expect(lines.at(-1)).toMatch(/^[a-z2-7]{10} tool result, 102 lines: \/\/ src\/file-0\.ts$/);
+    expect(lines.at(-1)).toMatch(/^[a-z2-7]{16} tool result, 102 lines: \/\/ src\/file-0\.ts$/);
     const numbers = lines.map((line) => Number(/^r(\d+)/.exec(line)?.[1]));
     expect(numbers).toEqual(numbers.toSorted((a, b) => b - a));
     expect(numbers.length).toBeGreaterThan(5);
@@ -39,7 +39,7 @@ describe("the recall tool", () => {
   it("finds lines by a text in any case, and reads the part by the id that it shows", async () => {
     const { handle } = createRecallTool(await trimmedConversation());
     const found = await handle({ grep: "needle3 =" });
-    expect(found).toMatch(/^[a-z2-7]{10}:102: export const Needle3 = 1;$/);
+    expect(found).toMatch(/^[a-z2-7]{16}:102: export const Needle3 = 1;$/);
     const [id] = found.split(":");
     expect(await handle({ id })).toContain("// src/file-3.ts\nconst answer = 42;");
     expect(await handle({ id, line: 102 })).toBe("export const Needle3 = 1;");

@@ -3,13 +3,16 @@
  *  counted again. */
 
 import { ContextError } from "../errors.ts";
-import { type CountedMessage, hashMessage, isSameJson, type MessageLens } from "../messages/index.ts";
+import { type CountedMessage, hashMessage, isSameJson, type MessageLens, takeSnapshot } from "../messages/index.ts";
+import type { KeyedHash } from "../text/index.ts";
 import { applyDecisions, type Decisions } from "./apply-decisions.ts";
 import type { Anchor, Boundary, DecisionIndex, Epoch, LoggedDecision } from "./decision-log.ts";
 
 export interface TrackedMessage {
   /** The caller's latest object with this content. */
   readonly source: object;
+  /** Returns whether an object has the same content as the source had, also if the source was edited since. */
+  readonly isUnchanged: (source: object) => boolean;
   readonly hash: string;
   /** The hash of this message and all messages before it. */
   readonly chain: string;
@@ -47,8 +50,8 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
 const start: Boundary = { boundary: 0, collapsed: 0 };
 
 // Clients edit their newest messages in place (a streamed answer, one more result). Those that were the newest on
-// the previous call are hashed again.
-const rehashed = 8;
+// the previous call are compared with what they were then.
+const recent = 8;
 
 export function createTrackedHistory(lens: MessageLens, ledger: DecisionIndex): TrackedHistory {
   const tracked: TrackedMessage[] = [];
@@ -127,13 +130,16 @@ function has({ tracked }: State, { message, chain }: Anchor): boolean {
 function countUnchanged(state: State, messages: readonly object[]): number {
   const { sources } = state;
   const common = Math.min(messages.length, sources.length);
-  const settled = common - rehashed;
+  const settled = common - recent;
   let index = 0;
   while (index < settled && sources[index] === messages[index]) index++;
   for (; index < common; index++) {
     const source = messages[index] as object;
-    // The newest messages may have been edited in place, even inside a new object. Only their hash is reliable.
-    const isSame = index < settled && isSameAs(sources[index] as object, source);
+    // The newest messages may have been edited in place, even inside a new object.
+    const isSame =
+      index < settled
+        ? isSameAs(sources[index] as object, source)
+        : (state.tracked[index] as TrackedMessage).isUnchanged(source);
     if (isSame) replaceSource(state, index, source);
     else if (!hasSameHash(state, index, source)) return index;
   }
@@ -144,10 +150,12 @@ function isSameAs(known: object, source: object): boolean {
   return known === source || isSameJson(known, source);
 }
 
+/** The content is also the same if only cache markers differ, or the form of a result. */
 function hasSameHash(state: State, index: number, source: object): boolean {
   const known = state.tracked[index] as TrackedMessage;
-  if (isPlain(source) !== known.isPlain || hashAt(source, index) !== known.hash) return false;
-  if (known.source !== source) render(state, index, { ...known, source });
+  if (isPlain(source) !== known.isPlain || hashAt(source, { index, hash: state.ledger.hash }) !== known.hash)
+    return false;
+  render(state, index, { ...known, source, isUnchanged: takeSnapshot(source) });
   return true;
 }
 
@@ -168,7 +176,8 @@ type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 function append(state: State, source: object): void {
   const { tracked, lens, ledger, held } = state;
   const index = tracked.length;
-  put(state, index, readMessage(source, { index, lens, chain: tracked[index - 1]?.chain ?? "" }));
+  const { hash } = ledger;
+  put(state, index, readMessage(source, { index, lens, hash, chain: tracked[index - 1]?.chain ?? "" }));
   const { chain } = tracked[index] as TrackedMessage;
   const epoch = ledger.epochAt({ message: index, chain });
   if (epoch === undefined) return;
@@ -269,16 +278,18 @@ interface Place {
   readonly lens: MessageLens;
   /** The chain hash of the previous message. */
   readonly chain: string;
+  readonly hash: KeyedHash;
 }
 
-function readMessage(source: object, { index, lens, chain }: Place): TrackedMessage {
-  const original = lens.read(source, index);
-  const hash = hashAt(source, index);
+function readMessage(source: object, place: Place): TrackedMessage {
+  const original = place.lens.read(source, place.index);
+  const hash = hashAt(source, place);
   const { tokens } = original;
   return {
     source,
+    isUnchanged: takeSnapshot(source),
     hash,
-    chain: hashMessage([chain, hash]),
+    chain: place.hash.text(place.chain + hash),
     isPlain: isPlain(source),
     original,
     decisions: new Map(),
@@ -288,9 +299,9 @@ function readMessage(source: object, { index, lens, chain }: Place): TrackedMess
   };
 }
 
-function hashAt(source: object, index: number): string {
+function hashAt(source: object, { index, hash }: Pick<Place, "index" | "hash">): string {
   try {
-    return hashMessage(source);
+    return hashMessage(source, hash);
   } catch (cause) {
     // hashMessage knows the message but not its index.
     if (!(cause instanceof ContextError)) throw cause;

@@ -15,9 +15,10 @@ import {
   familyOfModel,
 } from "../tokens/index.ts";
 import type { Checkpoint } from "./checkpoint.ts";
-import { createDecisionIndex, type DecisionIndex } from "./decision-log.ts";
+import { createDecisionIndex, type DecisionIndex, type DecisionLog } from "./decision-log.ts";
 import { createHistoryDraft, type HistoryDraft } from "./draft.ts";
-import { createHistoryStore, historyIds, type Recalled } from "./history-store.ts";
+import { createHistoryStore, type Recalled } from "./history-store.ts";
+import { rekeyLog } from "./older-hashes.ts";
 import { describeOverflow, describePressure, type Overflow, type Pressure } from "./overflow.ts";
 import { createPolicy } from "./policies/index.ts";
 import { isRfc, type Policy, type PolicyName, type PolicyOutcome } from "./policies/policy.ts";
@@ -123,11 +124,14 @@ function needsSummary(): ContextError {
 
 function openState(settings: TrimmerSettings & { counter: TrimState["counter"] }, checkpoint?: Checkpoint): TrimState {
   const { counter } = settings;
+  const ledger = checkpoint?.ledger;
+  const isOlder = ledger !== undefined && ledger.key === undefined && ledger.epochs.length > 0;
   return {
     settings,
     counter,
     policy: createPolicy(settings.policy, { ...settings, counter }),
-    ledger: createDecisionIndex(historyIds(settings.sessionId), checkpoint?.ledger),
+    ledger: createDecisionIndex(settings.sessionId, isOlder ? undefined : ledger),
+    older: isOlder ? ledger : undefined,
     budget: createMessageBudget({ ...settings, counter, calibrator: checkpoint?.calibrator }),
     lens: undefined,
     history: undefined,
@@ -136,12 +140,12 @@ function openState(settings: TrimmerSettings & { counter: TrimState["counter"] }
 }
 
 /** Returns a copy, because the ledger keeps growing. */
-function checkpointOf({ settings, ledger, budget }: TrimState): Checkpoint {
+function checkpointOf({ settings, ledger, older, budget }: TrimState): Checkpoint {
   const calibrator = budget.snapshot();
   return structuredClone({
     version: 2,
     policy: settings.policy,
-    ledger: ledger.ledger,
+    ledger: older ?? ledger.ledger,
     ...(calibrator !== undefined && { calibrator }),
   });
 }
@@ -338,7 +342,9 @@ interface TrimState {
   readonly settings: TrimmerSettings;
   readonly counter: Counter;
   readonly policy: Policy;
-  readonly ledger: DecisionIndex;
+  ledger: DecisionIndex;
+  /** The log of an earlier version, until the first history shows which of its epochs apply. */
+  older: DecisionLog | undefined;
   readonly budget: MessageBudget;
   lens: MessageLens | undefined;
   history: TrackedHistory | undefined;
@@ -360,9 +366,11 @@ interface OpenCall {
 
 /** Starts one call: follow the history, apply the ledger, count, let the policy decide. */
 function decide(state: TrimState, request: RequestParts, { isCold = false }: TrimCall): OpenCall {
-  const { policy, ledger, budget } = state;
-  const { lens, history } = openHistory(state, request);
-  const prepared = policy.prepare?.(request.messages, lens) ?? request.messages;
+  const { policy, budget } = state;
+  const opened = openHistory(state, request);
+  const prepared = policy.prepare?.(request.messages, opened.lens) ?? request.messages;
+  const { lens, history } = takeOlder(state, prepared, opened);
+  const { ledger } = state;
   const unchanged = history.follow(prepared);
   state.isSettled ||= isSettled(lens, history.messages.slice(unchanged));
   const allowed = budget.forRequest({ system: request.system, tools: request.tools, format: lens.format });
@@ -374,6 +382,17 @@ function decide(state: TrimState, request: RequestParts, { isCold = false }: Tri
   state.history = undefined;
   const outcome = policy.decide(draft, call);
   return { history, lens, draft, outcome, budget: allowed.messages, frame, trimmedBefore };
+}
+
+/** Applies the log of an earlier version to the first history. */
+function takeOlder(state: TrimState, messages: readonly object[], opened: OpenedHistory): OpenedHistory {
+  const { older, settings } = state;
+  if (older === undefined) return opened;
+  const { hash, ledger } = state.ledger;
+  state.ledger = createDecisionIndex(settings.sessionId, { ...ledger, epochs: rekeyLog(older, messages, hash) });
+  state.older = undefined;
+  state.history = createTrackedHistory(opened.lens, state.ledger);
+  return { lens: opened.lens, history: state.history };
 }
 
 async function trimWithSummary(state: TrimState, request: RequestParts, call: TrimCall): Promise<Reduction> {
@@ -428,11 +447,13 @@ function metadataOf(boundary: number): Reduction["metadata"] {
   return boundary === 0 ? {} : { trimmed_up_to_message_index: boundary };
 }
 
+interface OpenedHistory {
+  readonly lens: MessageLens;
+  readonly history: TrackedHistory;
+}
+
 /** The format may show only after a few messages of plain text. Everything is then read again with that format. */
-function openHistory(
-  state: TrimState,
-  { messages, format: told }: RequestParts,
-): { lens: MessageLens; history: TrackedHistory } {
+function openHistory(state: TrimState, { messages, format: told }: RequestParts): OpenedHistory {
   const { settings, counter, ledger } = state;
   const format = settings.format ?? told;
   if (!state.isSettled || state.lens === undefined || state.history === undefined) {

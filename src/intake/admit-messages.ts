@@ -1,8 +1,9 @@
 /** Admits the tool results of a history, each once. What was admitted keeps its text in later requests, until a trim
  *  removes the text that it refers to. */
-import { type CountedPart, inputOf, type MessageLens, type PartEdit } from "../messages/index.ts";
+import { type CountedPart, inputOf, isGivenId, type MessageLens, type PartEdit } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
-import { type AdmittedResult, type HeldLines, heldCollection, type IncomingResult, type Intake } from "./intake.ts";
+import type { AdmittedResult, HeldLines, IncomingResult, Intake } from "./intake.ts";
+import { heldCollection } from "./originals.ts";
 
 export interface MessageIntake {
   /** Returns the messages with each tool result as the intake gives it. Messages without one stay the same objects. */
@@ -129,7 +130,7 @@ async function admitMessage(state: State, place: MessagePlace): Promise<Admitted
     if (text === undefined) continue;
     const { callId = "", toolName = "tool" } = part;
     const { message: call, ...incoming } = state.calls.get(callId) ?? { tool: toolName };
-    const result = await state.intake.admit({ ...incoming, text });
+    const result = await state.intake.admit({ ...incoming, text, ...(isGivenId(callId) && { callId }) });
     state.places.push({ result: key, call });
     if (result.edit === "none") continue;
     message.texts.set(index, result.text);

@@ -1,8 +1,17 @@
 /** Finds the lines of a result that the context already holds, and writes the rest. A reader puts the whole result
  *  together again: a note names lines by their numbers, as the newest result of a call that has these numbers shows them.
  *  So text that such a result no longer shows is never referred to, even if it is still in the context. */
-import { type HeldRange, type HeldRun, type HeldText, hashAt, hashLine, type LineName, linesIn } from "./held-texts.ts";
-import { type ResultLine, unnumbered } from "./result-lines.ts";
+import type { KeyedHash } from "../text/index.ts";
+import {
+  type HashedLine,
+  type HeldRange,
+  type HeldRun,
+  type HeldText,
+  hashAt,
+  type LineName,
+  linesIn,
+} from "./held-texts.ts";
+import { unnumbered } from "./result-lines.ts";
 
 /** A result without the lines that the context holds. */
 export interface Delta {
@@ -16,6 +25,8 @@ export interface Delta {
 interface ShownPiece {
   readonly start: number;
   readonly end: number;
+  /** The lines without their numbers. */
+  readonly text: string;
   readonly note: string;
 }
 
@@ -26,27 +37,28 @@ export interface DeltaOptions {
   /** Whether a line is shown although the context holds it. */
   readonly isKept: (index: number) => boolean;
   readonly isOnePiece: boolean;
+  readonly hash: KeyedHash;
+  /** Stands in every note, so that text of a result cannot look like one. */
+  readonly mark: string;
   /** Says how to get the whole text. */
   readonly recallHint: () => string;
 }
 
-/** Returns undefined if the context holds none of the lines, or if one that is shown could be taken for a note. */
-export function findDelta(lines: readonly ResultLine[], options: DeltaOptions): Delta | undefined {
-  const { isOnePiece, recallHint } = options;
+/** Returns undefined if the context holds none of the lines. */
+export function findDelta(lines: readonly HashedLine[], options: DeltaOptions): Delta | undefined {
+  const { isOnePiece } = options;
   const found = findHeld(lines, options);
   const ranges = isOnePiece ? aroundOnePiece(found, lines.length) : found;
-  const isShown = (index: number): boolean => !ranges.some(({ start, end }) => index >= start && index < end);
-  const isUnreadable = lines.some((line, index) => noteForm.test(line.text) && isShown(index));
-  if (ranges.length === 0 || isUnreadable) return undefined;
-  const text = renderDelta(lines, ranges, recallHint());
+  if (ranges.length === 0) return undefined;
+  const text = renderDelta(lines, ranges, options);
   return { text, ranges, ...(isOnePiece && { piece: pieceOf(lines, ranges, text) }) };
 }
 
 /** Returns the ranges of lines that the context holds, in order. */
-function findHeld(lines: readonly ResultLine[], { held, isKept, label }: DeltaOptions): HeldRange[] {
-  const hashes = lines.map(({ body }) => hashLine(body));
+function findHeld(lines: readonly HashedLine[], { held, isKept, label, hash }: DeltaOptions): HeldRange[] {
+  const hashes = lines.map((line) => line.hash);
   // In a diff, a line of the file stands after a sign.
-  const bare = lines.map(({ body, sign }) => (sign === undefined ? "" : hashLine(body.slice(1))));
+  const bare = lines.map(({ body, sign }) => (sign === undefined ? "" : hash.text(body.slice(1))));
   const places = findPlaces([...hashes, ...bare], held);
   const ranges: HeldRange[] = [];
   for (let at = 0; at < lines.length; ) {
@@ -78,10 +90,10 @@ function nameOf({ place: { text, run, line }, length }: FoundRun): LineName {
 /** A note costs about 8 tokens. */
 const leastCharacters = 60;
 
-function isWorthANote(lines: readonly ResultLine[], start: number, end: number): boolean {
+function isWorthANote(lines: readonly HashedLine[], start: number, end: number): boolean {
   let characters = 0;
   for (let index = start; index < end && characters < leastCharacters; index++) {
-    characters += (lines[index] as ResultLine).text.length + 1;
+    characters += (lines[index] as HashedLine).text.length + 1;
   }
   return characters >= leastCharacters;
 }
@@ -111,7 +123,7 @@ function findPlaces(hashes: readonly string[], held: readonly HeldText[]): Map<s
 }
 
 interface Search {
-  readonly lines: readonly ResultLine[];
+  readonly lines: readonly HashedLine[];
   readonly at: number;
   readonly places: ReadonlyMap<string, readonly Place[]>;
   readonly isKept: (index: number) => boolean;
@@ -125,7 +137,7 @@ interface FoundRun {
 }
 
 function longestRun(hashes: readonly string[], { lines, at, places, isKept, ...search }: Search): FoundRun | undefined {
-  const first = lines[at] as ResultLine;
+  const first = lines[at] as HashedLine;
   const isNext = (index: number): boolean =>
     lines[index]?.number === first.number + index - at && lines[index]?.sign === first.sign;
   let best: FoundRun | undefined;
@@ -153,15 +165,21 @@ function rankOf({ text, run }: Place, { label, previous }: Pick<Search, "label" 
 
 /** Writes the result with a note in place of each range. The first line names the call that showed most of them, so that
  *  the notes can be short. */
-function renderDelta(lines: readonly ResultLine[], ranges: readonly HeldRange[], recallHint: string): string {
+function renderDelta(
+  lines: readonly HashedLine[],
+  ranges: readonly HeldRange[],
+  { mark, recallHint }: Pick<DeltaOptions, "mark" | "recallHint">,
+): string {
   const main = mainName(ranges);
   const place = main.isWritten ? `as you wrote them in ${main.label}` : `as last shown by ${main.label} above`;
-  const written = [`[Only new lines are shown. Lines in brackets are ${place}. Whole text: ${recallHint}]`];
+  const written = [
+    `[${mark}: Only new lines are shown. Lines in brackets with ${mark} are ${place}. Whole text: ${recallHint()}]`,
+  ];
   let at = 0;
   for (const range of [...ranges, undefined]) {
     const end = range?.start ?? lines.length;
     for (const { text } of lines.slice(at, end)) written.push(text);
-    if (range !== undefined) written.push(noteOf(lines, range, main));
+    if (range !== undefined) written.push(`[${mark} ${noteOf(lines, range, main)}]`);
     at = range?.end ?? end;
   }
   return written.join("\n");
@@ -181,10 +199,7 @@ function nameKey({ label, isWritten }: LineName): string {
   return `${isWritten} ${label}`;
 }
 
-/** A line that begins like one of our notes. */
-const noteForm = /^\[(?:unnumbered )?lines? \d/;
-
-function noteOf(lines: readonly ResultLine[], { start, end, name }: HeldRange, main: LineName): string {
+function noteOf(lines: readonly HashedLine[], { start, end, name }: HeldRange, main: LineName): string {
   const [first, last] = [lines[start]?.number ?? 0, lines[end - 1]?.number ?? 0];
   const { from, of } = name;
   const words = [linesWord(first, last)];
@@ -194,7 +209,7 @@ function noteOf(lines: readonly ResultLine[], { start, end, name }: HeldRange, m
   else if (!name.isWritten && from !== first) words.push(there);
   if (nameKey(name) !== nameKey(main))
     words.push(name.isWritten ? `as written in ${name.label}` : `as in ${name.label}`);
-  return `[${words.join(", ")}]`;
+  return words.join(", ");
 }
 
 function linesWord(first: number, last: number): string {
@@ -215,11 +230,12 @@ function aroundOnePiece(ranges: readonly HeldRange[], count: number): HeldRange[
 }
 
 /** Returns the lines that no range has, and the notes of the rendered delta. */
-function pieceOf(lines: readonly ResultLine[], ranges: readonly HeldRange[], text: string): ShownPiece {
+function pieceOf(lines: readonly HashedLine[], ranges: readonly HeldRange[], text: string): ShownPiece {
   const gap = ranges.findIndex(({ end }, index) => end !== ranges[index + 1]?.start);
   const start = ranges[0]?.start === 0 ? (ranges[gap]?.end ?? 0) : 0;
   const end = ranges.find((range) => range.start >= start)?.start ?? lines.length;
-  const shown = new Set(lines.slice(start, end).map((line) => line.text));
+  const piece = lines.slice(start, end);
+  const shown = new Set(piece.map((line) => line.text));
   const note = text.split("\n").filter((line) => !shown.has(line));
-  return { start, end, note: note.join(" ") };
+  return { start, end, text: piece.map(({ body }) => body).join("\n"), note: note.join(" ") };
 }

@@ -1,7 +1,16 @@
 /** The texts that the context holds, and how a note names their lines: by the number that the newest result of a call gave
  *  them. Text that such a result no longer shows has no name, even if it is still in the context. */
-import { hash } from "node:crypto";
+import { hashLength, type KeyedHash } from "../text/index.ts";
 import type { ResultLine } from "./result-lines.ts";
+
+/** A line with the keyed hash of its body, by which it is compared. */
+export interface HashedLine extends ResultLine {
+  readonly hash: string;
+}
+
+export function hashLines(lines: readonly ResultLine[], hash: KeyedHash): HashedLine[] {
+  return lines.map((line) => ({ ...line, hash: hash.text(line.body) }));
+}
 
 /** A text in the context: a result that was sent, or a text that the agent wrote in a call. */
 export interface HeldText {
@@ -116,7 +125,7 @@ export interface SentResult {
   /** The hash of the whole result. */
   readonly hash: string;
   /** All lines of the result. Undefined if there are too many to read. */
-  readonly lines: readonly ResultLine[] | undefined;
+  readonly lines: readonly HashedLine[] | undefined;
   /** The lines that were not sent again. */
   readonly ranges: readonly HeldRange[];
   /** What the agent wrote in the call. */
@@ -160,7 +169,7 @@ function isUnclear(held: readonly HeldText[], { text: { label }, turn, lines, wr
   const others = held.filter((text) => text.label === label && text.sequence >= turn.first && text.isWritten !== true);
   const isLost = others.length < turn.labels.filter((each) => each === label).length;
   if (isLost || others.some(({ isPartial }) => isPartial === true)) return true;
-  const hashes = new Map(lines?.map(({ number, body }) => [number, hashLine(body)]));
+  const hashes = new Map(lines?.map(({ number, hash }) => [number, hash]));
   return held.some((text) =>
     text.runs.some((run) => {
       if (text.isWritten === true && run.named === undefined) {
@@ -192,7 +201,7 @@ function withoutUnclear(held: readonly HeldText[], first: number, label: string)
 }
 
 /** Returns what the context holds of a result once it is sent without these ranges. */
-export function runsSent(lines: readonly ResultLine[], ranges: readonly HeldRange[]): HeldRun[] {
+export function runsSent(lines: readonly HashedLine[], ranges: readonly HeldRange[]): HeldRun[] {
   const runs: HeldRun[] = [];
   let at = 0;
   for (const range of [...ranges, undefined]) {
@@ -204,23 +213,23 @@ export function runsSent(lines: readonly ResultLine[], ranges: readonly HeldRang
 }
 
 /** Splits where the numbers do not count on. */
-function numberedRuns(lines: readonly ResultLine[]): HeldRun[] {
+function numberedRuns(lines: readonly HashedLine[]): HeldRun[] {
   const runs: { from: number; hashes: string; next: number }[] = [];
-  for (const { body, number } of lines) {
+  for (const { hash, number } of lines) {
     const last = runs.at(-1);
     if (last !== undefined && last.next === number) {
-      last.hashes += hashLine(body);
+      last.hashes += hash;
       last.next++;
-    } else runs.push({ from: number, hashes: hashLine(body), next: number + 1 });
+    } else runs.push({ from: number, hashes: hash, next: number + 1 });
   }
   return runs.map(({ from, hashes }) => ({ from, hashes }));
 }
 
 /** Returns the runs of the texts that an agent wrote in one call. A note tells several texts of calls with the same name
  *  apart by their numbers of lines. */
-export function runsWritten(texts: readonly (readonly ResultLine[])[]): HeldRun[] {
+export function runsWritten(texts: readonly (readonly HashedLine[])[]): HeldRun[] {
   const byCount = new Map(texts.map((lines) => [lines.length, lines]));
-  const counted = (lines: readonly ResultLine[]) => lines.map((line, index) => ({ ...line, number: index + 1 }));
+  const counted = (lines: readonly HashedLine[]) => lines.map((line, index) => ({ ...line, number: index + 1 }));
   return [...byCount.values()].flatMap((lines) => runsSent(counted(lines), []));
 }
 
@@ -239,7 +248,7 @@ function nameWritten(held: readonly HeldText[], { label, runs }: Pick<HeldText, 
 function nameLines(held: readonly HeldText[], sent: SentResult): HeldText[] {
   const { hash: whole, lines, ranges } = sent;
   const { label, sequence } = sent.text;
-  const hashes = new Map(lines?.map(({ number, body }) => [number, hashLine(body)]));
+  const hashes = new Map(lines?.map(({ number, hash }) => [number, hash]));
   const isGone = (number: number, hash: string): boolean =>
     lines === undefined || (hashes.get(number) ?? hash) !== hash;
   return held.map((text) => {
@@ -252,8 +261,8 @@ function nameLines(held: readonly HeldText[], sent: SentResult): HeldText[] {
       const isKnown = name.label === label && !name.isWritten && name.from === first;
       const isBase = base.sequence === text.sequence && base.isWritten === text.isWritten;
       if (!isBase || isKnown) return [];
-      const all = (lines ?? []).slice(start, end).map(({ body }) => hashLine(body));
-      return [{ from: baseFrom, hashes: all.join(""), named: { label, by: sequence, from: first } }];
+      const hashes = (lines ?? []).slice(start, end).map(({ hash }) => hash);
+      return [{ from: baseFrom, hashes: hashes.join(""), named: { label, by: sequence, from: first } }];
     });
     const isOther = text.label === label && text.whole !== whole;
     const isSame = named.length === 0 && runs.every((run, at) => run === text.runs[at]);
@@ -286,13 +295,6 @@ function splitRun(run: HeldRun, isGone: (line: number) => boolean): HeldRun[] {
 }
 
 const leastPart = 3;
-
-/** The length of a line's hash in characters. 60 bits: two different lines of a conversation never have the same. */
-const hashLength = 10;
-
-export function hashLine(line: string): string {
-  return hash("sha256", line, "base64url").slice(0, hashLength);
-}
 
 export function linesIn({ hashes }: HeldRun): number {
   return hashes.length / hashLength;

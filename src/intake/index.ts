@@ -3,12 +3,11 @@ export {
   type AdmittedResult,
   createIntake,
   type HeldLines,
-  heldCollection,
   type IncomingResult,
   type Intake,
   type IntakeOptions,
-  readOriginal,
 } from "./intake.ts";
+export { type FoundNote, findNotes, heldCollection, isOwnNote, readOriginal } from "./originals.ts";
 export { createParallelCalls, type ParallelCalls } from "./parallel-calls.ts";
 export { forgetIntake, listIntakeUses, pruneIntake } from "./prune-intake.ts";
 export { recallLines } from "./recall-lines.ts";

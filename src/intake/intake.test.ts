@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
 import { createMemoryStore, type Store } from "../store/index.ts";
+import { createMark } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { createIntake, type IntakeOptions } from "./intake.ts";
 
 const counter = await createCounter("estimate:claude-5");
+// As derived from the names of session and agent, because these calls have no ids.
+const mark = createMark(JSON.stringify(["s", "main"]));
 const open = (options: Partial<IntakeOptions> = {}) => createIntake({ counter, sessionId: "s", ...options });
 
 /** A file of `count` lines, numbered as `cat -n` does from `from` on. */
@@ -20,7 +23,7 @@ test("a result that was already sent becomes one line that names the call", asyn
   const again = await intake.admit(read);
   expect(again).toMatchObject({ edit: "duplicate" });
   expect(again.text).toBe(
-    `[Same text as the result of Read src/a.ts above (120 lines, 1,759 tokens). To print it again: plimsoll recall ${again.id}]`,
+    `[${mark}: Same text as the result of Read src/a.ts above (120 lines, 1,759 tokens). To print it again: plimsoll recall ${again.id}]`,
   );
   expect(await intake.recall(again.id ?? "")).toBe(read.text);
 });
@@ -58,7 +61,7 @@ test("a text that came before another one of the same call is not called the sam
   await intake.admit({ tool: "Bash", input: { command: "git checkout a.ts" }, text: "done" });
   const { text, edit } = await read(source.join("\n"));
   expect(edit).toBe("delta");
-  expect(text.split("\n").slice(1)).toEqual(["[lines 1-60]", source[60], "[lines 62-120]"]);
+  expect(text.split("\n").slice(1)).toEqual([`[${mark} lines 1-60]`, source[60], `[${mark} lines 62-120]`]);
 });
 
 test("what an edit replaced is not what the agent wrote", async () => {
@@ -71,7 +74,7 @@ test("what an edit replaced is not what the agent wrote", async () => {
     input: { file_path: "b.ts" },
     text: source.slice(70).join("\n"),
   });
-  expect(text).toContain("[lines 1-20, there 11-30 of 30]");
+  expect(text).toContain(`[${mark} lines 1-20, there 11-30 of 30]`);
 });
 
 test("lines of a diff keep their signs", async () => {
@@ -82,7 +85,9 @@ test("lines of a diff keep their signs", async () => {
   expect((await admit("git diff", diff("-"))).edit).toBe("none");
   expect((await admit("git diff HEAD", diff(" "))).edit).toBe("none");
   expect((await admit("cat a.ts", source.slice(0, 60).join("\n"))).edit).toBe("none");
-  expect((await admit("git diff --cached", diff("+"))).text).toContain('[lines 2-61, all with "+", there 1-60]');
+  expect((await admit("git diff --cached", diff("+"))).text).toContain(
+    `[${mark} lines 2-61, all with "+", there 1-60]`,
+  );
 });
 
 test("a number that belongs to a line is not taken for its place", async () => {
@@ -110,7 +115,12 @@ test("lines around numbered ones are counted by themselves", async () => {
   await show("a.ts", source);
   const { text } = await show("a.ts", source.with(60, "// changed"));
   expect(text.split("\n").slice(1)).toEqual([
-    ...["status: all checks of this project have passed", "[lines 1-60]", "    61\t// changed", "[lines 62-120]"],
+    ...[
+      "status: all checks of this project have passed",
+      `[${mark} lines 1-60]`,
+      "    61\t// changed",
+      `[${mark} lines 62-120]`,
+    ],
     "(the file ends here, after its last line)",
   ]);
 });
@@ -171,12 +181,12 @@ test("a file that is read again shows what changed, with ranges for the rest", a
   const { text, edit, id } = await intake.admit({ tool: "Read", input, text: numbered(changed) });
   expect(edit).toBe("delta");
   expect(text.split("\n")).toEqual([
-    `[Only new lines are shown. Lines in brackets are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}]`,
-    "[lines 1-40]",
+    `[${mark}: Only new lines are shown. Lines in brackets with ${mark} are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}]`,
+    `[${mark} lines 1-40]`,
     "    41\t// a new line",
-    "[lines 42-100, there 41-99]",
+    `[${mark} lines 42-100, there 41-99]`,
     "   101\t// another",
-    "[lines 102-121, there 101-120]",
+    `[${mark} lines 102-121, there 101-120]`,
   ]);
 });
 
@@ -187,7 +197,7 @@ test("what the agent wrote into a file counts as held", async () => {
   const { text, edit } = await intake.admit({ tool: "Read", input: { file_path: "src/a.ts" }, text: numbered(source) });
   expect(edit).toBe("delta");
   expect(text.split("\n")[0]).toContain("are as you wrote them in Write src/a.ts.");
-  expect(text.split("\n").slice(1)).toEqual(["[lines 1-120]"]);
+  expect(text.split("\n").slice(1)).toEqual([`[${mark} lines 1-120]`]);
 });
 
 test("a second test run repeats what still fails", async () => {
@@ -275,7 +285,7 @@ test("a long list is cut between its elements", async () => {
   const { text, edit, tokens } = await intake.admit({ tool: "list", text: JSON.stringify(list, null, 2) });
   expect(edit).toBe("page");
   expect(tokens).toBeLessThanOrEqual(1_000);
-  const missing = Number(/\[… (\d+) elements left out\]/.exec(text)?.[1]);
+  const missing = Number(/: … (\d+) elements left out\]/.exec(text)?.[1]);
   const shown = [...text.matchAll(/"id": (\d+),\s+"name": "item \1",\s+"tags": \[\s+"one",\s+"two"\s+\]/g)].length;
   expect(shown + missing).toBe(400);
 });
@@ -285,7 +295,11 @@ test("repeated lines of a log are folded", async () => {
   const lines = Array.from({ length: 500 }, (_, index) => `12:00:${index} GET /health 200 ${index}ms`);
   lines.splice(250, 0, "Error: the database is gone");
   const { text } = await intake.admit({ tool: "Bash", input: { command: "cat log" }, text: lines.join("\n") });
-  expect(text.split("\n").slice(0, 3)).toEqual([lines[0], "… 249 similar lines", "Error: the database is gone"]);
+  expect(text.split("\n").slice(0, 3)).toEqual([
+    lines[0],
+    `[${mark}: … 249 similar lines]`,
+    "Error: the database is gone",
+  ]);
 });
 
 test("wrong options are refused", async () => {
@@ -297,6 +311,7 @@ test("wrong options are refused", async () => {
 
 test("one piece: lines that follow each other are shown, and a note names the others", async () => {
   const intake = await open();
+  const mark = createMark("call-1");
   const input = { file_path: "src/a.ts" };
   await intake.admit({ tool: "Read", input, text: numbered(source), callId: "call-1", isOnePiece: true });
   const changed = [...source.slice(0, 40), "// new 1", source[40], "// new 2", ...source.slice(41)] as string[];
@@ -306,8 +321,8 @@ test("one piece: lines that follow each other are shown, and a note names the ot
   });
   expect({ edit, bases }).toEqual({ edit: "delta", bases: ["call-1"] });
   expect(piece).toEqual({
-    ...{ start: 40, end: 43 },
-    note: `[Only new lines are shown. Lines in brackets are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}] [lines 1-40] [lines 44-122, there 42-120]`,
+    ...{ start: 40, end: 43, text: changed.slice(40, 43).join("\n") },
+    note: `[${mark}: Only new lines are shown. Lines in brackets with ${mark} are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}] [${mark} lines 1-40] [${mark} lines 44-122, there 42-120]`,
   });
   const lines = text.split("\n");
   expect(lines.slice(2, 5)).toEqual(numbered(changed).split("\n").slice(40, 43));
@@ -330,7 +345,7 @@ test("one piece: a long file is shown from its beginning", async () => {
   expect(tokens).toBeLessThanOrEqual(600);
   expect(piece?.start).toBe(0);
   expect(piece?.end).toBeGreaterThan(20);
-  expect(piece?.note).toContain(`[… ${120 - (piece?.end ?? 0)} lines left out]`);
+  expect(piece?.note).toContain(`[${mark}: … ${120 - (piece?.end ?? 0)} lines left out]`);
 });
 
 test("after a call is gone, forgetting it by its id sends its lines again", async () => {
@@ -341,3 +356,29 @@ test("after a call is gone, forgetting it by its id sends its lines again", asyn
   expect((await intake.admit({ ...read, callId: "next" })).edit).toBe("none");
   expect((await intake.admit(read)).bases).toEqual(["next"]);
 });
+
+test("an original never takes the place of another text", async () => {
+  const store = createMemoryStore();
+  const intake = await open({ store });
+  const text = source.join("\n");
+  await intake.admit({ tool: "Read", text });
+  const { id = "" } = await (await open({ store: createCopy(store) })).admit({ tool: "Read", text });
+  await store.put(
+    "intake-originals",
+    id,
+    JSON.stringify({ sessionId: "s", agentId: "main", call: "x", text: "another" }),
+  );
+  expect(await intake.admit({ tool: "Read", text })).toMatchObject({ text, edit: "none" });
+  expect(await intake.recall(id)).toBe("another");
+});
+
+/** Reads from a store, and keeps what is written to itself. */
+function createCopy(store: Store): Store {
+  const own = createMemoryStore();
+  const get: Store["get"] = async (...record) => (await own.get(...record)) ?? store.get(...record);
+  const update: Store["update"] = async (collection, key, change) => {
+    const { value } = (await get(collection, key)) ?? {};
+    return own.update(collection, key, () => change(value));
+  };
+  return { ...own, get, update };
+}

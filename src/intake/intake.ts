@@ -4,32 +4,29 @@
 import { createHash } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
-import {
-  countNoun,
-  createOriginalIds,
-  isText,
-  type OriginalIds,
-  objectOf,
-  readJson,
-  refuseUnknownOptions,
-} from "../text/index.ts";
+import { countNoun, createMark, createOriginalId, type KeyedHash, refuseUnknownOptions } from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
+import { type AdmittedTexts, createAdmittedTexts } from "./admitted-texts.ts";
 import { findDelta } from "./delta.ts";
+import { createContextReader, type HeldContext, type OpenContext } from "./held-context.ts";
 import {
   beforeTurn,
+  type HashedLine,
   type HeldRange,
   type HeldRun,
   type HeldText,
+  hashLines,
   holdSent,
   runsSent,
   runsWritten,
-  type SentTurn,
   withinWindow,
   withoutLostNames,
 } from "./held-texts.ts";
+import { contextKey, heldCollection, keepOriginal, readOriginal, type StoredOriginal } from "./originals.ts";
 import { countLarge, largeText, pageOf, sizeOf } from "./page.ts";
-import { type EditedCall, isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
-import { type ResultLine, readResultLines, weighLines } from "./result-lines.ts";
+import { quoteNotes } from "./quote-notes.ts";
+import { isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
+import { readResultLines, weighLines } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
 export interface IntakeOptions {
@@ -61,6 +58,9 @@ export interface IntakeOptions {
   /** Says how to get an original. It is part of the shortened text.
    *  @default (id) => `plimsoll recall ${id}` */
   readonly recallHint?: ((id: string) => string) | undefined;
+  /** What ids and the mark in notes are derived from if calls have no ids. No file may know it.
+   *  @default the names of session and agent */
+  readonly markSeed?: string | undefined;
   /** Resolves when a store is too slow; then the original is returned. By default `admit` waits for the store. */
   readonly patience?: (() => Promise<void>) | undefined;
 }
@@ -89,9 +89,10 @@ export interface IncomingResult {
 export interface AdmittedResult {
   readonly text: string;
   readonly tokens: number;
-  /** What was done: `duplicate` and `delta` leave out what the context holds, `page` leaves out a part. */
-  readonly edit: "none" | "duplicate" | "delta" | "page";
-  /** The id of the original, if the text was edited. */
+  /** What was done: `duplicate` and `delta` leave out what the context holds, `page` leaves out a part. `quote` leaves
+   *  nothing out: lines that look like our notes have words before them that say what they are. */
+  readonly edit: "none" | "duplicate" | "delta" | "page" | "quote";
+  /** The id of the original, if something was left out. */
   readonly id?: string | undefined;
   /** Of a duplicate: which admitted result has the same text, counted from 1. */
   readonly same?: number | undefined;
@@ -106,7 +107,9 @@ export interface AdmittedResult {
         readonly start: number;
         /** The index after the last line. */
         readonly end: number;
-        /** Says what is not shown and how to get it. Send it together with the lines. */
+        /** The lines, without the numbers that the tool wrote. */
+        readonly text: string;
+        /** Says what is not shown and how to get it; empty if all lines are shown. Send it together with the lines. */
         readonly note: string;
       }
     | undefined;
@@ -141,25 +144,6 @@ export interface Intake {
   recall(id: string): Promise<string | undefined>;
 }
 
-/** The collections of the store. */
-export const originalsCollection = "intake-originals";
-export const heldCollection = "intake-context";
-
-/** The text of a result that was edited, as the tool returned it. */
-interface StoredOriginal {
-  readonly sessionId: string;
-  readonly agentId: string;
-  /** The call: the tool and what it was about. */
-  readonly call: string;
-  readonly text: string;
-}
-
-/** Returns the original with this id, of any session. */
-export async function readOriginal(store: Pick<Store, "get">, id: string): Promise<StoredOriginal | undefined> {
-  const record = await store.get(originalsCollection, id);
-  return readJson(record?.value, objectOf({ sessionId: isText, agentId: isText, call: isText, text: isText }));
-}
-
 /**
  * Creates an intake for one conversation. It takes tool results before they are first sent, so it never breaks a prompt
  * cache.
@@ -176,26 +160,24 @@ export async function readOriginal(store: Pick<Store, "get">, id: string): Promi
 export async function createIntake(options: IntakeOptions): Promise<Intake> {
   const settings = await readOptions(options);
   const { store, sessionId, agentId, patience } = settings;
-  const key = JSON.stringify([sessionId, agentId]);
+  const key = contextKey(settings);
   const read = createContextReader();
+  const seen = createAdmittedTexts();
   return {
     async admit(result) {
       const tokens = countLarge(result.text, settings.counter);
       const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
       const edited = async (): Promise<AdmittedResult> => {
-        let admitted = original;
+        let next: Admission | undefined;
         await store.update(heldCollection, key, (value) => {
-          const next = admitInto(
-            read(value),
-            { ...result, tokens, isCut: shareOf(result.text, result, settings) > 1 },
-            settings,
-          );
-          admitted = next.admitted;
+          const isCut = shareOf(result.text, result, settings) > 1;
+          next = admitInto(read(value), { ...result, tokens, isCut }, { ...settings, seen });
           return JSON.stringify(next.context);
         });
-        if (admitted.id === undefined) return admitted;
+        const { admitted, context, lines } = next as Admission;
+        seen.add(result, { lines, context });
         const stored: StoredOriginal = { sessionId, agentId, call: labelOf(result), text: result.text };
-        await store.put(originalsCollection, admitted.id, JSON.stringify(stored));
+        if (admitted.id !== undefined) await keepOriginal(store, admitted.id, JSON.stringify(stored));
         return admitted;
       };
       const late = patience?.().then(
@@ -206,7 +188,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
     },
     async forget(isKept = () => false) {
       await store.update(heldCollection, key, (value) => {
-        const context = read(value);
+        const { context } = read(value);
         const held = context.held.filter(({ sequence, isWritten = false, callId }) =>
           isKept({ sequence, isWritten, callId }),
         );
@@ -222,7 +204,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
 
 /** `rangeHint` says how to ask for a part of an original. */
 type Settings = Required<Omit<IntakeOptions, "patience">> &
-  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string; readonly ids: OriginalIds };
+  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string };
 
 async function readOptions(options: IntakeOptions): Promise<Settings> {
   refuseUnknownOptions(options, optionNames);
@@ -241,7 +223,7 @@ async function readOptions(options: IntakeOptions): Promise<Settings> {
   return {
     counter: options.counter ?? (await createCounter("auto")),
     store: options.store ?? createMemoryStore(),
-    ...{ sessionId, agentId, ids: createOriginalIds({ maker: "intake", sessionId, agentId }) },
+    ...{ sessionId, agentId, markSeed: options.markSeed ?? contextKey({ sessionId, agentId }) },
     maxResultTokens,
     pageTokens: Math.min(pageTokens, maxResultTokens),
     deltas: options.deltas ?? true,
@@ -264,30 +246,9 @@ const optionNames: readonly (keyof IntakeOptions)[] = [
   "deltaWindow",
   "shareOfLimit",
   "recallHint",
+  "markSeed",
   "patience",
 ];
-
-/** What the context holds, oldest first. */
-interface HeldContext {
-  /** The number of results so far. */
-  readonly sequence: number;
-  readonly held: readonly HeldText[];
-  /** The newest calls whose results were edited. */
-  readonly edited: readonly EditedCall[];
-  readonly lastTurn: SentTurn;
-}
-
-/** Parses a context only if it is not the one that this process wrote last. */
-function createContextReader(): (value: string | undefined) => HeldContext {
-  let known: { readonly value: string; readonly context: HeldContext } | undefined;
-  return (value) => {
-    if (value === undefined) return nothing;
-    if (known?.value !== value) known = { value, context: { ...nothing, ...JSON.parse(value) } };
-    return known.context;
-  };
-}
-
-const nothing: HeldContext = { sequence: 0, held: [], edited: [], lastTurn: { first: 0, labels: [], unclear: [] } };
 
 /** `isCut`: the client would cut the result. */
 type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
@@ -295,31 +256,74 @@ type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boole
 interface Admission {
   readonly context: HeldContext;
   readonly admitted: AdmittedResult;
+  /** The lines of the result, if they were read. */
+  readonly lines: readonly HashedLine[] | undefined;
 }
 
-function admitInto(context: HeldContext, result: Counted, settings: Settings): Admission {
-  const hash = hashOf(result.text);
+type AdmissionSettings = Settings & { readonly seen: AdmittedTexts };
+
+function admitInto({ context, hash }: OpenContext, result: Counted, settings: AdmissionSettings): Admission {
+  const whole = hash.text(result.text);
   const sequence = context.sequence + 1;
-  const id = (): string => settings.ids.idOf(sequence, hash);
+  const seed = context.seed ?? (result.callId || settings.markSeed);
+  const mark = createMark(seed);
+  const id = createId(result, { ...settings, seed, sequence });
   const held = withinWindow(context.held, settings.deltaWindow);
-  const call = { call: hashOf(JSON.stringify([result.tool, result.input ?? null])), text: hash, sequence };
+  const call = { call: hash.text(JSON.stringify([result.tool, result.input ?? null])), text: whole, sequence };
   // Of an original that the client cuts, an agent that insists would get even less.
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
-  const isWhole = insisted !== undefined || isRecall(result);
+  const isWhole = insisted !== undefined || isRecall(result) || result.text.includes(`[${mark}`);
   const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
   const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
-  const edit = isWhole ? undefined : editOf(result, { held: earlier, hash, id, settings });
-  const { lines, ...text } = sentText(result, { sequence, hash, edit });
-  const written = runsWritten(writtenTexts(result));
-  const next = holdSent(held, { text, lines, hash, written, ranges: edit?.ranges ?? [], turn });
+  const lines = result.text.length > largeText ? undefined : hashLines(readResultLines(result.text), hash);
+  const edit = isWhole ? undefined : editOf(result, { held: earlier, whole, hash, lines, mark, id, settings });
+  const text = sentText(result, { sequence, whole, lines, edit });
+  const written = runsWritten(writtenTexts(result).map((each) => hashLines(each, hash)));
+  const shown = edit === undefined && result.isCut ? undefined : lines;
+  const next = holdSent(held, { text, lines: shown, hash: whole, written, ranges: edit?.ranges ?? [], turn });
   return {
-    admitted: edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" },
+    lines,
+    admitted: withQuotes(edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" }, {
+      ...{ mark, settings },
+      lines: result.isOnePiece === true ? lines : undefined,
+    }),
     context: {
-      ...{ sequence, lastTurn: next.turn },
+      ...{ key: context.key, seed, sequence, lastTurn: next.turn },
       held: withinWindow(next.held, settings.deltaWindow),
       // An agent that has recalled a text need not insist.
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
     },
+  };
+}
+
+/** Returns a function for the id of the original. Every process derives the same one from the same conversation. */
+function createId(
+  { text }: Counted,
+  { sessionId, agentId, seed, sequence }: Settings & { readonly seed: string; readonly sequence: number },
+): () => string {
+  return () => {
+    const name = createHash("sha256").update(text, "utf16le").digest("base64url");
+    return createOriginalId(["intake", sessionId, agentId, seed, sequence, name]);
+  };
+}
+
+interface QuoteOptions {
+  readonly mark: string;
+  readonly settings: Settings;
+  /** All lines, if the client can show only lines that follow each other. */
+  readonly lines: readonly HashedLine[] | undefined;
+}
+
+/** Marks lines that look like our notes as text of the result. */
+function withQuotes(admitted: AdmittedResult, { mark, settings, lines }: QuoteOptions): AdmittedResult {
+  const text = quoteNotes(admitted.text, mark);
+  if (text === admitted.text) return admitted;
+  const whole = lines && { start: 0, end: lines.length, text: lines.map(({ body }) => body).join("\n"), note: "" };
+  const piece = admitted.piece ?? (admitted.edit === "none" ? whole : undefined);
+  return {
+    ...admitted,
+    ...{ text, tokens: countLarge(text, settings.counter), edit: admitted.edit === "none" ? "quote" : admitted.edit },
+    ...(piece !== undefined && { piece: { ...piece, text: quoteNotes(piece.text, mark) } }),
   };
 }
 
@@ -330,24 +334,23 @@ function shareOf(text: string, { shareOfLimit: own }: IncomingResult, { shareOfL
 
 interface SentOptions {
   readonly sequence: number;
-  readonly hash: string;
+  /** The hash of the whole text. */
+  readonly whole: string;
+  readonly lines: readonly HashedLine[] | undefined;
   readonly edit: Edit | undefined;
 }
 
-type SentText = HeldText & { readonly lines: ResultLine[] | undefined };
-
-/** Returns what the context holds of this result, and all its lines, if they are known. A large result fills the window
- *  of what counts as held. */
-function sentText(result: Counted, { sequence, hash, edit }: SentOptions): SentText {
+/** Returns what the context holds of this result. A large result fills the window of what counts as held. */
+function sentText(result: Counted, { sequence, whole, lines, edit }: SentOptions): HeldText {
   const isLost = edit === undefined && result.isCut;
-  const lines = isLost || result.text.length > largeText ? undefined : readResultLines(result.text);
+  const isUnread = isLost || lines === undefined;
   return {
-    ...{ sequence, label: labelOf(result), lines },
+    ...{ sequence, label: labelOf(result) },
     tokens: edit?.admitted.tokens ?? result.tokens,
-    runs: edit?.runs ?? runsSent(lines ?? [], []),
+    runs: edit?.runs ?? runsSent(isUnread ? [] : lines, []),
     ...(result.callId !== undefined && { callId: result.callId }),
-    ...(edit === undefined && !isLost && { whole: hash }),
-    ...((edit === undefined ? lines === undefined : edit.ranges === undefined) && { isPartial: true }),
+    ...(edit === undefined && !isLost && { whole }),
+    ...((edit === undefined ? isUnread : edit.ranges === undefined) && { isPartial: true }),
   };
 }
 
@@ -358,13 +361,13 @@ interface Edit {
   readonly ranges?: readonly HeldRange[] | undefined;
 }
 
-interface EditOptions {
+interface EditOptions extends Pick<SentOptions, "whole" | "lines"> {
   readonly held: readonly HeldText[];
-  /** The hash of the whole text. */
-  readonly hash: string;
+  readonly hash: KeyedHash;
+  readonly mark: string;
   /** Returns the id of the original. */
   readonly id: () => string;
-  readonly settings: Settings;
+  readonly settings: AdmissionSettings;
 }
 
 function editOf(result: Counted, options: EditOptions): Edit | undefined {
@@ -389,15 +392,15 @@ function isWorthwhile({ text, tokens }: Counted, { admitted }: Edit): boolean {
   return admitted.text.length < text.length && saved >= leastSaved && saved >= tokens * leastSavedShare;
 }
 
-function duplicateOf(result: Counted, { held, hash, settings, ...options }: EditOptions): Edit | undefined {
+function duplicateOf(result: Counted, { held, settings, mark, lines, ...options }: EditOptions): Edit | undefined {
   const { text, tokens } = result;
-  const same = held.findLast(({ whole }) => whole === hash);
-  if (same === undefined) return undefined;
+  const same = held.findLast(({ whole }) => whole === options.whole);
+  if (same === undefined || !settings.seen.isSameText(same, text)) return undefined;
   // What still fails is shown again.
-  if (isOutput(result) && text.length <= largeText && weighLines(readResultLines(text)).includes(3)) return undefined;
+  if (isOutput(result) && lines !== undefined && weighLines(lines).includes(3)) return undefined;
   const id = options.id();
   const size = sizeOf(text, tokens);
-  const note = `[Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
+  const note = `[${mark}: Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
   return {
     runs: [],
     admitted: {
@@ -407,15 +410,14 @@ function duplicateOf(result: Counted, { held, hash, settings, ...options }: Edit
   };
 }
 
-function deltaOf(result: Counted, { held, settings, ...options }: EditOptions): Edit | undefined {
-  if (held.length === 0 || result.text.length > largeText) return undefined;
-  const lines = readResultLines(result.text);
+function deltaOf(result: Counted, { held, settings, lines, hash, mark, ...options }: EditOptions): Edit | undefined {
+  if (held.length === 0 || lines === undefined) return undefined;
   const weights = isOutput(result) ? weighLines(lines) : [];
   const isOnePiece = result.isOnePiece === true;
   const recallHint = (): string => settings.recallHint(options.id());
   const isKept = (index: number): boolean => weights[index] === 3;
-  const delta = findDelta(lines, { held, label: labelOf(result), isKept, isOnePiece, recallHint });
-  if (delta === undefined) return undefined;
+  const delta = findDelta(lines, { held, label: labelOf(result), isKept, isOnePiece, hash, mark, recallHint });
+  if (delta === undefined || !settings.seen.areSameLines(lines, delta.ranges)) return undefined;
   const { text, ranges, piece } = delta;
   return {
     runs: runsSent(lines, ranges),
@@ -439,37 +441,45 @@ function heldLines({ start, end, base, baseFrom, name: { by } }: HeldRange): Hel
   return { start, end, ...place, ...(by !== undefined && { by }) };
 }
 
-function pagedResult(result: Counted, { settings, ...options }: EditOptions): Edit | undefined {
+function pagedResult(result: Counted, { settings, mark, hash, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, recallHint } = settings;
   const size = sizeOf(result.text, result.tokens);
-  const about = `[The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
-  if (result.isOnePiece === true) return beginningOf(result, { about, id, settings });
+  const about = `[${mark}: The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
+  if (result.isOnePiece === true) return beginningOf(options.lines, { about, id, mark, settings });
   const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => shareOf(text, result, settings) };
-  const page = pageOf(result.text, { ...fit, about, isOutput: isOutput(result) });
+  const page = pageOf(result.text, { ...fit, about, mark, isOutput: isOutput(result) });
   if (page === undefined) return undefined;
   const { text, tokens } = page;
   // Only parts of a large text were read, so its lines are not counted.
   const runs = result.text.length > largeText ? [] : page.runs;
-  return { runs: runs.flatMap((run) => runsSent(run, [])), admitted: { text, tokens, edit: "page", id } };
+  return {
+    runs: runs.flatMap((run) => runsSent(hashLines(run, hash), [])),
+    admitted: { text, tokens, edit: "page", id },
+  };
 }
 
 /** A page that is one piece: the lines from the first one on. */
 function beginningOf(
-  { text }: Counted,
-  { about, id, settings }: Pick<EditOptions, "settings"> & { readonly about: string; readonly id: string },
+  lines: readonly HashedLine[] = [],
+  {
+    about,
+    id,
+    mark,
+    settings,
+  }: Pick<EditOptions, "settings" | "mark"> & { readonly about: string; readonly id: string },
 ): Edit | undefined {
   const { counter, pageTokens } = settings;
-  const lines = readResultLines(text);
   let left = pageTokens - counter.count(about) - leastEnd;
   const end = lines.findIndex((line) => {
     left -= counter.count(`${line.text}\n`);
     return left < 0;
   });
   if (end < 1) return undefined;
-  const missing = `[… ${countNoun(lines.length - end, "line")} left out]`;
+  const missing = `[${mark}: … ${countNoun(lines.length - end, "line")} left out]`;
   const shown = [...lines.slice(0, end).map((line) => line.text), missing, about].join("\n");
-  const piece = { start: 0, end, note: `${missing} ${about}` };
+  const bodies = lines.slice(0, end).map(({ body }) => body);
+  const piece = { start: 0, end, text: bodies.join("\n"), note: `${missing} ${about}` };
   return {
     runs: runsSent(lines.slice(0, end), []),
     admitted: { text: shown, tokens: counter.count(shown), edit: "page", id, piece },
@@ -478,7 +488,3 @@ function beginningOf(
 
 /** The tokens of the note about missing lines, and of what lines take together and not alone. */
 const leastEnd = 40;
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("base64url").slice(0, 22);
-}

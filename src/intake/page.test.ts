@@ -4,6 +4,7 @@ import { createCounter } from "../tokens/index.ts";
 import { pageOf } from "./page.ts";
 
 const counter = await createCounter("estimate:claude-5");
+const mark = "abcde";
 
 /** What a runner prints for one test that passes, for one that fails, and at the end, in the shape of the real one. */
 interface Runner {
@@ -93,7 +94,7 @@ test.each(Object.entries(runners))("a page of %s keeps every failure and the sum
   const lines = Array.from({ length: 400 }, (_, n) => (failures.includes(n) ? runner.failed(n) : [runner.passed(n)]));
   const text = [...lines.flat(), ...runner.end].join("\n");
   expect(counter.count(text)).toBeGreaterThan(3_000);
-  const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", isOutput: true });
+  const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true });
   expect(page?.tokens).toBeLessThanOrEqual(2_000);
   const shown = page?.text.split("\n");
   for (const each of [...failures.flatMap(runner.kept), ...runner.endKept]) expect(shown).toContain(each);
@@ -101,10 +102,10 @@ test.each(Object.entries(runners))("a page of %s keeps every failure and the sum
 
 test("the text of a file is cut between lines, with its beginning and its end", () => {
   const lines = Array.from({ length: 900 }, (_, n) => `const value${n} = new Error("failed ${n}");`);
-  const page = pageOf(lines.join("\n"), { counter, maxTokens: 1_500, about: "[about]", isOutput: false });
+  const page = pageOf(lines.join("\n"), { counter, maxTokens: 1_500, about: "[about]", mark, isOutput: false });
   const shown = page?.text.split("\n") ?? [];
-  const [note = ""] = shown.filter((line) => line.startsWith("[…"));
-  const missing = Number(/\[… (\d+) lines left out\]/.exec(note)?.[1]);
+  const [note = ""] = shown.filter((line) => line.startsWith("[abcde"));
+  const missing = Number(/\[abcde: … (\d+) lines left out\]/.exec(note)?.[1]);
   expect(shown.length - 2 + missing).toBe(900);
   const [head, tail] = [shown.indexOf(note), shown.length - 2 - shown.indexOf(note)];
   expect(shown.slice(0, head)).toEqual(lines.slice(0, head));
@@ -114,28 +115,30 @@ test("the text of a file is cut between lines, with its beginning and its end", 
 
 test("a page that not even its notes fit is not made", () => {
   const text = Array.from({ length: 300 }, (_, n) => `line ${n}`).join("\n");
-  expect(pageOf(text, { counter, maxTokens: 3, about: "[about]", isOutput: false })).toBeUndefined();
+  expect(pageOf(text, { counter, maxTokens: 3, about: "[about]", mark, isOutput: false })).toBeUndefined();
 });
 
 test("a page of several megabytes keeps failures from the middle, and counts exactly what is missing", () => {
   const logLine = (n: number) => `2026-11-17 worker-${"abcdefg"[n % 7]} handled ${(n * 7919) % 100_003} requests`;
   const lines = Array.from({ length: 60_000 }, (_, n) => logLine(n));
   const large = lines.with(30_000, "FAIL src/cart.test.ts > adds the tax").join("\n");
-  const { text, tokens } = pageOf(large, { counter, maxTokens: 2_000, about: "[about]", isOutput: true })!;
+  const { text, tokens } = pageOf(large, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true })!;
   expect(text).toContain("FAIL src/cart.test.ts > adds the tax");
   expect(text.startsWith(`${lines[0]}\n`)).toBe(true);
   expect(text).toContain(lines.at(-1));
   const shown = text.split("\n").filter((line) => !line.startsWith("["));
-  const missing = [...text.matchAll(/\[… ([\d,]+) lines? left out\]/g)].map(([, count = ""]) => count);
+  const missing = [...text.matchAll(/\[abcde: … ([\d,]+) lines? left out\]/g)].map(([, count = ""]) => count);
   expect(shown.length + missing.reduce((sum, count) => sum + Number(count.replaceAll(",", "")), 0)).toBe(lines.length);
   expect(tokens).toBeLessThanOrEqual(2_000);
 });
 
 test("a page of a large JSON list has whole elements of its beginning and its end, and counts the rest", () => {
   const rows = Array.from({ length: 20_000 }, (_, n) => ({ id: n, name: `row ${n}`, note: 'a "quote", a [ and a \\' }));
-  const cut = (text: string) => pageOf(text, { counter, maxTokens: 2_000, about: "[about]", isOutput: true })?.text;
+  const cut = (text: string) =>
+    pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true })?.text;
   for (const text of [JSON.stringify(rows), JSON.stringify(rows, undefined, 2), ` ${JSON.stringify(rows)}\n`]) {
-    const [before = "", missing = "", after = ""] = cut(text)?.split(/^\[… ([\d,]+) elements left out\]$/m) ?? [];
+    const [before = "", missing = "", after = ""] =
+      cut(text)?.split(/^\[abcde: … ([\d,]+) elements left out\]$/m) ?? [];
     const read = (part: string): unknown[] => JSON.parse(`[${part.trim().replaceAll("}\n{", "},\n{")}]`) as unknown[];
     const [first, last] = [read(before), read(after.replace("[about]", ""))];
     expect(first).toEqual(rows.slice(0, first.length));
@@ -151,7 +154,7 @@ test.each([
   ["that something follows", "[1] "],
 ])("a large text like a list %s is cut as lines", (_name, start) => {
   const text = start + "\nx, y".repeat(80_000);
-  const page = pageOf(text, { counter, maxTokens: 500, about: "[about]", isOutput: false })!;
+  const page = pageOf(text, { counter, maxTokens: 500, about: "[about]", mark, isOutput: false })!;
   expect(page.text).toMatch(/lines left out/);
 });
 
@@ -161,8 +164,8 @@ test.each([
   ["text", (rows: object[]) => rows.map((row) => Object.values(row).join(" ")).join(" ")],
 ])("a page of one long line of %s has its beginning and its end, and counts the rest in parts", (_name, render) => {
   const text = render(Array.from({ length: 2_000 }, (_, n) => ({ id: n, name: `row ${n}` })));
-  const page = pageOf(text, { counter, maxTokens: 3_000, about: "[about]", isOutput: false })!;
-  const [before = "", missing = "", after = ""] = page.text.split(/^\[… ([\d,]+) lines left out\]$/m);
+  const page = pageOf(text, { counter, maxTokens: 3_000, about: "[about]", mark, isOutput: false })!;
+  const [before = "", missing = "", after = ""] = page.text.split(/^\[abcde: … ([\d,]+) lines left out\]$/m);
   const end = after.replace("[about]", "").trim();
   expect(text.startsWith(before.trimEnd())).toBe(true);
   expect(text.endsWith(end)).toBe(true);
@@ -174,14 +177,14 @@ test.each([
 test.each(["\n", "a\n", "[", "[,", '["",', "1,\n"])("400,000 characters of %j become a page", (piece) => {
   const text = piece.repeat(400_000 / piece.length);
   for (const isOutput of [true, false]) {
-    const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", isOutput })!;
+    const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput })!;
     expect(page.tokens).toBeLessThanOrEqual(2_000);
     expect(page.text).toContain("left out]");
   }
 });
 
 const outputPage = (text: string, maxTokens = 2_000): string =>
-  pageOf(text, { counter, maxTokens, about: "[about]", isOutput: true })?.text ?? "";
+  pageOf(text, { counter, maxTokens, about: "[about]", mark, isOutput: true })?.text ?? "";
 
 test.each([
   ["CSV", "id,name,state", (n: number) => `${n},item ${n},${n % 9 === 0 ? "failed with an error" : "ok"}`],
@@ -209,6 +212,6 @@ test("a failure in a large run stays, although many passing lines have words of 
 test("a list with an exit code after it is cut between its elements", () => {
   const list = JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `item ${id}` })));
   const page = outputPage(`${list}\n[exit code 0]`);
-  expect(page).toMatch(/\[… [\d,]+ elements left out\]/);
+  expect(page).toMatch(/\[abcde: … [\d,]+ elements left out\]/);
   expect(page).toContain("[exit code 0]\n[about]");
 });

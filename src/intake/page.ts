@@ -27,6 +27,8 @@ export interface ResultPageOptions {
   readonly shareOfLimit?: ((text: string) => number) | undefined;
   /** The last line of the page: how to get the rest. */
   readonly about: string;
+  /** Stands in every note, so that text of a result cannot look like one. */
+  readonly mark: string;
   /** Whether a program printed the text. Then failures are kept, and similar lines are folded. */
   readonly isOutput: boolean;
 }
@@ -36,10 +38,10 @@ export function pageOf(text: string, options: ResultPageOptions): ResultPage | u
   // Tokens and characters are nearly proportional in one text, so few attempts are needed.
   const fitting = (text.length * options.maxTokens) / Math.max(1, countLarge(text, options.counter));
   let most = Math.floor(Math.min(fitting, text.length));
-  const { isOutput } = options;
+  const { isOutput, mark } = options;
   // The rows of a table are data, however alike they are.
   const folds = isOutput && headerOf(readResultLines(text.slice(0, mostHeader))).length === 0;
-  const units = listElements(text, most) ?? lineUnits(text, { isOutput, folds });
+  const units = listElements(text, most) ?? lineUnits(text, { isOutput, folds, mark });
   for (let attempt = 0; attempt < 8 && most > 0; attempt++) {
     const page = render(chooseUnits(units, most), units, options);
     const share = Math.max(page.tokens / options.maxTokens, options.shareOfLimit?.(page.text) ?? 0);
@@ -52,6 +54,7 @@ export function pageOf(text: string, options: ResultPageOptions): ResultPage | u
 interface UnitOptions {
   readonly isOutput: boolean;
   readonly folds: boolean;
+  readonly mark: string;
 }
 
 /** What is kept or left out as a whole. */
@@ -154,7 +157,7 @@ const failureWords =
 /** Longer ones are data. */
 const longestFailure = 4_000;
 
-function unitsOf(text: string, { isOutput, folds }: UnitOptions): Unit[] {
+function unitsOf(text: string, { isOutput, folds, mark }: UnitOptions): Unit[] {
   const lines = readResultLines(isOutput ? withoutColours(text) : text);
   const weights = isOutput ? weighLines(lines) : lines.map((): Weight => 0);
   for (const index of headerOf(lines)) weights[index] = 3;
@@ -168,7 +171,7 @@ function unitsOf(text: string, { isOutput, folds }: UnitOptions): Unit[] {
       units.push(...unitsOfLine(lines[at] as ResultLine, weights[at]));
       const folded = lines.slice(at + 1, end);
       units.push({
-        text: `… ${formatNumber(folded.length)} similar lines`,
+        text: `[${mark}: … ${formatNumber(folded.length)} similar lines]`,
         weight: weights[at] ?? 0,
         lines: folded,
         noun: "line",
@@ -338,7 +341,7 @@ function takeEnds(
 function render(
   chosen: ReadonlySet<number>,
   units: readonly Unit[],
-  { counter, about }: ResultPageOptions,
+  { counter, about, mark }: ResultPageOptions,
 ): ResultPage {
   const written: string[] = [];
   const runs: ResultLine[][] = [];
@@ -348,7 +351,7 @@ function render(
     while (end < units.length && chosen.has(end) === isShown) end++;
     const group = units.slice(at, end);
     if (isShown) written.push(joinLines(group));
-    else written.push(noteOnMissing(group));
+    else written.push(`[${mark}: … ${countMissing(group)} left out]`);
     if (isShown) runs.push(...shownRuns(group));
     at = end;
   }
@@ -356,10 +359,11 @@ function render(
   return { text, tokens: counter.count(text), runs };
 }
 
-function noteOnMissing(units: readonly Unit[]): string {
-  const noun = units[0]?.noun ?? "line";
-  const missing = units.reduce((sum, { count }) => sum + count, 0);
-  return `[… ${countNoun(missing, noun)} left out]`;
+function countMissing(units: readonly Unit[]): string {
+  return countNoun(
+    units.reduce((sum, { count }) => sum + count, 0),
+    units[0]?.noun ?? "line",
+  );
 }
 
 /** Folded lines and parts of lines are not shown as they are, so they end a run. */

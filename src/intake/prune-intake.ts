@@ -1,6 +1,6 @@
 import type { MaintainedStore } from "../store/index.ts";
 import { isText, pairOf, readJson } from "../text/index.ts";
-import { heldCollection, originalsCollection, readOriginal } from "./intake.ts";
+import { heldCollection, originalsCollection, readOriginal } from "./originals.ts";
 
 /** Deletes what conversations that were not used since `before` have stored, with the originals of their results.
  *  Returns how many originals these are. With `dryRun` deletes nothing. */

@@ -13,14 +13,22 @@ export interface IncomingCall {
 export function labelOf({ tool, input }: IncomingCall): string {
   const values = subjectKeys.map((key) => (Object(input) as Readonly<Record<string, unknown>>)[key]);
   const subject = values.find((value) => typeof value === "string" && value !== "") ?? patchedFile(input);
-  // Brackets end a note.
-  const line = oneLine(String(subject))
-    .replace(/^cd \S+ && /, "")
-    .replaceAll("[", "(")
-    .replaceAll("]", ")");
-  return `${tool} ${shortSubject(line)}`.trim();
+  const line = cleanWords(String(subject)).replace(/^cd \S+ && /, "");
+  return `${cleanWords(tool).slice(0, longestTool)} ${shortSubject(line)}`.trim();
 }
 
+/** Puts a text on one line, without characters that could end a note or show it in another order: brackets of every
+ *  kind that looks like ours, and control and formatting characters. */
+function cleanWords(text: string): string {
+  return oneLine(text.slice(0, mostRead))
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, "")
+    .replace(/[[［⁅⟦〚【〔]/g, "(")
+    .replace(/[\]］⁆⟧〛】〕]/g, ")");
+}
+
+/** A label has at most 65 characters of a subject, but a command may be long. */
+const mostRead = 10_000;
+const longestTool = 64;
 const longestPath = 40;
 const longestSubject = 65;
 

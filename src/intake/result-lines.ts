@@ -17,6 +17,12 @@ export interface ResultLine {
  *  none. Spaces after the sign may be the line's own. */
 const numbered = /^ {0,7}(?:([1-9]\d{0,6})(?:[\t→|]|:(?!\d))|(0\d{4})\|)/;
 
+/** Splits a line into the number that a tool wrote before it, with its sign, and the rest. */
+export function splitNumber(line: string): [number: string, body: string] {
+  const [number = ""] = numbered.exec(line) ?? [];
+  return [number, line.slice(number.length)];
+}
+
 /** Lines before and after the numbered ones are counted by themselves, from this number on. */
 export const unnumbered = -1_000_000_000;
 

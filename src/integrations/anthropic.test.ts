@@ -359,7 +359,7 @@ it("a model reads what was trimmed with the recall tool", async () => {
   await client.beta.messages.toolRunner(params).runUntilDone();
   expect(events.length).toBeGreaterThan(0);
   const last = server.received.at(-1)?.body ?? {};
-  expect(JSON.stringify((last.messages as object[]).at(-1))).toMatch(/[a-z2-7]{10}:1: file 1: let x = 1;/);
+  expect(JSON.stringify((last.messages as object[]).at(-1))).toMatch(/[a-z2-7]{16}:1: file 1: let x = 1;/);
   expect(last.tools).toMatchObject([{ name: "read" }, { name: "recall", input_schema: { type: "object" } }]);
   expect(validateRequest(last, { format: "anthropic" })).toEqual([]);
 });

@@ -60,7 +60,7 @@ test("a file that is read again is sent as what is new, and says how to get the 
   expect(again).not.toContain("value40");
   expect(again).toContain("Whole text: make the same call again]");
   const withTool = await open({}).ask(twice, [{ name: "recall" }]);
-  expect(withTool[4]).toMatch(/Whole text: recall with id [a-z2-7]{10}\]/);
+  expect(withTool[4]).toMatch(/Whole text: recall with id [a-z2-7]{16}\]/);
 });
 
 test("the recall tool returns the original of a shortened result, and of its own session only", async () => {

@@ -1,6 +1,6 @@
 /** The intake of one conversation of a wrapped client. A request has the whole history, often in new objects, so messages
  *  are recognised by their content and by what comes before them. Whatever fails, the history is sent as it is. */
-import { createHash } from "node:crypto";
+import { olderNames } from "../history/index.ts";
 import {
   createIntake,
   createMessageIntake,
@@ -11,9 +11,9 @@ import {
   type SavedAdmissions,
   withHeldIn,
 } from "../intake/index.ts";
-import { createMessageLens, type FormatName, hashMessage } from "../messages/index.ts";
+import { createMessageLens, type FormatName, hashMessage, takeSnapshot } from "../messages/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
-import type { Fields } from "../text/index.ts";
+import { createHashKey, createKeyedHash, type Fields, type KeyedHash } from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 
 /** How results are shortened before they are first sent. */
@@ -38,38 +38,46 @@ export interface ConversationIntakeOptions {
   readonly model: string | undefined;
   readonly counter: Counter | undefined;
   readonly store: Store | undefined;
+  /** What notes and ids are derived from if calls have no ids. */
+  readonly markSeed: string;
 }
 
 /** `forgetHistory` deletes from this collection. */
 const collection = "history/intake";
 
 export async function openConversationIntake(options: ConversationIntakeOptions): Promise<ConversationIntake> {
-  const { sessionId, settings, format, model, store } = options;
+  const { sessionId, settings, format, model, store, markSeed } = options;
   const counter = options.counter ?? (await createCounter("auto", { model }));
   const saved = await readSaved(store, sessionId);
+  const { key = createHashKey() } = saved ?? {};
   const contexts = createMemoryStore();
   for (const [key, value] of Object.entries(saved?.contexts ?? {})) await contexts.put(heldCollection, key, value);
   let hasRecall = false;
   let stored = "";
   const recallHint = (id: string): string => (hasRecall ? `recall with id ${id}` : "make the same call again");
   const intake = await createIntake({
-    ...{ recallHint, ...settings, counter, sessionId },
+    ...{ recallHint, ...settings, counter, sessionId, markSeed },
     // One record has what the context holds and the decisions, so that the two never disagree.
     store: withHeldIn(contexts, store ?? createMemoryStore()),
   });
   const lens = createMessageLens([], { counter, format });
-  const messages: MessageIntake = createMessageIntake(lens, intake, { keysOf: chainsOf, saved: saved?.admissions });
+  const keysOf = createChains(createKeyedHash(key));
+  const open = (admissions: SavedAdmissions | undefined): MessageIntake =>
+    createMessageIntake(lens, intake, { keysOf, saved: admissions });
+  const isOlder = saved !== undefined && saved.key === undefined;
+  let messages = isOlder ? undefined : open(saved?.admissions);
   return {
     async admit(history, tools) {
       hasRecall ||= tools.some(isRecallTool);
+      messages ??= open(saved && renameOlder(saved.admissions, olderNames(history), keysOf(history)));
       return messages.admit(history).catch(() => history);
     },
-    restore: (sent) => messages.restore(sent).catch(() => false),
+    restore: async (sent) => (await messages?.restore(sent).catch(() => false)) ?? false,
     async save() {
-      if (store === undefined) return;
+      if (store === undefined || messages === undefined) return;
       const records = await contexts.list(heldCollection);
       const own = Object.fromEntries(records.map(({ key, value }) => [key, value]));
-      const state = JSON.stringify({ contexts: own, admissions: messages.save() } satisfies SavedState);
+      const state = JSON.stringify({ key, contexts: own, admissions: messages.save() } satisfies SavedState);
       if (state === stored) return;
       stored = state;
       await store.put(collection, sessionId, state).catch(() => undefined);
@@ -78,6 +86,8 @@ export async function openConversationIntake(options: ConversationIntakeOptions)
 }
 
 interface SavedState {
+  /** The key of the names of messages. Absent in the state of an earlier version. */
+  readonly key?: string | undefined;
   readonly contexts: Readonly<Record<string, string>>;
   readonly admissions: SavedAdmissions;
 }
@@ -91,16 +101,34 @@ async function readSaved(store: Store | undefined, sessionId: string): Promise<S
   }
 }
 
-/** Names each message by its content and by all messages before it. */
-function chainsOf(messages: readonly object[]): readonly string[] {
-  let chain = "";
-  return messages.map((message) => {
-    chain = createHash("sha256")
-      .update(`${chain} ${hashMessage(message)}`)
-      .digest("base64url")
-      .slice(0, 16);
-    return chain;
-  });
+/** Returns a function that names each message by its content and by all messages before it. What did not change since the
+ *  last call is not hashed again. */
+function createChains(hash: KeyedHash): (messages: readonly object[]) => readonly string[] {
+  const known: { readonly chain: string; readonly isUnchanged: (message: unknown) => boolean }[] = [];
+  return (messages) => {
+    const same = messages.findIndex((message, index) => known[index]?.isUnchanged(message) !== true);
+    known.length = same < 0 ? messages.length : same;
+    for (const message of messages.slice(known.length)) {
+      const chain = hash.text((known.at(-1)?.chain ?? "") + hashMessage(message, hash));
+      known.push({ chain, isUnchanged: takeSnapshot(message) });
+    }
+    return known.map(({ chain }) => chain);
+  };
+}
+
+/** Returns what an earlier version saved, with the names of this one. */
+function renameOlder(
+  { messages, places, last }: SavedAdmissions,
+  older: readonly unknown[],
+  names: readonly unknown[],
+): SavedAdmissions {
+  const renamed = new Map(older.map((name, index) => [name, names[index]]));
+  const rename = (name: unknown): unknown => renamed.get(name) ?? name;
+  return {
+    messages: messages.map(([key, message]) => [rename(key), message]),
+    places: places.map(({ result, call }) => ({ result: rename(result), call: rename(call) })),
+    last: rename(last),
+  };
 }
 
 /** Tools are named at the top, or in `function` in OpenAI's chat. */

@@ -235,5 +235,5 @@ it("the recall tool has the form of both APIs, and takes arguments as JSON", asy
     [{ type: "function", function: { name: "recall", parameters: { type: "object" } } }],
     [{ type: "function", name: "recall", parameters: { type: "object" } }],
   ]);
-  expect(await handle('{"grep":"let x"}')).toMatch(/^[a-z2-7]{10}:100: let x = 1;$/m);
+  expect(await handle('{"grep":"let x"}')).toMatch(/^[a-z2-7]{16}:100: let x = 1;$/m);
 });

@@ -17,9 +17,9 @@ import {
   type TrimRequest,
   type TrimStats,
 } from "../history/index.ts";
-import { type FormatName, hashMessage } from "../messages/index.ts";
+import { type FormatName, nameMessage } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
-import { isNumber, mapOf, readJson } from "../text/index.ts";
+import { type Fields, isNumber, mapOf, readJson } from "../text/index.ts";
 import { billedInputTokens } from "../tokens/index.ts";
 import { type Limits, limitsFor } from "./context-windows.ts";
 import { type ConversationIntake, type IntakeSettings, openConversationIntake } from "./conversation-intake.ts";
@@ -132,7 +132,7 @@ function createConversations(create: (id: string) => Conversation): (id: string)
 function conversationOf(messages: readonly object[]): string {
   const list = Array.isArray(messages) ? messages : [];
   const first = list.find((message) => Object(message).role === "user");
-  return first === undefined ? "default" : hashMessage(first);
+  return first === undefined ? "default" : nameMessage(first);
 }
 
 /** Creates the error for a request that cannot fit: what is too large, by how much, and what to do. */
@@ -337,11 +337,15 @@ async function reduceAdmitted(state: State, call: ConversationCall, isCold: bool
   return next;
 }
 
-async function intakeFor(state: State, { format, model }: ConversationCall): Promise<ConversationIntake | undefined> {
+async function intakeFor(state: State, call: ConversationCall): Promise<ConversationIntake | undefined> {
   const { intake = false, counter, store } = state.options;
   if (intake === false) return undefined;
   const settings = intake === true ? {} : intake;
-  state.intake ??= await openConversationIntake({ sessionId: state.id, settings, format, model, counter, store });
+  const { format, model, system = "", messages } = call;
+  const markSeed = (): string =>
+    nameMessage({ system, first: messages.find((message) => (message as Fields).role === "user") });
+  const options = { sessionId: state.id, settings, format, model, counter, store };
+  state.intake ??= await openConversationIntake({ ...options, markSeed: markSeed() });
   return state.intake;
 }
 

@@ -1,5 +1,6 @@
 /** The intake of `mcp wrap`: a result that repeats what the client already has becomes what is new in it. Long results
  *  are left to the pages. */
+import { randomUUID } from "node:crypto";
 import { createIntake, createParallelCalls, type Intake, withHeldIn } from "../intake/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { applyEdits, elementsOf, isPlainObject, memberOf } from "../text/index.ts";
@@ -31,7 +32,8 @@ export interface WrapIntakeOptions {
 export async function createWrapIntake({ sessionId, counter, store }: WrapIntakeOptions): Promise<WrapIntake> {
   const intake: Intake = await createIntake({
     ...{ sessionId, counter, maxResultTokens: Number.MAX_SAFE_INTEGER, recallHint: (id) => `recall with id ${id}` },
-    // Another process serves another conversation.
+    // The ids of calls count from 1. Another process serves another conversation.
+    markSeed: randomUUID(),
     store: withHeldIn(createMemoryStore(), store),
   });
   const calls = createParallelCalls();

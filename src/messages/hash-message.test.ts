@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hashMessage } from "./hash-message.ts";
+import { createHashKey, createKeyedHash } from "../text/index.ts";
+import { hashMessage, nameMessage } from "./hash-message.ts";
 
 const runs = process.env.PLIMSOLL_DEEP === "1" ? 5000 : 200;
 const user = (content: unknown) => ({ role: "user", content });
@@ -87,21 +88,24 @@ describe("the hash of a message", () => {
     expect(holding("note", "hi")).not.toBe(holding("note", list));
   });
 
-  it("is the one in checkpoints of earlier versions", () => {
-    const messages = [{}, user("hello"), user("é".repeat(50)), user("—".repeat(50))];
-    expect(messages.map(hashMessage)).toEqual([
-      "g_fUCfNrp65qTnX1",
-      "a7QeFcgn-LzJsm4N",
-      "Jtaw8GNjmiuma96X",
-      "2mWlgy50nEKzHx5X",
-    ]);
+  it("is the same under one key, and another under another key", () => {
+    const key = createHashKey();
+    const hash = hashMessage(user("hello"), createKeyedHash(key));
+    expect(hashMessage(user("hello"), createKeyedHash(key))).toBe(hash);
+    expect(hashMessage(user("hello"), createKeyedHash(createHashKey()))).not.toBe(hash);
+  });
+
+  it("has a name that is the same in every process", () => {
+    expect(nameMessage(user("hello"))).toBe("UWISisSX-RIXnDYv1JRYxp");
+    expect(nameMessage(user([{ type: "text", text: "hello" }]))).toBe(nameMessage(user("hello")));
+    expect(nameMessage(user("\ud800"))).not.toBe(nameMessage(user("\ufffd")));
   });
 
   it("rarely collides for messages that differ in one number", () => {
     const hashes = Array.from({ length: 20_000 }, (_, index) =>
       hashMessage(user(`result ${index} ${"ok ".repeat(20)}`)),
     );
-    // 32 of the 96 bits: the whole hash would hide a weakness.
+    // 32 of the 128 bits: the whole hash would hide a weakness.
     for (const start of [0, 5, 10]) {
       const parts = new Set(hashes.map((hash) => hash.slice(start, start + 5)));
       expect(parts.size).toBeGreaterThan(19_000);

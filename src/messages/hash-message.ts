@@ -1,190 +1,107 @@
-/** Hashes the content of a message, for histories that come back as new objects. The hash has 96 bits, is not
- *  cryptographic, and is the same in every process. */
+/** Hashes the content of a message, for histories that come back as new objects: with a key to compare messages, without
+ *  one to name them. */
+import { createHash } from "node:crypto";
 import { ContextError } from "../errors.ts";
+import { createHashKey, createKeyedHash, type HashSequence } from "../text/index.ts";
 import { isCacheMarker } from "./fields.ts";
 
 /** Returns equal hashes for messages that JSON writes the same way. Ignores cache markers, which move from call to
- *  call. Treats a plain text like a list of that one text, in a message or a result, because clients use both forms. */
-export function hashMessage(message: object): string {
-  state[0] = 1;
-  state[1] = 2;
-  state[2] = 3;
-  state[3] = 4;
-  addValue(message, 0);
-  return finish();
+ *  call. Treats a plain text like a list of that one text, in a message or a result, because clients use both forms.
+ *  Without `hash`, the result can be compared only within this process. */
+export function hashMessage(message: object, hash: HashSequence = hashOfProcess): string {
+  hash.start();
+  addValue(hash, message, 0);
+  return hash.finish();
 }
 
-// The hash reads one stream of words that is different for different contents: each value starts with its kind, each
-// string with its length.
-const kinds = { text: 1, longText: 2, bytes: 3, scalar: 4, list: 5, fields: 6, end: 7 } as const;
+const hashOfProcess = createKeyedHash(createHashKey());
+
+/** Returns a name for the content of a message, of 132 bits. It is the same in every process, and nobody can find two
+ *  messages with the same name. */
+export function nameMessage(message: object): string {
+  let sha256 = createHash("sha256");
+  const addWord = (word: number): void => void sha256.update(Int32Array.of(word));
+  return hashMessage(message, {
+    start() {
+      sha256 = createHash("sha256");
+    },
+    addWord,
+    addText(text) {
+      addWord(text.length);
+      sha256.update(text, "utf16le");
+    },
+    addBytes(bytes) {
+      addWord(bytes.length);
+      sha256.update(bytes);
+    },
+    finish: () => sha256.digest("base64url").slice(0, 22),
+  });
+}
+
+// Different contents give different sequences: each value starts with its kind.
+const kinds = { text: 1, bytes: 2, scalar: 3, list: 4, fields: 5, end: 6 } as const;
 const maxDepth = 500;
 
-// Scratch space: hashing one message ends before the next one starts.
-const state = new Int32Array(4);
-const chunkChars = 16_384;
-const bytes = Buffer.allocUnsafeSlow(2 * chunkChars);
-const words = new Int32Array(bytes.buffer);
-const outcome = Buffer.allocUnsafeSlow(12);
-const outcomeWords = new Int32Array(outcome.buffer);
-
-function addValue(value: unknown, depth: number): void {
-  if (typeof value === "string") addText(value);
-  else if (typeof value !== "object" || value === null) addScalar(value);
-  else if (depth > maxDepth) refuseDepth();
-  else if (Array.isArray(value)) addList(value, depth + 1);
-  else addObject(value, depth + 1);
+function addValue(hash: HashSequence, value: unknown, depth: number): void {
+  if (typeof value === "string") {
+    hash.addWord(kinds.text);
+    hash.addText(value);
+  } else if (typeof value !== "object" || value === null) addScalar(hash, value);
+  else if (depth > maxDepth)
+    throw new ContextError("invalid_message", `message is nested more than ${maxDepth} levels deep`);
+  else if (Array.isArray(value)) addList(hash, value, depth + 1);
+  else addObject(hash, value, depth + 1);
 }
 
-function addScalar(value: unknown): void {
-  addWord(kinds.scalar);
+function addScalar(hash: HashSequence, value: unknown): void {
+  hash.addWord(kinds.scalar);
   // As in JSON: -0 is 0, and NaN, infinity and undefined are null.
   const isValue = typeof value === "boolean" || typeof value === "bigint" || Number.isFinite(value);
-  addChars(isValue ? String(value) : "null");
+  hash.addText(isValue ? String(value) : "null");
 }
 
-function addList(values: readonly unknown[], depth: number): void {
-  addWord(kinds.list);
-  for (let index = 0; index < values.length; index++) addValue(values[index], depth);
-  addWord(kinds.end);
+function addList(hash: HashSequence, values: readonly unknown[], depth: number): void {
+  hash.addWord(kinds.list);
+  for (let index = 0; index < values.length; index++) addValue(hash, values[index], depth);
+  hash.addWord(kinds.end);
 }
 
-function addObject(value: object, depth: number): void {
-  if (Object.getPrototypeOf(value) !== Object.prototype && addOther(value, depth)) return;
-  addWord(kinds.fields);
+function addObject(hash: HashSequence, value: object, depth: number): void {
+  if (Object.getPrototypeOf(value) !== Object.prototype && addOther(hash, value, depth)) return;
+  hash.addWord(kinds.fields);
   for (const name in value) {
     const field = (value as Readonly<Record<string, unknown>>)[name];
-    if (isNoContent(name, field)) continue;
-    addChars(name);
-    const isPlain = typeof field === "string" && name === "content" && (depth === 1 || isResult(value));
-    addValue(isPlain ? [{ type: "text", text: field }] : field, depth);
+    if (!isMessageContent(name, field)) continue;
+    hash.addText(name);
+    const isPlain = typeof field === "string" && name === "content" && (depth === 1 || isResultBlock(value));
+    addValue(hash, isPlain ? [{ type: "text", text: field }] : field, depth);
   }
-  addWord(kinds.end);
+  hash.addWord(kinds.end);
 }
 
-function isResult(value: object): boolean {
+export function isResultBlock(value: object): boolean {
   return (value as { type?: unknown }).type === "tool_result";
 }
 
 // Bytes and URLs, as the AI SDK has them.
-function addOther(value: object, depth: number): boolean {
+function addOther(hash: HashSequence, value: object, depth: number): boolean {
   const { toJSON } = value as { toJSON?: unknown };
-  if (ArrayBuffer.isView(value)) addBytes(value);
-  else if (typeof toJSON === "function") addValue(toJSON.call(value, ""), depth);
+  if (ArrayBuffer.isView(value)) {
+    hash.addWord(kinds.bytes);
+    hash.addBytes(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
+  } else if (typeof toJSON === "function") addValue(hash, toJSON.call(value, ""), depth);
   else return false;
   return true;
 }
 
-function isNoContent(name: string, field: unknown): boolean {
-  if (field === undefined || isCacheMarker(name)) return true;
-  return name === "providerOptions" && hasOnlyMarkers(field);
+/** Whether a field belongs to the content of a message: it is not a cache marker, and JSON writes it. */
+export function isMessageContent(name: string, field: unknown): boolean {
+  if (field === undefined || isCacheMarker(name)) return false;
+  return name !== "providerOptions" || !hasOnlyMarkers(field);
 }
 
 // The AI SDK keeps its markers in a provider's options, which may hold nothing else.
 function hasOnlyMarkers(value: unknown): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   return Object.entries(value).every(([name, field]) => isCacheMarker(name) || hasOnlyMarkers(field));
-}
-
-function addText(text: string): void {
-  if (text.length < minLongChars) {
-    addWord(kinds.text);
-    addChars(text);
-    return;
-  }
-  addWord(kinds.longText);
-  addWord(text.length);
-  if (text.length <= chunkChars) addChunk(text);
-  else for (let at = 0; at < text.length; at += chunkChars) addChunk(text.slice(at, at + chunkChars));
-}
-
-// For shorter strings, the call that copies them costs more than a loop.
-const minLongChars = 48;
-// V8 knows without a scan that a string of one-byte characters has none of these.
-const wide = /[\u0100-\uffff]/;
-
-function addChunk(text: string): void {
-  addLanes(bytes.write(text, wide.test(text) ? "utf16le" : "latin1"));
-}
-
-function addBytes(view: ArrayBufferView): void {
-  addWord(kinds.bytes);
-  addWord(view.byteLength);
-  const source = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  for (let at = 0; at < source.length; at += bytes.length) {
-    const part = source.subarray(at, at + bytes.length);
-    bytes.set(part);
-    addLanes(part.length);
-  }
-}
-
-// Four lanes run in parallel in the processor. Each step is a bijection, so one changed word always changes the
-// state.
-function addLanes(length: number): void {
-  const end = (length + 15) & ~15;
-  for (let index = length; index < end; index++) bytes[index] = 0;
-  let a = state[0] as number;
-  let b = state[1] as number;
-  let c = state[2] as number;
-  let d = state[3] as number;
-  for (let index = 0; index < end >> 2; index += 4) {
-    a = Math.imul(rotate(a, 13) ^ (words[index] as number), 0x9e3779b1);
-    b = Math.imul(rotate(b, 15) ^ (words[index + 1] as number), 0x85ebca77);
-    c = Math.imul(rotate(c, 17) ^ (words[index + 2] as number), 0xc2b2ae3d);
-    d = Math.imul(rotate(d, 19) ^ (words[index + 3] as number), 0x27d4eb2f);
-  }
-  state[0] = a;
-  state[1] = b;
-  state[2] = c;
-  state[3] = d;
-}
-
-function addChars(text: string): void {
-  addWord(text.length);
-  let a = state[0] as number;
-  let b = state[1] as number;
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index);
-    a = Math.imul(rotate(a, 13) ^ unit, 0x9e3779b1);
-    b = Math.imul(rotate(b, 15) + unit, 0x85ebca77);
-  }
-  state[0] = a;
-  state[1] = b;
-}
-
-function addWord(word: number): void {
-  state[0] = Math.imul(rotate(state[0] as number, 13) ^ word, 0x9e3779b1);
-  state[1] = Math.imul(rotate(state[1] as number, 15) + word, 0x85ebca77);
-}
-
-function rotate(word: number, bits: number): number {
-  return (word << bits) | (word >>> (32 - bits));
-}
-
-// Mixes every lane into every character of the hash.
-function finish(): string {
-  let a = state[0] as number;
-  let b = state[1] as number;
-  let c = state[2] as number;
-  let d = state[3] as number;
-  for (let round = 0; round < 4; round++) {
-    a = scramble(a + rotate(d, 11));
-    b = scramble(b ^ a);
-    c = scramble(c + rotate(b, 7));
-    d = scramble(d ^ c);
-  }
-  outcomeWords[0] = a;
-  outcomeWords[1] = b;
-  outcomeWords[2] = c ^ d;
-  return outcome.toString("base64url");
-}
-
-// The finalizer of MurmurHash3: every bit of the word changes half of the others.
-function scramble(word: number): number {
-  const mixed = Math.imul(word ^ (word >>> 16), 0x85ebca6b);
-  const again = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-  return again ^ (again >>> 16);
-}
-
-function refuseDepth(): never {
-  throw new ContextError("invalid_message", `message is nested more than ${maxDepth} levels deep`);
 }

@@ -2,9 +2,9 @@ export { filesOf, inputOf, replacedIn, subjectKeys, subjectOf, textsIn, textsOf 
 export { countMessages, countSystem, countTools } from "./count-messages.ts";
 export type { CountOptions, SealedCounting } from "./count-parts.ts";
 export { failAt, fieldsAt, jsonAt, stringAt, typeName } from "./fields.ts";
-export { geminiSystemText } from "./formats/gemini.ts";
-export { hashMessage } from "./hash-message.ts";
-export { isSameJson } from "./json-snapshot.ts";
+export { geminiSystemText, isGivenId } from "./formats/gemini.ts";
+export { hashMessage, isMessageContent, isResultBlock, nameMessage } from "./hash-message.ts";
+export { isSameJson, takeSnapshot } from "./json-snapshot.ts";
 export {
   type CountedMessage,
   type CountedPart,

@@ -4,9 +4,11 @@ import { dirname } from "node:path";
 import {
   type AdmittedResult,
   createIntake,
+  type FoundNote,
   heldCollection,
   type IncomingResult,
   type Intake,
+  isOwnNote,
   readOriginal,
 } from "../intake/index.ts";
 import type { Store, StoreRecord } from "../store/index.ts";
@@ -30,6 +32,8 @@ export interface PluginAdmission {
   forget(context: PluginContext, isKept?: Parameters<Intake["forget"]>[0]): Promise<void>;
   /** Returns an original of an allowed session, and counts it. */
   recall(id: string, isAllowed: (sessionId: string) => boolean): Promise<string | undefined>;
+  /** Returns whether we wrote a note, in whatever session. */
+  isOwnNote(note: FoundNote): Promise<boolean>;
   /** Adds an event to the session's numbers, after the client has its answer. */
   record(sessionId: string, event: () => PluginEvent | Promise<PluginEvent>): void;
 }
@@ -115,6 +119,7 @@ export function createAdmission(options: AdmissionOptions): PluginAdmission {
       record(original.sessionId, () => ({ kind: "recall" }));
       return original.text;
     },
+    isOwnNote: async (note) => isOwnNote(await server.store(), note),
     record,
   };
 }
@@ -144,6 +149,8 @@ export function withLateWrites(server: PluginServer): PluginServer {
       const store = await server.store();
       return {
         ...store,
+        get: async (collection, key) =>
+          (collection === heldCollection ? contexts.get(key) : undefined) ?? store.get(collection, key),
         update(collection, key, change) {
           if (collection !== heldCollection) return store.update(collection, key, change);
           const decided = last.then(() => decide(store, key, change));

@@ -91,7 +91,7 @@ function judge(results: readonly string[], { stderr, partOf }: JudgeOptions): Om
 }
 
 function isShort(text: string): boolean {
-  return /plimsoll recall [a-z2-7]{10}/.test(text);
+  return /plimsoll recall [a-z2-7]{16}/.test(text);
 }
 
 interface Place {

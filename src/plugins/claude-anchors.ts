@@ -3,17 +3,19 @@
 import { subjectOf, textsIn } from "../messages/index.ts";
 import { visitNames } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import type { TranscriptBlock } from "./claude-transcript.ts";
+import { notesIn, type TranscriptBlock } from "./claude-transcript.ts";
 
-export interface AnchorLimits {
+export interface AnchorOptions {
+  /** Whether we wrote the note with this id. A file may contain text that looks like one. */
+  readonly isOwn: (id: string) => boolean;
   readonly counter: Counter;
   readonly maxTokens: number;
   readonly maxCharacters: number;
 }
 
 /** Returns lines of anchors, newest first in each line, or undefined if there are none. */
-export function renderAnchors(blocks: readonly TranscriptBlock[], limits: AnchorLimits): string | undefined {
-  const found = collect(blocks);
+export function renderAnchors(blocks: readonly TranscriptBlock[], limits: AnchorOptions): string | undefined {
+  const found = collect(blocks, limits);
   const lines: string[] = [];
   let tokens = limits.maxTokens;
   let characters = limits.maxCharacters;
@@ -50,7 +52,7 @@ function sectionsOf({ edited, read, names, recalls }: Anchors): [title: string, 
 
 const isEntry = (text: string): boolean => /^[\p{L}\p{N}_./\\:#@~+=-]{1,120}$/u.test(text);
 
-function collect(blocks: readonly TranscriptBlock[]): Anchors {
+function collect(blocks: readonly TranscriptBlock[], { isOwn }: AnchorOptions): Anchors {
   const [edited, read, names] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const recalls = new Map<string, string>();
   const subjects = new Map<unknown, string>();
@@ -62,10 +64,8 @@ function collect(blocks: readonly TranscriptBlock[]): Anchors {
       for (const text of textsIn(input)) addNames(names, text);
     },
     text: ({ text }) => addNames(names, String(text)),
-    tool_result({ content, tool_use_id }) {
-      for (const [, id = ""] of String(content).matchAll(/plimsoll recall ([a-z2-7]{10})/g)) {
-        recalls.set(id, subjects.get(tool_use_id) ?? "");
-      }
+    tool_result(block) {
+      for (const { id } of notesIn(block)) if (isOwn(id)) recalls.set(id, subjects.get(block.tool_use_id) ?? "");
     },
   };
   for (const block of blocks) if (Object.hasOwn(visit, String(block.type))) visit[String(block.type)]?.(block);

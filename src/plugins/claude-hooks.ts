@@ -8,7 +8,7 @@ import { createCounter } from "../tokens/index.ts";
 import { createAdmission, type PluginAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
 import { renderAnchors } from "./claude-anchors.ts";
 import { claudeShare, readClaudeResult, type ShownResult } from "./claude-results.ts";
-import { createTranscript, type Transcript } from "./claude-transcript.ts";
+import { createTranscript, notesIn, type Transcript } from "./claude-transcript.ts";
 import { type ClaudeTrim, createClaudeTrim } from "./claude-trim.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
 
@@ -21,7 +21,7 @@ interface ClaudeState {
   readonly cutOutputs: PluginAdmission;
   /** Sessions of this process. Only their originals are recalled. */
   readonly sessions: Set<string>;
-  /** Ids that stand in the conversation, although another session wrote them: this one is a fork of it. */
+  /** Ids in notes of ours that another session wrote, and that this one has because it is a fork of it. */
   readonly forkedIds: Set<string>;
   /** Sessions in which the client's module runs, and how many texts in a row it did not fetch. */
   readonly modules: Map<string, number>;
@@ -324,10 +324,10 @@ async function noteForked({ input, transcript: path }: Hook, state: ClaudeState)
   const { id } = Object(input) as { readonly id?: unknown };
   const transcript = transcriptOf(path, state);
   await transcript.read().catch(() => {});
-  const isNamed = transcript
-    .blocks()
-    .some(({ type, content }) => type === "tool_result" && String(content).includes(`plimsoll recall ${String(id)}`));
-  if (isNamed) state.forkedIds.add(String(id));
+  const notes = transcript.blocks().flatMap(notesIn);
+  for (const note of notes.filter((each) => each.id === id)) {
+    if (await state.admission.isOwnNote(note)) state.forkedIds.add(note.id);
+  }
 }
 
 async function beforeCompact(hook: Hook, state: ClaudeState): Promise<object | string> {
@@ -335,7 +335,11 @@ async function beforeCompact(hook: Hook, state: ClaudeState): Promise<object | s
   const transcript = transcriptOf(hook.transcript, state);
   await transcript.read();
   const counter = await createCounter("auto");
-  const anchors = renderAnchors(transcript.blocks(), { counter, maxTokens: 900, maxCharacters: 8_000 });
+  const blocks = transcript.blocks();
+  const own = new Set<string>();
+  for (const note of blocks.flatMap(notesIn)) if (await state.admission.isOwnNote(note)) own.add(note.id);
+  const isOwn = (id: string): boolean => own.has(id);
+  const anchors = renderAnchors(blocks, { counter, isOwn, maxTokens: 900, maxCharacters: 8_000 });
   if (anchors === undefined) return {};
   state.anchors.set(hook.sessionId, anchors);
   return `${beforeWords}\n${fenced(anchors)}`;
@@ -410,7 +414,7 @@ function recallTool({ admission, sessions, forkedIds, trim }: ClaudeState): Plug
       inputSchema: {
         type: "object",
         properties: {
-          id: text("the id in the note, 10 characters"),
+          id: text("the id in the note, 16 characters"),
           lines: text("only these lines, as in 120-180"),
           grep: text("only lines that match this regular expression"),
         },

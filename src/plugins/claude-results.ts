@@ -89,12 +89,8 @@ function readFile(fields: Fields): ShownResult | undefined {
       const { start, end, note } = piece;
       // The client would report an empty file.
       if (start === end) return onlyNote(note);
-      const shown = {
-        content: lines.slice(start, end).join("\n"),
-        startLine: startLine + start,
-        numLines: end - start,
-      };
-      return { output: withFile(shown), context: note };
+      const shown = { content: piece.text, startLine: startLine + start, numLines: end - start };
+      return { output: withFile(shown), context: note || undefined };
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Reads the transcript that Claude Code writes: a tree of rows, one JSON line each. A rewind leaves the old rows in the
  *  file and goes on from an earlier one, so what the model sees is the branch of the last row. */
 import { open } from "node:fs/promises";
+import { type FoundNote, findNotes } from "../intake/index.ts";
 import { textsIn } from "../messages/index.ts";
 import { isPlainObject } from "../text/index.ts";
 
@@ -119,7 +120,11 @@ function blocksOf({ message }: Readonly<Record<string, unknown>>): TranscriptBlo
 function withoutResult(block: TranscriptBlock): TranscriptBlock {
   if (block.type !== "tool_result") return block;
   const texts = textsIn(block.content);
-  const notes = texts.flatMap((text) => text.match(/\bplimsoll recall [a-z2-7]{10}\b/g) ?? []);
   const isLost = texts.some((text) => text.startsWith("[Tool call interrupted"));
-  return { type: "tool_result", tool_use_id: block.tool_use_id, content: notes.join("\n"), isLost };
+  return { type: "tool_result", tool_use_id: block.tool_use_id, notes: texts.flatMap(findNotes), isLost };
+}
+
+/** Returns what a result of a transcript has that looks like notes about shortened results. */
+export function notesIn({ notes }: TranscriptBlock): readonly FoundNote[] {
+  return Array.isArray(notes) ? (notes as readonly FoundNote[]) : [];
 }

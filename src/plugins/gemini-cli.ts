@@ -92,9 +92,10 @@ async function answerHook(event: Fields, { settings, store }: PluginServer): Pro
   const intake = await createIntake({ counter, store: opened, sessionId, maxResultTokens, deltas: false });
   const admitted = await intake.admit({ tool, input, text });
   const about = { client: "gemini-cli", sessionId, now: Date.now() };
-  const savedTokens = admitted.edit === "none" ? 0 : counter.count(text) - admitted.tokens;
+  const savedTokens = admitted.id === undefined ? 0 : counter.count(text) - admitted.tokens;
   await recordPluginEvents(opened, about, [{ kind: "result", edit: admitted.edit, savedTokens }]);
-  return admitted.edit === "none" ? undefined : { decision: "deny", reason: `${notice}\n${admitted.text}` };
+  // The model sees whatever we return as an error, so a whole result stays as it is.
+  return savedTokens === 0 ? undefined : { decision: "deny", reason: `${notice}\n${admitted.text}` };
 }
 
 /** The model gets the text as the message of an error. */

@@ -120,7 +120,7 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
         const together = callsOf(call.sessionId).end(callId);
         const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
         const isEdited = admitted.edit !== "none";
-        const savedTokens = isEdited ? count(text) - admitted.tokens : 0;
+        const savedTokens = isEdited ? Math.max(0, count(text) - admitted.tokens) : 0;
         void history?.noteResult(call, admitted).catch(() => undefined);
         void record(call.sessionId, { kind: "result", edit: admitted.edit, savedTokens }).catch(() => undefined);
         return isEdited ? admitted.text : undefined;

@@ -1,6 +1,7 @@
 /** What plugins did, by session: the numbers of `plugin status`. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { AdmittedResult } from "../intake/index.ts";
 import type { Store } from "../store/index.ts";
 import { isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
 import { type Environment, stateDirectory } from "../workspace/index.ts";
@@ -24,7 +25,7 @@ export interface PluginSession {
 
 /** One thing that happened in a session. */
 export type PluginEvent =
-  | { readonly kind: "result"; readonly edit: "none" | "duplicate" | "delta" | "page"; readonly savedTokens: number }
+  | { readonly kind: "result"; readonly edit: AdmittedResult["edit"]; readonly savedTokens: number }
   | { readonly kind: "recall" }
   | { readonly kind: "error"; readonly message: string };
 
@@ -69,7 +70,7 @@ function withEvent(session: PluginSession, event: PluginEvent): PluginSession {
   if (event.kind === "recall") return { ...session, recalls: session.recalls + 1 };
   if (event.kind === "error") return { ...session, errors: [...session.errors, event.message].slice(-mostErrors) };
   const counted = { ...session, results: session.results + 1, savedTokens: session.savedTokens + event.savedTokens };
-  if (event.edit === "none") return counted;
+  if (event.edit === "none" || event.edit === "quote") return counted;
   const name = `${event.edit}s` as const;
   return { ...counted, [name]: session[name] + 1 };
 }

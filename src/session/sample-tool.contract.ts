@@ -1,12 +1,12 @@
 /** Tools and readers that the tests of sessions share. */
 import { createMemoryStore, type Store } from "../store/index.ts";
-import { createOriginalIds } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import type { BudgetedTool, ToolArguments, ToolFailure, ToolResult } from "./budgeted-tool.ts";
 import type { Cut, Delivered, PageData } from "./envelope.ts";
 import type { SessionOptions } from "./live-session.ts";
 import { genericCompressor } from "./log-entry.ts";
 import { createSession, type Session } from "./session.ts";
+import { createNumberedIds } from "./stored-results.ts";
 
 export const bytesCounter: Counter = { name: "bytes", count: (text) => Buffer.byteLength(text) };
 export const quarterCounter: Counter = {
@@ -52,7 +52,7 @@ export function openSession(options: Partial<SessionOptions> = {}): Promise<Sess
 
 /** Returns the id of a session's result by its number. `openSession` names sessions after its clock. */
 export function resultId(number: number, sessionId = "s-20261115T100000000Z"): string {
-  return createOriginalIds({ maker: "session", sessionId }).idOf(number, "");
+  return createNumberedIds(sessionId).create(number);
 }
 
 /** Returns the data as a client reads it. */

@@ -1,9 +1,10 @@
 /** Results in the store. A session has a fixed number of places. A result overwrites the one that is that many steps
  *  older. So the store does not grow with the steps of a session, and no search for old results is needed. */
 
+import { hash } from "node:crypto";
 import { ContextError } from "../errors.ts";
 import type { Store } from "../store/index.ts";
-import { createOriginalIds, isText, isWhole, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
+import { createOriginalId, isOriginalId, isText, isWhole, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
 import type { ToolFailure } from "./budgeted-tool.ts";
 import type { Position } from "./continuations.ts";
 import {
@@ -61,8 +62,8 @@ export function createStoredResults(
   { steps, characters }: Pick<StoredLimits, "steps" | "characters"> = storedLimits,
 ): StoredResults {
   const prefix = `${groupId}/`;
-  const numbers = createOriginalIds({ maker: "session", sessionId: groupId });
-  const numberOf = (id: string): number => numbers.sequenceOf(id) ?? 0;
+  const numbers = createNumberedIds(groupId);
+  const numberOf = (id: string): number => numbers.numberOf(id) ?? 0;
   // A number is a sequence of this stream. Its entries are not needed.
   const idStream = `session/${groupId}/ids`;
   const parts = createResultParts(store, { collection: resultCollection, prefix, mostCharacters: characters });
@@ -73,7 +74,7 @@ export function createStoredResults(
   const claimed: number[] = [];
   let ids = 0;
   const load: StoredResults["load"] = async (id) => {
-    const number = numbers.sequenceOf(id);
+    const number = numbers.numberOf(id);
     if (number === undefined) return undefined;
     // Earlier versions named a result by its number alone, and transcripts still have such ids.
     const isWanted = (found: string): boolean => found === id || (id === `r${number}` && numberOf(found) === number);
@@ -97,7 +98,7 @@ export function createStoredResults(
         if (last % trimEvery < count) await store.trimStream(idStream, last);
         for (let number = last - count + 1; number <= last; number += 1) claimed.push(number);
       }
-      return numbers.idOf(claimed.shift()!, "");
+      return numbers.create(claimed.shift()!);
     },
     async save(id, result) {
       const isPage = "of" in result;
@@ -120,6 +121,38 @@ export function createStoredResults(
     },
   };
 }
+
+/** Ids that contain a number, so that the place of a result is found without an index. */
+interface NumberedIds {
+  create(number: number): string;
+  /** Returns the number in an id of this group, or in an older id such as `r12`; undefined if it is no id. For an id of
+   *  another group the number means nothing, so compare the id of what is found. */
+  numberOf(id: string): number | undefined;
+}
+
+/** Five of the 16 characters are the number, mixed with a hash of the group. So no two results of a group share an id,
+ *  and ids of different groups differ like random ones. Numbers above 33,554,431 start again from 0. */
+export function createNumberedIds(groupId: string): NumberedIds {
+  // As in earlier versions, whose ids had 10 characters and the number in the same place.
+  const mask = Number.parseInt(hash("sha256", JSON.stringify(["session", groupId, ""])).slice(0, 8), 16) % numberRange;
+  return {
+    create(number) {
+      const name = createOriginalId(["session", groupId, number]);
+      let [rest, digits] = [(number % numberRange) ^ mask, ""];
+      for (; digits.length < numberDigits; rest = Math.floor(rest / 32)) digits = alphabet[rest % 32] + digits;
+      return name.slice(numberDigits) + digits;
+    },
+    numberOf(id) {
+      if (!isOriginalId(id)) return undefined;
+      if (id.startsWith("r") && id.length < 10) return Number(id.slice(1));
+      return [...id.slice(-numberDigits)].reduce((value, digit) => value * 32 + alphabet.indexOf(digit), 0) ^ mask;
+    },
+  };
+}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+const numberDigits = 5;
+const numberRange = 32 ** numberDigits;
 
 async function dropRecords(store: Store, prefix: string, most: number): Promise<number> {
   let dropped = 0;

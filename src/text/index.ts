@@ -45,6 +45,14 @@ export {
   membersOf,
   valuesFrom,
 } from "./json-text.ts";
+export {
+  createHashKey,
+  createKeyedHash,
+  type HashSequence,
+  hashLength,
+  isHashKey,
+  type KeyedHash,
+} from "./keyed-hash.ts";
 export { countLineParts, joinLines, type LinePart, mostLineCharacters, splitLines, splitLong } from "./long-lines.ts";
 export {
   blockHash,
@@ -55,7 +63,7 @@ export {
   toByteString,
 } from "./marked-block.ts";
 export { visitNames } from "./names.ts";
-export { createOriginalIds, isOriginalId, type OriginalIds, originalIdPattern } from "./original-ids.ts";
+export { createMark, createOriginalId, isOriginalId, markPattern, originalIdPattern } from "./original-ids.ts";
 export { toPlainProse } from "./plain-prose.ts";
 export {
   createSecretTest,

@@ -1,38 +1,31 @@
 import { expect, it } from "vitest";
-import { createOriginalIds, isOriginalId } from "./original-ids.ts";
+import { createMark, createOriginalId, isOriginalId, markPattern } from "./original-ids.ts";
 
-const owners = ["intake", "history", "session"] as const;
-
-it("gives each number its own id, and finds the number again", () => {
-  const seen = new Set<string>();
-  for (const maker of owners) {
-    for (const sessionId of ["one", "two"]) {
-      const ids = createOriginalIds({ maker, sessionId });
-      for (const number of [1, 2, 3, 1_000, 33_554_431]) {
-        const id = ids.idOf(number, "text");
-        expect(id).toMatch(/^[a-z2-7]{10}$/);
-        expect(ids.sequenceOf(id)).toBe(number);
-        seen.add(id);
-      }
-    }
+it("gives the same facts the same id of 80 bits, and other facts another one", () => {
+  const facts = [["a", "b"], ["ab", ""], ["a", "b", ""], ["a", 1], ["a", "1"], [], ["\ud800"], ["\ufffd"]];
+  const ids = facts.map(createOriginalId);
+  expect(new Set(ids).size).toBe(facts.length);
+  expect(facts.map(createOriginalId)).toEqual(ids);
+  for (const id of ids) {
+    expect(id).toMatch(/^[a-z2-7]{16}$/);
+    expect(isOriginalId(id)).toBe(true);
   }
-  expect(seen.size).toBe(3 * 2 * 5);
 });
 
-it("tells apart two contents with the same number, and the agents of a session", () => {
-  const ids = createOriginalIds({ maker: "intake", sessionId: "s", agentId: "main" });
-  expect(ids.idOf(1, "one")).not.toBe(ids.idOf(1, "two"));
-  expect(ids.idOf(1, "one")).toBe(
-    createOriginalIds({ maker: "intake", sessionId: "s", agentId: "main" }).idOf(1, "one"),
-  );
-  expect(ids.idOf(1, "one")).not.toBe(createOriginalIds({ maker: "intake", sessionId: "s" }).idOf(1, "one"));
+it("writes every bit of the hash", () => {
+  const ids = Array.from({ length: 400 }, (_, number) => createOriginalId([number]));
+  for (let at = 0; at < 16; at++) expect(new Set(ids.map((id) => id[at])).size).toBe(32);
+});
+
+it("gives a conversation one mark", () => {
+  expect(createMark("toolu_01")).toBe(createMark("toolu_01"));
+  expect(createMark("toolu_01")).not.toBe(createMark("toolu_02"));
+  expect(createMark("toolu_01")).toMatch(new RegExp(`^${markPattern}$`));
 });
 
 it("reads the ids of older versions, and nothing else", () => {
-  const ids = createOriginalIds({ maker: "history", sessionId: "s" });
-  expect(ids.sequenceOf("r12")).toBe(12);
+  for (const text of ["r12", "k3vbq5zoha"]) expect(isOriginalId(text)).toBe(true);
   for (const text of ["", "r", "r1x", "r123456789", "K3VBQ5ZOHA", "k3vbq5zoh", "k3vbq5zohaa", "__proto__"]) {
     expect(isOriginalId(text)).toBe(false);
-    expect(ids.sequenceOf(text)).toBeUndefined();
   }
 });

@@ -31,7 +31,7 @@ const varying: readonly (readonly [what: string, pattern: RegExp, sign: string])
   ["a random id", /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, "<uuid>"],
   ["the hash of a directory", /(?<=\b(mcp|wrap)-\w+-)[\da-f]{10}\b/g, "<hash>"],
   // A server's session is named after its folder, and its ids come from that name.
-  ["the id of a result", /(?<= id |token=|token: '|^ {2}|recalled )[a-z2-7]{10}(?=[\]:, ]|$)/g, "<id>"],
+  ["the id of a result", /(?<= id |token=|token: '|^ {2}|recalled )[a-z2-7]{16}(?=[\]:, ]|$)/g, "<id>"],
   ["the folder of an agent's attempt", /(?<=\/runs\/\S+\.\d+-)[\da-f]{8}\b/g, "<random>"],
   ["the hashes of a plan and its store", /(?<=\/runs\/\w+-)[\da-f]{10}-[\da-f]{10}(?=\/)/g, "<hashes>"],
   ["the day of a discovery", /(?<=, )\d{4}-\d\d-\d\d(?=, d\d+\))/g, "<day>"],

@@ -84,7 +84,7 @@ test("keeps failures and the sum of a long output, and recall returns the rest",
   expect(text).toContain("AssertionError: expected 3 to be 4");
   expect(text).toContain("Tests  1 failed | 6000 passed (6001)");
   expect(text).toContain("[exit code 1]");
-  const id = /recall with id ([a-z2-7]{10})/.exec(text)?.[1] ?? "";
+  const id = /recall with id ([a-z2-7]{16})/.exec(text)?.[1] ?? "";
   expect(await call("recall", { id, pattern: "case-2999" })).toContain("3000: ✓ test/case-2999.test.ts");
 });
 
@@ -102,7 +102,7 @@ test.each([
   const text = await call("run_command", { command: "node run.js" });
   expect(text).toMatch(/^not ok 7000 - /m);
   expect(text).toMatch(
-    /^# fail 1\n\[exit code 1\]\n\[The whole result has 9,002 lines, .* recall with id [a-z2-7]{10}/m,
+    /^# fail 1\n\[exit code 1\]\n\[[a-z2-7]{5}: The whole result has 9,002 lines, .* recall with id [a-z2-7]{16}/m,
   );
   expect(text).not.toContain("next_page");
   expect(Buffer.byteLength(text)).toBeLessThan(most);

@@ -75,7 +75,7 @@ test("two processes of one session share what the context holds, and recall and 
   expect((result.tools as { name: string }[]).map(({ name }) => name)).toEqual(["recall"]);
   expect(await one.bash(text, "first")).toBeUndefined();
   const short = await shortened(two, text);
-  const [, id = ""] = /plimsoll recall ([a-z2-7]{10})/.exec(short ?? "") ?? [];
+  const [, id = ""] = /plimsoll recall ([a-z2-7]{16})/.exec(short ?? "") ?? [];
   expect(id).not.toBe("");
   expect(await two.call("recall", { id, lines: "3-3" })).toBe(text.split("\n")[2]);
   expect((await sandbox.call(["recall", id])).stdout).toBe(`${text}\n`);

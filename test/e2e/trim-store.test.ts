@@ -60,7 +60,7 @@ describe("a trimmer that another one continues sends the same bytes", () => {
       input: lines(last[0]!),
     });
     expect(JSON.parse(other.stdout).stats.epochs).toBeLessThanOrEqual(1);
-    const [, id = ""] = /recall id ([a-z2-7]{10})/.exec(expected.at(-1)!) ?? [];
+    const [, id = ""] = /recall id ([a-z2-7]{16})/.exec(expected.at(-1)!) ?? [];
     const recalled = await sandbox.call(["recall", id, "--session", "ship/7", "--store", placeOf(kind)]);
     expect(recalled.code).toBe(0);
     expect(lines(session)).toContain(JSON.stringify(recalled.stdout.trimEnd()).slice(1, -1));

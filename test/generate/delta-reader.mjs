@@ -2,9 +2,9 @@
  *  under each number, and what was written in calls. Plain JavaScript, because the acceptance of plugins uses it, too. */
 
 const note =
-  /^\[(unnumbered )?lines? (\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)-\d+(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
+  /^\[[a-z2-7]{5} (unnumbered )?lines? (\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)-\d+(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
 const heading =
-  /^\[Only new lines are shown\. Lines in brackets are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
+  /^\[([a-z2-7]{5}): Only new lines are shown\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
 
 export function createDeltaReader({ readResultLines, unnumbered }) {
   const shown = new Map();
@@ -28,12 +28,13 @@ export function createDeltaReader({ readResultLines, unnumbered }) {
     linesIn(text, original) {
       const strip = stripFor(original, readResultLines);
       const [first = "", ...rest] = text.split("\n");
-      const same = /^\[Same text as the result of (.+) above/.exec(first)?.[1];
+      const same = /^\[[a-z2-7]{5}: Same text as the result of (.+) above/.exec(first)?.[1];
       if (same !== undefined) return (whole.get(same) ?? "").split("\n").map(strip);
-      const [isDelta, label, writtenIn] = heading.exec(first) ?? [];
+      const [isDelta, mark, label, writtenIn] = heading.exec(first) ?? [];
       if (isDelta === undefined) return undefined;
       const main = { label: label ?? writtenIn, isWritten: writtenIn !== undefined };
-      return rest.flatMap((line) => noted(line, main) ?? [strip(line)]);
+      const isNote = (line) => line.startsWith(`[${mark} `);
+      return rest.flatMap((line) => (isNote(line) ? (noted(line, main) ?? [line]) : [withoutQuote(strip(line))]));
     },
     /** Returns the lines of a result without numbers. A reader knows whether a tool writes them. */
     linesOf: (original) => original.split("\n").map(stripFor(original, readResultLines)),
@@ -46,6 +47,11 @@ export function createDeltaReader({ readResultLines, unnumbered }) {
       whole.set(label, text);
     },
   };
+}
+
+/** Words before a line say that it is text, although it looks like a note. */
+function withoutQuote(line) {
+  return line.replace(/^(\(text of this result\) )/, "");
 }
 
 function stripFor(original, readResultLines) {

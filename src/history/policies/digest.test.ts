@@ -54,7 +54,7 @@ describe("the digest of an epoch", () => {
     const reduction = (await create()).reduce({ messages: [...early, ...later] });
     const text = digestOf(reduction);
     expect(text).toMatch(/^\[trimmed earlier: \d+ read_file 2 Bash 1 Read 1 Edit\nedited: src\/app\/server\.ts\n/);
-    expect(text).toMatch(/\nread: .*src\/file-\d+\.ts [a-z2-7]{10}/);
+    expect(text).toMatch(/\nread: .*src\/file-\d+\.ts [a-z2-7]{16}/);
     expect(text).toMatch(/\nnames: .*startServer_9/);
     expect(text).toContain("\nlines of edits:\nexport function startServer_9(portNumber) {\n");
     expect(digestsIn(reduction)).toMatchObject([{ place: "user tool_result" }]);
@@ -90,7 +90,7 @@ describe("the digest of an epoch", () => {
       ...edit("src/other/kept.ts", "other text that stays"),
       ...exchanges(140, {}, 300),
     ];
-    const withoutIds = (reduction: Reduction): string => digestOf(reduction).replace(/ [a-z2-7]{10}\b/g, "");
+    const withoutIds = (reduction: Reduction): string => digestOf(reduction).replace(/ [a-z2-7]{16}\b/g, "");
     const text = withoutIds(trimmer.reduce({ messages: other }));
     expect(text).toContain("src/other/kept.ts");
     expect(text).not.toContain("gone.ts");

@@ -86,7 +86,7 @@ describe("the economic policy", () => {
     expect(await sentWith()).toContain("tool output");
     const machineMade = await sentWith("machine-made");
     expect(machineMade).not.toContain("tool output");
-    expect(machineMade).toMatch(/"text":"\[trimmed: text, \d lines; recall id [a-z2-7]{10}\]"/);
+    expect(machineMade).toMatch(/"text":"\[trimmed: text, \d lines; recall id [a-z2-7]{16}\]"/);
     expect(machineMade).toContain("mind the tests");
     const own = await sentWith((_message, index) => index === 4);
     expect(own).toContain("tool output");
@@ -109,7 +109,7 @@ describe("the economic policy", () => {
     expect(trimmed.length).toBeGreaterThan(2);
     for (const input of trimmed)
       expect(input).toMatch(
-        /^"input":\{"file_path":"src\/file-\d+\.ts","body":"\[trimmed: input; recall id [a-z2-7]{10}\]"\}$/,
+        /^"input":\{"file_path":"src\/file-\d+\.ts","body":"\[trimmed: input; recall id [a-z2-7]{16}\]"\}$/,
       );
     expect(validateRequest(sent, { strict: true })).toEqual([]);
   });

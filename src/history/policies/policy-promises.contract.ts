@@ -1,6 +1,7 @@
 /** The promises that every policy makes for a call, given the previous call. */
 import { expect } from "vitest";
 import { countMessages, type MessageLens, validateRequest } from "../../messages/index.ts";
+import type { Checkpoint } from "../checkpoint.ts";
 import { createTrimmer } from "../trimmer.ts";
 import type { TrimmerOptions } from "../trimmer-options.ts";
 import { type PlacedPart, partsOf, placeholderOf, type Step } from "./policy-run.contract.ts";
@@ -21,7 +22,7 @@ export const promises: Promises = {
 
   "same input, same bytes, also after a restart"({ sent, checkpoint, reduction, resumed }) {
     expect(resumed.sent).toEqual(sent);
-    expect(resumed.checkpoint).toEqual(checkpoint);
+    expect(withoutHashes(resumed.checkpoint)).toEqual(withoutHashes(checkpoint));
     expect({ ...resumed.reduction, messages: [] }).toEqual({ ...reduction, messages: [] });
   },
 
@@ -150,4 +151,10 @@ function placeholders(messages: readonly object[], lens: MessageLens): [string, 
     // A shortened result may become shorter, and a digest goes to another result.
     return text === undefined || text.includes(" characters]") ? [] : [[nameOf(part), withoutDigest(text)]];
   });
+}
+
+/** Two processes have different keys, and so different hashes of the same history. */
+function withoutHashes({ ledger, ...rest }: Checkpoint): object {
+  const withoutChain = (name: string, value: unknown): unknown => (name === "chain" ? "" : value);
+  return { ...rest, epochs: JSON.parse(JSON.stringify(ledger.epochs, withoutChain)) };
 }

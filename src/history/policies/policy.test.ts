@@ -248,7 +248,7 @@ describe("an answer whose tools are gone", () => {
     const long: Answer = (id, said, size) => ofAnthropic["code execution"]!(id, `${said} ${lines(id, 2_000)}`, size);
     const sent = await sentOf("anthropic", long, fromPerson);
     expect(sent[1]).toEqual(
-      assistant(text(expect.stringMatching(/^\[trimmed: text, \d+ lines; recall id [a-z2-7]{10}\]$/))),
+      assistant(text(expect.stringMatching(/^\[trimmed: text, \d+ lines; recall id [a-z2-7]{16}\]$/))),
     );
     expect(validateRequest(sent, { format: "anthropic", strict: true })).toEqual([]);
   });

@@ -82,6 +82,11 @@ function createUnnamedIds(): (name: string) => string {
 
 const unnamedPrefix = "without id ";
 
+/** Whether a provider gave a call this id. */
+export function isGivenId(callId: string): boolean {
+  return callId !== "" && !isUnnamed(callId);
+}
+
 /** Whether the id was made here, because the call has none. */
 export function isUnnamed(callId: string): boolean {
   return callId.startsWith(unnamedPrefix);

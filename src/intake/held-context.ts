@@ -1,0 +1,46 @@
+/** What the store keeps of one context, and how it is read. */
+import { createHashKey, createKeyedHash, type KeyedHash } from "../text/index.ts";
+import type { HeldText, SentTurn } from "./held-texts.ts";
+import type { EditedCall } from "./read-call.ts";
+
+/** What the context holds, oldest first. */
+export interface HeldContext {
+  /** The key of all hashes. It is random, so that no text can be made to look like another one. */
+  readonly key: string;
+  /** What ids and the mark are derived from: the id of the first call, which no file can know before. */
+  readonly seed?: string | undefined;
+  /** The number of results so far. */
+  readonly sequence: number;
+  readonly held: readonly HeldText[];
+  /** The newest calls whose results were edited. */
+  readonly edited: readonly EditedCall[];
+  readonly lastTurn: SentTurn;
+}
+
+/** Parses a context only if it is not the one that this process wrote last. */
+export function createContextReader(): (value: string | undefined) => OpenContext {
+  let known: { readonly value: string | undefined; readonly open: OpenContext } | undefined;
+  return (value) => {
+    if (known === undefined || known.value !== value) {
+      const context = { ...nothing(), ...(value === undefined ? {} : readContext(JSON.parse(value))) };
+      const hash = known?.open.context.key === context.key ? known.open.hash : createKeyedHash(context.key);
+      known = { value, open: { context, hash } };
+    }
+    return known.open;
+  };
+}
+
+export interface OpenContext {
+  readonly context: HeldContext;
+  readonly hash: KeyedHash;
+}
+
+/** Earlier versions had no key. Their hashes cannot be compared with ours, so nothing counts as held. */
+function readContext(context: HeldContext): Partial<HeldContext> {
+  return context.key === undefined ? { sequence: context.sequence } : context;
+}
+
+function nothing(): HeldContext {
+  const lastTurn = { first: 0, labels: [], unclear: [] };
+  return { key: createHashKey(), sequence: 0, held: [], edited: [], lastTurn };
+}
