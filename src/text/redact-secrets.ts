@@ -15,7 +15,7 @@ type Rule = readonly [form: RegExp, replace: (found: string, ...groups: string[]
 
 /** Names of values that are secret if they look random. */
 const tokenNames = [
-  "token|credentials?|auth(?:orization)?(?![a-z])|key-data|sess(?:ion)?[_-]?id|[_.]sid(?![a-z])",
+  "token|credentials?|auth(?:orization)?(?![a-z])|key-data|(?:php|j)sess(?:ion)?id|[_.]sid(?![a-z])",
   "(?:api|access|private|account|signing|encryption|master|shared|storage|license|app|client|webhook)[_-]?key",
 ].join("|");
 
@@ -137,7 +137,8 @@ function hidePassword(found: string, ...[rest = "", quoted, bare]: string[]): st
 
 /** In code such a word often names code: `password: string`, `secret = user.secret2`. */
 function isBarePassword(value: string): boolean {
-  if (/^[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)+$/.test(value) || value.includes("[")) return false;
+  if (/^[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$#][\w$]*)+$|^[\d_.]+[a-z]{0,2}$/.test(value) || value.includes("["))
+    return false;
   return hasUncommonMix(value);
 }
 

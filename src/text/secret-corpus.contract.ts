@@ -193,6 +193,8 @@ export const harmlessTexts: readonly string[] = [
   "it('returns 401 when the token has expired 3 times', () => expect(status).toBe(401));",
   "if (password.length < 12 || secret === undefined) throw new Error('password is too short');",
   "this.password = password1; user.secret = options.secret2;",
+  "const secretsKnownMs = 30_000; passwordAge = 365d; return { secret: this.#secret1 };",
+  `{ session_id: "${uuid}", sessionId: "sesn_${mixed(20)}" }`,
   "password: varchar(255) NOT NULL, token_expires_at timestamp",
   'secretKeyRef: { name: "shop-secrets-v2", key: "password" }',
   "secretName: shop-tls-2026",
