@@ -58,7 +58,7 @@ export { visitNames } from "./names.ts";
 export { createOriginalIds, isOriginalId, type OriginalIds, originalIdPattern } from "./original-ids.ts";
 export { toPlainProse } from "./plain-prose.ts";
 export { redactSecrets } from "./redact-secrets.ts";
-export { createSecretTest, isSecretName, type SecretRules, type SecretTest, secretGlobs } from "./secret-names.ts";
+export { createSecretTest, isSecretName, type SecretRules, type SecretTest } from "./secret-names.ts";
 export { findTomlLines, parseTomlKey, scanToml, type TomlPart, tomlString } from "./toml-text.ts";
 export {
   parseSegments,
