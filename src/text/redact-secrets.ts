@@ -15,7 +15,7 @@ type Rule = readonly [form: RegExp, replace: (found: string, ...groups: string[]
 
 /** Names of values that are secret if they look random. */
 const tokenNames = [
-  "token|credentials?|auth(?:orization)?(?![a-z])|key-data|(?:php|j)sess(?:ion)?id|[_.]sid(?![a-z])",
+  "token|credentials?|auth(?:orization)?(?![a-z])|key-data|(?:php|j)sess(?:ion)?id|sessionid(?==)|[_.]sid(?![a-z])",
   "(?:api|access|private|account|signing|encryption|master|shared|storage|license|app|client|webhook)[_-]?key",
 ].join("|");
 
@@ -137,6 +137,7 @@ function hidePassword(found: string, ...[rest = "", quoted, bare]: string[]): st
 
 /** In code such a word often names code: `password: string`, `secret = user.secret2`. */
 function isBarePassword(value: string): boolean {
+  if (isRandom(value)) return true;
   if (/^[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$#][\w$]*)+$|^[\d_.]+[a-z]{0,2}$/.test(value) || value.includes("["))
     return false;
   return hasUncommonMix(value);
@@ -201,8 +202,8 @@ function isToken(value: string): boolean {
 /** Mixes letters and digits as no word, no number, no path and no version does. */
 function isRandom(value: string): boolean {
   if (value.length < 16 || !/^[\w+/=~.%-]+$/.test(value)) return false;
-  if ((value.match(/\d/g)?.length ?? 0) < 2 || new Set(value).size < 10) return false;
-  return countChanges(value) >= Math.max(4, value.length * 0.15);
+  if (!/\d/.test(value) || new Set(value).size < 10) return false;
+  return countChanges(value) >= Math.max(3, value.length * 0.12);
 }
 
 /** Whether a value of a cookie or a signature is more than a word or a number. */
