@@ -101,7 +101,7 @@ const anyForm = new RegExp(`(?<![A-Za-z0-9])(?:${tokenForms.map(([, pattern]) =>
  *  ones, because the forms are many. */
 export function replaceTokens(text: string, replace: (token: string) => string): string {
   return text.replace(/(?<![\w.~+/=:$-])[\w.~+/=:$-]{15,}/g, (word, at: number) => {
-    if (!/\d|[a-z][A-Z]|[A-Z]{8}/.test(word)) return word;
+    if (!/\d|[A-Z]{8}|[A-Za-z]{20}/.test(word)) return word;
     // In a JSON string, `\n` stands before the word.
     const start = text[at - 1] === "\\" ? 1 : 0;
     return word.slice(0, start) + word.slice(start).replace(anyForm, replace);
