@@ -1,14 +1,14 @@
 /** Forms of tokens that can be recognised wherever they are, because their makers gave them a fixed beginning. */
 
 /** One form. `source` is where the form is described: a rule of gitleaks (its default configuration), a detector of
- *  trufflehog, or a page of the vendor. A form that needs the name of its variable is not here. */
+ *  trufflehog, a page or the source code of the vendor, or scanners that agree. Lengths are often shorter than
+ *  described, because makers lengthen their tokens and logs cut them. A form that needs the name of its variable is not here. */
 type TokenForm = readonly [name: string, pattern: RegExp, source: string, checked: string];
 
 // biome-ignore format: one line a form
 const tokenForms: readonly TokenForm[] = [
   ["AWS access key id", /(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}/, "gitleaks aws-access-token", "2026-11-18"],
-  ["AWS session token", /(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[\w+/=]{80,}/, "trufflehog awssessionkeys", "2026-11-18"],
-  ["Amazon Bedrock key", /ABSK[\w+/=]{100,}/, "gitleaks aws-amazon-bedrock-api-key-long-lived", "2026-11-18"],
+  ["AWS session token", /(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[\w+/=]{80,}/, "trufflehog aws/session_keys", "2026-11-18"],
   ["Google API key", /AIza[\w-]{30,}/, "gitleaks gcp-api-key", "2026-11-18"],
   ["Google OAuth client secret", /GOCSPX-[\w-]{20,}/, "openrouter.ai/docs/guides/features/guardrails/secret-formats", "2026-11-18"],
   ["Google OAuth access token", /ya29\.[\w-]{20,}/, "trufflehog googleoauth2", "2026-11-18"],
@@ -39,7 +39,7 @@ const tokenForms: readonly TokenForm[] = [
   ["npm token", /npm_[A-Za-z0-9]{30,}/, "gitleaks npm-access-token", "2026-11-18"],
   ["PyPI token", /pypi-[\w-]{40,}/, "gitleaks pypi-upload-token", "2026-11-18"],
   ["RubyGems key", /rubygems_[0-9a-zA-Z]{24,}/, "gitleaks rubygems-api-token", "2026-11-18"],
-  ["crates.io token", /cio[A-Za-z0-9]{32}(?![0-9A-Za-z])/, "GitHub secret scanning cratesio_api_token", "2026-11-18"],
+  ["crates.io token", /cio[A-Za-z0-9]{32}(?![0-9A-Za-z])/, "crates.io, crates_io_database/src/utils/token.rs", "2026-11-18"],
   ["NuGet key", /oy2[a-z0-9]{43}(?![0-9A-Za-z])/, "trufflehog nugetapikey", "2026-11-18"],
   ["Clojars token", /CLOJARS_[0-9a-zA-Z]{30,}/, "gitleaks clojars-api-token", "2026-11-18"],
   ["Docker Hub token", /dckr_[op]at_[\w-]{20,}/, "trufflehog dockerhub", "2026-11-18"],
@@ -52,7 +52,6 @@ const tokenForms: readonly TokenForm[] = [
   ["xAI key", /xai-[A-Za-z0-9]{30,}/, "trufflehog xai", "2026-11-18"],
   ["Replicate token", /r8_[A-Za-z0-9]{24,}/, "trufflehog replicate", "2026-11-18"],
   ["Perplexity key", /pplx-[A-Za-z0-9]{24,}/, "gitleaks perplexity-api-key", "2026-11-18"],
-  ["Pinecone key", /pcsk_\w{40,}/, "GitHub secret scanning pinecone_api_key", "2026-11-18"],
   ["LangSmith key", /lsv2_[ps][kt]_[0-9a-f_]{32,}/, "trufflehog langsmith", "2026-11-18"],
   ["Databricks token", /dapi[0-9a-zA-Z]{32}/, "gitleaks databricks-api-token", "2026-11-18"],
   ["Vault token", /hv[bsr]\.[\w-]{20,}|s\.(?=[A-Za-z]{0,20}\d[A-Za-z]{0,20}\d)[A-Za-z0-9]{24}(?!\w)/, "gitleaks vault-service-token, vault-batch-token", "2026-11-18"],
@@ -64,12 +63,12 @@ const tokenForms: readonly TokenForm[] = [
   ["Alibaba Cloud key id", /LTAI[A-Za-z0-9]{20}(?![0-9A-Za-z])/, "gitleaks alibaba-access-key-id", "2026-11-18"],
   ["Fly token", /fo1_[\w-]{24,}|fm[12][ar]?_[\w+/=]{40,}/, "gitleaks flyio-access-token", "2026-11-18"],
   ["Heroku key", /HRKU-[\w-]{24,}/, "gitleaks heroku-api-key-v2", "2026-11-18"],
-  ["Netlify token", /nf[bcopu]_[A-Za-z0-9]{24,}/, "GitHub secret scanning netlify_*", "2026-11-18"],
-  ["Vercel token", /vc[aipkr]_[A-Za-z0-9]{24,}/, "GitHub secret scanning vercel_*", "2026-11-18"],
+  ["Netlify token", /nf[bcopu]_[A-Za-z0-9]{24,}/, "agreement of several public scanners", "2026-11-18"],
+  ["Vercel token", /vc[aipkr]_[A-Za-z0-9]{24,}/, "agreement of several public scanners", "2026-11-18"],
   ["Cloudflare origin CA key", /v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}/, "gitleaks cloudflare-origin-ca-key", "2026-11-18"],
   ["Supabase token", /sbp_[0-9a-zA-Z_]{24,}|sb_secret_[\w-]{20,}/, "docs.gitguardian.com: supabase_personal_access_token", "2026-11-18"],
   ["PlanetScale token", /pscale_(?:tkn|pw|oauth)_[\w.=-]{24,}/, "gitleaks planetscale-*", "2026-11-18"],
-  ["Neon key", /napi_[A-Za-z0-9]{24,}|npg_[A-Za-z0-9]{12,}/, "GitHub secret scanning neon_*", "2026-11-18"],
+  ["Neon key", /napi_[A-Za-z0-9]{24,}|npg_[A-Za-z0-9]{12,}/, "agreement of several public scanners", "2026-11-18"],
   ["New Relic key", /NR(?:AK|II|JS|RA|IQ)-[\w-]{19,}/, "gitleaks new-relic-*", "2026-11-18"],
   ["Sentry token", /sntry[su]_[\w+/=]{30,}/, "gitleaks sentry-org-token, sentry-user-token", "2026-11-18"],
   ["Grafana token", /glsa_\w{24,}|glc_[\w+/=]{32,}/, "gitleaks grafana-*", "2026-11-18"],
