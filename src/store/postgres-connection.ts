@@ -408,7 +408,7 @@ const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>>
   "3D000": ["there is no such database", "Create it, or name another one in the address."],
   "42501": [
     "a privilege is missing",
-    "The role needs a schema of its own: CREATE SCHEMA plimsoll AUTHORIZATION its_name. See docs/fleet.md.",
+    "The role needs a schema of its own: CREATE SCHEMA plimsoll AUTHORIZATION its_name. Or the owner of the schema opens the store once and grants this role its rights. See docs/fleet.md.",
   ],
   "53300": ["the server has no free connection", "Raise max_connections, or put a pooler in front of the server."],
   "57014": ["a statement took too long", "Try again, or look for a session that holds a lock."],
@@ -422,6 +422,10 @@ function translate(error: unknown, url: string): unknown {
   const code = codeOf(error);
   const known = reasons[code];
   const file = shownAddress(url);
+  if (code === "42501" && error.message.includes("row-level security")) {
+    const hint = "Name no namespace in the address, or the role's own. See docs/fleet.md.";
+    return unavailable("the namespace belongs to another role", { file, hint, cause: error });
+  }
   if (known !== undefined) {
     const detail = code === "42501" ? ` (${error.message})` : placeOf(error);
     return unavailable(`${known[0]}${detail}`, { file, hint: known[1], cause: error });

@@ -32,7 +32,8 @@ export interface PostgresStoreOptions {
   /** The schema that has the tables. It is created if it is missing.
    *  @default "plimsoll", or `schema` of the address */
   readonly schema?: string | undefined;
-  /** Whose state this is. A store sees only its own namespace.
+  /** Whose state this is. A store uses only this namespace. The server enforces it if each namespace has a role, as
+   *  docs/fleet.md shows.
    *  @default the database user, or `namespace` of the address */
   readonly namespace?: string | undefined;
   /** How many milliseconds a call waits for the server before it rejects with `store_unavailable`.

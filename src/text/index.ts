@@ -65,14 +65,8 @@ export {
 export { visitNames } from "./names.ts";
 export { createMark, createOriginalId, isOriginalId, markPattern, originalIdPattern } from "./original-ids.ts";
 export { toPlainProse } from "./plain-prose.ts";
-export {
-  createSecretTest,
-  isSecretName,
-  redactSecrets,
-  type SecretRules,
-  type SecretTest,
-  secretGlobs,
-} from "./secrets.ts";
+export { redactSecrets } from "./redact-secrets.ts";
+export { createSecretTest, isSecretName, type SecretRules, type SecretTest } from "./secret-names.ts";
 export { findTomlLines, parseTomlKey, scanToml, type TomlPart, tomlString } from "./toml-text.ts";
 export {
   parseSegments,

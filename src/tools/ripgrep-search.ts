@@ -4,7 +4,7 @@
 import { type FileHandle, lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { isFailure, type ToolFailure, type ToolResult } from "../session/index.ts";
-import { cutText, expandBraces, isSecretName, secretGlobs } from "../text/index.ts";
+import { cutText, expandBraces } from "../text/index.ts";
 import { loadProcesses, type ProcessEnd, type StartedProcess, splitRecords } from "../workspace/index.ts";
 import { deniedFilesWarning, type FileFilter, type Match, matchedFile, type SearchRequest } from "./match.ts";
 import { type CountedFile, openMatches } from "./ripgrep-matches.ts";
@@ -142,15 +142,13 @@ const secretsKnownMs = 30_000;
  *  because a search must not reveal what is in them. */
 async function findSecrets(
   request: SearchRequest,
-  { isSecret, signal }: Run,
+  { signal }: Run,
   start: (args: readonly string[]) => StartedProcess,
 ): Promise<string[]> {
   const { path, files, knownSecrets } = request;
   const known = knownSecrets.get(path);
   const isKnown = known !== undefined && known.until > performance.now();
-  // A person's own rules can be about folders, which a type cannot express.
-  const types = isSecret === undefined || isSecret === isSecretName ? secretTypes : [];
-  const paths = isKnown ? known.paths : await listSecrets(request, start(["--files", ...walkArguments, ...types]));
+  const paths = isKnown ? known.paths : await listSecrets(request, start(["--files", ...walkArguments]));
   if (!isKnown && !signal.aborted) {
     knownSecrets.clear();
     knownSecrets.set(path, { paths, until: performance.now() + secretsKnownMs });
@@ -168,15 +166,6 @@ async function listSecrets(request: SearchRequest, { output }: StartedProcess): 
   }
   return paths.sort();
 }
-
-/** A type distinguishes capital and small letters. */
-const secretTypes: readonly string[] = [
-  ...secretGlobs.map((glob) => {
-    const letters = glob.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
-    return `--type-add=secret:${letters}`;
-  }),
-  "--type=secret",
-];
 
 /** In an ignored directory that a call names, ripgrep finds the same files. */
 function merge(found: Counts, passedOver: Counts): Counts {

@@ -200,7 +200,8 @@ const hostileCases: Readonly<Record<string, Hostility>> = {
     return undefined;
   },
   "secrets, and links to them": (shop) => {
-    for (const name of [".env", "config/.ENV.local", "deploy/server.pem", "credentials.json", ".npmrc"])
+    const names = [".env", "config/.ENV.local", "deploy/server.pem", "credentials.json", ".npmrc"];
+    for (const name of [...names, ".envrc", ".env-prod", "shop.tfstate", "kubeconfig", "secrets/db.yaml"])
       shop.write(name, `PASSWORD=first-${ownSecret}\n`);
     shop.git("add", "--all");
     shop.git("commit", "--quiet", "-m", "Settings");

@@ -108,6 +108,34 @@ test("a folder may have the name of such a file", async () => {
   expect(await run(root, "read_file", { path: "secrets" })).toMatchObject({ code: "unreadable" });
 });
 
+test.each([
+  ["with ripgrep", undefined],
+  ["without it", async () => undefined],
+] as const)("a folder `secrets` shows its code and documents, and hides the rest, %s", async (_, find) => {
+  const root = createRepository({
+    "secrets/prod/db.yaml": `${secret}\n`,
+    "secrets/readme.md": "PASSWORD=\n",
+    "src/secrets/index.ts": "export const name = 'PASSWORD';\n",
+    ".kube/config": `${secret}\n`,
+  });
+  const tool = createSearchContent({ root, env: process.env }, find);
+  const { items, warnings } = await readResult(await tool.run({ pattern: "PASSWORD" }, call));
+  expect((items as { path: string }[]).map(({ path }) => path)).toEqual(["secrets/readme.md", "src/secrets/index.ts"]);
+  expect(warnings).toEqual([
+    "2 files were not searched, because they usually contain secrets: .kube/config, secrets/prod/db.yaml.",
+  ]);
+  for (const path of ["secrets/prod/db.yaml", ".kube/config"]) {
+    expect(await run(root, "read_file", { path })).toMatchObject({ code: "denied" });
+  }
+});
+
+test("a project may be in a folder `secrets`", async () => {
+  const above = createTree({ "secrets/shop/settings.json": "{}\n" });
+  expect(await run(join(above, "secrets/shop"), "read_file", { path: "settings.json" })).toMatchObject({
+    items: ["{}"],
+  });
+});
+
 test("a person's own rules add and remove files, by names and folders", async () => {
   const root = createRepository({ ...entries, "Private/plan.md": "plan\n", "open/.env": "A=1\n" });
   addEntries(root, { way: { link: join("Private") } });

@@ -3,7 +3,7 @@
 
 import { isUtf8 } from "node:buffer";
 import { readdir, realpath } from "node:fs/promises";
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import { isSecretName } from "../../text/index.ts";
 import { type Environment, homeDirectory } from "../directories.ts";
 import { exists, isInside } from "../files/paths.ts";
@@ -180,7 +180,7 @@ async function foreignRevisions({ settings, toplevel }: GitRepository, env: Envi
     const named = decodeBytes(value).replace(/^~(?=\/)/, homeDirectory(env));
     if (!isOwn && isAbsolute(named)) continue;
     const real = await realpath(resolve(toplevel, named)).catch(() => undefined);
-    if (real === undefined || (isInside(real, toplevel) && !isSecretName(real))) continue;
+    if (real === undefined || (isInside(real, toplevel) && !isSecretName(relative(toplevel, real)))) continue;
     return "blame.ignoreRevsFile names a file that may not be read";
   }
   return undefined;

@@ -100,7 +100,8 @@ function row(name: string, stacks: readonly Stack[], pick: (stack: Stack) => str
 async function readInside(path: string, root: string): Promise<string> {
   const [real, realRoot] = await Promise.all([realpath(path), realpath(root)]).catch(() => []);
   if (real === undefined || realRoot === undefined || !isInside(real, realRoot)) return "";
-  if (isSecretName(real) || isGitInternal(relative(realRoot, real))) return "";
+  const inside = relative(realRoot, real);
+  if (isSecretName(inside) || isGitInternal(inside)) return "";
   const file = await readRegularFile(real);
   return Buffer.isBuffer(file) ? file.toString("utf8") : "";
 }
