@@ -2,12 +2,12 @@
  *  out, again and again, while commands write there. Nothing outside may be made, changed or removed. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type FSWatcher, mkdirSync, readdirSync, watch, writeFileSync } from "node:fs";
+import { existsSync, type FSWatcher, mkdirSync, readdirSync, watch, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setImmediate as immediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { changeFile, removeEmptyFolders } from "../../src/workspace/index.ts";
+import { changeFile, copyTree, openFolder, removeEmptyFolders, removeTree } from "../../src/workspace/index.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
@@ -41,6 +41,8 @@ interface Race {
   readonly folder: string;
   /** What is at its other place: files that must not change, and folders that must not go, with a slash at the end. */
   readonly outside: readonly string[];
+  /** What the other process makes in the folder if a step removed it. `-` for not making it again. @default [] */
+  readonly remade?: readonly string[];
   /** Returns whether something was written. */
   readonly step: (round: number) => Promise<boolean>;
   readonly milliseconds: number;
@@ -53,7 +55,7 @@ interface Outcome {
   refused: number;
 }
 
-async function race({ folder, outside: entries, step, milliseconds }: Race): Promise<Outcome> {
+async function race({ folder, outside: entries, remade = [], step, milliseconds }: Race): Promise<Outcome> {
   const path = join(sandbox.cwd, folder);
   for (const made of [path, join(base, "aside"), outside]) mkdirSync(made, { recursive: true });
   for (const entry of entries) {
@@ -64,7 +66,7 @@ async function race({ folder, outside: entries, step, milliseconds }: Race): Pro
   for (const each of [outside, ...folders.map(({ parentPath, name }) => join(parentPath, name))]) {
     watchers.push(watch(each, () => changesOutside++));
   }
-  const words = [swapper, String(milliseconds + 20_000), path, outside, join(base, "aside")];
+  const words = [swapper, String(milliseconds + 20_000), path, outside, join(base, "aside"), ...remade];
   child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
   await once(child.stdout!, "data");
   const outcome: Outcome = { escaped: 0, done: 0, refused: 0 };
@@ -106,6 +108,50 @@ raceTest("changeFile makes, changes and deletes files in the root only", { timeo
     },
   });
   expectInside(outcome);
+});
+
+const manyNames = Array.from({ length: 40 }, (_, index) => `file${index}`);
+const succeeds = (action: Promise<unknown>): Promise<boolean> =>
+  action.then(
+    () => true,
+    () => false,
+  );
+
+raceTest("removeTree deletes nothing behind a link", { tags: ["deep"], timeout: 60_000 }, async () => {
+  const { escaped, done, refused } = await race({
+    folder: "work/src",
+    outside: manyNames,
+    remade: manyNames,
+    milliseconds: deep ? 10_000 : 2_000,
+    async step() {
+      while (!existsSync(join(sandbox.cwd, "work/src"))) await immediate();
+      return succeeds(removeTree(join(sandbox.cwd, "work")));
+    },
+  });
+  expect(escaped).toBe(0);
+  expect(done + refused).toBeGreaterThan(10);
+});
+
+raceTest("copyTree writes nothing behind a link", { tags: ["deep"], timeout: 60_000 }, async () => {
+  mkdirSync(join(base, "from/work/src"), { recursive: true });
+  for (const name of manyNames) writeFileSync(join(base, "from/work/src", name), "ours");
+  const step = async () => {
+    await removeTree(join(sandbox.cwd, "work"));
+    const [from, to] = [join(base, "from"), sandbox.cwd].map((path) => openFolder(path, { root: path })!);
+    await copyTree("work", { from: from!, to: to! }).finally(() => {
+      from!.close();
+      to!.close();
+    });
+  };
+  const { escaped, done, refused } = await race({
+    folder: "work/src",
+    outside: ["theirs"],
+    remade: ["-"],
+    milliseconds: deep ? 10_000 : 2_000,
+    step: () => succeeds(step()),
+  });
+  expect(escaped).toBe(0);
+  expect(done + refused).toBeGreaterThan(10);
 });
 
 interface CommandRace extends Omit<Race, "step" | "milliseconds"> {
