@@ -1,7 +1,8 @@
 /** The only way to write a person's file. Even after kill -9 the file is either the old one or the complete new one.
  *  Two writers never mix. A file that cannot be written safely is refused with the reason. */
 
-import { access, constants, open, realpath } from "node:fs/promises";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { access, constants, realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { isSecretName } from "../../text/index.ts";
@@ -102,9 +103,9 @@ interface Looked {
 }
 
 async function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Promise<Look<Facts>> {
-  const state = folder && (await fileStateOf(folder.at(name)));
+  const state = folder && fileStateOf(folder.at(name));
   refuseKind(state);
-  const before = folder && state && (await readBytes(folder.at(name))).toString("latin1");
+  const before = folder && state && readBytes(folder.at(name)).toString("latin1");
   refuseContent(before);
   const planned = plan(before);
   const { facts } = planned;
@@ -119,13 +120,13 @@ async function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<
 }
 
 /** A link or a pipe may have replaced the file meanwhile: it is neither followed nor waited for. */
-async function readBytes(path: string): Promise<Buffer> {
+function readBytes(path: string): Buffer {
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
-  const handle = await open(path, flags);
+  const descriptor = openSync(path, flags);
   try {
-    return await handle.readFile();
+    return readFileSync(descriptor);
   } finally {
-    await handle.close();
+    closeSync(descriptor);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Writes a file atomically: a temporary file, fsync, rename. At every moment the file is the old one or the new
  *  one. All of it happens in one open folder. */
-import { lstat, open, readdir, rename, rm } from "node:fs/promises";
+import { lstatSync, renameSync, rmSync } from "node:fs";
+import { open, readdir, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { isAlive } from "../processes/process-identity.ts";
 import { makeDirectory } from "./make-directory.ts";
@@ -18,15 +19,12 @@ export type FileState =
     }
   | undefined;
 
-export async function fileStateOf(path: string): Promise<FileState> {
-  try {
-    const { mode, uid, gid, ino, size, mtimeNs, ctimeNs } = await lstat(path, { bigint: true });
-    const version = [ino, size, mtimeNs, ctimeNs].join(" ");
-    return { mode: Number(mode), uid: Number(uid), gid: Number(gid), size: Number(size), version };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+export function fileStateOf(path: string): FileState {
+  const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  const { mode, uid, gid, ino, size, mtimeNs, ctimeNs } = found;
+  const version = [ino, size, mtimeNs, ctimeNs].join(" ");
+  return { mode: Number(mode), uid: Number(uid), gid: Number(gid), size: Number(size), version };
 }
 
 export interface FilePlace {
@@ -48,13 +46,13 @@ export async function replaceFile(place: FilePlace, replacement: Replacement): P
   const { bytes, expected, isPrivate = false } = replacement;
   const temporary = bytes === undefined ? undefined : await writeTemporary(place, bytes, { like: expected, isPrivate });
   try {
-    if ((await fileStateOf(folder.at(name)))?.version !== expected?.version) return false;
-    if (temporary !== undefined) await rename(folder.at(temporary), folder.at(name));
-    else await rm(folder.at(name), { force: true });
+    if (fileStateOf(folder.at(name))?.version !== expected?.version) return false;
+    if (temporary !== undefined) renameSync(folder.at(temporary), folder.at(name));
+    else rmSync(folder.at(name), { force: true });
     await syncFolder(folder);
     return true;
   } finally {
-    if (temporary !== undefined) await rm(folder.at(temporary), { force: true });
+    if (temporary !== undefined) rmSync(folder.at(temporary), { force: true });
   }
 }
 
@@ -66,7 +64,7 @@ export async function replaceOwnFile(path: string, bytes: Buffer): Promise<void>
   try {
     const place = { folder, name: basename(path) };
     await removeStaleTemporaries(place);
-    await replaceFile(place, { bytes, expected: await fileStateOf(folder.at(place.name)), isPrivate: true });
+    await replaceFile(place, { bytes, expected: fileStateOf(folder.at(place.name)), isPrivate: true });
   } finally {
     folder.close();
   }
