@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, type Stats } from "node:fs";
-import { readdir, rm, rmdir } from "node:fs/promises";
+import { readdir, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { attemptFiles, defaultAgentLimits, type OutputName, openAttempt, saidOn } from "../agent/index.ts";
-import { type Environment, isAlive, stateDirectory } from "../workspace/index.ts";
+import { type Environment, isAlive, removeTree, stateDirectory } from "../workspace/index.ts";
 import { runKey } from "./nebula-key.ts";
 
 /** The attempts of a nebula's runs with one store: one folder per attempt, and only the last attempt of each phase. */
@@ -171,9 +171,7 @@ async function removeAttempt(attemptFolder: string, attemptsFolder: string): Pro
   if (!isOwnFolder(attemptFolder, attemptsFolder)) return;
   // Removes the prompt first: a late wrapper must not find it after the state file, which would stop it, is gone. If
   // something cannot be removed, the next run tries again.
-  await rm(join(attemptFolder, attemptFiles.prompt), { force: true })
-    .then(() => rm(attemptFolder, { recursive: true, force: true }))
-    .catch(() => {});
+  await removeTree(attemptFolder, { first: attemptFiles.prompt }).catch(() => {});
 }
 
 /** Every process that an agent starts inherits this variable with the attempt's folder. */

@@ -1,10 +1,19 @@
 /** Gives every phase a git worktree and a branch of its own, and merges what it did into one branch of the nebula. */
 import { existsSync } from "node:fs";
-import { cp, mkdir, realpath, rm } from "node:fs/promises";
-import { dirname, isAbsolute, join, normalize } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import { ContextError } from "../errors.ts";
 import { messageOf, oneLine } from "../text/index.ts";
-import { type Environment, inspectRepository, isInside, makeDirectory, stateDirectory } from "../workspace/index.ts";
+import {
+  copyTree,
+  type Environment,
+  followLinks,
+  inspectRepository,
+  isInside,
+  makeDirectory,
+  openFolder,
+  removeTree,
+  stateDirectory,
+} from "../workspace/index.ts";
 import type { Nebula, Phase } from "./nebula.ts";
 import type { LostAttempt } from "./nebula-record.ts";
 import { type Git, openGit } from "./open-git.ts";
@@ -68,7 +77,7 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
           await makeWorktree(git, path, ["-B", branchOf(phase), path, from]);
           for (const each of copy) await copyIgnored(each, { git, from: toplevel, to: path, notice: options.notice });
         }
-        await mkdir(join(path, prefix), { recursive: true });
+        openFolder(await followLinks(join(path, prefix)), { root: await followLinks(path), mode: 0o777 })?.close();
         return { base: (await own.run("merge-base", "HEAD", from)).trim(), isNew: !isThere };
       }),
     merge: (phase, work) =>
@@ -86,13 +95,13 @@ export async function openWorktrees({ name }: Pick<Nebula, "name">, options: Wor
     close: (phase) =>
       alone(async () => {
         if (!existsSync(pathOf(phase))) return;
-        await git.attempt("worktree", "remove", "--force", pathOf(phase));
+        await removeWorktree(git, pathOf(phase));
         await git.attempt("branch", "--quiet", "-D", branchOf(phase));
       }),
     end: () =>
       alone(async () => {
         await shared?.update().catch(() => undefined);
-        await git.attempt("worktree", "remove", "--force", mergedPath);
+        await removeWorktree(git, mergedPath);
       }),
   };
 }
@@ -110,7 +119,7 @@ async function openMerged(path: string, place: MergedPlace): Promise<void> {
   const { branch, folder, git, merged, resume, shared } = place;
   const joins = place.sharing?.joins === true;
   if (!joins) await checkStart(git, branch, resume);
-  if (!resume && !joins) await rm(folder, { recursive: true, force: true });
+  if (!resume && !joins) await removeTree(folder);
   await git.run("worktree", "prune");
   await makeDirectory(folder, 0o700);
   const start = await shared?.start();
@@ -136,9 +145,15 @@ async function isUsable(git: Git, where: readonly string[]): Promise<boolean> {
  *  stays locked. */
 async function makeWorktree(git: Git, path: string, args: readonly string[]): Promise<void> {
   await git.attempt("worktree", "unlock", path);
-  await rm(path, { recursive: true, force: true });
+  await removeTree(path);
   await git.run("worktree", "prune");
   await git.run("worktree", "add", "--quiet", ...args);
+}
+
+/** Git's own removal follows a folder that becomes a link meanwhile, and an agent's processes may still run. */
+async function removeWorktree(git: Git, path: string): Promise<void> {
+  await removeTree(path).catch(() => {});
+  await git.attempt("worktree", "prune");
 }
 
 /** Names the branch of a nebula, and those of its phases. Two phases never get the same one. */
@@ -191,11 +206,17 @@ async function copyIgnored(name: string, { git, from, to, notice }: CopyPlace): 
   const ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--", path];
   if ((await git.attempt(...ignored)).stdout === "") return notice(`${name} is not copied: git does not ignore it`);
   try {
-    await mkdir(dirname(join(to, path)), { recursive: true });
-    const parent = await realpath(dirname(join(to, path)));
-    if (!isInside(parent, await realpath(to)))
-      return notice(`${name} is not copied: a link leads out of the repository`);
-    await cp(join(from, path), join(to, path), { recursive: true, verbatimSymlinks: true, mode: 2 });
+    const [root, parent] = [await followLinks(to), await followLinks(dirname(join(to, path)))];
+    if (!isInside(parent, root)) return notice(`${name} is not copied: a link leads out of the repository`);
+    const realFrom = await followLinks(from);
+    const source = openFolder(dirname(join(realFrom, path)), { root: realFrom });
+    const target = openFolder(parent, { root, mode: 0o777 });
+    try {
+      if (source && target) await copyTree(basename(path), { from: source, to: target });
+    } finally {
+      source?.close();
+      target?.close();
+    }
   } catch (error) {
     notice(`${name} could not be copied: ${messageOf(error)}`);
   }

@@ -21,9 +21,11 @@ export {
   type FileChange,
   type PlannedChange,
 } from "./files/change-file.ts";
+export { copyTree, removeTree } from "./files/folder-tree.ts";
 export type { IgnoreRules } from "./files/ignore-rules.ts";
 export { withLock } from "./files/lock.ts";
 export { makeDirectory, removeEmptyFolders } from "./files/make-directory.ts";
+export { openFolder } from "./files/open-folder.ts";
 export {
   exists,
   foldersDown,

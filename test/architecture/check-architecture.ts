@@ -5,6 +5,7 @@ import { checkPurity } from "./purity.ts";
 import { checkReach } from "./reach.ts";
 import { readSource } from "./source.ts";
 import { describeViolation, type Project } from "./violation.ts";
+import { checkWrites } from "./writes.ts";
 
 export interface Manifest {
   readonly name: string;
@@ -32,6 +33,7 @@ export function checkArchitecture(project: Project): string[] {
     ...checkPackages(source, project),
     ...checkPurity(source),
     ...checkForm(source),
+    ...checkWrites(source),
   ]);
   return [...violations, ...checkReach(project)].map(describeViolation);
 }

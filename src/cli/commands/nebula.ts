@@ -1,5 +1,5 @@
-import { mkdir, readdir, writeFile } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { readdir } from "node:fs/promises";
+import { basename, join, parse, resolve } from "node:path";
 import { ContextError, usageError } from "../../errors.ts";
 import {
   lastWords,
@@ -12,8 +12,8 @@ import {
   storedKey,
 } from "../../nebula/index.ts";
 import type { Store } from "../../store/index.ts";
-import { printable, printableLines } from "../../text/index.ts";
-import { type Environment, ownMachine } from "../../workspace/index.ts";
+import { printable, printableLines, toByteString } from "../../text/index.ts";
+import { changeFile, type Environment, ownMachine } from "../../workspace/index.ts";
 import { agentOptions, chooseAgent, limitProblems } from "../choose-agent.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
@@ -85,8 +85,10 @@ add more files, and run "plimsoll nebula validate DIR". Existing files are never
       throw usageError(`${shown} already has ${taken.map(printable).join(", ")}`, "Name another folder.");
     }
     const files = Object.entries(starterFiles(basename(folder)));
-    await mkdir(folder, { recursive: true });
-    for (const [name, text] of files) await writeFile(join(folder, name), text, { flag: "wx" });
+    for (const [name, text] of files) {
+      const change = (current: string | undefined) => current ?? toByteString(text);
+      await changeFile(join(folder, name), { root: parse(folder).root, env, change });
+    }
     const paths = files.map(([name]) => shownPath(join(folder, name), cwd, env));
     const named = printable(call.arguments[0]!);
     const next = [

@@ -1,11 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../agent/index.ts";
 import { withTask } from "../../compose/index.ts";
 import { usageError } from "../../errors.ts";
 import { printable } from "../../text/index.ts";
-import { loadConfig } from "../../workspace/index.ts";
+import { loadConfig, removeTree } from "../../workspace/index.ts";
 import {
   type AgentFlags,
   agentOptions,
@@ -219,7 +219,7 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
     },
   });
   const ended = await end;
-  await rm(folder, { recursive: true, force: true });
+  await removeTree(folder);
   const exitCode = interrupts.unread();
   if (exitCode !== undefined) process.exit(exitCode);
   return ended;

@@ -1,12 +1,14 @@
 /** The only way to write a person's file. Even after kill -9 the file is either the old one or the complete new one.
  *  Two writers never mix. A file that cannot be written safely is refused with the reason. */
 
-import { access, constants, readFile, realpath } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { access, constants, realpath } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { isSecretName } from "../../text/index.ts";
 import type { Environment } from "../directories.ts";
 import { withLock } from "./lock.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { followLinks, isGitInternal, isInside } from "./paths.ts";
 import { maxTextBytes, systemReason } from "./read-text.ts";
 import { type FileState, fileStateOf, listTemporaries, removeStaleTemporaries, replaceFile } from "./replace-file.ts";
@@ -67,13 +69,13 @@ export async function attemptChange<Facts>(
   let look: Look<Facts> | undefined;
   try {
     const target = await resolveTarget(path, options.root);
-    look = await lookAt(target, options);
-    const isDone = look.problem !== undefined || (!look.differs && (await listTemporaries(target)).length === 0);
+    look = await inFolder(target, (folder) => lookAt({ folder, name: target.name }, options));
+    const isDone = look.problem !== undefined || (!look.differs && !look.hasTemporaries);
     const lock = { env: options.env ?? process.env };
     const done: Done<Facts> =
       options.dryRun || isDone
         ? { ...look, written: false }
-        : await withLock(target, lock, () => changeLocked(target, options));
+        : await withLock(join(target.directory, target.name), lock, () => changeLocked(target, options));
     const { before, after, written, facts } = done;
     if (done.problem !== undefined) return { facts, problem: problemOf(path, done.problem) };
     return { change: { path, before, after, written }, facts };
@@ -88,24 +90,44 @@ interface Look<Facts> {
   readonly after: string | undefined;
   readonly state: FileState;
   readonly differs: boolean;
+  /** Whether an unchanged file has some, from a killed run. */
+  readonly hasTemporaries: boolean;
   readonly facts: Facts;
   readonly problem?: ContextError | undefined;
 }
 
-async function lookAt<Facts>(target: string, { plan }: AttemptOptions<Facts>): Promise<Look<Facts>> {
-  const state = await fileStateOf(target);
+interface Looked {
+  /** `undefined` if it does not exist. */
+  readonly folder: OpenFolder | undefined;
+  readonly name: string;
+}
+
+async function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Promise<Look<Facts>> {
+  const state = folder && fileStateOf(folder.at(name));
   refuseKind(state);
-  const before = state === undefined ? undefined : (await readFile(target)).toString("latin1");
+  const before = folder && state && readBytes(folder.at(name)).toString("latin1");
   refuseContent(before);
   const planned = plan(before);
   const { facts } = planned;
   if (planned.problem !== undefined) {
-    return { before, after: before, state, differs: false, facts, problem: planned.problem };
+    return { before, after: before, state, differs: false, hasTemporaries: false, facts, problem: planned.problem };
   }
   const { after } = planned;
   const differs = after !== before;
-  const problem = differs ? await readOnlyProblem(target, state) : undefined;
-  return { before, after, state, differs, facts, problem };
+  const problem = folder && differs ? await readOnlyProblem(folder.at(name), state) : undefined;
+  const hasTemporaries = folder !== undefined && !differs && (await listTemporaries({ folder, name })).length > 0;
+  return { before, after, state, differs, hasTemporaries, facts, problem };
+}
+
+/** A link or a pipe may have replaced the file meanwhile: it is neither followed nor waited for. */
+function readBytes(path: string): Buffer {
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const descriptor = openSync(path, flags);
+  try {
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 interface Done<Facts> extends Look<Facts> {
@@ -115,19 +137,37 @@ interface Done<Facts> extends Look<Facts> {
 /** A program that keeps saving the file is not worth waiting for. */
 const mostAttempts = 20;
 
-async function changeLocked<Facts>(target: string, options: AttemptOptions<Facts>): Promise<Done<Facts>> {
-  await removeStaleTemporaries(target);
-  const { isPrivate } = options;
+async function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts>): Promise<Done<Facts>> {
+  const { name } = target;
   for (let attempt = 0; attempt < mostAttempts; attempt++) {
-    const look = await lookAt(target, options);
+    const look = await inFolder(target, async (folder) => {
+      if (folder !== undefined && attempt === 0) await removeStaleTemporaries({ folder, name });
+      return lookAt({ folder, name }, options);
+    });
     const { after, state, differs, problem } = look;
     if (!differs || problem !== undefined) return { ...look, written: false };
+    const { isPrivate } = options;
     const bytes = after === undefined ? undefined : toBytes(after);
-    if (await replaceFile(target, { bytes, expected: state, isPrivate })) return { ...look, written: true };
+    const replace = (folder: OpenFolder | undefined) =>
+      replaceFile({ folder: folder!, name }, { bytes, expected: state, isPrivate });
+    if (await inFolder({ ...target, mode: isPrivate ? 0o700 : 0o777 }, replace)) return { ...look, written: true };
   }
   throw new ContextError("write_failed", "another program keeps changing it", {
     hint: "Run the command again.",
   });
+}
+
+/** Opens the folder of the target for one action. Makes it if a mode is given. */
+async function inFolder<Result>(
+  { root, directory, mode }: Omit<Target, "name"> & { readonly mode?: number },
+  action: (folder: OpenFolder | undefined) => Promise<Result>,
+): Promise<Result> {
+  const folder = openFolder(directory, { root, mode });
+  try {
+    return await action(folder);
+  } finally {
+    folder?.close();
+  }
 }
 
 function toBytes(byteString: string): Buffer {
@@ -159,9 +199,16 @@ function problemOf(path: string, error: unknown): ContextError {
   });
 }
 
-/** Returns the real path of a file that may not exist yet. Throws if the path leaves `root`, by its name or through a
- *  link. */
-async function resolveTarget(path: string, root: string): Promise<string> {
+/** Where a file really is, or will be. */
+interface Target {
+  /** The real path of the root. */
+  readonly root: string;
+  readonly directory: string;
+  readonly name: string;
+}
+
+/** Throws if the path leaves `root`, by its name or through a link. */
+async function resolveTarget(path: string, root: string): Promise<Target> {
   const named = resolve(root, path);
   const realRoot = await realpath(root);
   const real = await followLinks(named).catch((error: unknown) => {
@@ -177,7 +224,8 @@ async function resolveTarget(path: string, root: string): Promise<string> {
       hint: "Replace the link with a file.",
     });
   }
-  if (isInside(real, realRoot)) return real;
+  if (real === realRoot) throw notFile("a directory");
+  if (isInside(real, realRoot)) return { root: realRoot, directory: dirname(real), name: basename(real) };
   const how = isInside(named, resolve(root)) ? "leads through a symbolic link" : "is";
   throw new ContextError("refused_target", `${how} out of ${root}, to ${real}`, {
     file: path,
@@ -201,8 +249,11 @@ function refuseKind(state: FileState): void {
     const size = `${Math.ceil(state.size / (1024 * 1024))} MB`;
     throw new ContextError("refused_target", `has ${size}, which no tool can read`);
   }
-  const what = kind === constants.S_IFDIR ? "a directory" : "a pipe, socket or device";
-  throw new ContextError("refused_target", `is ${what}, not a file`, { hint: "Move it away." });
+  throw notFile(kind === constants.S_IFDIR ? "a directory" : "a pipe, socket or device");
+}
+
+function notFile(what: string): ContextError {
+  return new ContextError("refused_target", `is ${what}, not a file`, { hint: "Move it away." });
 }
 
 /** Plimsoll's text is UTF-8: inside another encoding it would damage the file. Bytes above 127 are kept, so they are
@@ -218,9 +269,9 @@ function refuseContent(bytes: string | undefined): void {
 }
 
 /** A rename ignores the file's mode, and root may do anything. So the mode is checked here. */
-async function readOnlyProblem(target: string, state: FileState): Promise<ContextError | undefined> {
+async function readOnlyProblem(path: string, state: FileState): Promise<ContextError | undefined> {
   if (state === undefined) return undefined;
-  const isWritable = await access(target, constants.W_OK).then(
+  const isWritable = await access(path, constants.W_OK).then(
     () => (state.mode & constants.S_IWUSR) !== 0,
     () => false,
   );

@@ -1,6 +1,8 @@
-import { mkdir, rmdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
-import { upward } from "./paths.ts";
+import { rmdirSync } from "node:fs";
+import { mkdir, stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { followLinks, upward } from "./paths.ts";
 
 /** Creates a folder and its missing parents. Node's `recursive` loops forever if the system reports a new folder as
  *  missing although its parent exists, as Linux does below /proc. */
@@ -34,11 +36,21 @@ async function isDirectory(path: string): Promise<boolean> {
 /** Removes the folders that were made for a file, as far as nothing else is in them. The root stays. */
 export async function removeEmptyFolders(path: string, root: string): Promise<void> {
   for (const folder of upward(dirname(path), root)) {
-    if (folder === root) return;
-    const removed = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!removed) return;
+    if (folder === root || !(await removeFolder(folder, root))) return;
+  }
+}
+
+/** Removes an empty folder in the root. Returns whether it did. */
+async function removeFolder(path: string, root: string): Promise<boolean> {
+  let around: OpenFolder | undefined;
+  try {
+    around = openFolder(await followLinks(dirname(path)), { root: await followLinks(root) });
+    if (around === undefined) return false;
+    rmdirSync(around.at(basename(path)));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    around?.close();
   }
 }

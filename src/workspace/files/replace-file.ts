@@ -1,9 +1,12 @@
 /** Writes a file atomically: a temporary file, fsync, rename. At every moment the file is the old one or the new
- *  one. */
-import { lstat, open, readdir, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+ *  one. All of it happens in one open folder. */
+import { lstatSync, renameSync, rmSync } from "node:fs";
+import { open, readdir, rm } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { isAlive } from "../processes/process-identity.ts";
 import { makeDirectory } from "./make-directory.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { followLinks } from "./paths.ts";
 
 /** Identifies one state of a file without reading it again. `undefined` for a file that does not exist. */
 export type FileState =
@@ -16,55 +19,71 @@ export type FileState =
     }
   | undefined;
 
-export async function fileStateOf(path: string): Promise<FileState> {
-  try {
-    const { mode, uid, gid, ino, size, mtimeNs, ctimeNs } = await lstat(path, { bigint: true });
-    const version = [ino, size, mtimeNs, ctimeNs].join(" ");
-    return { mode: Number(mode), uid: Number(uid), gid: Number(gid), size: Number(size), version };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+export function fileStateOf(path: string): FileState {
+  const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  const { mode, uid, gid, ino, size, mtimeNs, ctimeNs } = found;
+  const version = [ino, size, mtimeNs, ctimeNs].join(" ");
+  return { mode: Number(mode), uid: Number(uid), gid: Number(gid), size: Number(size), version };
+}
+
+export interface FilePlace {
+  readonly folder: OpenFolder;
+  readonly name: string;
 }
 
 export interface Replacement {
   readonly bytes: Buffer | undefined;
   readonly expected: FileState;
-  /** Only the owner may read the file and the directories made for it. */
+  /** Only the owner may read the file. */
   readonly isPrivate?: boolean | undefined;
 }
 
 /** Writes `bytes`, or deletes the file for `undefined`. Returns false and does nothing if the file is not in the state
  *  `expected` any more: somebody saved it after it was read, and that change must not be lost. */
-export async function replaceFile(path: string, { bytes, expected, isPrivate = false }: Replacement): Promise<boolean> {
-  const directory = dirname(path);
-  if (bytes !== undefined) await makeDirectory(directory, isPrivate ? 0o700 : 0o777);
-  const temporary = bytes === undefined ? undefined : await writeTemporary(path, bytes, { like: expected, isPrivate });
+export async function replaceFile(place: FilePlace, replacement: Replacement): Promise<boolean> {
+  const { folder, name } = place;
+  const { bytes, expected, isPrivate = false } = replacement;
+  const temporary = bytes === undefined ? undefined : await writeTemporary(place, bytes, { like: expected, isPrivate });
   try {
-    if ((await fileStateOf(path))?.version !== expected?.version) return false;
-    if (temporary !== undefined) await rename(temporary, path);
-    else await rm(path, { force: true });
-    await syncDirectory(directory);
+    if (fileStateOf(folder.at(name))?.version !== expected?.version) return false;
+    if (temporary !== undefined) renameSync(folder.at(temporary), folder.at(name));
+    else rmSync(folder.at(name), { force: true });
+    await syncFolder(folder);
     return true;
   } finally {
-    if (temporary !== undefined) await rm(temporary, { force: true });
+    if (temporary !== undefined) rmSync(folder.at(temporary), { force: true });
+  }
+}
+
+/** Replaces a file in a folder of our own, which it makes if necessary. Call this under a lock. */
+export async function replaceOwnFile(path: string, bytes: Buffer): Promise<void> {
+  await makeDirectory(dirname(path), 0o700);
+  const directory = await followLinks(dirname(path));
+  const folder = openFolder(directory, { root: directory })!;
+  try {
+    const place = { folder, name: basename(path) };
+    await removeStaleTemporaries(place);
+    await replaceFile(place, { bytes, expected: fileStateOf(folder.at(place.name)), isPrivate: true });
+  } finally {
+    folder.close();
   }
 }
 
 /** Returns the temporary files of this target, from killed runs and from current ones. */
-export async function listTemporaries(path: string): Promise<readonly { file: string; pid: number }[]> {
-  const prefix = `.${basename(path)}.plimsoll-`;
-  const entries = await readdir(dirname(path)).catch(() => []);
+export async function listTemporaries({ folder, name }: FilePlace): Promise<readonly { entry: string; pid: number }[]> {
+  const prefix = `.${name}.plimsoll-`;
+  const entries = await readdir(folder.at(".")).catch(() => []);
   return entries.flatMap((entry) => {
     const pid = entry.startsWith(prefix) ? /^(\d+)-\d+\.tmp$/.exec(entry.slice(prefix.length))?.[1] : undefined;
-    return pid === undefined ? [] : { file: join(dirname(path), entry), pid: Number(pid) };
+    return pid === undefined ? [] : { entry, pid: Number(pid) };
   });
 }
 
 /** Call this under the target's lock: a file with our own process id is then from an earlier process. */
-export async function removeStaleTemporaries(path: string): Promise<void> {
-  for (const { file, pid } of await listTemporaries(path)) {
-    if (pid === process.pid || !isAlive({ pid })) await rm(file, { force: true });
+export async function removeStaleTemporaries(place: FilePlace): Promise<void> {
+  for (const { entry, pid } of await listTemporaries(place)) {
+    if (pid === process.pid || !isAlive({ pid })) await rm(place.folder.at(entry), { force: true });
   }
 }
 
@@ -75,24 +94,26 @@ interface Modes {
 }
 
 /** The file gets the mode and owner of the file that it replaces. A new file gets 0644 minus the umask, a private one
- *  0600. */
-async function writeTemporary(path: string, bytes: Buffer, modes: Modes): Promise<string> {
+ *  0600. Returns its name. */
+async function writeTemporary({ folder, name }: FilePlace, bytes: Buffer, modes: Modes): Promise<string> {
   for (let count = 1; ; count++) {
-    const file = join(dirname(path), `.${basename(path)}.plimsoll-${process.pid}-${count}.tmp`);
+    const entry = `.${name}.plimsoll-${process.pid}-${count}.tmp`;
     try {
-      await fill(file, bytes, modes);
-      return file;
+      await fill({ folder, name: entry }, bytes, modes);
+      return entry;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
-      await rm(file, { force: true });
+      await rm(folder.at(entry), { force: true });
       throw error;
     }
   }
 }
 
-async function fill(file: string, bytes: Buffer, { like, isPrivate }: Modes): Promise<void> {
-  const handle = await open(file, "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
+async function fill({ folder, name }: FilePlace, bytes: Buffer, { like, isPrivate }: Modes): Promise<void> {
+  const handle = await open(folder.at(name), "wx", like === undefined && !isPrivate ? 0o644 : 0o600);
   try {
+    // If the folder was swapped just before, the file is empty and no text is in the wrong place.
+    folder.verify();
     await handle.writeFile(bytes);
     if (like !== undefined) {
       // Only root may change the owner. For others the file becomes theirs, as with any editor that renames.
@@ -106,9 +127,9 @@ async function fill(file: string, bytes: Buffer, { like, isPrivate }: Modes): Pr
 }
 
 /** Makes the rename durable. Some systems cannot sync a directory; the file is complete there anyway. */
-async function syncDirectory(directory: string): Promise<void> {
+async function syncFolder(folder: OpenFolder): Promise<void> {
   try {
-    const handle = await open(directory, "r");
+    const handle = await open(folder.at("."), "r");
     await handle.sync().finally(() => handle.close());
   } catch {
     // Nothing to undo: the new file is in place.

@@ -8,7 +8,7 @@ import { ContextError } from "../../errors.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
 import { makeDirectory } from "../files/make-directory.ts";
 import { codeOf } from "../files/read-text.ts";
-import { fileStateOf, removeStaleTemporaries, replaceFile } from "../files/replace-file.ts";
+import { replaceOwnFile } from "../files/replace-file.ts";
 import { isAlive } from "../processes/process-identity.ts";
 import {
   collectOutput,
@@ -117,7 +117,7 @@ async function fetchLayer(
     await makePrivate(temporary);
     await moveInto(temporary, directory);
     const before = await readCurrent(git);
-    await writeCurrent(git, tree.commit);
+    await replaceOwnFile(git.currentFile, Buffer.from(`${tree.commit}\n`));
     await sweep(git, [tree.commit, before?.commit]);
     return { commit: tree.commit, directory };
   } catch (error) {
@@ -145,12 +145,6 @@ async function moveInto(temporary: string, directory: string): Promise<void> {
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
   }
-}
-
-async function writeCurrent({ currentFile }: GitPlace, commit: string): Promise<void> {
-  await removeStaleTemporaries(currentFile);
-  const expected = await fileStateOf(currentFile);
-  await replaceFile(currentFile, { bytes: Buffer.from(`${commit}\n`), expected, isPrivate: true });
 }
 
 /** Removes older commits and files of killed syncs. Keeps the previous commit: somebody may be reading it. */

@@ -11,7 +11,7 @@ import { withLock } from "../files/lock.ts";
 import { makeDirectory } from "../files/make-directory.ts";
 import { exists, followLinks } from "../files/paths.ts";
 import { readRegularText } from "../files/read-text.ts";
-import { fileStateOf, removeStaleTemporaries, replaceFile } from "../files/replace-file.ts";
+import { replaceOwnFile } from "../files/replace-file.ts";
 import { loadAnyAdapter, loadContent } from "../load-content.ts";
 import { collectOutput, startGit, withoutPasswords } from "../processes/start-git.ts";
 
@@ -165,8 +165,7 @@ async function changeTrusted(
     const bytes = Buffer.from(`${JSON.stringify({ projects: sorted }, null, 2)}\n`);
     await makeDirectory(dirname(file), 0o700);
     await chmod(dirname(file), 0o700);
-    await removeStaleTemporaries(file);
-    await replaceFile(file, { bytes, expected: await fileStateOf(file), isPrivate: true });
+    await replaceOwnFile(file, bytes);
   });
 }
 
