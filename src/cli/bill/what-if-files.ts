@@ -97,9 +97,8 @@ interface Simulation {
 async function readOwn(facts: SessionFacts, { recordings }: BillReport): Promise<RecordedSession> {
   const file = recordings.fileOf.get(facts) as string;
   if (isDatabase(file)) {
-    const [first] = await readDatabase(file, { file, session: facts.session });
-    if (first === undefined) throw new ContextError("unreadable_input", "it is no longer in the database");
-    return first.recorded;
+    for await (const { recorded } of readDatabase(file, { file, session: facts.session })) return recorded;
+    throw new ContextError("unreadable_input", "it is no longer in the database");
   }
   const read = await readTextFile(file, messagesLimit);
   if ("text" in read) return readRecording(wholeLines(read.text), { file });
