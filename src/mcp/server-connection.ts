@@ -74,8 +74,7 @@ const lastWordsMs = 500;
 async function passErrors(stderr: Readable): Promise<void> {
   try {
     for await (const text of stderr.setEncoding("utf8") as AsyncIterable<string>) {
-      const lines = text.replaceAll("\r\n", "\n").split("\t").map(printableLines).join("\t");
-      await writeLine(process.stderr, lines);
+      await writeLine(process.stderr, printableLines(text.replaceAll("\r\n", "\n")));
     }
   } catch {
     // It was closed here.

@@ -93,6 +93,7 @@ export {
   namedKey,
   oneLine,
   printable,
+  printableJson,
   printableLines,
   refuseUnknownOptions,
   shorten,
