@@ -30,7 +30,8 @@ export async function bundleCommand(dist) {
   });
   await build.close();
   await bundleStatusLine(dist);
-  await bundleHooks(dist);
+  await bundleAlone(dist, "plugin-hooks.js");
+  await bundleAlone(dist, "database-reader.js");
   await bundleMain(dist);
   rmSync(join(bundle, "main.js"));
   skipDoors(join(dist, "cli"));
@@ -58,17 +59,17 @@ async function bundleMain(dist) {
   await build.close();
 }
 
-/** What plugins load inside a client is one file of its own. */
-async function bundleHooks(dist) {
+/** What plugins load inside a client, and a program that the command starts, are files of their own. */
+async function bundleAlone(dist, name) {
   const build = await rolldown({
-    input: join(dist, "cli/plugin-hooks.js"),
+    input: join(dist, "cli", name),
     platform: "node",
     plugins: [{ name: "vocabulary", load: readVocabulary }],
     external: (id) => !isOwn(id),
     logLevel: "silent",
   });
   await build.write({
-    file: join(dist, "cli/bundle/plugin-hooks.js"),
+    file: join(dist, "cli/bundle", name),
     format: "esm",
     codeSplitting: false,
     minify,

@@ -1,5 +1,5 @@
 export { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
-export { readOpencodeFacts } from "./other-facts.ts";
+export { type OpencodeExport, readOpencodeFacts } from "./other-facts.ts";
 export { type PackedFacts, packFacts, unpackFacts } from "./packed-facts.ts";
 export { type BilledSession, billSessions, createSessionBiller } from "./price-calls.ts";
 export { prepareRecordedReplay, type RecordedReplay } from "./recorded-replay.ts";

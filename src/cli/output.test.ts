@@ -41,6 +41,36 @@ test("an exact result has no line break added but on a terminal", () => {
   expect(shown.written.stdout).toBe("a\nb\n");
 });
 
+const foreign = "a\u001b[31m\u009b[1m\u001b[2J\u001b]52;c;aGk=\u0007\u009b\u202eb\r\tc";
+const escaped = "a\\x1b[31m\\x9b[1m\\x1b[2J\\x1b]52;c;aGk=\\x07\\x9b\\u202eb\\r\tc";
+
+test("foreign text cannot control a terminal", () => {
+  for (const tty of [true, false]) {
+    const { written, output } = capture({ tty });
+    output.result(`${output.style.bold("name")} ${foreign}\r\nnext`);
+    output.note(foreign);
+    output.problem(`${foreign}\nnext`);
+    expect(written.stderr).toBe(`plimsoll: ${escaped}\nplimsoll: ${escaped}\nnext\n`);
+    expect(written.stdout).toBe(`${tty ? "\u001b[1mname\u001b[22m" : "name"} ${escaped}\r\nnext\n`);
+  }
+  const exact = [true, false].map((tty) => {
+    const { written, output } = capture({ tty });
+    output.exactResult(foreign);
+    return written.stdout;
+  });
+  expect(exact).toEqual([`${escaped}\n`, foreign]);
+});
+
+test("JSON has the same value without characters that control a terminal", () => {
+  const { written, output } = capture({ json: true });
+  output.result(JSON.stringify({ foreign }));
+  output.event({ foreign });
+  for (const text of [written.stdout, written.stderr]) {
+    expect(JSON.parse(text)).toEqual({ foreign });
+    for (const character of ["\u001b", "\u009b", "\u202e"]) expect(text).not.toContain(character);
+  }
+});
+
 test("quiet hides notes and progress, never problems or results", () => {
   const { written, output } = capture({ quiet: true, tty: true });
   output.note("hidden");

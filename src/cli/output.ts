@@ -1,4 +1,6 @@
-/** The two streams: results go to stdout, everything else to stderr. */
+/** The two streams: results go to stdout, everything else to stderr. What they print may have names and texts of anybody:
+ *  characters that control a terminal become visible escapes here. */
+import { printableJson, printableLines } from "../text/index.ts";
 import type { Environment } from "../workspace/index.ts";
 
 export interface Output {
@@ -9,7 +11,7 @@ export interface Output {
   /** Styles for stdout; they do nothing if colours are off. */
   readonly style: Style;
   result(text: string): void;
-  /** Prints a result exactly; only a terminal gets a line break after it. */
+  /** Prints a result exactly. Only a terminal gets a line break after it, and visible escapes. */
   exactResult(text: string): void;
   /** Prints a line that `--quiet` hides. */
   note(text: string): void;
@@ -54,15 +56,23 @@ export function createOutput({ stdout, stderr, env, json, quiet }: OutputOptions
     terminal,
     columns: stdout.columns,
     style: hasColours(stdout, env) ? colours : plain,
-    result: (text) => line(stdout, text),
-    exactResult: (text) => (terminal ? line(stdout, text) : stdout.write(text)),
-    note: (text) => (quiet ? undefined : line(stderr, `plimsoll: ${text}`)),
-    problem: (text) => line(stderr, `plimsoll: ${text}`),
-    event: (value) => (json && !quiet ? line(stderr, JSON.stringify(value)) : undefined),
-    progress: bar.show,
+    result: (text) => line(stdout, json ? printableJson(text) : printableResult(text)),
+    exactResult: (text) => (terminal ? line(stdout, printableResult(text)) : stdout.write(text)),
+    note: (text) => (quiet ? undefined : line(stderr, `plimsoll: ${printableLines(text)}`)),
+    problem: (text) => line(stderr, `plimsoll: ${printableLines(text)}`),
+    event: (value) => (json && !quiet ? line(stderr, printableJson(JSON.stringify(value))) : undefined),
+    progress: (text) => bar.show(printableLines(text)),
     settle: bar.stop,
   };
 }
+
+/** Keeps our own styles, and the line breaks of Windows. */
+function printableResult(text: string): string {
+  const parts = text.split(/(\r\n|\p{Cc}\[\d+m)/u);
+  return parts.map((part) => (kept.has(part) ? part : printableLines(part))).join("");
+}
+
+const kept: ReadonlySet<string> = new Set(["\r\n", "\u001b[1m", "\u001b[2m", "\u001b[22m"]);
 
 const plain: Style = { bold: (text) => text, dim: (text) => text };
 const colours: Style = {

@@ -183,7 +183,7 @@ function fitConventions(files: readonly ConventionsFile[], { limit, tokensWith }
 /** Makes a file safe to quote. Comments could hide the text after them, control characters could steer a terminal,
  *  and invisible characters could instruct a model without any person seeing it. */
 function readFile({ path, text }: ConventionsFile): ConventionsFile {
-  const visible = fitForeignText(text).text.split("\t").map(printableLines).join("\t");
+  const visible = printableLines(fitForeignText(text).text);
   return { path: wellFormed(printable(path)), text: closeFence(wellFormed(visible).trim()) };
 }
 

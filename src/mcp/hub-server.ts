@@ -1,5 +1,6 @@
 /** One of several servers behind `mcp wrap`: its greeting, its lists, and the requests that are under way. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { ContextError } from "../errors.ts";
 import { elementsOf, isPlainObject, memberOf, messageOf } from "../text/index.ts";
 import { messagesOf, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
@@ -149,8 +150,13 @@ async function run(state: ServerState): Promise<number> {
   state.open();
   const { lines, ended, end } = state.connection;
   if (state.isEnding) end();
-  for await (const line of lines) {
-    for (const received of messagesOf(line)) await take(state, received, line);
+  try {
+    for await (const line of lines) {
+      for (const received of messagesOf(line)) await take(state, received, line);
+    }
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    await lose(state, `was ended: ${error.message}`);
   }
   const code = await ended;
   if (state.problem === undefined) await lose(state, `has ended with exit code ${code}`);

@@ -1,18 +1,20 @@
 import { Writable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createLineBuffer, readMessageLines, releaseLine, writeLine } from "./line-stream.ts";
+import { createLineBuffer, type LineEnds, readMessageLines, releaseLine, writeLine } from "./line-stream.ts";
 
 async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Buffer> {
   for (const chunk of chunks) yield Buffer.from(chunk);
 }
+
+const readAll = { replace: () => undefined };
 
 test("lines are the received bytes, cut after each line break, for any chunks", async () => {
   const bytes = fc.array(fc.constantFrom(0x0a, 0x0d, 0x61, 0xff), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(fc.array(bytes), async (chunks) => {
       const lines: Buffer[] = [];
-      for await (const line of readMessageLines(chunksOf(chunks.map((chunk) => Uint8Array.from(chunk)))))
+      for await (const line of readMessageLines(chunksOf(chunks.map((chunk) => Uint8Array.from(chunk))), readAll))
         lines.push(line);
       const all = Buffer.from(chunks.flat());
       expect(Buffer.concat(lines)).toEqual(all);
@@ -21,6 +23,39 @@ test("lines are the received bytes, cut after each line break, for any chunks", 
       );
     }),
   );
+});
+
+test("of a line that is too long, the ends are kept, and the next line is read", async () => {
+  const long = `{"id":1${"x".repeat(9_000)}}\n`;
+  const source = Buffer.from(`one\n${long}two\n${long}`);
+  for (const size of [1, 7, 5_000, source.length]) {
+    const ends: LineEnds[] = [];
+    const chunks = Array.from({ length: Math.ceil(source.length / size) }, (_, at) =>
+      source.subarray(at * size, (at + 1) * size),
+    );
+    const replace = (each: LineEnds): string | undefined => (ends.push(each) === 1 ? "other\n" : undefined);
+    const lines: string[] = [];
+    for await (const line of readMessageLines(chunksOf(chunks), { replace, maxBytes: 8_000 })) lines.push(String(line));
+    expect(lines).toEqual(["one\n", "other\n", "two\n"]);
+    expect(ends).toHaveLength(2);
+    for (const { head, tail } of ends) {
+      expect(long.startsWith(head)).toBe(true);
+      expect(long.endsWith(tail)).toBe(true);
+      expect([head.length > 0, tail.length > 0]).toEqual([true, true]);
+    }
+  }
+});
+
+test("a line of the longest length is read, and one of twice that length is an error", async () => {
+  const read = async (length: number): Promise<number[]> => {
+    const found: number[] = [];
+    const chunks = [Buffer.alloc(length - 1, "x"), Buffer.from("\n")];
+    for await (const line of readMessageLines(chunksOf(chunks), { ...readAll, maxBytes: 100 })) found.push(line.length);
+    return found;
+  };
+  expect(await read(100)).toEqual([100]);
+  expect(await read(101)).toEqual([]);
+  await expect(read(201)).rejects.toThrow("a line has more than 200 bytes");
 });
 
 test("a write resolves when the reader has taken the line, and a gone reader blocks nobody", async () => {

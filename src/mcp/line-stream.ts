@@ -3,16 +3,44 @@
 
 import { isUtf8 } from "node:buffer";
 import type { Writable } from "node:stream";
+import { ContextError } from "../errors.ts";
+import { formatNumber } from "../text/index.ts";
 
-/** The last line may have no line break. */
-export async function* readMessageLines(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const begun = createLineBuffer();
+/** A longer line is not read. Parsing a line takes four times its size. */
+export const maxLineBytes: number = 128 << 20;
+
+/** What is kept of a line that is too long: enough to find its id. */
+export interface LineEnds {
+  readonly head: string;
+  readonly tail: string;
+}
+
+export interface LongLines {
+  /** Called with a line that is too long. Returns what is read in its place, if anything. */
+  replace(ends: LineEnds): string | undefined;
+  readonly maxBytes?: number | undefined;
+}
+
+/** Yields the lines of a stream. The last line may have no line break. Throws if a line is twice as long as the longest
+ *  one that is read: nobody knows whether it ever ends. */
+export async function* readMessageLines(
+  source: AsyncIterable<Buffer>,
+  { replace, maxBytes = maxLineBytes }: LongLines,
+): AsyncGenerator<Buffer> {
+  const begun = createLimitedBuffer(maxBytes);
+  const take = (): Buffer | undefined => {
+    const line = begun.take();
+    if (Buffer.isBuffer(line)) return line;
+    const other = replace(line);
+    return other === undefined ? undefined : Buffer.from(other);
+  };
   let isBegun = false;
   for await (const chunk of source) {
     let start = 0;
     for (let end = chunk.indexOf(lineBreak); end >= 0; end = chunk.indexOf(lineBreak, start)) {
       begun.add(chunk.subarray(start, end + 1));
-      yield begun.take();
+      const line = take();
+      if (line !== undefined) yield line;
       isBegun = false;
       start = end + 1;
     }
@@ -20,10 +48,51 @@ export async function* readMessageLines(source: AsyncIterable<Buffer>): AsyncGen
     begun.add(chunk.subarray(start));
     isBegun = true;
   }
-  if (isBegun) yield begun.take();
+  const last = isBegun ? take() : undefined;
+  if (last !== undefined) yield last;
 }
 
 const lineBreak = 0x0a;
+const endBytes = 4_096;
+
+/** Of a line above the limit, only the ends are kept. */
+function createLimitedBuffer(maxBytes: number): { add(bytes: Buffer): void; take(): Buffer | LineEnds } {
+  const whole = createLineBuffer();
+  let length = 0;
+  let ends: { head: Buffer; tail: Buffer } | undefined;
+  return {
+    add(bytes) {
+      length += bytes.length;
+      if (length > 2 * maxBytes) {
+        throw new ContextError("unreadable_input", `a line has more than ${formatNumber(2 * maxBytes)} bytes`);
+      }
+      if (ends !== undefined) {
+        ends.tail = copyOf(Buffer.concat([ends.tail, bytes.subarray(-endBytes)]).subarray(-endBytes));
+        return;
+      }
+      whole.add(bytes);
+      if (length <= maxBytes) return;
+      const line = whole.take();
+      ends = { head: copyOf(line.subarray(0, endBytes)), tail: copyOf(line.subarray(-endBytes)) };
+      freeLine(line);
+    },
+    take() {
+      const found = ends && { head: String(ends.head), tail: String(ends.tail) };
+      [length, ends] = [0, undefined];
+      return found ?? whole.take();
+    },
+  };
+}
+
+/** A view would keep all of the memory. */
+function copyOf(bytes: Buffer): Buffer {
+  return Buffer.from(bytes);
+}
+
+function freeLine(line: Buffer): void {
+  const bytes = line.buffer as Partial<ResizableBuffer>;
+  if (bytes.resizable === true) bytes.resize?.(0);
+}
 
 /** Resolves when the stream has taken the bytes, so a slow reader slows the writer down. A reader that is gone is not
  *  an error here: the caller notices its end elsewhere. */
@@ -127,9 +196,8 @@ export function createLineBuffer({ largeBytes, mostBytes }: LineLimits = usualLi
 
 /** Frees the memory of a large line whose text has the same bytes. Returns whether it did. */
 export function releaseLine(line: Buffer): boolean {
-  const bytes = line.buffer as Partial<ResizableBuffer>;
-  if (bytes.resizable !== true || !isUtf8(line)) return false;
-  bytes.resize?.(0);
+  if ((line.buffer as Partial<ResizableBuffer>).resizable !== true || !isUtf8(line)) return false;
+  freeLine(line);
   return true;
 }
 

@@ -1,12 +1,15 @@
+import type { Writable } from "node:stream";
 import {
   applyEdits,
   elementsOf,
+  formatNumber,
   isPlainObject,
   type JsonEdit,
   type JsonMember,
   type JsonRange,
   memberOf,
 } from "../text/index.ts";
+import { type LineEnds, maxLineBytes, writeLine } from "./line-stream.ts";
 
 /** The parts of a JSON-RPC message that matter for passing it on. */
 export interface RpcMessage {
@@ -95,6 +98,27 @@ export function idText(written: WrittenValue, ...names: readonly string[]): stri
   const text = written.text();
   const range = names.reduce((outer, name) => memberOf(text, outer.start, name)!.value, { start: 0, end: 0 });
   return text.slice(range.start, range.end);
+}
+
+/** Returns what a message is, from the ends of its line, and the JSON of its id if that is its first or last member. */
+export function readEnds({ head, tail }: LineEnds): { readonly isRequest: boolean; readonly id?: string | undefined } {
+  const isRequest = /^\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"]*"|[-\d]+)\s*,)*\s*"method"/.test(head);
+  const [, id] = idFirst.exec(head) ?? idLast.exec(tail) ?? [];
+  return { isRequest, id: id === undefined || parseValues(Buffer.from(id)) === undefined ? undefined : id };
+}
+
+const idFirst = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,/;
+const idLast = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
+
+/** Returns what to do with a line of the client that is too long: a request gets an error. */
+export function refuseLongLine(stdout: Writable, log: (text: string) => void): (ends: LineEnds) => undefined {
+  return (ends) => {
+    const message = `A message of more than ${formatNumber(maxLineBytes)} bytes is not read`;
+    log(message);
+    const { isRequest, id } = readEnds(ends);
+    if (!isRequest || id === undefined) return;
+    void writeLine(stdout, renderAnswer(id, { error: { code: -32_600, message } }));
+  };
 }
 
 /** Returns the line of an answer. `id` is JSON. */

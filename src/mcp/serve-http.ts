@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { ContextError } from "../errors.ts";
+import { formatNumber } from "../text/index.ts";
 import { createHost, type Host, type HostOptions } from "./create-host.ts";
 import {
   clientInSession,
@@ -113,13 +114,15 @@ async function answer(
     response.setHeader("www-authenticate", "Bearer");
     return refuse(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
   }
+  if (Number(request.headers["content-length"] ?? 0) > mostBodyBytes) return refuse(response, 413, tooLarge);
   const url = urlOf(request);
   if (url?.pathname !== path) return refuse(response, 404, `The server is at ${path}.`);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const client = clientInSession([request.headers[sessionHeader]].flat()[0]);
   const isLookedAt = mayInitialize(request) || (roots !== undefined && client?.offersRoots === true);
-  const body = isLookedAt && request.method === "POST" ? await readFirst(request) : request;
+  const whole = limitBody(request, () => refuse(response, 413, tooLarge));
+  const body = isLookedAt && request.method === "POST" ? await readFirst(whole) : whole;
   const first = Buffer.isBuffer(body) ? body : undefined;
   const ask = (): Promise<Response> => handle(toRequest(request, { url, signal: gone.signal, body }));
   if (client?.offersRoots && roots !== undefined) {
@@ -129,6 +132,23 @@ async function answer(
   const session = first && client === undefined ? sessionOf(first) : undefined;
   if (session !== undefined) answered.headers.set(sessionHeader, session);
   send(response, answered);
+}
+
+/** Calls of our tools have a few hundred bytes. */
+const mostBodyBytes = 16 << 20;
+const tooLarge = `A request has at most ${formatNumber(mostBodyBytes)} bytes.`;
+
+/** A body without a known length may never end. */
+async function* limitBody(request: AsyncIterable<Buffer>, stop: () => void): AsyncGenerator<Buffer> {
+  let length = 0;
+  for await (const part of request) {
+    length += part.length;
+    if (length > mostBodyBytes) {
+      stop();
+      throw new Error(tooLarge);
+    }
+    yield part;
+  }
 }
 
 /** An initialize has a few hundred bytes. */
@@ -157,6 +177,8 @@ export async function readFirst(request: AsyncIterable<Buffer>): Promise<Buffer 
 }
 
 function send(response: ServerResponse, { status, headers, body }: Response): void {
+  // The request was refused while its body was read.
+  if (response.writableEnded) return;
   if (!response.headersSent) response.writeHead(status, Object.fromEntries(headers));
   if (body === null) response.end();
   else

@@ -3,7 +3,8 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { isPlainObject } from "../text/index.ts";
 import { createHost, type HostOptions } from "./create-host.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
-import { idText, parseValues, type RpcObject, renderAnswer, type WrittenValue } from "./rpc-message.ts";
+
+import { idText, parseValues, type RpcObject, refuseLongLine, renderAnswer, type WrittenValue } from "./rpc-message.ts";
 
 /** Serves one client, from revision 2024-10-07 of the protocol on, until it closes its end or the signal comes. */
 export async function serveStdio(options: HostOptions, streams: StdioStreams): Promise<void> {
@@ -141,7 +142,8 @@ export function createStdioTransport(
   };
   const pump = async (): Promise<void> => {
     try {
-      for await (const line of readMessageLines(stdin)) takeLine(line);
+      const replace = refuseLongLine(stdout, (problem) => fail(new Error(problem)));
+      for await (const line of readMessageLines(stdin, { replace })) takeLine(line);
       await waiting.settled(mostDrainMs);
     } catch (error) {
       fail(error as Error);

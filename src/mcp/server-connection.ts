@@ -7,12 +7,20 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { McpServer } from "../adapters/index.ts";
 import { ContextError } from "../errors.ts";
-import { isPlainObject, messageOf } from "../text/index.ts";
-import { createLineChannel, readMessageLines, writeLine } from "./line-stream.ts";
-import { parseLine, type RpcMessage, renderAnswer } from "./rpc-message.ts";
+import { formatNumber, isPlainObject, messageOf, printable, printableLines } from "../text/index.ts";
+import {
+  createLineBuffer,
+  createLineChannel,
+  type LineEnds,
+  maxLineBytes,
+  readMessageLines,
+  writeLine,
+} from "./line-stream.ts";
+import { parseLine, type RpcMessage, readEnds, renderAnswer } from "./rpc-message.ts";
 
 export interface ServerConnection {
-  /** The messages of the server. They end when the server ends. */
+  /** The messages of the server. They end when the server ends. Throws a `ContextError` if the server sends a line that
+   *  nobody can read. The server is then ended. */
   readonly lines: AsyncIterable<Buffer>;
   send(line: string | Buffer): Promise<void>;
   /** The client is gone. The server may finish what it does. */
@@ -25,6 +33,7 @@ export interface ServerConnection {
 export interface ConnectOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  log(text: string): void;
 }
 
 /** Starts the program or prepares the requests. Throws if the program cannot be started. */
@@ -35,28 +44,65 @@ export async function connectServer(server: McpServer, options: ConnectOptions):
 type StdioServer = Extract<McpServer, { readonly command: unknown }>;
 type HttpServer = Extract<McpServer, { readonly url: string }>;
 
-async function startProcess(server: StdioServer, { cwd, env }: ConnectOptions): Promise<ServerConnection> {
-  const child = await spawnServer(server, { cwd, env });
+async function startProcess(server: StdioServer, options: ConnectOptions): Promise<ServerConnection> {
+  const child = await spawnServer(server, options);
   const stdout = child.stdout!;
   const stdin = child.stdin!;
   const exit = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   // Processes that the server started may keep the pipes open. The end of stdin tells them to end.
   void exit.then(() => stdin.end());
+  const told = passErrors(child.stderr!);
   return {
-    lines: linesUntilClosed(stdout),
+    lines: linesUntilClosed(child, { ...options, name: server.name }),
     send: (line) => writeLine(stdin, line),
     end: () => void stdin.end(),
     // Processes that the server left may keep its stdout open after it is gone, and no signal would reach them.
     kill: (signal) => void (child.kill(signal) || stdout.destroy()),
-    ended: exit.then(([code, signal]) => code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
+    ended: exit.then(async ([code, signal]) => {
+      await Promise.race([told, sleep(lastWordsMs, undefined, { ref: false })]);
+      child.stderr?.destroy();
+      return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+    }),
   };
 }
 
-/** Reading a stream that was destroyed on purpose is not an error. */
-async function* linesUntilClosed(stream: Readable): AsyncGenerator<Buffer> {
+/** Processes that the server left may keep its stderr open. */
+const lastWordsMs = 500;
+
+/** Shows what the server writes for people. Its control characters become visible escapes: they could change what a
+ *  terminal shows, or what is in the clipboard. */
+async function passErrors(stderr: Readable): Promise<void> {
   try {
-    yield* readMessageLines(stream);
+    for await (const text of stderr.setEncoding("utf8") as AsyncIterable<string>) {
+      await writeLine(process.stderr, printableLines(text.replaceAll("\r\n", "\n")));
+    }
+  } catch {
+    // It was closed here.
+  }
+}
+
+/** Reading a stream that was destroyed on purpose is not an error. */
+async function* linesUntilClosed(
+  child: ChildProcess,
+  { name, log }: Pick<ConnectOptions, "log"> & { readonly name: string },
+): AsyncGenerator<Buffer> {
+  const stream = child.stdout!;
+  const replace = (ends: LineEnds): string | undefined => {
+    const { isRequest, id } = readEnds(ends);
+    const message = `The server "${name}" sent a line of more than ${formatNumber(maxLineBytes)} bytes. It is left out.`;
+    log(message);
+    if (isRequest) return undefined;
+    if (id !== undefined) return renderAnswer(id, { error: { code: -32_000, message } });
+    const problem = `a line has more than ${formatNumber(maxLineBytes)} bytes, and its id is not at an end`;
+    throw new ContextError("unreadable_input", problem);
+  };
+  try {
+    yield* readMessageLines(stream, { replace });
   } catch (error) {
+    if (error instanceof ContextError) {
+      child.kill("SIGKILL");
+      throw error;
+    }
     if (!stream.destroyed) throw error;
   }
 }
@@ -68,7 +114,7 @@ async function spawnServer(
   const child = spawn(command, args, {
     cwd: folder ?? cwd,
     env: { ...env, ...own },
-    stdio: ["pipe", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
   // Its exit shows that a server is gone.
   child.stdin?.on("error", () => {});
@@ -233,9 +279,14 @@ function isAnswer(line: Buffer, id: string | undefined): boolean {
 
 async function accepted(response: Response): Promise<Response> {
   if (response.ok) return response;
-  const text = (await response.text().catch(() => "")).slice(0, 200);
+  const text = printable((await readStart(response).catch(() => "")).slice(0, 200));
   const hint = response.status === 401 ? "; put a token into its headers, because wrap cannot sign in" : "";
   throw new Error(`it answered ${response.status}${text === "" ? "" : ` (${text})`}${hint}`);
+}
+
+async function readStart({ body }: Response): Promise<string> {
+  for await (const part of (body ?? []) as unknown as AsyncIterable<Uint8Array>) return Buffer.from(part).toString();
+  return "";
 }
 
 /** Passes each message of an answer as one line. */
@@ -246,9 +297,14 @@ async function readAnswers(response: Response, pass: (line: Buffer) => Promise<v
     for await (const data of readEvents(body)) await pass(data);
     return;
   }
-  const parts: Buffer[] = [];
-  for await (const part of body) parts.push(Buffer.from(part));
-  const text = oneLine(Buffer.concat(parts));
+  const received = createLineBuffer();
+  let length = 0;
+  for await (const part of body) {
+    length += part.length;
+    if (length > maxLineBytes) throw tooLong();
+    received.add(Buffer.from(part));
+  }
+  const text = oneLine(received.take());
   if (text.length > 1) await pass(text);
 }
 
@@ -258,13 +314,25 @@ async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
     for await (const part of body) yield Buffer.from(part.buffer, part.byteOffset, part.byteLength);
   }
   let data: Buffer[] = [];
-  for await (const line of readMessageLines(chunks())) {
+  let length = 0;
+  const replace = (): never => {
+    throw tooLong();
+  };
+  for await (const line of readMessageLines(chunks(), { replace })) {
     if (/^\r?\n$/.test(line.toString("latin1", 0, 2))) {
       if (data.length > 0) yield oneLine(Buffer.concat(data));
-      data = [];
-    } else if (line.subarray(0, 5).equals(dataField)) data.push(line.subarray(line[5] === 0x20 ? 6 : 5));
+      [data, length] = [[], 0];
+    } else if (line.subarray(0, 5).equals(dataField)) {
+      data.push(line.subarray(line[5] === 0x20 ? 6 : 5));
+      length += line.length;
+      if (length > maxLineBytes) throw tooLong();
+    }
   }
   if (data.length > 0) yield oneLine(Buffer.concat(data));
+}
+
+function tooLong(): Error {
+  return new Error(`it sent a message of more than ${formatNumber(maxLineBytes)} bytes`);
 }
 
 const dataField = Buffer.from("data:");

@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import type { McpServer } from "../adapters/index.ts";
 import type { LedgerOptions } from "../budget/index.ts";
-import { usageError } from "../errors.ts";
+import { ContextError, usageError } from "../errors.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { limitOfClient } from "./client-limits.ts";
@@ -9,6 +9,7 @@ import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
 import { type Conversation, openMcpSession, patience } from "./open-session.ts";
+import { messagesOf, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
 import { connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
 import { openServerStore, type StoreUpkeep } from "./server-store.ts";
@@ -127,49 +128,103 @@ function aboutAll({ servers }: WrapOptions): string {
 }
 
 async function runBehind(proxy: LineProxy, server: ServerConnection, options: WrapOptions): Promise<number> {
-  const { stdin, stdout } = options;
+  const { stdin, stdout, log } = options;
   options.onStart(server.kill);
-  const answers = passToServer(proxy, { stdin, stdout, server });
-  await passToClient(proxy, server, stdout);
+  const requests = createOpenRequests();
+  const answers = passToServer(proxy, { stdin, stdout, server, requests, log });
+  try {
+    await passToClient(proxy, { stdout, server, requests });
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    const message = `The server "${options.servers[0].name}" was ended: ${error.message}.`;
+    log(message);
+    for (const id of requests.ids()) await writeLine(stdout, renderAnswer(id, { error: { code: -32_000, message } }));
+  }
   const exitCode = await server.ended;
   await Promise.all(answers);
   return exitCode;
+}
+
+/** The client's requests that the server has not answered. */
+interface OpenRequests {
+  asked(line: string | Buffer): void;
+  answered(line: Buffer): void;
+  ids(): readonly string[];
+}
+
+/** A longer line is a result, whose id is at an end of it. Parsing it only for the id would take its memory again. */
+const longBytes = 1_048_576;
+
+function createOpenRequests(): OpenRequests {
+  const open = new Set<string>();
+  return {
+    asked(line) {
+      for (const { message } of messagesOf(typeof line === "string" ? Buffer.from(line) : line)) {
+        if (message.id !== undefined && message.method !== undefined) open.add(message.id);
+        if (message.cancels !== undefined) open.delete(message.cancels);
+      }
+    },
+    answered(line) {
+      if (open.size === 0) return;
+      if (line.length > longBytes) {
+        const { isRequest, id } = readEnds({
+          head: line.toString("utf8", 0, 4_096),
+          tail: String(line.subarray(-4_096)),
+        });
+        if (!isRequest && id !== undefined) open.delete(id);
+        return;
+      }
+      for (const { message } of messagesOf(line)) {
+        if (message.id !== undefined && message.method === undefined) open.delete(message.id);
+      }
+    },
+    ids: () => [...open],
+  };
 }
 
 interface ClientStreams {
   readonly stdin: AsyncIterable<Buffer>;
   readonly stdout: Writable;
   readonly server: ServerConnection;
+  readonly requests: OpenRequests;
+  log(text: string): void;
 }
 
 /** Sends the answers of running calls. */
-function passToServer(proxy: LineProxy, { stdin, stdout, server }: ClientStreams): Set<Promise<void>> {
+function passToServer(proxy: LineProxy, streams: ClientStreams): Set<Promise<void>> {
+  const { stdin, stdout, server, requests, log } = streams;
   const underWay = new Set<Promise<void>>();
   const send = async (answer: Promise<string | undefined>): Promise<void> => {
     const line = await answer;
     if (line !== undefined) await writeLine(stdout, line);
   };
   const pump = async (): Promise<void> => {
-    for await (const line of readMessageLines(stdin)) {
+    for await (const line of readMessageLines(stdin, { replace: refuseLongLine(stdout, log) })) {
       const { forward, answers } = proxy.fromClient(line);
       for (const answer of answers) {
         const sending = send(answer).finally(() => underWay.delete(sending));
         underWay.add(sending);
       }
-      if (forward !== undefined) await server.send(forward);
+      if (forward === undefined) continue;
+      requests.asked(forward);
+      await server.send(forward);
     }
   };
   // A client that no longer reads is gone, even if its other end is still open.
   stdout.on("error", () => server.end());
   void pump()
-    .catch(() => undefined)
+    .catch((error: unknown) => (error instanceof ContextError ? log(error.message) : undefined))
     .then(() => server.end());
   return underWay;
 }
 
-async function passToClient(proxy: LineProxy, { lines }: ServerConnection, stdout: Writable): Promise<void> {
+async function passToClient(
+  proxy: LineProxy,
+  { stdout, server, requests }: Omit<ClientStreams, "stdin" | "log">,
+): Promise<void> {
   const held = new Set<Promise<void>>();
-  for await (const line of lines) {
+  for await (const line of server.lines) {
+    requests.answered(line);
     await new Promise<void>((resolve, reject) => {
       const passing = proxy.fromServer(line, resolve);
       const writing = passing.then((text) => writeLine(stdout, text)).finally(() => held.delete(writing));

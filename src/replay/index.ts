@@ -24,9 +24,7 @@ export type { Removal } from "./request-observer.ts";
 
 export { kindOfLines, readRecording, usageOfLine } from "./sessions/index.ts";
 export {
-  exportedSessions,
   isOpencodeExport,
-  opencodeQueries,
   readOpencodeSession,
   usageOfMessage,
 } from "./sessions/opencode-session.ts";

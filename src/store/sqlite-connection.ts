@@ -38,25 +38,6 @@ export async function connect(file: string, waitMs: number): Promise<SqliteConne
   return createConnection(database, retry);
 }
 
-/** Runs queries on another program's database. Changes nothing in it. */
-export async function queryDatabase(
-  file: string,
-  queries: readonly string[],
-): Promise<readonly (readonly unknown[])[]> {
-  const Database = await loadDriver();
-  try {
-    const database = new Database(`${pathToFileURL(file).href}?mode=ro`);
-    try {
-      return queries.map((query) => database.prepare(query).all());
-    } finally {
-      database.close();
-    }
-  } catch (error) {
-    const message = `the database cannot be read: ${(error as Error).message}`;
-    throw new ContextError("unreadable_input", message, { file, cause: error });
-  }
-}
-
 /** Loads the driver on first use, so that importing this module stays fast. */
 async function loadDriver(): Promise<Driver> {
   try {

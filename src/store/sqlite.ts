@@ -23,8 +23,6 @@ import {
   type StreamEntry,
 } from "./store.ts";
 
-export { queryDatabase } from "./sqlite-connection.ts";
-
 /** Options of `openSqliteStore`. */
 export interface SqliteStoreOptions {
   /** The path of the database file. */

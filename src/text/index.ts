@@ -95,6 +95,7 @@ export {
   namedKey,
   oneLine,
   printable,
+  printableJson,
   printableLines,
   refuseUnknownOptions,
   shorten,

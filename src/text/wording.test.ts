@@ -10,6 +10,7 @@ import {
   isInsidePair,
   namedKey,
   printable,
+  printableJson,
   printableLines,
   shorten,
   truncateBytes,
@@ -123,6 +124,14 @@ test("keeps ordinary text of any script", () => {
 
 test("keeps the line breaks of a message and escapes the rest", () => {
   expect(printableLines("one\ntwo\u001b[2J")).toBe("one\ntwo\\x1b[2J");
+  expect(printableLines("\tcode\r\u2067")).toBe("\tcode\\r\\u2067");
+});
+
+test("JSON keeps its value and loses what controls a terminal", () => {
+  const value = { name: "a\u001b\u007f\u009b31m\u202e\u2028b\tc\n", list: [1] };
+  const json = printableJson(JSON.stringify(value, null, 2));
+  expect(JSON.parse(json)).toEqual(value);
+  expect(json).not.toMatch(/[\u007f-\u009f\u2028-\u202e]/);
 });
 
 test.each([

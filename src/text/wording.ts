@@ -121,9 +121,16 @@ export function shownTime(time: string): string {
   return printable(time.replace(/\.\d+Z$/, "Z"));
 }
 
-/** Works as `printable`, but keeps line breaks. */
+/** Works as `printable`, but keeps line breaks, and tabs, which are harmless and part of code. */
 export function printableLines(text: string): string {
-  return text.split("\n").map(printable).join("\n");
+  return text.replace(unsafe, (character) => (/[\n\t]/.test(character) ? character : escapeCharacter(character)));
+}
+
+/** Returns JSON with the same value that cannot control a terminal. JSON.stringify escapes only some characters. */
+export function printableJson(json: string): string {
+  return json.replace(unsafe, (character) =>
+    character === "\n" ? character : `\\u${hex(character.charCodeAt(0), 4)}`,
+  );
 }
 
 function escapeCharacter(character: string): string {

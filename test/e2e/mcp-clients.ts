@@ -1,6 +1,8 @@
 /** Clients of MCP servers: the official libraries, and one that speaks in lines. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from "@modelcontextprotocol/client";
 import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/stdio";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
@@ -170,9 +172,9 @@ export function joinItems(pages: readonly PageData[], itemsName: string): unknow
   return items;
 }
 
-/** What the command printed when it began to serve over HTTP. */
-export function tokenIn(stderr: string): string {
-  return /token ([\w-]{43}),/.exec(stderr)![1]!;
+/** The token that the command made when it began to serve over HTTP. */
+export function readToken({ home }: Pick<Sandbox, "home">): string {
+  return readFileSync(join(home, ".local/state/plimsoll/mcp-token"), "utf8").trim();
 }
 
 export interface LineClient extends Pick<TestClient, "call"> {

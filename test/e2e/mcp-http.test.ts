@@ -10,8 +10,8 @@ import {
   officialClients,
   plimsoll,
   readPages,
+  readToken,
   type TestClient,
-  tokenIn,
 } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
@@ -35,7 +35,7 @@ async function start(port: string, ...args: string[]): Promise<void> {
   server = connectLines(plimsoll("mcp", "--format", "json", "--http", port, ...args), sandbox);
   await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
   url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
-  token = tokenIn(server.stderr());
+  token = readToken(sandbox);
 }
 
 describe.each(process.env.PLIMSOLL_DEEP === "1" ? officialClients : officialClients.slice(0, 1))(
@@ -197,6 +197,22 @@ test("requests are taken from this machine only, and from no page of another sit
   }
 });
 
+test("a request that is too large is refused, also if it does not say its length", async () => {
+  const long = { ...ping, params: { padding: "x".repeat(17_000_000) } };
+  expect(await post({}, "/mcp", long)).toMatchObject({ status: 413 });
+  const { hostname, port } = new URL(url);
+  const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+  const status = await new Promise((resolve) => {
+    const sent = request({ hostname, port, path: "/mcp", method: "POST", headers }, (response) =>
+      resolve(response.statusCode),
+    );
+    sent.on("error", resolve);
+    for (let count = 0; count < 17; count += 1) sent.write("x".repeat(1_000_000));
+  });
+  expect(status).toBe(413);
+  expect(await post({})).toMatchObject({ status: 200 });
+});
+
 describe("the token", () => {
   const tokenFile = () => join(sandbox.home, ".local/state/plimsoll/mcp-token");
   const begin = async (args: readonly string[], env: Record<string, string> = {}): Promise<void> => {
@@ -210,16 +226,18 @@ describe("the token", () => {
   };
   const statusWith = async (authorization: string): Promise<number> => (await post({ authorization })).status;
 
-  test("is made at the first start, printed once, and kept for its owner alone", async () => {
-    expect(server.stderr().split(token)).toHaveLength(2);
+  test("is made at the first start, kept for its owner alone, and never printed", async () => {
+    expect(token).toMatch(/^[\w-]{43}$/);
+    expect(server.stderr()).not.toContain(token);
+    expect(server.stderr()).toContain("plimsoll: the token is in ~/.local/state/plimsoll/mcp-token; ");
     expect(readFileSync(tokenFile(), "utf8")).toBe(`${token}\n`);
     expect(statSync(tokenFile()).mode & 0o777).toBe(0o600);
     expect(statSync(dirname(tokenFile())).mode & 0o777).toBe(0o700);
     await begin([]);
-    expect(tokenIn(server.stderr())).toBe(token);
+    expect(readToken(sandbox)).toBe(token);
     chmodSync(tokenFile(), 0o644);
     await begin([]);
-    expect(tokenIn(server.stderr())).not.toBe(token);
+    expect(readToken(sandbox)).not.toBe(token);
     expect(statSync(tokenFile()).mode & 0o777).toBe(0o600);
   });
 

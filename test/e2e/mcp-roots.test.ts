@@ -8,9 +8,9 @@ import {
   connectLines,
   officialClients,
   plimsoll,
+  readToken,
   type TestClient,
   type ToolResult,
-  tokenIn,
 } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
@@ -97,7 +97,7 @@ describe.each(someClients)("%s", (_name, connect) => {
     opened.push(() => server.child.kill("SIGKILL"));
     await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
     const url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
-    const token = tokenIn(server.stderr());
+    const token = readToken(sandbox);
     const clients = await Promise.all(
       ["one", "two", undefined].map((path) =>
         open(connect, sandbox, {
@@ -120,7 +120,7 @@ test.each(officialClients.slice(0, 2))(
     opened.push(() => server.child.kill("SIGKILL"));
     await expect.poll(server.stderr, { timeout: 10_000 }).toMatch(/serving on http/);
     const url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(server.stderr())![0];
-    for (const options of [{}, { url, token: tokenIn(server.stderr()) }]) {
+    for (const options of [{}, { url, token: readToken(sandbox) }]) {
       let path = "one";
       const client = await open(connect, sandbox, { ...options, roots: () => [address(path)] });
       expect(await nameRead(client)).toBe("one");

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import Database from "libsql";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -62,8 +63,8 @@ test("the package holds every file that one of its modules imports", () => {
 
 test("the package holds no module that neither an import path, the command nor a plugin leads to", () => {
   const entries = doors.map((door) => join(installed, manifest.exports[door]));
-  const inClients = join(installed, "dist/cli/bundle/plugin-hooks.js");
-  const pending = [join(installed, manifest.bin.plimsoll), inClients, ...entries, ...entries.map(declarationOf)];
+  const alone = ["plugin-hooks.js", "database-reader.js"].map((name) => join(installed, "dist/cli/bundle", name));
+  const pending = [join(installed, manifest.bin.plimsoll), ...alone, ...entries, ...entries.map(declarationOf)];
   const reached = new Set<string>();
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
     if (reached.has(file)) continue;
@@ -79,6 +80,17 @@ test("the packed command starts, and finds its packs, with the declared dependen
   const command = join(installed, manifest.bin.plimsoll);
   expect(run(process.execPath, [command, "--version"], project)).toBe(`${manifest.version}\n`);
   expect(run(process.execPath, [command, "inject", "--dry-run"], project)).toContain("AGENTS.md");
+});
+
+test("the packed command has the program that reads opencode's database", () => {
+  const database = new Database(join(project, "opencode.db"));
+  database.exec("CREATE TABLE session (id TEXT, time_created INTEGER); CREATE TABLE part (id, message_id, data)");
+  database.exec("CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)");
+  database.exec(`INSERT INTO session VALUES ('s', 1);
+    INSERT INTO message VALUES ('m', 's', 1, '{"role":"assistant","modelID":"x","tokens":{"input":7},"time":{"created":1}}')`);
+  database.close();
+  const command = join(installed, manifest.bin.plimsoll);
+  expect(run(process.execPath, [command, "bill", "opencode.db", "--no-index"], project)).toContain("1 session");
 });
 
 test("every import path of the package loads with the declared dependencies alone", () => {

@@ -53,6 +53,12 @@ function isRunning(pid: number): boolean {
 const claudeProgram = (changes: object, act = "") =>
   `cat >prompt\n${act}\ncat <<'END'\n${JSON.stringify({ type: "result", result: "Done.", total_cost_usd: 0.25, usage: { input_tokens: 1000, output_tokens: 20 }, permission_denials: [], ...changes })}\nEND`;
 
+test("escapes in what an agent tells people are shown as text", async () => {
+  addProgram("claude", claudeProgram({}, "printf '\\033]52;c;aGk=\\007 \\342\\200\\256é\\n' >&2"));
+  const { code, stderr } = await run(["Add a coupon", "--agent", "claude"]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "\\x1b]52;c;aGk=\\x07 \\u202eé\n" });
+});
+
 test("the answer, the cost and the usage come out of the JSON that claude prints", async () => {
   addProgram("claude", claudeProgram({}));
   const args = ["Add a coupon", "--agent", "claude"];

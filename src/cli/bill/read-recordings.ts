@@ -15,9 +15,9 @@ import {
   unpackFacts,
 } from "../../bill/index.ts";
 import { ContextError } from "../../errors.ts";
-import { exportedSessions, opencodeQueries } from "../../replay/index.ts";
 import { makeDirectory, stateDirectory, systemReason } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
+import { readForeignDatabase } from "../foreign-database.ts";
 import { messagesLimit } from "../messages-input.ts";
 import { findSessionFiles } from "../replay/open-sessions.ts";
 
@@ -221,8 +221,8 @@ async function readDatabase(path: string, known: FileEntry | undefined): Promise
   const size = all.reduce((sum, stats) => sum + (stats?.size ?? 0), 0);
   const mtimeMs = all.reduce((latest, stats) => Math.max(latest, stats?.mtimeMs ?? 0), 0);
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return known;
-  const { queryDatabase } = await import("../../store/sqlite.ts");
-  const sessions = exportedSessions(await queryDatabase(path, opencodeQueries())).map(readOpencodeFacts);
+  const sessions: SessionFacts[] = [];
+  for await (const session of readForeignDatabase(path)) sessions.push(readOpencodeFacts(session));
   return { path, size, mtimeMs, offset: size, tail: "", sessions };
 }
 

@@ -32,11 +32,41 @@ interface WhatIf {
 }
 
 export async function whatIfOfFiles(report: BillReport, { output }: Pick<Call, "output">): Promise<WhatIf> {
-  const found = await simulateAll(report, output);
+  const databases = createDatabases();
+  const found = await simulateAll(report, { output, databases }).finally(databases.close);
   return { json: whatIfJson(found), lines: (style) => whatIfLines(found, style) };
 }
 
-async function simulateAll(report: BillReport, output: Call["output"]): Promise<WhatIfReport> {
+interface Databases {
+  read(file: string, session: string): Promise<RecordedSession>;
+  close(): Promise<void>;
+}
+
+/** Reads each database from its start to its end, in the order of the report. A process for each session would take longer
+ *  than its simulation. */
+function createDatabases(): Databases {
+  const open = new Map<string, ReturnType<typeof readDatabase>>();
+  return {
+    async read(file, session) {
+      const sessions = open.get(file) ?? readDatabase(file, { file });
+      open.set(file, sessions);
+      for (let next = await sessions.next(); next.done !== true; next = await sessions.next()) {
+        if (next.value.recorded.file === `${file}#${session}`) return next.value.recorded;
+      }
+      // It was passed already, because the report has another order.
+      for await (const { recorded } of readDatabase(file, { file, session })) return recorded;
+      throw new ContextError("unreadable_input", "it is no longer in the database");
+    },
+    async close() {
+      for (const sessions of open.values()) await sessions.return(undefined);
+    },
+  };
+}
+
+async function simulateAll(
+  report: BillReport,
+  { output, databases }: Pick<Call, "output"> & Pick<Simulation, "databases">,
+): Promise<WhatIfReport> {
   const copies = createCopyFinder();
   const total = { sessions: 0, usd: 0, simulated: 0 };
   const sums = variants.map(({ name }) => ({ name, usd: 0, found: 0, total: 0, refetches: 0, calls: 0 }));
@@ -53,7 +83,7 @@ async function simulateAll(report: BillReport, output: Call["output"]): Promise<
     output.progress(`what if: session ${index + 1} of ${sessions.length}`);
     const own = session.calls.filter(({ isCopy }) => !isCopy);
     const usd = own.reduce((sum, each) => sum + (each.usd ?? 0), 0);
-    const result = await simulate(session, { report, copies, pause });
+    const result = await simulate(session, { report, copies, pause, databases });
     if (typeof result === "string") {
       leftOut.push({ session: session.facts.session, reason: result, usd });
       continue;
@@ -76,11 +106,11 @@ async function simulateAll(report: BillReport, output: Call["output"]): Promise<
 
 async function simulate(
   session: BillReport["sessions"][number],
-  { report, copies, pause }: Simulation,
+  { report, copies, pause, databases }: Simulation,
 ): ReturnType<typeof computeWhatIf> {
   const { prices, reserve, keep } = report.settings;
   try {
-    const recorded = copies.withoutCopies(await readOwn(session.facts, report)).session;
+    const recorded = copies.withoutCopies(await readOwn(session.facts, { report, databases })).session;
     const counter = await createCounter("auto", { model: recorded.model });
     return await computeWhatIf(recorded, session, { counter, prices, reserve, keep, pause });
   } catch (error) {
@@ -91,16 +121,16 @@ async function simulate(
 interface Simulation {
   readonly report: BillReport;
   readonly copies: ReturnType<typeof createCopyFinder>;
+  readonly databases: Databases;
   readonly pause: () => Promise<void> | undefined;
 }
 
-async function readOwn(facts: SessionFacts, { recordings }: BillReport): Promise<RecordedSession> {
-  const file = recordings.fileOf.get(facts) as string;
-  if (isDatabase(file)) {
-    const [first] = await readDatabase(file, { file, session: facts.session });
-    if (first === undefined) throw new ContextError("unreadable_input", "it is no longer in the database");
-    return first.recorded;
-  }
+async function readOwn(
+  facts: SessionFacts,
+  { report, databases }: Pick<Simulation, "report" | "databases">,
+): Promise<RecordedSession> {
+  const file = report.recordings.fileOf.get(facts) as string;
+  if (isDatabase(file)) return databases.read(file, facts.session);
   const read = await readTextFile(file, messagesLimit);
   if ("text" in read) return readRecording(wholeLines(read.text), { file });
   throw new ContextError("unreadable_input", read.reason);

@@ -160,7 +160,7 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
   if (env.PLIMSOLL_MCP_TOKEN) return checkToken(env.PLIMSOLL_MCP_TOKEN, "PLIMSOLL_MCP_TOKEN");
   const path = join(stateDirectory(env), "mcp-token");
   const token = await ownToken(path, env);
-  output.note(`token ${token}, kept in ${shownPath(path, cwd, env)}; clients send "Authorization: Bearer TOKEN"`);
+  output.note(`the token is in ${shownPath(path, cwd, env)}; clients send "Authorization: Bearer TOKEN"`);
   return token;
 }
 

@@ -118,7 +118,7 @@ async function printOutput(attempt: AttemptOutput, { follow, print }: Printing):
       const bytes = attempt.read(name, read[name]);
       const end = isLast ? bytes.length : bytes.lastIndexOf(10) + 1;
       read[name] += end;
-      if (end > 0) print(bytes.toString("utf8", 0, end).split("\n").map(printableLines).join("\n"));
+      if (end > 0) print(printableLines(bytes.toString("utf8", 0, end)));
     }
     if (!isLast) await sleep(200);
   }

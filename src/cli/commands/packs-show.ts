@@ -151,9 +151,7 @@ function renderPack(pack: ShownPack, style: Style): string {
   const shown = rows.filter(([, value]) => value !== "").map((row) => row.map(printable));
   const lines = renderTable(shown, ["left", "left"]);
   const rule = style.dim(`--- text at ${pack.verbosity} ---`);
-  // Keeps tabs, which are harmless and part of code.
-  const text = pack.text.split("\t").map(printableLines).join("\t");
-  return [...lines, rule, text].join("\n");
+  return [...lines, rule, printableLines(pack.text)].join("\n");
 }
 
 function renderFate({ kept, droppedBy, why }: ShownPack): string {

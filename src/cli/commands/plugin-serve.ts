@@ -143,7 +143,7 @@ export async function runPluginHook(
   try {
     const event = Object(JSON.parse(await readAll(stdin)));
     const answer = await client.hook(event, { settings, env, store, log: output.note });
-    if (answer !== undefined) output.result(JSON.stringify(answer));
+    if (answer !== undefined) output.exactResult(`${JSON.stringify(answer)}\n`);
   } catch (error) {
     output.note(messageOf(error));
   }

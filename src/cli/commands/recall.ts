@@ -62,7 +62,8 @@ without numbers, with more than 10 other lines, or with a line of more than 2,00
     }
     return {
       json: { id, call: original.call, lines: count, shown, ...(next !== undefined && { next: next.number }) },
-      text,
+      text: text === "" || text.endsWith("\n") ? text : `${text}\n`,
+      exact: true,
     };
   },
 });

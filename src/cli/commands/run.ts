@@ -1,10 +1,11 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { StringDecoder } from "node:string_decoder";
 import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../agent/index.ts";
 import { withTask } from "../../compose/index.ts";
 import { usageError } from "../../errors.ts";
-import { printable } from "../../text/index.ts";
+import { printable, printableLines } from "../../text/index.ts";
 import { loadConfig, removeTree } from "../../workspace/index.ts";
 import {
   type AgentFlags,
@@ -206,6 +207,7 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
   const interrupts = takeInterrupts();
   const folder = await mkdtemp(join(tmpdir(), "plimsoll-run-"));
   output.settle();
+  const show = { stdout: createShow(), stderr: createShow() };
   const { end } = startAgent({
     ...job,
     cwd,
@@ -214,8 +216,10 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
     maxOutputBytes: defaultAgentLimits.maxOutputBytes,
     signal: interrupts.signal,
     onOutput(name, chunk) {
-      if (name === "stderr") process.stderr.write(chunk);
-      else if (!output.json && isPrintedAtOnce(agent)) process.stdout.write(chunk);
+      if (name === "stderr") process.stderr.write(show.stderr(chunk));
+      // A program gets the answer as it is, a terminal without escapes that could change what it shows.
+      else if (!output.json && isPrintedAtOnce(agent))
+        process.stdout.write(output.terminal ? show.stdout(chunk) : chunk);
     },
   });
   const ended = await end;
@@ -223,6 +227,12 @@ async function runAgent(call: RunCall, agent: ChosenAgent, job: AgentJob): Promi
   const exitCode = interrupts.unread();
   if (exitCode !== undefined) process.exit(exitCode);
   return ended;
+}
+
+/** Returns each part of a stream as text that cannot control a terminal. A character may be cut between two parts. */
+function createShow(): (chunk: Buffer) => string {
+  const decoder = new StringDecoder("utf8");
+  return (chunk) => printableLines(decoder.write(chunk).replaceAll("\r\n", "\n"));
 }
 
 interface Interrupts {

@@ -41,7 +41,7 @@ Dollars are list prices of the API.`,
     const now = new Date();
     if (options.hook) {
       const answer = await guardCall(await readPiped(call), { cwd, env, now });
-      return { json: answer ?? {}, text: answer === undefined ? "" : JSON.stringify(answer) };
+      return { json: answer ?? {}, text: answer === undefined ? "" : `${JSON.stringify(answer)}\n`, exact: true };
     }
     const config = await loadConfig({ cwd, env });
     noteLeftOut(

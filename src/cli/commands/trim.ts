@@ -125,8 +125,10 @@ async function trimInput(call: TrimCall, { config, settings, saved }: TrimPlan):
   return {
     json: reportJson(report),
     get text() {
-      return rewriteMessages({ ...input, messages: request.messages }, reduction.messages);
+      const text = rewriteMessages({ ...input, messages: request.messages }, reduction.messages);
+      return text.endsWith("\n") ? text : `${text}\n`;
     },
+    exact: true,
   };
 }
 

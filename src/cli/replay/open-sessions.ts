@@ -17,8 +17,6 @@ import {
   bareModel,
   createCopyFinder,
   createUsageSum,
-  exportedSessions,
-  opencodeQueries,
   type PreparedSession,
   prepareStretches,
   type RecordedSession,
@@ -29,6 +27,7 @@ import {
 import { printable } from "../../text/index.ts";
 import { type Counter, createCounter } from "../../tokens/index.ts";
 import { readTextFile } from "../../workspace/index.ts";
+import { readForeignDatabase } from "../foreign-database.ts";
 import { messagesLimit } from "../messages-input.ts";
 import type { Output } from "../output.ts";
 import { describeError } from "../report-error.ts";
@@ -140,7 +139,7 @@ export function createSessionOpener({ settings, output }: OpenerOptions): Sessio
     async open(path, file) {
       try {
         const sessions: (OpenedSession | undefined)[] = [];
-        for (const session of await readSessions(path, file)) sessions.push(await prepare(session));
+        for await (const session of readSessions(path, file)) sessions.push(await prepare(session));
         return sessions;
       } catch (error) {
         if (!(error instanceof ContextError)) throw error;
@@ -213,23 +212,21 @@ interface ReadSession {
 }
 
 /** Reads the sessions of a file. Only a database has several. */
-async function readSessions(path: string, file: string): Promise<readonly ReadSession[]> {
-  if (isDatabase(path)) return readDatabase(path, { file });
+async function* readSessions(path: string, file: string): AsyncGenerator<ReadSession> {
+  if (isDatabase(path)) return yield* readDatabase(path, { file });
   const read = await readTextFile(path, messagesLimit);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason);
-  return [{ recorded: readRecording(read.text, { file }), facts: () => factsOfText(read.text) }];
+  yield { recorded: readRecording(read.text, { file }), facts: () => factsOfText(read.text) };
 }
 
 /** Reads all sessions of opencode's database, or the one with an id. */
-export async function readDatabase(
+export async function* readDatabase(
   path: string,
   { file, session }: { readonly file: string; readonly session?: string | undefined },
-): Promise<readonly ReadSession[]> {
-  const { queryDatabase } = await import("../../store/sqlite.ts");
-  return exportedSessions(await queryDatabase(path, opencodeQueries(session))).map((each) => ({
-    recorded: readOpencodeSession(each, `${file}#${each.info.id}`),
-    facts: () => readOpencodeFacts(each),
-  }));
+): AsyncGenerator<ReadSession> {
+  for await (const each of readForeignDatabase(path, session)) {
+    yield { recorded: readOpencodeSession(each, `${file}#${each.info.id}`), facts: () => readOpencodeFacts(each) };
+  }
 }
 
 export function isDatabase(path: string): boolean {

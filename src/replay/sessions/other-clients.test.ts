@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { readRecording, readUsage } from "./index.ts";
-import { exportedSessions, readOpencodeSession } from "./opencode-session.ts";
 import { createCopyFinder, type RecordedSession } from "./recorded-session.ts";
 import { createUsageSum } from "./recorded-usage.ts";
 
@@ -291,19 +290,6 @@ describe("an opencode session", () => {
     ];
     const fork = copies.withoutCopies(readExport([...copied, ...more]));
     expect(fork).toMatchObject({ copied: 2, session: { answersFrom: 5 } });
-  });
-
-  it("is the same in the database", () => {
-    const row = (value: object, more: object) => {
-      const { id, ...data } = value as { id: string };
-      return { id, data: JSON.stringify(data), ...more };
-    };
-    const messages = exported.map(({ info }) => row(info, { session_id: "ses_1" }));
-    const parts = exported.flatMap(({ info, parts: own }, at) =>
-      own.map((part, index) => row({ id: `p${at}${index}`, ...part }, { message_id: (info as { id: string }).id })),
-    );
-    const [session] = exportedSessions([[{ id: "ses_1" }], messages, parts]);
-    expect(readOpencodeSession(session, "export.json")).toEqual(readExport(exported));
   });
 });
 
