@@ -6,7 +6,16 @@
  * Ends with a plain line "N passed, N failed" taken from vitest's own report, so that no step can pass unseen.
  */
 import { spawn } from "node:child_process";
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -112,6 +121,9 @@ function makeDecoys() {
     "d/CLAUDE.md": "# Decoy\n",
   };
   mkdirSync(temporary, { recursive: true });
+  // As in /tmp: some tests run programs as another user.
+  chmodSync(scratch, 0o755);
+  chmodSync(temporary, 0o1777);
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(scratch, path.endsWith("/") ? path : dirname(path)), { recursive: true });
     if (!path.endsWith("/")) writeFileSync(join(scratch, path), text);
