@@ -2,19 +2,32 @@
  * The whole check: format and lint, types, build, unused code, the package, tests.
  * Without an option it leaves out the tests with the tag `deep`. `--deep` runs them too, and all tests with their full numbers.
  * `--perf` runs the tests that compare times and nothing else, one file at a time.
+ * Fails if a test changes something above its temporary directory.
  * Ends with a plain line "N passed, N failed" taken from vitest's own report, so that no step can pass unseen.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const deep = process.argv.includes("--deep");
 const perf = process.argv.includes("--perf");
-const scratch = mkdtempSync(join(tmpdir(), "plimsoll-test-"));
-const report = join(scratch, "report.json");
+// Short names, because the path of a socket may have at most 104 bytes on macOS.
+const scratch = mkdtempSync(join(tmpdir(), "plimsoll-"));
+const temporary = join(scratch, "d", "t");
+const report = join(temporary, "report.json");
+const decoys = makeDecoys();
 
 const tag = 'tags: ["perf"]';
 
@@ -42,6 +55,12 @@ for (const row of rows) {
   if (failedSteps.length > 0) break;
 }
 
+const changed = changedDecoys();
+if (changed.length > 0) {
+  console.log(`\n> changed above the temporary directory of the tests\n${changed.join("\n")}`);
+  failedSteps.push("hermetic tests");
+}
+
 console.log(failedSteps.length === 0 ? "" : `\nfailed: ${failedSteps.join(", ")}`);
 const { passed, failed, skipped } = countResults();
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
@@ -60,6 +79,8 @@ function runStep([name, command, args]) {
       ...process.env,
       // With more certificates Node takes twice as long to start, and this starts it hundreds of times. No step leaves this machine.
       NODE_EXTRA_CA_CERTS: "",
+      // Windows has the other two.
+      ...{ TMPDIR: temporary, TEMP: temporary, TMP: temporary },
       PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH}`,
       ...(deep && { PLIMSOLL_DEEP: "1" }),
     },
@@ -81,6 +102,48 @@ function runStep([name, command, args]) {
       resolve(code === 0);
     });
   });
+}
+
+/** Puts everything that could lead a test out of its own folder above the temporary directory: what agents' sandboxes
+ *  leave in /tmp, a project, and a real repository around both. Returns how each entry looks. */
+function makeDecoys() {
+  const files = {
+    ".git/HEAD": "ref: refs/heads/main\n",
+    ".git/objects/info/packs": "",
+    ".git/refs/heads/none": "",
+    "AGENTS.md": "# Decoy\n",
+    "d/.git/": "",
+    "d/.plimsoll/config.yaml": "tools: [claude-code]\nbudgets:\n  claude-code: 100\n",
+    "d/.plimsoll/packs/decoy/pack.yaml": "id: decoy\nname: Decoy\ndescription: A decoy\ntags: [decoy]\nbase: true\n",
+    "d/.plimsoll/packs/decoy/context.md": "- No test sees this rule.\n",
+    "d/.mcp.json": '{ "mcpServers": { "decoy": { "command": "decoy" } } }\n',
+    "d/AGENTS.md": "# Decoy\n",
+    "d/CLAUDE.md": "# Decoy\n",
+  };
+  mkdirSync(temporary, { recursive: true });
+  // As in /tmp: some tests run programs as another user.
+  chmodSync(scratch, 0o755);
+  chmodSync(temporary, 0o1777);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(scratch, path.endsWith("/") ? path : dirname(path)), { recursive: true });
+    if (!path.endsWith("/")) writeFileSync(join(scratch, path), text);
+  }
+  return describeDecoys();
+}
+
+function describeDecoys() {
+  const paths = readdirSync(scratch, { recursive: true }).filter((path) => !join(scratch, path).startsWith(temporary));
+  return new Map(
+    paths.map((path) => {
+      const stats = lstatSync(join(scratch, path));
+      return [path, stats.isDirectory() ? "a folder" : `${stats.ino} ${stats.mtimeMs} ${stats.size}`];
+    }),
+  );
+}
+
+function changedDecoys() {
+  const now = describeDecoys();
+  return [...new Set([...decoys.keys(), ...now.keys()])].filter((path) => decoys.get(path) !== now.get(path)).sort();
 }
 
 /** A test that compares times needs the processor for itself. */

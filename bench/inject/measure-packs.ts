@@ -50,7 +50,8 @@ type Run = Omit<PacksRow, "adapters">;
 function measureRun(content: string, { main, env }: MeasurePacksOptions): Run {
   const root = `${content}-project`;
   rmSync(root, { recursive: true, force: true });
-  mkdirSync(join(root, ".git"), { recursive: true });
+  for (const name of ["objects", "refs"]) mkdirSync(join(root, ".git", name), { recursive: true });
+  writeFileSync(join(root, ".git/HEAD"), "ref: refs/heads/main\n");
   const script = fileURLToPath(new URL("../render-packs.js", import.meta.url));
   // The modules in build/ look for the embedded content beside themselves.
   copyFileSync(

@@ -15,6 +15,7 @@ export function writeProject(folder: string, kind: Kind): void {
   rmSync(folder, { recursive: true, force: true });
   const manifest = `${JSON.stringify({ name: "small", scripts: { test: "node --test" } }, null, 2)}\n`;
   const files = [["package.json", manifest], [".git/HEAD", "ref: refs/heads/main\n"], ...ruleFiles(kind)];
+  for (const name of ["objects", "refs"]) mkdirSync(join(folder, ".git", name), { recursive: true });
   for (const [name, text] of files as [string, string][]) {
     const path = join(folder, name);
     mkdirSync(dirname(path), { recursive: true });

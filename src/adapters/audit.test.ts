@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { makeRepository } from "../../test/make-repository.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 import { loadContent } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
@@ -27,7 +28,7 @@ beforeEach(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), "plimsoll-audit-")));
   root = join(base, "project");
   home = join(base, "home");
-  mkdirSync(join(root, ".git"), { recursive: true });
+  makeRepository(root);
   mkdirSync(home);
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));

@@ -71,7 +71,7 @@ export interface AuditOptions {
 export async function audit(options: AuditOptions): Promise<AuditReport> {
   const reader = createFileReader(options.counter);
   const repetitions = createRepetitionFinder(options.counter);
-  const root = (await repositoryAround(options.directory)) ?? options.directory;
+  const root = repositoryAround(options.directory, options.home)?.root ?? options.directory;
   const tools: AuditedTool[] = [];
   for (const tool of knownTools(options.adapters)) {
     const audited = await auditTool(tool, { ...options, reader, repetitions, root });
@@ -87,7 +87,7 @@ export async function projectFilesOf(
 ): Promise<readonly TextFile[]> {
   const tool = knownTools(adapters).find((each) => each.id === id);
   if (tool === undefined) return [];
-  const root = (await repositoryAround(directory)) ?? directory;
+  const root = repositoryAround(directory)?.root ?? directory;
   const imports = adapters.find((adapter) => adapter.id === id)?.imports === true;
   const { files } = await loadChain(tool, { reader: createFileReader(undefined, root), directory, root, imports });
   return files.filter(({ onDemand }) => !onDemand);

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeRepository } from "../../test/make-repository.ts";
 import { mergeLayers } from "../packs/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { readProjectTree } from "../workspace/index.ts";
@@ -13,7 +14,7 @@ import { injectionStatus, type StatusOptions } from "./status.ts";
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "plimsoll-engine-"));
-  mkdirSync(join(root, ".git"));
+  makeRepository(root);
 });
 afterEach(() => rmSync(root, { recursive: true }));
 

@@ -14,6 +14,7 @@ import {
   type Environment,
   findProgram,
   followLinks,
+  hasRepository,
   homeDirectory,
   loadConfig,
   placeOf,
@@ -150,7 +151,7 @@ function hasGeminiSettings(directory: string, env: Environment): boolean {
     // Those are the person's own.
     if (folder === home) break;
     for (const name of [".gemini", ".env"]) if (existsSync(join(folder, name))) return true;
-    if (existsSync(join(folder, ".git"))) break;
+    if (hasRepository(folder)) break;
   }
   return false;
 }

@@ -2,14 +2,16 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeRepository } from "../../test/make-repository.ts";
 import { loadConfig } from "../workspace/index.ts";
 import { storeFile } from "./store-file.ts";
 
 let base: string;
 beforeEach(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), "plimsoll-store-file-")));
-  for (const folder of ["home/.config/plimsoll", "project/.plimsoll", "project/.git", "project/src"])
+  for (const folder of ["home/.config/plimsoll", "project/.plimsoll", "project/src"])
     mkdirSync(join(base, folder), { recursive: true });
+  makeRepository(join(base, "project"));
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 

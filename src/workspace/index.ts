@@ -21,6 +21,13 @@ export {
   type FileChange,
   type PlannedChange,
 } from "./files/change-file.ts";
+export {
+  hasRepository,
+  isOtherProject,
+  projectRoot,
+  repositoryAround,
+  searchUpward,
+} from "./files/find-root.ts";
 export { copyTree, removeTree } from "./files/folder-tree.ts";
 export type { IgnoreRules } from "./files/ignore-rules.ts";
 export { withLock } from "./files/lock.ts";
@@ -32,11 +39,8 @@ export {
   followLinks,
   isGitInternal,
   isInside,
-  isOtherProject,
   outsideReason,
-  projectRoot,
   refuseOutside,
-  repositoryAround,
   upward,
 } from "./files/paths.ts";
 export { lonelyFolder, type ProjectTree, readProjectTree } from "./files/project-tree.ts";

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeRepository } from "../../test/make-repository.ts";
 import { defaultConfig } from "./config.ts";
 import { loadConfig } from "./load-config.ts";
 
@@ -130,7 +131,7 @@ test("finds the file from a subdirectory and shows it relative to it", async () 
 
 test("the search ends at the root of the repository", async () => {
   write("project/.plimsoll/config.yaml", "title: Outer\n");
-  write("project/inner/.git/HEAD", "");
+  makeRepository(join(root, "project/inner"));
   expect((await load("project/inner/src")).values.title).toBe("Developer Context");
 });
 

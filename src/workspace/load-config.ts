@@ -3,7 +3,8 @@ import { ContextError } from "../errors.ts";
 import { type Config, type ConfigPart, defaultConfig } from "./config.ts";
 import type { ConfigFile, ConfigProblem } from "./config-file.ts";
 import { configDirectory, type Environment, homeDirectory } from "./directories.ts";
-import { exists, followLinks, isInside, projectRoot, refuseOutside, upward } from "./files/paths.ts";
+import { projectRoot, searchUpward } from "./files/find-root.ts";
+import { exists, followLinks, isInside, refuseOutside } from "./files/paths.ts";
 import { readRegularText } from "./files/read-text.ts";
 import { readKnownShape } from "./known-shape.ts";
 import { readCompanySource } from "./sync/company-source.ts";
@@ -141,16 +142,13 @@ async function findConfigFiles({ cwd, env, projectOnly = false }: Surroundings):
   return places;
 }
 
-/** Searches from here upward, at most to the root of the repository or to HOME: a file further up belongs to something
- *  else. */
+/** Searches from here upward, at most to the root of the repository: a file further up belongs to something else. */
 async function findProjectFile({ cwd, env }: Surroundings, home: string): Promise<string | undefined> {
-  for (const current of upward(cwd, home)) {
-    const folder = join(current, ".plimsoll");
-    if (await exists(folder)) {
-      await refuseOtherOwner(current, env);
-      if (await exists(join(folder, "config.yaml"))) return join(folder, "config.yaml");
-    }
-    if (await exists(join(current, ".git"))) break;
+  for (const { path } of searchUpward(cwd, home)) {
+    const folder = join(path, ".plimsoll");
+    if (!(await exists(folder))) continue;
+    await refuseOtherOwner(path, env);
+    if (await exists(join(folder, "config.yaml"))) return join(folder, "config.yaml");
   }
   return undefined;
 }

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeRepository } from "../make-repository.ts";
 import { createSandbox, mainFile, runProcess, type Sandbox } from "./run-plimsoll.ts";
 
 let sandbox: Sandbox;
@@ -112,7 +113,7 @@ test("in a directory, binary files and links are a note and no failure; unreadab
 });
 
 test("what .gitignore leaves out is not counted", async () => {
-  sandbox.write(".git/HEAD", "ref: x");
+  makeRepository(sandbox.cwd);
   sandbox.write(".gitignore", "dist/\n");
   sandbox.write("dist/a.js", "abcd");
   sandbox.write("src/a.ts", "abcd");

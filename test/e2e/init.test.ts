@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeRepository } from "../make-repository.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 let sandbox: Sandbox;
 beforeEach(() => {
   sandbox = createSandbox();
-  sandbox.write(".git/HEAD", "ref: x");
+  makeRepository(sandbox.cwd);
 });
 afterEach(() => sandbox.remove());
 

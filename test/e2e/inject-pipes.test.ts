@@ -27,7 +27,7 @@ test.each([
 
 test("a pipe further up in the chain is left out of it", { timeout: 20_000 }, async () => {
   execFileSync("mkfifo", [at("AGENTS.md")]);
-  mkdirSync(at("below/.plimsoll"), { recursive: true });
+  project.put("below/.plimsoll/config.yaml", "title: Below\n");
   const run = await project.run(["inject", "--tool", "agents-md", "--dry-run", "-q"], {
     cwd: at("below"),
     wrapper: ["timeout", "10"],

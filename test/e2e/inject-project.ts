@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makeRepository } from "../make-repository.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 /** A sandbox with a repository in it. Files are byte strings, as `latin1` reads them. */
@@ -21,8 +22,7 @@ export interface InjectProject extends Sandbox {
 export function createProject(): InjectProject {
   const sandbox = createSandbox();
   const { cwd } = sandbox;
-  mkdirSync(join(cwd, ".git"));
-  writeFileSync(join(cwd, ".git/HEAD"), "ref: refs/heads/main\n");
+  makeRepository(cwd);
   const put = (path: string, bytes: string) => {
     mkdirSync(dirname(join(cwd, path)), { recursive: true });
     writeFileSync(join(cwd, path), Buffer.from(bytes, "latin1"));

@@ -1,12 +1,13 @@
 /** The process of a plugin with inputs as the client's hooks send them, and the commands around it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { claudeFolder } from "../../src/plugins/claude-code.ts";
+import { makeRepository } from "../make-repository.ts";
 import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
 
 let sandbox: Sandbox;
@@ -178,7 +179,7 @@ test("status names the settings of an install, and says if somebody changed it",
 });
 
 test("the project's folder can have the plugin", async () => {
-  mkdirSync(join(sandbox.cwd, ".git"));
+  makeRepository(sandbox.cwd);
   const { stdout } = await sandbox.call(["plugin", "install", "claude-code", "--scope", "project"]);
   expect(stdout).toContain(".claude/skills/plimsoll/hooks/hooks.json: written");
 });

@@ -45,7 +45,8 @@ export function createSandbox(): Sandbox {
   const [cwd, home] = [join(root, "project"), join(root, "home")];
   mkdirSync(cwd);
   mkdirSync(home);
-  const env = { PATH: process.env.PATH ?? "", HOME: home };
+  // The search for a project's root ends at the temporary directory, so nothing above the sandbox is found.
+  const env = { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: tmpdir() };
   return {
     cwd,
     home,

@@ -13,6 +13,7 @@ import { chooseAdapters, injectFiles, injectionStatus, isEnforced } from "../../
 import { createPackSource, mergeLayers, orderPacks } from "../../src/packs/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 import { loadContent, readProjectTree } from "../../src/workspace/index.ts";
+import { makeRepository } from "../make-repository.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 3;
 const content = fileURLToPath(new URL("../../content", import.meta.url));
@@ -61,7 +62,8 @@ interface Repository {
 function writeRepository(entries: readonly Entry[], linked: readonly string[]): Repository {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "plimsoll-chains-")));
   const root = join(base, "project");
-  for (const folder of [".git", ...folders, "../home"]) mkdirSync(join(root, folder), { recursive: true });
+  makeRepository(root);
+  for (const folder of [...folders, "../home"]) mkdirSync(join(root, folder), { recursive: true });
   for (const each of entries) {
     const path = join(root, each.folder, each.name);
     mkdirSync(dirname(path), { recursive: true });

@@ -27,6 +27,7 @@ import {
 import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/packs/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 import { loadContent, readProjectTree } from "../../src/workspace/index.ts";
+import { makeRepository } from "../make-repository.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 3;
 const content = fileURLToPath(new URL("../../content", import.meta.url));
@@ -143,8 +144,7 @@ test("inject with scopes is idempotent and complete, a check agrees, and uninsta
       const base = realpathSync(mkdtempSync(join(tmpdir(), "plimsoll-scoped-")));
       const root = join(base, "project");
       try {
-        mkdirSync(join(root, ".git"), { recursive: true });
-        writeFileSync(join(root, ".git/HEAD"), "ref: refs/heads/main\n");
+        makeRepository(root);
         for (const [path, bytes] of Object.entries(own)) {
           mkdirSync(dirname(join(root, path)), { recursive: true });
           writeFileSync(join(root, path), Buffer.from(bytes, "latin1"));
@@ -196,7 +196,8 @@ test("each tool gets each pack once, in its block, in a rule, or in a folder", {
     const base = realpathSync(mkdtempSync(join(tmpdir(), "plimsoll-once-")));
     const root = join(base, "project");
     try {
-      for (const folder of [".git", "a/b", "a/own", "c/d", "c/e"]) mkdirSync(join(root, folder), { recursive: true });
+      makeRepository(root);
+      for (const folder of ["a/b", "a/own", "c/d", "c/e"]) mkdirSync(join(root, folder), { recursive: true });
       const { packs } = mergeLayers([{ layer: "project", sources: given }], { language: "en" });
       const options = await optionsFor(root, { tools: chosen, sources: orderPacks(packs) });
       const results = await injectFiles({ ...options, dryRun: false });

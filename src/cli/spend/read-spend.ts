@@ -16,7 +16,13 @@ import {
 import { dirname, join } from "node:path";
 import { costOfUsage, type Prices, type UsageCost } from "../../billing/index.ts";
 import { claudeCodeUsage, createUsageSum, type UsageRecord } from "../../replay/index.ts";
-import { configDirectory, type Environment, homeDirectory, stateDirectory } from "../../workspace/index.ts";
+import {
+  configDirectory,
+  type Environment,
+  homeDirectory,
+  searchUpward,
+  stateDirectory,
+} from "../../workspace/index.ts";
 
 export interface SpendOptions {
   /** The transcript of the session. Without it only the day is known. */
@@ -340,10 +346,7 @@ function sumOf(files: readonly ReadFile[], { prices, since = 0 }: { prices: Pric
 /** Returns whether the user's or the project's configuration has this word at all. */
 export function mayConfigure(word: string, cwd: string, env: Environment): boolean {
   const files = [join(configDirectory(env), "config.yaml")];
-  for (let folder = cwd; ; folder = dirname(folder)) {
-    files.push(join(folder, ".plimsoll/config.yaml"));
-    if (folder === dirname(folder) || folder === homeDirectory(env) || existsSync(join(folder, ".git"))) break;
-  }
+  for (const { path } of searchUpward(cwd, homeDirectory(env))) files.push(join(path, ".plimsoll/config.yaml"));
   return files.some((file) => mayContain(file, word));
 }
 

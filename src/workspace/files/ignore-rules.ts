@@ -1,9 +1,10 @@
 /** Applies git's ignore rules without git: `.gitignore` files at every level and `.git/info/exclude`. Does not read a
  *  person's global excludes, so a tree has the same files on every machine. */
 import { lstat, readFile, stat } from "node:fs/promises";
-import { basename, join, relative, resolve, sep } from "node:path";
+import { basename, join, relative, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
-import { foldersDown, repositoryAround } from "./paths.ts";
+import { repositoryAround } from "./find-root.ts";
+import { foldersDown } from "./paths.ts";
 
 export interface IgnoreRules {
   ignores(path: string, kind: "file" | "directory"): boolean;
@@ -16,9 +17,9 @@ export interface IgnoreRules {
  *  rules start at `top`. If these rules ignore the directory, the caller named it on purpose: then only the rules from
  *  `top` or from the directory itself apply. */
 export async function openIgnoreRules(directory: string, top: string = directory): Promise<IgnoreRules> {
-  const root = (await repositoryAround(directory)) ?? top;
+  const { root, shared } = repositoryAround(directory) ?? { root: top };
   return (
-    (await rulesBetween(root, directory, await excludesOf(root))) ??
+    (await rulesBetween(root, directory, await excludesOf(shared))) ??
     (await rulesBetween(top, directory, emptyRules())) ??
     rulesFrom(directory, emptyRules()).enter(directory)
   );
@@ -47,18 +48,9 @@ function emptyRules(): Ignore {
   return ignore({ ignorecase: false });
 }
 
-async function excludesOf(root: string): Promise<Ignore> {
-  const text = await readOptional(join(await gitDirectory(root), "info", "exclude"));
+async function excludesOf(gitDirectory: string | undefined): Promise<Ignore> {
+  const text = gitDirectory && (await readOptional(join(gitDirectory, "info", "exclude")));
   return emptyRules().add(linesOf(text ?? ""));
-}
-
-/** In a worktree or submodule `.git` is a file with the path of the directory, which may name the shared one. */
-async function gitDirectory(root: string): Promise<string> {
-  const pointer = /^gitdir: (.+)$/m.exec((await readOptional(join(root, ".git"))) ?? "")?.[1];
-  if (pointer === undefined) return join(root, ".git");
-  const own = resolve(root, pointer);
-  const shared = await readOptional(join(own, "commondir"));
-  return shared === undefined ? own : resolve(own, shared.trim());
 }
 
 /** Every entry of a tree is compared with every line. Git has a limit too (dir.c, PATTERN_MAX_FILE_SIZE): 100 MB. */

@@ -1,6 +1,6 @@
 /** Where paths really lead, and which folders are around them. */
 
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ContextError } from "../../errors.ts";
@@ -58,12 +58,6 @@ export function foldersDown(root: string, directory: string): string[] {
   return [...upward(directory, root)].reverse();
 }
 
-/** Returns the nearest folder, from here upward, that holds a repository. */
-export async function repositoryAround(directory: string): Promise<string | undefined> {
-  for (const current of upward(directory)) if (await exists(join(current, ".git"))) return current;
-  return undefined;
-}
-
 /** An entry that cannot be inspected counts as existing: reading it reports the reason. */
 export async function exists(path: string): Promise<boolean> {
   try {
@@ -71,21 +65,4 @@ export async function exists(path: string): Promise<boolean> {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== "ENOTDIR";
   }
-}
-
-/** Returns the root of the project around a folder: the nearest folder up to `home` with a `.plimsoll` folder or a
- *  repository. Without one, returns the folder itself. */
-export function projectRoot(cwd: string, home: string): string {
-  for (const current of upward(cwd, home)) {
-    if (existsSync(join(current, ".plimsoll")) || existsSync(join(current, ".git"))) return current;
-  }
-  return resolve(cwd);
-}
-
-/** Returns whether a folder of the project at `root` belongs to another project: it or a folder above it has a
- *  `.plimsoll` of its own. */
-export function isOtherProject(folder: string, root: string): boolean {
-  return foldersDown(root, folder)
-    .slice(1)
-    .some((each) => existsSync(join(each, ".plimsoll")));
 }

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeRepository } from "../../../test/make-repository.ts";
 import { readProjectTree } from "./project-tree.ts";
 
 let base: string;
@@ -84,8 +85,9 @@ test("uses a worktree's own index, and only the files below a project's root", a
 test("finds folders that git does not track, without packages, other repositories and clearly ignored ones", async () => {
   expect(await readProjectTree(root, env())).toMatchObject({ folders: [root], otherFolders: [], files: [] });
   git("init", "-q");
-  const paths = ["a/b/x", "node_modules/p/x", "inner/.git/HEAD", "inner/x", "dist/d/x", "a/dist/x"];
+  const paths = ["a/b/x", "node_modules/p/x", "inner/x", "dist/d/x", "a/dist/x"];
   for (const path of [...paths, "out/x", "a/out/x", "kept/x", "odd-1/x"]) put(path);
+  makeRepository(join(root, "inner"));
   put(".gitignore", "dist/\n/out\nkept\n!kept/\nodd-*\n# a\n\n!\n/\n");
   symlinkSync("a", join(root, "link"));
   const everything = ["a", "a/b", "a/out", "kept", "odd-1"];

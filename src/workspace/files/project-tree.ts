@@ -1,11 +1,11 @@
 /** Finds the files and folders of a project, fast enough for every run. Reads git's own list, and starts git only if
  *  needed. */
-import { type Dirent, existsSync, lstatSync, readdirSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import type { Environment } from "../directories.ts";
+import { type Environment, homeDirectory } from "../directories.ts";
 import { decodeBytes, splitRecords } from "../processes/byte-records.ts";
 import { readGit } from "../processes/read-git.ts";
-import { repositoryAround } from "./paths.ts";
+import { hasRepository, repositoryAround } from "./find-root.ts";
 import { readQuietly } from "./read-text.ts";
 
 export interface ProjectTree {
@@ -32,7 +32,7 @@ export interface TrackedFile {
 }
 
 export async function readProjectTree(root: string, env: Environment): Promise<ProjectTree> {
-  const repository = await repositoryAround(root);
+  const repository = repositoryAround(root, homeDirectory(env))?.root;
   if (repository === undefined) return lonelyFolder(root);
   const listed = entriesOf(repository) ?? (await askGit(repository, env)) ?? [];
   const entries = withoutLinkedFolders(listed, repository);
@@ -132,7 +132,7 @@ function otherFolders(tracked: readonly string[], repository: string): string[] 
     for (const entry of entriesIn(folder)) {
       if (found.length >= mostFolders || !entry.isDirectory()) continue;
       const path = `${folder}${sep}${entry.name}`;
-      if (!known.has(path) && !isLeftOut(folder, entry.name) && !existsSync(join(path, ".git"))) found.push(path);
+      if (!known.has(path) && !isLeftOut(folder, entry.name) && !hasRepository(path)) found.push(path);
     }
   };
   for (const folder of tracked) look(folder);

@@ -172,10 +172,10 @@ export async function readRegularFile(path: string, maxBytes: number = maxRegula
 
 /** Returns the bytes of a regular file, synchronously. Returns `undefined` for a link, for a pipe (which would wait for
  *  a writer) and for a file that cannot be read. */
-export function readQuietly(path: string): Buffer | undefined {
+export function readQuietly(path: string, maxBytes: number = maxTextBytes): Buffer | undefined {
   try {
     const stats = lstatSync(path);
-    return stats.isFile() && stats.size <= maxTextBytes ? readFileSync(path) : undefined;
+    return stats.isFile() && stats.size <= maxBytes ? readFileSync(path) : undefined;
   } catch {
     return undefined;
   }

@@ -3,6 +3,7 @@
 import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { homeDirectory } from "../directories.ts";
+import { repositoryAround } from "../files/find-root.ts";
 import { isInside } from "../files/paths.ts";
 import { readRegularText } from "../files/read-text.ts";
 import { decodeBytes } from "./byte-records.ts";
@@ -72,6 +73,8 @@ interface GitAnswer {
 
 async function askGit(place: GitPlace): Promise<Asked<Answer>> {
   const root = realpathSync.native(place.root);
+  // Git itself also searches above the home and temporary directories.
+  if (repositoryAround(root, homeDirectory(place.env)) === undefined) return { answer: noRepository };
   const [placed, configured] = await Promise.all([
     gitBytes(place, ["rev-parse", ...questions]),
     gitBytes(place, ["config", "--list", "-z", "--show-scope", "--show-origin"]),
@@ -153,9 +156,11 @@ async function gitBytes(place: GitPlace, args: readonly string[]): Promise<{ byt
   return code === 0 ? { bytes } : refusalOf(stderr);
 }
 
+const noRepository: GitRefusal = { refused: "no_repository", reason: "the folder is not in a git repository" };
+
 function refusalOf(stderr: string): GitRefusal {
   if (/not a git repository|cannot use bare repository|must be run in a work tree/i.test(stderr)) {
-    return { refused: "no_repository", reason: "the folder is not in a git repository" };
+    return noRepository;
   }
   if (/dubious ownership/i.test(stderr)) {
     return { refused: "owner", reason: "git does not trust this repository: it belongs to another user" };

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
+import { makeRepository } from "../../../test/make-repository.ts";
 import { openIgnoreRules } from "../files/ignore-rules.ts";
 import { listFiles, scanFolder } from "./scan-project.ts";
 
@@ -222,29 +223,30 @@ test("applies the rules of the repository above in a subdirectory", async () => 
     "d/secret": "",
     "d/y": "",
   });
+  makeRepository(root);
   expect(await names(root, "d")).toEqual(["d/y"]);
 });
 
 test("lists an ignored directory that was named on purpose", async () => {
   const root = tree({
-    ".git/HEAD": "",
     ".gitignore": "vendor/\n",
     "vendor/lib/a": "",
     "vendor/.gitignore": "b",
     "vendor/b": "",
   });
+  makeRepository(root);
   expect(await names(root, "vendor")).toEqual(["vendor/.gitignore", "vendor/lib/a"]);
   expect(await names(root, "vendor/lib")).toEqual(["vendor/lib/a"]);
 });
 
 test("applies the rules from the top down inside an ignored folder of a repository", async () => {
   const root = tree({
-    ".git/HEAD": "",
     ".gitignore": "*\n",
     "top/.gitignore": "y\n",
     "top/d/x": "",
     "top/d/y": "",
   });
+  makeRepository(root);
   const rules = await openIgnoreRules(join(root, "top/d"), join(root, "top"));
   expect(["x", "y"].map((name) => rules.ignores(join(root, "top/d", name), "file"))).toEqual([false, true]);
 });
@@ -253,10 +255,12 @@ test("a worktree uses the excludes of its repository", async () => {
   const root = tree({
     "main/.git/info/exclude": "hidden\n",
     "main/.git/worktrees/w/commondir": "../..\n",
+    "main/.git/worktrees/w/HEAD": "ref: refs/heads/w\n",
     "w/.git": "gitdir: ../main/.git/worktrees/w\n",
     "w/hidden": "",
     "w/shown": "",
   });
+  makeRepository(join(root, "main"));
   expect(await names(root, "w")).toEqual(["w/shown"]);
 });
 
@@ -269,7 +273,8 @@ test("does not wait for rules in a pipe or a device, and does not follow a link 
 });
 
 test("the excludes of a repository may be a link, as in git", async () => {
-  const root = tree({ ".git/HEAD": "", rules: "a\n", a: "", b: "" });
+  const root = tree({ rules: "a\n", a: "", b: "" });
+  makeRepository(root);
   mkdirSync(join(root, ".git/info"));
   symlinkSync("../../rules", join(root, ".git/info/exclude"));
   expect(await names(root)).toEqual(["b", "rules"]);

@@ -1,0 +1,175 @@
+/** Finds the root of a project. Every search upward uses the same borders, and only a repository that git itself would
+ *  use counts as one: sandboxes of agents leave empty `.git` folders behind, mostly in the temporary directory. */
+
+import { accessSync, constants, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { homeDirectory } from "../directories.ts";
+import { foldersDown, upward } from "./paths.ts";
+import { readQuietly } from "./read-text.ts";
+
+/** Returns the root of the project around a folder: the nearest folder with a repository or a `.plimsoll` folder in use.
+ *  Without one, returns the folder itself. */
+export function projectRoot(cwd: string, home: string): string {
+  for (const { path, repository } of searchUpward(cwd, home)) {
+    if (repository !== undefined || hasProjectFolder(path)) return path;
+  }
+  return resolve(cwd);
+}
+
+/** Returns the nearest folder, from here upward, that holds a repository. */
+export function repositoryAround(
+  directory: string,
+  home: string = homeDirectory(process.env),
+): FoundRepository | undefined {
+  for (const { path, repository } of searchUpward(directory, home))
+    if (repository) return { root: path, ...repository };
+  return undefined;
+}
+
+/** Returns whether a folder of the project at `root` belongs to another project: it or a folder above it has a
+ *  `.plimsoll` of its own. */
+export function isOtherProject(folder: string, root: string): boolean {
+  return foldersDown(root, folder).slice(1).some(hasProjectFolder);
+}
+
+/** Returns whether git takes a folder for the top of a work tree. */
+export function hasRepository(folder: string): boolean {
+  return typeof findRepository(folder) === "object";
+}
+
+interface SearchedFolder {
+  readonly path: string;
+  readonly repository: GitDirectories | undefined;
+}
+
+interface FoundRepository extends GitDirectories {
+  readonly root: string;
+}
+
+/** Yields the folders that may be the root of the project around `start`, nearest first. The last one holds a
+ *  repository, or the next one is a border: the home or temporary directory, which contain projects and are none,
+ *  another file system (as for git), or a folder of another user. `start` itself is always searched. */
+export function* searchUpward(start: string, home: string): Generator<SearchedFolder> {
+  const holders = [lookAt(home), lookAt(tmpdir())];
+  const [first = start, ...above] = upward(start);
+  const nearest = lookAt(first) ?? above.map((path) => lookAt(path)).find((stats) => stats !== undefined);
+  const repository = findRepository(first);
+  yield toSearched(first, repository);
+  if (repository !== undefined || isOneOf(lookAt(first), holders)) return;
+  for (const path of above) {
+    const stats = lookAt(path);
+    if (isOneOf(stats, holders) || (stats !== undefined && stats.dev !== nearest?.dev)) return;
+    const isTheirs = isOther(stats, [nearest]);
+    // Whoever reads the `.plimsoll` of another user refuses it, unless the person trusts that folder.
+    if (isTheirs && lookAt(join(path, ".plimsoll"), lstatSync) === undefined) return;
+    const found = findRepository(path, [stats, nearest]);
+    yield toSearched(path, found);
+    if (isTheirs || found !== undefined) return;
+  }
+}
+
+function toSearched(path: string, found: ReturnType<typeof findRepository>): SearchedFolder {
+  return { path, repository: found === "unusable" ? undefined : found };
+}
+
+/** Names can differ: the temporary directory of macOS is behind a link. */
+function isOneOf(stats: Stats | undefined, others: readonly (Stats | undefined)[]): boolean {
+  return stats !== undefined && others.some((other) => stats.ino === other?.ino && stats.dev === other.dev);
+}
+
+/** Returns whether an entry belongs to neither the person, root, nor an owner of the others. If the search starts in
+ *  another user's folder, that user's folders count: in a container, the whole project often belongs to somebody else. */
+function isOther(entry: Stats | undefined, others: readonly (Stats | undefined)[]): boolean {
+  const own = process.geteuid?.();
+  if (entry === undefined || own === undefined) return false;
+  return ![own, 0, ...others.map((stats) => stats?.uid)].includes(entry.uid);
+}
+
+/** What of `.plimsoll` makes its folder a project. An empty one was left behind. */
+const projectNames: readonly string[] = ["config.yaml", "packs", "profiles", "adapters", "notes.yaml"];
+
+function hasProjectFolder(folder: string): boolean {
+  const own = join(folder, ".plimsoll");
+  return lookAt(own)?.isDirectory() === true && projectNames.some((name) => lookAt(join(own, name), lstatSync));
+}
+
+// The rules of git's setup.c for `.git` (read_gitfile_gently, is_git_directory, validate_headref). Variables such as
+// GIT_DIR do not count. Settings such as core.worktree are judged where git is started.
+
+/** The directory of a work tree, and the one that all linked work trees share. */
+export interface GitDirectories {
+  readonly own: string;
+  readonly shared: string;
+}
+
+/** Returns `unusable` where git stops without a work tree: a `.git` file that leads nowhere, a bare repository, or a
+ *  `.git` that belongs to none of the `owners`. Everybody can put one into a folder such as /var/tmp. */
+function findRepository(
+  folder: string,
+  owners?: readonly (Stats | undefined)[],
+): GitDirectories | "unusable" | undefined {
+  const path = join(folder, ".git");
+  const stats = lookAt(path);
+  const directories = stats && readGitDirectories(stats.isFile() ? (readGitFile(path, folder) ?? "") : path);
+  if (directories !== undefined) return owners && isOther(lookAt(path, lstatSync), owners) ? "unusable" : directories;
+  return stats?.isFile() || readGitDirectories(folder) !== undefined ? "unusable" : undefined;
+}
+
+/** Returns the directory that a `.git` file names, as in submodules and linked work trees. */
+function readGitFile(path: string, folder: string): string | undefined {
+  const text = readSmall(path) ?? "";
+  return text.startsWith("gitdir: ") && text.length > 8 ? resolve(folder, text.slice(8)) : undefined;
+}
+
+function readGitDirectories(own: string): GitDirectories | undefined {
+  if (own === "" || !hasHead(own)) return undefined;
+  const commonFile = join(own, "commondir");
+  const named = lookAt(commonFile, lstatSync) && (readSmall(commonFile) ?? "");
+  const shared = named === undefined ? own : resolve(own, named);
+  return named !== "" && ["objects", "refs"].every((name) => canEnter(join(shared, name)))
+    ? { own, shared }
+    : undefined;
+}
+
+/** `HEAD` names a branch or a commit. Old repositories have a link there. */
+function hasHead(directory: string): boolean {
+  const path = join(directory, "HEAD");
+  const stats = lookAt(path, lstatSync);
+  if (stats === undefined) return false;
+  if (stats.isSymbolicLink()) return readlinkSync(path).startsWith("refs/");
+  return /^(ref:[ \t\r\n]*refs\/|[0-9a-f]{40})/i.test(readSmall(path) ?? "");
+}
+
+function canEnter(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Git reads no larger `.git` file. */
+const maxBytes = 1024 * 1024;
+
+/** Returns a text without the line breaks at its end. */
+function readSmall(path: string): string | undefined {
+  try {
+    const text = readQuietly(realpathSync.native(path), maxBytes)?.toString("utf8") ?? "";
+    let end = text.length;
+    while (text[end - 1] === "\n" || text[end - 1] === "\r") end--;
+    return text.slice(0, end);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A folder that cannot be inspected is not a root, as in git. */
+function lookAt(path: string, look: typeof statSync | typeof lstatSync = statSync): Stats | undefined {
+  try {
+    return look(path, { throwIfNoEntry: false }) as Stats | undefined;
+  } catch {
+    return undefined;
+  }
+}
