@@ -73,6 +73,7 @@ export function createMessageIntake(
     admitted: new Map(saved?.messages.map(([key, message]) => [key, loaded(message)])),
     places: [...(saved?.places ?? [])],
     last: saved?.last,
+    followed: [],
   };
   return {
     admit: (messages) => admitAll(state, messages),
@@ -94,25 +95,45 @@ interface State {
   /** From result number 1 on. */
   readonly places: Place[];
   last: unknown;
+  /** The messages of the last history, by their place. */
+  readonly followed: { readonly key: unknown; readonly message: AdmittedMessage }[];
 }
 
 async function admitAll(state: State, messages: readonly object[]): Promise<readonly object[]> {
-  const { admitted, last, intake } = state;
+  const { last, intake } = state;
   const keys = state.keysOf(messages);
-  const branch = new Set(keys);
   // After a rewind or a fork, the context has only what this history has.
-  if (last !== undefined && !branch.has(last)) await intake.forget((text) => branch.has(keyOf(state, text)));
+  if (last !== undefined && keys.lastIndexOf(last) < 0) {
+    const branch = new Set(keys);
+    await intake.forget((text) => branch.has(keyOf(state, text)));
+  }
   state.last = keys.at(-1);
   const sent: object[] = [];
-  for (const [index, source] of messages.entries()) {
-    const place = { source, index, key: keys[index] };
-    const known = admitted.get(place.key);
-    if (known !== undefined) refresh(state, known, place);
-    const message = known ?? (await admitMessage(state, place));
-    admitted.set(place.key, message);
+  for (let index = 0; index < messages.length; index++) {
+    const source = messages[index] as object;
+    const key = keys[index];
+    const message = followed(state, index, { source, key }) ?? (await follow(state, { source, index, key }));
     sent.push(message.sent ?? source);
   }
+  state.followed.length = messages.length;
   return sent;
+}
+
+/** Returns the message at this place if it is the same object as in the last history. A long history is not looked up
+ *  again on each call. */
+function followed(state: State, index: number, { source, key }: Omit<MessagePlace, "index">) {
+  const before = state.followed[index];
+  return before !== undefined && before.key === key && before.message.source === source ? before.message : undefined;
+}
+
+async function follow(state: State, place: MessagePlace): Promise<AdmittedMessage> {
+  const { admitted } = state;
+  const known = admitted.get(place.key);
+  if (known !== undefined) refresh(state, known, place);
+  const message = known ?? (await admitMessage(state, place));
+  admitted.set(place.key, message);
+  state.followed[place.index] = { key: place.key, message };
+  return message;
 }
 
 interface MessagePlace {

@@ -66,6 +66,9 @@ export interface LineName {
   readonly by?: number | undefined;
 }
 
+/** Texts of a few tokens each: every result reads and writes all that is held, and a window has room for thousands. */
+const mostHeld = 500;
+
 /** Drops the oldest texts above the window. */
 export function withinWindow(held: readonly HeldText[], window: number): HeldText[] {
   let left = window;
@@ -73,7 +76,7 @@ export function withinWindow(held: readonly HeldText[], window: number): HeldTex
     left -= tokens;
     return left < 0;
   });
-  return held.slice(first + 1);
+  return held.slice(Math.max(first + 1, held.length - mostHeld));
 }
 
 /** Drops the names that a result gave to lines of an earlier one, if that result is gone. */

@@ -186,12 +186,12 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
         let admitted = original;
         await store.update(heldCollection, key, (value) => {
           const next = admitInto(
-            read(value),
+            read.parse(value),
             { ...result, tokens, isCut: shareOf(result.text, result, settings) > 1 },
             settings,
           );
           admitted = next.admitted;
-          return JSON.stringify(next.context);
+          return read.written(next.context);
         });
         if (admitted.id === undefined) return admitted;
         const stored: StoredOriginal = { sessionId, agentId, call: labelOf(result), text: result.text };
@@ -206,11 +206,11 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
     },
     async forget(isKept = () => false) {
       await store.update(heldCollection, key, (value) => {
-        const context = read(value);
+        const context = read.parse(value);
         const held = context.held.filter(({ sequence, isWritten = false, callId }) =>
           isKept({ sequence, isWritten, callId }),
         );
-        return JSON.stringify({ ...context, held: withoutLostNames(held), edited: [] });
+        return read.written({ ...context, held: withoutLostNames(held), edited: [] });
       });
     },
     async recall(id) {
@@ -278,12 +278,22 @@ interface HeldContext {
 }
 
 /** Parses a context only if it is not the one that this process wrote last. */
-function createContextReader(): (value: string | undefined) => HeldContext {
+function createContextReader(): {
+  parse(value: string | undefined): HeldContext;
+  /** Returns the context as text. */
+  written(context: HeldContext): string;
+} {
   let known: { readonly value: string; readonly context: HeldContext } | undefined;
-  return (value) => {
-    if (value === undefined) return nothing;
-    if (known?.value !== value) known = { value, context: { ...nothing, ...JSON.parse(value) } };
-    return known.context;
+  return {
+    parse(value) {
+      if (value === undefined) return nothing;
+      if (known?.value !== value) known = { value, context: { ...nothing, ...JSON.parse(value) } };
+      return known.context;
+    },
+    written(context) {
+      known = { value: JSON.stringify(context), context };
+      return known.value;
+    },
   };
 }
 
