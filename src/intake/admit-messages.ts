@@ -73,7 +73,7 @@ export function createMessageIntake(
     admitted: new Map(saved?.messages.map(([key, message]) => [key, loaded(message)])),
     places: [...(saved?.places ?? [])],
     last: saved?.last,
-    followed: [],
+    followed: { sources: [], keys: [], sent: [] },
   };
   return {
     admit: (messages) => admitAll(state, messages),
@@ -95,8 +95,8 @@ interface State {
   /** From result number 1 on. */
   readonly places: Place[];
   last: unknown;
-  /** The messages of the last history, by their place. */
-  readonly followed: { readonly key: unknown; readonly message: AdmittedMessage }[];
+  /** The last history, and what is sent for it. A call does not look up again what is the same as before. */
+  readonly followed: { readonly sources: object[]; readonly keys: unknown[]; readonly sent: object[] };
 }
 
 async function admitAll(state: State, messages: readonly object[]): Promise<readonly object[]> {
@@ -108,31 +108,25 @@ async function admitAll(state: State, messages: readonly object[]): Promise<read
     await intake.forget((text) => branch.has(keyOf(state, text)));
   }
   state.last = keys.at(-1);
-  const sent: object[] = [];
+  const { followed } = state;
   for (let index = 0; index < messages.length; index++) {
     const source = messages[index] as object;
     const key = keys[index];
-    const message = followed(state, index, { source, key }) ?? (await follow(state, { source, index, key }));
-    sent.push(message.sent ?? source);
+    if (followed.sources[index] === source && followed.keys[index] === key) continue;
+    const message = await follow(state, { source, index, key });
+    followed.sources[index] = source;
+    followed.keys[index] = key;
+    followed.sent[index] = message.sent ?? source;
   }
-  state.followed.length = messages.length;
-  return sent;
-}
-
-/** Returns the message at this place if it is the same object as in the last history. A long history is not looked up
- *  again on each call. */
-function followed(state: State, index: number, { source, key }: Omit<MessagePlace, "index">) {
-  const before = state.followed[index];
-  return before !== undefined && before.key === key && before.message.source === source ? before.message : undefined;
+  for (const list of Object.values(followed)) list.length = messages.length;
+  return followed.sent.slice();
 }
 
 async function follow(state: State, place: MessagePlace): Promise<AdmittedMessage> {
-  const { admitted } = state;
-  const known = admitted.get(place.key);
+  const known = state.admitted.get(place.key);
   if (known !== undefined) refresh(state, known, place);
   const message = known ?? (await admitMessage(state, place));
-  admitted.set(place.key, message);
-  state.followed[place.index] = { key: place.key, message };
+  state.admitted.set(place.key, message);
   return message;
 }
 
@@ -199,6 +193,7 @@ async function restoreFor(state: State, sent: readonly object[]): Promise<boolea
     message.sent = source;
     isChanged = true;
   }
+  if (isChanged) state.followed.sources.length = 0;
   // New results must not refer to what is gone.
   await intake.forget(isHere);
   return isChanged;

@@ -245,7 +245,10 @@ function nameLines(held: readonly HeldText[], sent: SentResult): HeldText[] {
   const hashes = new Map(lines?.map(({ number, body }) => [number, hashLine(body)]));
   const isGone = (number: number, hash: string): boolean =>
     lines === undefined || (hashes.get(number) ?? hash) !== hash;
+  const isConcerned = (text: HeldText): boolean =>
+    text.label === label || ranges.length > 0 || text.runs.some(({ named }) => named?.label === label);
   return held.map((text) => {
+    if (!isConcerned(text)) return text;
     const runs = text.runs.flatMap((run) => {
       const { label: own, from } = run.named ?? { label: text.isWritten === true ? "" : text.label, from: run.from };
       return own === label ? splitRun(run, (line) => isGone(from + line, hashAt(run, line))) : [run];
