@@ -283,15 +283,21 @@ function joinRuns({ prepared, starts, places, joined }: State, lens: MessageLens
     joined.push(message);
     starts.push(start);
     places.push(start);
+    const merging = new Set<number>();
     for (let next = prepared[starts.length]; next?.role === role; next = prepared[starts.length]) {
       const merged = mergeTwo(joined.at(-1) as object, next.message, lens);
       if (merged === undefined) joined.push(next.message);
-      // Index 1: for the counter's cache, index 0 would start a conversation.
-      else joined[joined.length - 1] = prepareOne(merged, 1, lens).message;
+      else {
+        joined[joined.length - 1] = merged;
+        merging.add(joined.length - 1);
+      }
       placeholder ??= next.placeholder;
       starts.push(start);
       places.push(joined.length - 1);
     }
+    // Once for all that was merged: it reads the whole message. Index 1: for the counter's cache, index 0 would start a
+    // conversation.
+    for (const place of merging) joined[place] = prepareOne(joined[place] as object, 1, lens).message;
     if (placeholder !== undefined && isEmpty(joined.at(-1) as object)) joined[joined.length - 1] = placeholder;
   }
 }
