@@ -75,6 +75,8 @@ export interface DecisionIndex {
   /** Returns the epochs from `base` (exclusive; undefined is the start) to `epoch`, oldest first, or undefined if
    *  `epoch` is not based on `base`. */
   pathTo(epoch: number, base: number | undefined): readonly number[] | undefined;
+  /** Counts the epochs from the start to `epoch` that were needed at this message or later. */
+  countSince(epoch: number, message: number): number;
   /** Returns all entries of an epoch, including those that it adopted from another history. */
   entriesOf(epoch: number): readonly LoggedDecision[];
   /** Returns the epochs that were decided on top of this one, each in its own history. */
@@ -92,9 +94,12 @@ export function createDecisionIndex(sessionId: string, ledger: DecisionLog = { e
   const byBase = new Map<number | undefined, number[]>();
   const byId = new Map<string, LoggedDecision>();
   const names = new WeakMap<object, string>();
+  /** For each epoch the latest message that it or an epoch before it was needed at. */
+  const latest: number[] = [];
   let rewrites = 0;
   const add = (epoch: Epoch): number => {
     const index = epochs.push(epoch) - 1;
+    latest.push(Math.max(epoch.at.message, latest[epoch.after ?? -1] ?? 0));
     // A damaged or hand-made checkpoint may contradict itself.
     if (isSound(epoch, index)) {
       byAnchor.set(epoch.at.chain, index);
@@ -127,6 +132,15 @@ export function createDecisionIndex(sessionId: string, ledger: DecisionLog = { e
       let index: number | undefined = epoch;
       for (; index !== undefined && index !== base; index = epochs[index]?.after) path.push(index);
       return index === base ? path.reverse() : undefined;
+    },
+    countSince(epoch, message) {
+      let count = 0;
+      // A history that never fits has an epoch for each call. Only the newest ones matter.
+      for (let index: number | undefined = epoch; index !== undefined; index = epochs[index]?.after) {
+        if ((latest[index] as number) < message) break;
+        if ((epochs[index] as Epoch).at.message >= message) count++;
+      }
+      return count;
     },
     entriesOf,
     decidedAfter: (epoch) => byBase.get(epoch) ?? [],

@@ -40,7 +40,7 @@ const mostEpochs = 0.25;
 
 /** Returns the pressure on a history, or undefined if epochs are rare enough. It depends on the history and its epochs
  *  alone, so a restart does not change it. */
-export function describePressure(history: TrackedHistory, lens: MessageLens): Pressure | undefined {
+export function describePressure(history: TrackedHistory, findLargest: () => LargePart[]): Pressure | undefined {
   const { messages } = history;
   let turns = 0;
   let first = messages.length;
@@ -51,25 +51,46 @@ export function describePressure(history: TrackedHistory, lens: MessageLens): Pr
   }
   const epochs = history.epochsSince(first);
   if (turns < watchedTurns || epochs <= mostEpochs * watchedTurns) return undefined;
-  return { epochs, turns, largest: largestOf(messages, lens) };
-}
-
-export function describeOverflow(messages: readonly TrackedMessage[], excess: Excess, lens: MessageLens): Overflow {
-  return { ...excess, largest: largestOf(messages, lens) };
+  return { epochs, turns, largest: findLargest() };
 }
 
 const maxLargest = 3;
 
-function largestOf(messages: readonly TrackedMessage[], lens: MessageLens): LargePart[] {
-  const largest: Place[] = [];
-  for (const [index, { original, decisions, sent }] of messages.entries()) {
-    if (sent === undefined) continue;
-    for (const [part, { tokens }] of original.parts.entries()) {
-      if (decisions.has(part) || tokens <= (largest[maxLargest - 1]?.tokens ?? 0)) continue;
-      insert(largest, { index, part, tokens });
+/** Returns a function that finds the largest parts that were not trimmed, largest first. It remembers how large those
+ *  of each message are: a history that does not fit asks on every call, and has few new messages on each. */
+export function createLargestFinder(): (messages: readonly TrackedMessage[], lens: MessageLens) => LargePart[] {
+  const known: TrackedMessage[] = [];
+  const sizes: number[] = [];
+  return (messages, lens) => {
+    const largest: Place[] = [];
+    let least = 0;
+    for (let index = 0; index < messages.length; index++) {
+      const message = messages[index] as TrackedMessage;
+      if (known[index] !== message) {
+        known[index] = message;
+        sizes[index] = largestIn(message);
+      }
+      if ((sizes[index] as number) <= least) continue;
+      addPlaces(largest, message, index);
+      least = largest[maxLargest - 1]?.tokens ?? 0;
     }
+    known.length = sizes.length = messages.length;
+    return largest.map((place) => describe(messages, place, lens));
+  };
+}
+
+function largestIn({ original, decisions, sent }: TrackedMessage): number {
+  if (sent === undefined) return 0;
+  let most = 0;
+  for (const [part, { tokens }] of original.parts.entries()) if (tokens > most && !decisions.has(part)) most = tokens;
+  return most;
+}
+
+function addPlaces(largest: Place[], { original, decisions }: TrackedMessage, index: number): void {
+  for (const [part, { tokens }] of original.parts.entries()) {
+    if (tokens <= (largest[maxLargest - 1]?.tokens ?? 0) || decisions.has(part)) continue;
+    insert(largest, { index, part, tokens });
   }
-  return largest.map((place) => describe(messages, place, lens));
 }
 
 interface Place {

@@ -10,6 +10,9 @@ export interface BoundaryInput {
   /** Tokens of each message, untrimmed and trimmed, before `estimate` adds its overheads. */
   readonly full: readonly number[];
   readonly trimmed: readonly number[];
+  /** The sums of both over the messages before each index, from 0 on, if the caller keeps them: then a call does not add
+   *  up the whole history. In `trimmed`, a message that cannot be trimmed counts in full. */
+  readonly sums?: { readonly full: readonly number[]; readonly trimmed: readonly number[] } | undefined;
   /** The boundary so far. If it is beyond the end, all messages are trimmed and it stays. */
   readonly previous: number;
   /** The number of newest assistant messages to leave alone while the threshold allows it. */
@@ -46,14 +49,15 @@ export function advanceBoundary(input: BoundaryInput): AdvancedBoundary {
 
 /** Returns the index of the first message with which the history exceeds the threshold, with the boundary where it
  *  was. */
-export function firstBeyond(input: BoundaryInput): number | undefined {
+export function firstBeyond(input: BoundaryInput & Required<Pick<BoundaryInput, "sums">>): number | undefined {
   const { roles, previous, estimate, threshold } = input;
-  let rawTokens = 0;
-  const index = roles.findIndex((_role, at) => {
-    rawTokens += tokensAt(input, at, previous);
-    return estimate(rawTokens) > threshold;
-  });
-  return index < 0 ? undefined : index;
+  let [low, high] = [0, roles.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (estimate(rawTokensAt(input, previous, middle + 1)) > threshold) high = middle;
+    else low = middle + 1;
+  }
+  return low < roles.length ? low : undefined;
 }
 
 /** The RFC stores window and share as 32-bit floats and takes the whole part of their product. */
@@ -61,9 +65,15 @@ export function budgetThreshold(contextWindow: number, share: number): number {
   return Math.floor(Math.fround(Math.fround(contextWindow) * Math.fround(share)));
 }
 
-function rawTokensAt(input: BoundaryInput, boundary: number): number {
+/** Returns the sum of the messages before `end`. */
+function rawTokensAt(input: BoundaryInput, boundary: number, end: number = input.roles.length): number {
+  const { sums } = input;
+  if (sums !== undefined) {
+    const trimmed = Math.min(boundary, end);
+    return (sums.trimmed[trimmed] ?? 0) + (sums.full[end] ?? 0) - (sums.full[trimmed] ?? 0);
+  }
   let sum = 0;
-  for (let index = 0; index < input.roles.length; index++) sum += tokensAt(input, index, boundary);
+  for (let index = 0; index < end; index++) sum += tokensAt(input, index, boundary);
   return sum;
 }
 
@@ -87,6 +97,6 @@ function difference({ roles, full, trimmed }: BoundaryInput, index: number): num
   return isTrimmable(roles[index]) ? (trimmed[index] ?? 0) - (full[index] ?? 0) : 0;
 }
 
-function isTrimmable(role: string | undefined): boolean {
+export function isTrimmable(role: string | undefined): boolean {
   return role === "assistant" || role === "tool";
 }

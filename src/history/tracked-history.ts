@@ -82,8 +82,7 @@ export function createTrackedHistory(lens: MessageLens, ledger: DecisionIndex): 
     has: (anchor) => has(state, anchor),
     epochsSince(message) {
       const last = state.held.at(-1);
-      const path = last === undefined ? [] : (ledger.pathTo(last, undefined) ?? []);
-      return path.filter((epoch) => (ledger.ledger.epochs[epoch] as Epoch).at.message >= message).length;
+      return last === undefined ? 0 : ledger.countSince(last, message);
     },
     follow(messages) {
       rewind(state, countUnchanged(state, messages));
@@ -168,7 +167,7 @@ function replaceSource({ tracked, sources, view }: State, index: number, source:
   sources[index] = source;
   if (known.decisions.size > 0) return;
   known.sent = source;
-  view.reset();
+  view.reset(index);
 }
 
 type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
@@ -198,7 +197,7 @@ function rewind(state: State, length: number): void {
   for (const message of tracked.splice(length)) subtractMessage(totals, message);
   state.followed = Math.min(state.followed, length);
   state.sources.length = length;
-  state.view.reset();
+  state.view.reset(length);
   const isGone = (epoch: number): boolean => (ledger.ledger.epochs[epoch] as Epoch).at.message >= length;
   const kept = held.findIndex(isGone);
   if (kept < 0) return;
@@ -238,7 +237,7 @@ function apply(state: State, entries: readonly LoggedDecision[]): void {
 }
 
 function render(state: State, index: number, message: TrackedMessage): void {
-  state.view.reset();
+  state.view.reset(index);
   put(state, index, { ...message, ...applyDecisions(message, state.lens, index) });
 }
 
@@ -314,7 +313,8 @@ function isPlain(source: unknown): boolean {
   return typeof Object(source).content === "string";
 }
 
-/** Collects what is sent. Most calls only append, so the list is extended and not rebuilt. */
+/** Collects what is sent. Most calls only append or change the newest messages, so the lists are extended and not
+ *  rebuilt. */
 interface SentView {
   /** The messages to send, in order. */
   sent(): object[];
@@ -323,57 +323,49 @@ interface SentView {
   sentBefore(boundaries: readonly number[]): readonly number[];
   /** The indexes of the messages that are not sent as they came in. */
   trimmed(): readonly number[];
-  /** Must be called when a collected message has changed or is gone. */
-  reset(): void;
+  /** Must be called when a message has changed or is gone, with its index or that of an earlier one. */
+  reset(from: number): void;
 }
 
 function createSentView(tracked: readonly TrackedMessage[]): SentView {
-  let view = emptyView();
+  const sent: object[] = [];
+  const trimmed: number[] = [];
+  /** For each message that was collected, how many were sent up to it. */
+  const counts: number[] = [];
+  let lastTrimmed: readonly number[] | undefined;
+  const collect = (): void => {
+    for (let index = counts.length; index < tracked.length; index++) {
+      const message = tracked[index] as TrackedMessage;
+      if (message.sent !== undefined) sent.push(message.sent);
+      counts.push(sent.length);
+      if (message.decisions.size === 0) continue;
+      trimmed.push(index);
+      lastTrimmed = undefined;
+    }
+  };
   return {
     sent() {
-      for (; view.messages < tracked.length; view.messages++) {
-        const { sent } = tracked[view.messages] as TrackedMessage;
-        if (sent !== undefined) view.sent.push(sent);
-      }
-      return view.sent.slice();
+      collect();
+      return sent.slice();
     },
     sentBefore(boundaries) {
-      const indexes = boundaries.map((boundary) => {
-        if (view.before.boundary !== boundary) view.before = { boundary, count: countSent(tracked, boundary) };
-        return view.before.count - 1;
-      });
+      collect();
+      const indexes = boundaries.map((boundary) => (counts[Math.min(boundary, counts.length) - 1] ?? 0) - 1);
       return [...new Set(indexes.filter((index) => index >= 0))];
     },
     trimmed() {
-      view.trimmed ??= indexesWithDecisions(tracked);
-      return view.trimmed;
+      collect();
+      lastTrimmed ??= trimmed.slice();
+      return lastTrimmed;
     },
-    reset() {
-      view = emptyView();
+    reset(from) {
+      if (from >= counts.length) return;
+      counts.length = from;
+      sent.length = counts.at(-1) ?? 0;
+      while ((trimmed.at(-1) ?? -1) >= from) {
+        trimmed.pop();
+        lastTrimmed = undefined;
+      }
     },
   };
-}
-
-interface View {
-  readonly sent: object[];
-  /** The number of messages that `sent` covers. */
-  messages: number;
-  before: { readonly boundary: number; readonly count: number };
-  trimmed: readonly number[] | undefined;
-}
-
-function emptyView(): View {
-  return { sent: [], messages: 0, before: { boundary: 0, count: 0 }, trimmed: undefined };
-}
-
-function countSent(tracked: readonly TrackedMessage[], boundary: number): number {
-  let count = 0;
-  for (const { sent } of tracked.slice(0, boundary)) if (sent !== undefined) count++;
-  return count;
-}
-
-function indexesWithDecisions(tracked: readonly TrackedMessage[]): number[] {
-  const indexes: number[] = [];
-  for (const [index, { decisions }] of tracked.entries()) if (decisions.size > 0) indexes.push(index);
-  return indexes;
 }

@@ -19,7 +19,7 @@ import { createDecisionIndex, type DecisionIndex, type DecisionLog } from "./dec
 import { createHistoryDraft, type HistoryDraft } from "./draft.ts";
 import { createHistoryStore, type Recalled } from "./history-store.ts";
 import { rekeyLog } from "./older-hashes.ts";
-import { describeOverflow, describePressure, type Overflow, type Pressure } from "./overflow.ts";
+import { createLargestFinder, describePressure, type LargePart, type Overflow, type Pressure } from "./overflow.ts";
 import { createPolicy } from "./policies/index.ts";
 import { isRfc, type Policy, type PolicyName, type PolicyOutcome } from "./policies/policy.ts";
 import { boundaryIn, type ContextMetadata } from "./rfc-context.ts";
@@ -136,6 +136,7 @@ function openState(settings: TrimmerSettings & { counter: TrimState["counter"] }
     lens: undefined,
     history: undefined,
     isSettled: false,
+    findLargest: createLargestFinder(),
   };
 }
 
@@ -350,6 +351,7 @@ interface TrimState {
   history: TrackedHistory | undefined;
   /** Whether the format is certain. */
   isSettled: boolean;
+  readonly findLargest: ReturnType<typeof createLargestFinder>;
 }
 
 /** One call whose decisions are not in the ledger yet. */
@@ -416,7 +418,12 @@ function finish(state: TrimState, { history, lens, draft, outcome, frame, ...cal
   if (isEpoch) state.budget.rewritten();
   const { excess } = outcome;
   const { boundary } = history;
-  const pressure = isEpoch ? describePressure(history, lens) : undefined;
+  let found: LargePart[] | undefined;
+  const findLargest = (): LargePart[] => {
+    found ??= state.findLargest(history.messages, lens);
+    return found;
+  };
+  const pressure = isEpoch ? describePressure(history, findLargest) : undefined;
   if (pressure !== undefined) state.settings.onPressure?.(pressure);
   return {
     messages: history.sent(),
@@ -434,7 +441,7 @@ function finish(state: TrimState, { history, lens, draft, outcome, frame, ...cal
     isEpoch,
     breakpoints: history.sentBefore(isEpoch ? [before, history.collapsed] : [history.collapsed]),
     ...(pressure !== undefined && { pressure }),
-    ...(excess !== undefined && { overflow: describeOverflow(history.messages, excess, lens) }),
+    ...(excess !== undefined && { overflow: { ...excess, largest: [...findLargest()] } }),
   };
 }
 

@@ -74,6 +74,7 @@ export function createMessageIntake(
     admitted: new Map(saved?.messages.map(([key, message]) => [key, loaded(message)])),
     places: [...(saved?.places ?? [])],
     last: saved?.last,
+    followed: { sources: [], keys: [], sent: [] },
   };
   return {
     admit: (messages) => admitAll(state, messages),
@@ -95,25 +96,39 @@ interface State {
   /** From result number 1 on. */
   readonly places: Place[];
   last: unknown;
+  /** The last history, and what is sent for it. A call does not look up again what is the same as before. */
+  readonly followed: { readonly sources: object[]; readonly keys: unknown[]; readonly sent: object[] };
 }
 
 async function admitAll(state: State, messages: readonly object[]): Promise<readonly object[]> {
-  const { admitted, last, intake } = state;
+  const { last, intake } = state;
   const keys = state.keysOf(messages);
-  const branch = new Set(keys);
   // After a rewind or a fork, the context has only what this history has.
-  if (last !== undefined && !branch.has(last)) await intake.forget((text) => branch.has(keyOf(state, text)));
-  state.last = keys.at(-1);
-  const sent: object[] = [];
-  for (const [index, source] of messages.entries()) {
-    const place = { source, index, key: keys[index] };
-    const known = admitted.get(place.key);
-    if (known !== undefined) refresh(state, known, place);
-    const message = known ?? (await admitMessage(state, place));
-    admitted.set(place.key, message);
-    sent.push(message.sent ?? source);
+  if (last !== undefined && keys.lastIndexOf(last) < 0) {
+    const branch = new Set(keys);
+    await intake.forget((text) => branch.has(keyOf(state, text)));
   }
-  return sent;
+  state.last = keys.at(-1);
+  const { followed } = state;
+  for (let index = 0; index < messages.length; index++) {
+    const source = messages[index] as object;
+    const key = keys[index];
+    if (followed.sources[index] === source && followed.keys[index] === key) continue;
+    const message = await follow(state, { source, index, key });
+    followed.sources[index] = source;
+    followed.keys[index] = key;
+    followed.sent[index] = message.sent ?? source;
+  }
+  for (const list of Object.values(followed)) list.length = messages.length;
+  return followed.sent.slice();
+}
+
+async function follow(state: State, place: MessagePlace): Promise<AdmittedMessage> {
+  const known = state.admitted.get(place.key);
+  if (known !== undefined) refresh(state, known, place);
+  const message = known ?? (await admitMessage(state, place));
+  state.admitted.set(place.key, message);
+  return message;
 }
 
 interface MessagePlace {
@@ -179,6 +194,7 @@ async function restoreFor(state: State, sent: readonly object[]): Promise<boolea
     message.sent = source;
     isChanged = true;
   }
+  if (isChanged) state.followed.sources.length = 0;
   // New results must not refer to what is gone.
   await intake.forget(isHere);
   return isChanged;

@@ -17,16 +17,31 @@ export interface HeldContext {
   readonly lastTurn: SentTurn;
 }
 
-/** Parses a context only if it is not the one that this process wrote last. */
-export function createContextReader(): (value: string | undefined) => OpenContext {
+export interface ContextReader {
+  /** Parses a context only if it is not the one that this process wrote last. */
+  parse(value: string | undefined): OpenContext;
+  /** Returns the context as text. */
+  written(context: HeldContext): string;
+}
+
+export function createContextReader(): ContextReader {
   let known: { readonly value: string | undefined; readonly open: OpenContext } | undefined;
-  return (value) => {
-    if (known === undefined || known.value !== value) {
-      const context = { ...nothing(), ...(value === undefined ? {} : readContext(JSON.parse(value))) };
-      const hash = known?.open.context.key === context.key ? known.open.hash : createKeyedHash(context.key);
-      known = { value, open: { context, hash } };
-    }
-    return known.open;
+  const open = (context: HeldContext): OpenContext => {
+    const hash = known?.open.context.key === context.key ? known.open.hash : createKeyedHash(context.key);
+    return { context, hash };
+  };
+  return {
+    parse(value) {
+      if (known === undefined || known.value !== value) {
+        const context = { ...nothing(), ...(value === undefined ? {} : readContext(JSON.parse(value))) };
+        known = { value, open: open(context) };
+      }
+      return known.open;
+    },
+    written(context) {
+      known = { value: JSON.stringify(context), open: open(context) };
+      return known.value as string;
+    },
   };
 }
 

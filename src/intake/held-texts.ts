@@ -75,6 +75,9 @@ export interface LineName {
   readonly by?: number | undefined;
 }
 
+/** Texts of a few tokens each: every result reads and writes all that is held, and a window has room for thousands. */
+const mostHeld = 500;
+
 /** Drops the oldest texts above the window. */
 export function withinWindow(held: readonly HeldText[], window: number): HeldText[] {
   let left = window;
@@ -82,7 +85,7 @@ export function withinWindow(held: readonly HeldText[], window: number): HeldTex
     left -= tokens;
     return left < 0;
   });
-  return held.slice(first + 1);
+  return held.slice(Math.max(first + 1, held.length - mostHeld));
 }
 
 /** Drops the names that a result gave to lines of an earlier one, if that result is gone. */
@@ -251,7 +254,10 @@ function nameLines(held: readonly HeldText[], sent: SentResult): HeldText[] {
   const hashes = new Map(lines?.map(({ number, hash }) => [number, hash]));
   const isGone = (number: number, hash: string): boolean =>
     lines === undefined || (hashes.get(number) ?? hash) !== hash;
+  const isConcerned = (text: HeldText): boolean =>
+    text.label === label || ranges.length > 0 || text.runs.some(({ named }) => named?.label === label);
   return held.map((text) => {
+    if (!isConcerned(text)) return text;
     const runs = text.runs.flatMap((run) => {
       const { label: own, from } = run.named ?? { label: text.isWritten === true ? "" : text.label, from: run.from };
       return own === label ? splitRun(run, (line) => isGone(from + line, hashAt(run, line))) : [run];

@@ -171,8 +171,8 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
         let next: Admission | undefined;
         await store.update(heldCollection, key, (value) => {
           const isCut = shareOf(result.text, result, settings) > 1;
-          next = admitInto(read(value), { ...result, tokens, isCut }, { ...settings, seen });
-          return JSON.stringify(next.context);
+          next = admitInto(read.parse(value), { ...result, tokens, isCut }, { ...settings, seen });
+          return read.written(next.context);
         });
         const { admitted, context, lines } = next as Admission;
         seen.add(result, { lines, context });
@@ -188,11 +188,11 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
     },
     async forget(isKept = () => false) {
       await store.update(heldCollection, key, (value) => {
-        const { context } = read(value);
+        const { context } = read.parse(value);
         const held = context.held.filter(({ sequence, isWritten = false, callId }) =>
           isKept({ sequence, isWritten, callId }),
         );
-        return JSON.stringify({ ...context, held: withoutLostNames(held), edited: [] });
+        return read.written({ ...context, held: withoutLostNames(held), edited: [] });
       });
     },
     async recall(id) {

@@ -42,6 +42,18 @@ const everything = () => true;
 const nothing = () => false;
 
 describe("quotes", () => {
+  test("are found among lines that begin alike and lines that other lines begin with", async () => {
+    const start = "x".repeat(30);
+    const lines = [start, `${start}x`, `${start}xy`, `${start}b`, `${start}ba`, `${start}z`];
+    for (const quoted of lines) {
+      const messages = [user("go"), ...call({}, lines.join("\n")), ...call({}, `${start}q`), assistant(quoted)];
+      expect((await measure(messages, nothing)).quotes, quoted).toMatchObject({ found: 1, total: 1 });
+      const isLost = (text: string): boolean => text.includes(`${start}z`);
+      // The other result begins with the shortest line.
+      expect((await measure(messages, isLost)).quotes.found, quoted).toBe(quoted === start ? 1 : 0);
+    }
+  });
+
   test("are whole lines of earlier results, with or without line numbers, in text and inputs", async () => {
     const messages = [
       user("go"),

@@ -266,7 +266,7 @@ function createMatcher(units: Iterable<string>): Matcher {
 function createFinder(units: readonly string[], length: number): (text: string, found: Set<string>) => void {
   const filter = new Uint8Array(1 << hashBits);
   const mask = filter.length - 1;
-  const byStart = new Map<string, string[]>();
+  const alike = new Map<string, string[]>();
   let oldest = 1;
   for (let at = 0; at < length; at++) oldest = Math.imul(oldest, hashFactor);
   const roll = (hash: number, text: string, at: number): number => {
@@ -275,21 +275,67 @@ function createFinder(units: readonly string[], length: number): (text: string, 
   };
   for (const unit of units) {
     const start = unit.slice(0, length);
-    const same = byStart.get(start);
-    if (same === undefined) byStart.set(start, [unit]);
+    const same = alike.get(start);
+    if (same === undefined) alike.set(start, [unit]);
     else same.push(unit);
     let hash = 0;
     for (let at = 0; at < length; at++) hash = roll(hash, unit, at);
     filter[hash & mask] = 1;
   }
+  const byStart = new Map([...alike].map(([start, same]) => [start, sortUnits(same)]));
   return (text, found) => {
     for (let at = 0, hash = 0; at < text.length; at++) {
       hash = roll(hash, text, at);
       const from = at - length + 1;
       if (from < 0 || filter[hash & mask] === 0) continue;
-      for (const unit of byStart.get(text.slice(from, at + 1)) ?? []) if (text.startsWith(unit, from)) found.add(unit);
+      const sorted = byStart.get(text.slice(from, at + 1));
+      if (sorted !== undefined) findAt(text, from, { sorted, found });
     }
   };
+}
+
+/** Units that begin alike, in the order of their characters. */
+interface SortedUnits {
+  readonly units: readonly string[];
+  /** For each unit, the index of the longest other unit that it begins with, or -1. */
+  readonly shorter: readonly number[];
+}
+
+function sortUnits(alike: readonly string[]): SortedUnits {
+  const units = alike.toSorted((left, right) => (left < right ? -1 : 1));
+  const shorter: number[] = [];
+  for (const [index, unit] of units.entries()) {
+    let before = index - 1;
+    while (before >= 0 && !unit.startsWith(units[before] as string)) before = shorter[before] as number;
+    shorter.push(before);
+  }
+  return { units, shorter };
+}
+
+/** Adds the units that the text has at `from`. All of them are beginnings of the last unit that does not come after the
+ *  text in order, so that one search finds them. Comparing each unit would take minutes if many lines begin alike. */
+function findAt(
+  text: string,
+  from: number,
+  { sorted: { units, shorter }, found }: { readonly sorted: SortedUnits; readonly found: Set<string> },
+): void {
+  let [low, high] = [0, units.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const unit = units[middle] as string;
+    if (unit <= text.slice(from, from + unit.length)) low = middle + 1;
+    else high = middle;
+  }
+  let index = low - 1;
+  const last = units[index];
+  if (last === undefined) return;
+  let common = 0;
+  while (common < last.length && last.charCodeAt(common) === text.charCodeAt(from + common)) common++;
+  while (index >= 0 && (units[index] as string).length > common) index = shorter[index] as number;
+  // Where a unit was found before, so were those that it begins with.
+  for (; index >= 0 && !found.has(units[index] as string); index = shorter[index] as number) {
+    found.add(units[index] as string);
+  }
 }
 
 /** Names a file by its name and the folder that it is in. */

@@ -101,10 +101,20 @@ function clearNewest(draft: HistoryDraft, scope: TrimScope, { most, clearing }: 
     if (scope.isPinned(index)) continue;
     for (const part of (draft.messages[index] as TrackedMessage).original.parts) parts.push([index, part]);
   }
-  for (const [index, only] of parts.toSorted(([, a], [, b]) => b.tokens - a.tokens)) {
-    if (draft.size <= most) return;
-    decideParts(draft, index, (part, message) =>
-      part === only ? decisionOn(part, index, { message, scope, clearing }) : undefined,
+  parts.sort(([, a], [, b]) => b.tokens - a.tokens);
+  for (let next = 0; next < parts.length && draft.size > most; ) {
+    const [message, first] = parts[next++] as (typeof parts)[number];
+    const together = new Set([first]);
+    // A part saves less than its tokens. While these do not suffice, the next part is needed too, and parts of one
+    // message are cleared at once: each change reads the whole message again.
+    let missing = draft.size - most - first.tokens;
+    for (; missing > 0 && parts[next]?.[0] === message; next++) {
+      const [, part] = parts[next] as (typeof parts)[number];
+      together.add(part);
+      missing -= part.tokens;
+    }
+    decideParts(draft, message, (part, tracked) =>
+      together.has(part) ? decisionOn(part, message, { message: tracked, scope, clearing }) : undefined,
     );
   }
 }
@@ -296,7 +306,11 @@ function shortenNewest(draft: HistoryDraft, parts: readonly LongPart[], budget: 
   for (let attempt = 0; attempt < attempts && draft.size > budget; attempt++) {
     const cap = Math.floor(capFor(parts, room) - noteTokens);
     if (cap < minKeptTokens) return;
-    for (const part of parts) if (part.tokens > cap + noteTokens) cut(draft, part, cap);
+    cutAll(
+      draft,
+      parts.filter(({ tokens }) => tokens > cap + noteTokens),
+      cap,
+    );
     room -= draft.size - budget;
   }
 }
@@ -343,11 +357,19 @@ function capFor(parts: readonly LongPart[], room: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-function cut(draft: HistoryDraft, { message, part, tokens, text }: LongPart, keptTokens: number): void {
-  const characters = Math.floor((text.length * keptTokens) / tokens);
-  const head = Math.floor(characters * headShare);
-  const shorten: Decide = () => ({ action: "shorten", head, tail: characters - head });
-  draft.decide(message, new Map([[part, shorten]]));
+/** Parts of one message are cut at once, because each change reads the whole message again. */
+function cutAll(draft: HistoryDraft, parts: readonly LongPart[], keptTokens: number): void {
+  const byMessage = new Map<number, Map<number, Decide>>();
+  for (const { message, part, tokens, text } of parts) {
+    const characters = Math.floor((text.length * keptTokens) / tokens);
+    const head = Math.floor(characters * headShare);
+    const decisions = byMessage.get(message) ?? new Map<number, Decide>();
+    byMessage.set(
+      message,
+      decisions.set(part, () => ({ action: "shorten", head, tail: characters - head })),
+    );
+  }
+  for (const [message, decisions] of byMessage) draft.decide(message, decisions);
 }
 
 /** What one pass may change. It looks at the whole history once, so each pass creates a new one. */

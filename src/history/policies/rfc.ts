@@ -12,7 +12,7 @@ import {
 } from "../../messages/index.ts";
 import { decideParts, drop, type HistoryDraft } from "../draft.ts";
 import { plain, plainPlaceholder } from "../placeholders.ts";
-import { advanceBoundary, budgetThreshold, firstBeyond } from "../rfc-boundary.ts";
+import { advanceBoundary, budgetThreshold, firstBeyond, isTrimmable } from "../rfc-boundary.ts";
 import { finalEstimate, rfcCosts } from "../rfc-message.ts";
 import { removeCheckpointTags } from "../rfc-repairs.ts";
 import { dropBoundThinking, type Policy } from "./policy.ts";
@@ -29,7 +29,7 @@ export interface RfcPolicyOptions {
 
 export function createRfcPolicy(options: RfcPolicyOptions): Policy {
   const { keep, hasHeadroom } = options;
-  const known: Estimates = { roles: [], full: [], trimmed: [] };
+  const known: Estimates = { roles: [], full: [], trimmed: [], sums: { full: [0], trimmed: [0] } };
   return {
     prepare: createPreparation(),
     decide(draft, { budget, toolTokens, unchanged, trimmedBefore = 0 }) {
@@ -55,19 +55,24 @@ interface Estimates {
   readonly roles: ("system" | "user" | "assistant" | "tool")[];
   readonly full: number[];
   readonly trimmed: number[];
+  readonly sums: { readonly full: number[]; readonly trimmed: number[] };
 }
 
 function estimateNew(
-  { roles, full, trimmed }: Estimates,
+  { roles, full, trimmed, sums }: Estimates,
   { messages }: HistoryDraft,
   { unchanged, hasHeadroom }: { unchanged: number; hasHeadroom: boolean },
 ): void {
   roles.length = full.length = trimmed.length = Math.min(roles.length, unchanged);
+  sums.full.length = sums.trimmed.length = roles.length + 1;
   for (const { source, original } of messages.slice(roles.length)) {
     const estimate = estimateMessage(original, source);
     roles.push(estimate.role);
     full.push(estimate.full);
-    trimmed.push(hasHeadroom ? Math.min(estimate.full, estimate.trimmed) : estimate.trimmed);
+    const short = hasHeadroom ? Math.min(estimate.full, estimate.trimmed) : estimate.trimmed;
+    trimmed.push(short);
+    sums.full.push((sums.full.at(-1) ?? 0) + estimate.full);
+    sums.trimmed.push((sums.trimmed.at(-1) ?? 0) + (isTrimmable(estimate.role) ? short : estimate.full));
   }
 }
 
@@ -149,7 +154,7 @@ export function createPreparation(): (messages: readonly object[], lens: Message
   let state = startWith(undefined);
   return (messages, lens) => {
     if (state.lens !== lens) state = startWith(lens);
-    const { prepared, starts, joined } = state;
+    const { prepared, sources, starts, joined } = state;
     const settled = Math.min(prepared.length, messages.length) - edited;
     const same = followSame(state, messages, settled);
     const from = firstOfRun(starts, same);
@@ -159,8 +164,9 @@ export function createPreparation(): (messages: readonly object[], lens: Message
       const source = messages[index] as object;
       if (index >= settled || !followOne(prepared[index] as Prepared, source))
         prepared[index] = prepareOne(source, index, lens);
+      sources[index] = source;
     }
-    prepared.length = messages.length;
+    prepared.length = sources.length = messages.length;
     joinRuns(state, lens);
     return joined;
   };
@@ -172,6 +178,8 @@ const edited = 8;
 interface State {
   readonly lens: MessageLens | undefined;
   readonly prepared: Prepared[];
+  /** The source of each. A separate list, because every call iterates over it. */
+  readonly sources: object[];
   /** For each message, the number of joined messages before the run of its role. */
   readonly starts: number[];
   /** For each message, the index of the joined message that contains it. */
@@ -189,19 +197,20 @@ interface Prepared {
 }
 
 function startWith(lens: MessageLens | undefined): State {
-  return { lens, prepared: [], starts: [], places: [], joined: [] };
+  return { lens, prepared: [], sources: [], starts: [], places: [], joined: [] };
 }
 
 /** Counts how many messages from the start did not change. Equal content in another object counts, and replaces the
  *  earlier object. */
 function followSame(state: State, messages: readonly object[], settled: number): number {
-  const { prepared, places, joined } = state;
+  const { prepared, sources, places, joined } = state;
   let index = 0;
-  while (index < settled && prepared[index]?.source === messages[index]) index++;
+  while (index < settled && sources[index] === messages[index]) index++;
   for (; index < settled; index++) {
     const known = prepared[index] as Prepared;
     const { message } = known;
     if (!followOne(known, messages[index] as object)) break;
+    sources[index] = known.source;
     const place = places[index] ?? -1;
     if (joined[place] === message) joined[place] = known.message;
   }
@@ -274,15 +283,21 @@ function joinRuns({ prepared, starts, places, joined }: State, lens: MessageLens
     joined.push(message);
     starts.push(start);
     places.push(start);
+    const merging = new Set<number>();
     for (let next = prepared[starts.length]; next?.role === role; next = prepared[starts.length]) {
       const merged = mergeTwo(joined.at(-1) as object, next.message, lens);
       if (merged === undefined) joined.push(next.message);
-      // Index 1: for the counter's cache, index 0 would start a conversation.
-      else joined[joined.length - 1] = prepareOne(merged, 1, lens).message;
+      else {
+        joined[joined.length - 1] = merged;
+        merging.add(joined.length - 1);
+      }
       placeholder ??= next.placeholder;
       starts.push(start);
       places.push(joined.length - 1);
     }
+    // Once for all that was merged: it reads the whole message. Index 1: for the counter's cache, index 0 would start a
+    // conversation.
+    for (const place of merging) joined[place] = prepareOne(joined[place] as object, 1, lens).message;
     if (placeholder !== undefined && isEmpty(joined.at(-1) as object)) joined[joined.length - 1] = placeholder;
   }
 }

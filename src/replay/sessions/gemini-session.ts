@@ -25,7 +25,7 @@ function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSe
   const records = lines.map(({ value }) => Object(value) as Fields);
   const draft = createSessionDraft();
   const messages = convertMessages(records);
-  const reading: GeminiReading = { history: [], answered: [], isRewound: false, messages, draft };
+  const reading: GeminiReading = { ...{ keys: [], known: new Set(), sent: [], answered: 0 }, messages, draft };
   for (const record of records) {
     draft.report(usageOf(record));
     readRecord(record, reading);
@@ -34,37 +34,51 @@ function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSe
 }
 
 interface GeminiReading {
-  /** The keys of the messages so far. */
-  history: readonly string[];
-  /** The history up to the last answer. */
-  answered: readonly string[];
+  /** The keys of the messages so far, in order and as a set, and these messages. All three only grow until the history
+   *  is replaced: a line of a long session must not read the history again. */
+  keys: string[];
+  known: Set<string>;
+  sent: object[];
+  /** The number of keys up to the last answer. */
+  answered: number;
+  /** The keys up to the last answer, if the program has written another history since. */
+  replaced?: readonly string[] | undefined;
   /** Whether there was a rewind since the last answer. The program then writes the history that is left. */
-  isRewound: boolean;
+  isRewound?: boolean;
   readonly messages: ReadonlyMap<string, readonly object[]>;
   readonly draft: SessionDraft;
 }
 
 function readRecord(record: Fields, reading: GeminiReading): void {
-  const { history, messages, draft } = reading;
+  const { keys, answered, messages, draft } = reading;
   const { type, $rewindTo: target } = record;
-  const replaced = replacementOf(record)?.map(keyOf);
-  const key = keyOf(record);
+  const replacement = replacementOf(record)?.map(keyOf);
   if (typeof target === "string") {
     draft.count("rewind");
     reading.isRewound = true;
-    const first = history.findIndex((each) => each.endsWith(` ${target}`));
-    reading.history = history.slice(0, Math.max(0, first));
-  } else if (replaced !== undefined) reading.history = replaced;
-  else if (messages.has(key)) addMessage(record, reading);
+    const first = keys.findIndex((each) => each.endsWith(` ${target}`));
+    setHistory(reading, keys.slice(0, Math.max(0, first)));
+  } else if (replacement !== undefined) {
+    reading.replaced ??= keys.slice(0, answered);
+    setHistory(reading, replacement);
+  } else if (messages.has(keyOf(record))) addMessage(record, reading);
   else if (!isOwnLine(record)) draft.leaveOut(...lineOfType(type));
+}
+
+function setHistory(reading: GeminiReading, keys: string[]): void {
+  reading.keys = keys;
+  reading.known = new Set(keys);
+  reading.sent = keys.flatMap((key) => reading.messages.get(key) ?? []);
 }
 
 function addMessage(record: Fields, reading: GeminiReading): void {
   const key = keyOf(record);
-  if (reading.history.includes(key)) return;
+  if (reading.known.has(key)) return;
   if (record.type === "gemini") addAnswer(record, reading);
-  reading.history = [...reading.history, key];
-  if (record.type === "gemini") reading.answered = reading.history;
+  reading.keys.push(key);
+  reading.known.add(key);
+  for (const message of reading.messages.get(key) ?? []) reading.sent.push(message);
+  if (record.type === "gemini") reading.answered = reading.keys.length;
 }
 
 /** A resumed session gives the results of an answer the answer's id. */
@@ -74,10 +88,11 @@ function keyOf({ type, id }: Fields): string {
 
 /** A resumed session writes its first message, and then all of them. So only a request shows a compaction. */
 function addAnswer(record: Fields, reading: GeminiReading): void {
-  const { history, answered, isRewound, messages, draft } = reading;
-  if (!isRewound && answered.some((each) => !history.includes(each))) draft.count("compaction");
+  const { known, replaced = [], isRewound = false, sent, messages, draft } = reading;
+  if (!isRewound && replaced.some((each) => !known.has(each))) draft.count("compaction");
   reading.isRewound = false;
-  draft.request(history.flatMap((each) => messages.get(each) ?? []));
+  reading.replaced = undefined;
+  draft.request(sent);
   const [answer] = messages.get(keyOf(record)) ?? [];
   if (answer !== undefined) draft.add(answer, { time: timeOf(record.timestamp), answerId: String(record.id) });
 }

@@ -1,0 +1,777 @@
+/** Inputs that are small to write and may be expensive to read: about `bytes` each, in the format of every program and provider. */
+
+/** A conversation that no format has yet. Turns are `{ say }`, `{ answer }`, `{ results }` or `{ system }`. */
+const text = (value) => ({ text: value });
+const call = (id, name = "Read", input = { file_path: `src/${id}.ts` }) => ({ call: { id: `t${id}`, name, input } });
+const result = (id, value = `ok ${id}`) => ({ id: `t${id}`, text: value });
+const list = (length, make) => Array.from({ length }, (_, index) => make(index));
+const say = (...parts) => ({ say: parts.map(text) });
+const answer = (...parts) => ({ answer: parts });
+const end = [answer(text("Done.")), say("More."), answer(text("Done again."))];
+const repeat = (unit, bytes) => unit.repeat(Math.max(1, Math.floor(bytes / Buffer.byteLength(unit))));
+const one = (value) => [say(value), answer(call(0)), { results: [result(0, value)] }, answer(text(value)), ...end];
+
+/** Each makes a conversation of about `bytes`. Names say what there is much of. */
+export const conversations = {
+  "calls in one message": (bytes) => {
+    const count = Math.floor(bytes / 200);
+    return [
+      say("Go."),
+      { answer: list(count, (at) => call(at)) },
+      { results: list(count, (at) => result(at)) },
+      ...end,
+    ];
+  },
+  "messages of one call": (bytes) => [
+    say("Go."),
+    ...list(Math.floor(bytes / 200), (at) => [answer(call(at)), { results: [result(at)] }]).flat(),
+    ...end,
+  ],
+  "edits of one file": (bytes) => [
+    say("Go."),
+    ...list(Math.floor(bytes / 300), (at) => [
+      answer(
+        call(at, "Edit", {
+          file_path: "a.ts",
+          old_string: `const value = ${at};`,
+          new_string: `const value = ${at + 1};`,
+        }),
+      ),
+      { results: [result(at, `edited const value = ${at + 1};`)] },
+    ]).flat(),
+    ...end,
+  ],
+  "texts in one message": (bytes) => [say(...list(Math.floor(bytes / 60), (at) => `part ${at}`)), ...end],
+  "texts in one answer": (bytes) => [
+    say("Go."),
+    { answer: list(Math.floor(bytes / 60), (at) => text(`part ${at}`)) },
+    ...end,
+  ],
+  "tool names": (bytes) => [
+    say("Go."),
+    ...list(Math.floor(bytes / 200), (at) => [answer(call(at, `tool_${at}`)), { results: [result(at)] }]).flat(),
+    ...end,
+  ],
+  "calls without results": (bytes) => [say("Go."), ...list(Math.floor(bytes / 120), (at) => answer(call(at))), ...end],
+  "results without calls": (bytes) => [
+    say("Go."),
+    { results: list(Math.floor(bytes / 100), (at) => result(at)) },
+    ...end,
+  ],
+  "one id again and again": (bytes) => [
+    say("Go."),
+    ...list(Math.floor(bytes / 200), () => [answer(call(7)), { results: [result(7)] }]).flat(),
+    ...end,
+  ],
+  "one id in one message": (bytes) => {
+    const count = Math.floor(bytes / 200);
+    return [say("Go."), { answer: list(count, () => call(7)) }, { results: list(count, () => result(7)) }, ...end];
+  },
+  "short user messages": (bytes) => [...list(Math.floor(bytes / 60), (at) => say(`${at}`)), ...end],
+  "short turns": (bytes) => [
+    ...list(Math.floor(bytes / 120), (at) => [say(`${at}`), answer(text(`${at}`))]).flat(),
+    ...end,
+  ],
+  "short answers": (bytes) => [say("Go."), ...list(Math.floor(bytes / 60), (at) => answer(text(`${at}`))), ...end],
+  "system messages": (bytes) => [
+    ...list(Math.floor(bytes / 60), (at) => ({ system: `rule ${at}` })),
+    say("Go."),
+    ...end,
+  ],
+  "one result": (bytes) => one(repeat("lorem ipsum dolor sit amet ", bytes / 3)),
+  "short lines": (bytes) => one(repeat("a\n", bytes / 4)),
+  "one line again and again": (bytes) => one(repeat("const value = compute(input);\n", bytes / 4)),
+  "two lines in turn": (bytes) =>
+    one(repeat("const value = compute(input);\nconst other = compute(value);\n", bytes / 4)),
+  "different lines": (bytes) =>
+    one(list(Math.floor(bytes / 160), (at) => `const value${at} = compute(input${at});`).join("\n")),
+  "lines that begin alike": (bytes) => one(list(Math.floor(bytes / 400), (at) => `${"x".repeat(90)}${at}`).join("\n")),
+  "one letter": (bytes) => one(repeat("a", bytes / 3)),
+  spaces: (bytes) => one(repeat(" ", bytes / 3)),
+  "open brackets": (bytes) => one(repeat("[", bytes / 3)),
+  "open braces in quotes": (bytes) => one(repeat('{"a":', bytes / 5)),
+  "open tags": (bytes) => one(repeat("<system-reminder>", bytes / 3)),
+  backticks: (bytes) => one(repeat("`", bytes / 3)),
+  slashes: (bytes) => one(repeat("a/", bytes / 3)),
+  "combining characters": (bytes) => one(`e${repeat("\u0301", bytes / 3)}`),
+  emoji: (bytes) => one(repeat("😀", bytes / 3)),
+  "Han characters": (bytes) => one(repeat("漢字", bytes / 3)),
+  "results of one text": (bytes) => {
+    const value = repeat("const value = compute(input);\n", 2_000);
+    return [
+      say("Go."),
+      ...list(Math.floor(bytes / 2_300), (at) => [
+        answer(call(at, "Read", { file_path: "a.ts" })),
+        { results: [result(at, value)] },
+      ]).flat(),
+      ...end,
+    ];
+  },
+  "results that differ in a line": (bytes) => {
+    const lines = list(60, (at) => `const value${at} = compute(input${at});`);
+    return [
+      say("Go."),
+      ...list(Math.floor(bytes / 2_600), (at) => [
+        answer(call(at, "Read", { file_path: "a.ts" })),
+        { results: [result(at, lines.with(at % 60, `changed ${at}`).join("\n"))] },
+      ]).flat(),
+      ...end,
+    ];
+  },
+  "parallel results of one text": (bytes) => {
+    const count = Math.floor(bytes / 600);
+    const value = repeat("const value = compute(input);\n", 400);
+    return [
+      say("Go."),
+      { answer: list(count, (at) => call(at, "Read", { file_path: "a.ts" })) },
+      { results: list(count, (at) => result(at, value)) },
+      ...end,
+    ];
+  },
+  "keys of an input": (bytes) => [
+    say("Go."),
+    answer(call(0, "Read", Object.fromEntries(list(Math.floor(bytes / 20), (at) => [`key${at}`, at])))),
+    { results: [result(0)] },
+    ...end,
+  ],
+  "an input within inputs": (bytes) => {
+    let input = {};
+    for (let depth = 0; depth < Math.min(2_000, bytes / 6); depth++) input = { a: input };
+    return [say("Go."), answer(call(0, "Read", input)), { results: [result(0)] }, ...end];
+  },
+  images: (bytes) => [
+    say("Go."),
+    ...list(Math.floor(bytes / 300), () => ({ say: [text("look"), { image: pixel }] })),
+    ...end,
+  ],
+  thinking: (bytes) => [
+    say("Go."),
+    ...list(Math.floor(bytes / 300), (at) => [
+      answer({ thinking: `hm ${at}` }, call(at)),
+      { results: [result(at)] },
+    ]).flat(),
+    ...end,
+  ],
+};
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+const anthropicPart = (part) => {
+  if (part.call) return { type: "tool_use", ...part.call };
+  if (part.thinking) return { type: "thinking", thinking: part.thinking, signature: "c2ln" };
+  if (part.image) return { type: "image", source: { type: "base64", media_type: "image/png", data: part.image } };
+  return { type: "text", text: part.text };
+};
+const anthropicMessage = (turn) => {
+  if (turn.system !== undefined) return { role: "system", content: turn.system };
+  if (turn.results) {
+    return {
+      role: "user",
+      content: turn.results.map(({ id, text: content }) => ({ type: "tool_result", tool_use_id: id, content })),
+    };
+  }
+  return { role: turn.say ? "user" : "assistant", content: (turn.say ?? turn.answer).map(anthropicPart) };
+};
+
+const openaiMessages = (turn) => {
+  if (turn.system !== undefined) return [{ role: "system", content: turn.system }];
+  if (turn.results) return turn.results.map(({ id, text: content }) => ({ role: "tool", tool_call_id: id, content }));
+  if (turn.say) {
+    const content = turn.say.map((part) =>
+      part.image
+        ? { type: "image_url", image_url: { url: `data:image/png;base64,${part.image}` } }
+        : { type: "text", text: part.text },
+    );
+    return [{ role: "user", content }];
+  }
+  const calls = turn.answer.flatMap(({ call: made }) =>
+    made
+      ? [{ id: made.id, type: "function", function: { name: made.name, arguments: JSON.stringify(made.input) } }]
+      : [],
+  );
+  const content = turn.answer
+    .filter((part) => part.text !== undefined)
+    .map((part) => ({ type: "text", text: part.text }));
+  return [
+    { role: "assistant", content: content.length > 0 ? content : null, ...(calls.length > 0 && { tool_calls: calls }) },
+  ];
+};
+
+const responsesItems = (turn) => {
+  if (turn.system !== undefined)
+    return [{ type: "message", role: "developer", content: [{ type: "input_text", text: turn.system }] }];
+  if (turn.results)
+    return turn.results.map(({ id, text: output }) => ({ type: "function_call_output", call_id: id, output }));
+  if (turn.say) {
+    const content = turn.say.map((part) =>
+      part.image
+        ? { type: "input_image", image_url: `data:image/png;base64,${part.image}` }
+        : { type: "input_text", text: part.text },
+    );
+    return [{ type: "message", role: "user", content }];
+  }
+  return turn.answer.map((part, index) => {
+    if (part.call)
+      return {
+        type: "function_call",
+        call_id: part.call.id,
+        name: part.call.name,
+        arguments: JSON.stringify(part.call.input),
+      };
+    if (part.thinking)
+      return {
+        type: "reasoning",
+        id: `rs_${index}`,
+        summary: [{ type: "summary_text", text: part.thinking }],
+        encrypted_content: "c2ln",
+      };
+    return { type: "message", role: "assistant", content: [{ type: "output_text", text: part.text }] };
+  });
+};
+
+const aiSdkMessage = (turn) => {
+  if (turn.system !== undefined) return { role: "system", content: turn.system };
+  if (turn.results) {
+    return {
+      role: "tool",
+      content: turn.results.map(({ id, text: value }) => ({
+        type: "tool-result",
+        toolCallId: id,
+        toolName: "Read",
+        output: { type: "text", value },
+      })),
+    };
+  }
+  const content = (turn.say ?? turn.answer).map((part) => {
+    if (part.call)
+      return { type: "tool-call", toolCallId: part.call.id, toolName: part.call.name, input: part.call.input };
+    if (part.thinking) return { type: "reasoning", text: part.thinking };
+    if (part.image) return { type: "image", image: part.image, mediaType: "image/png" };
+    return { type: "text", text: part.text };
+  });
+  return { role: turn.say ? "user" : "assistant", content };
+};
+
+const geminiContent = (turn) => {
+  if (turn.system !== undefined) return { role: "user", parts: [{ text: turn.system }] };
+  if (turn.results) {
+    return {
+      role: "user",
+      parts: turn.results.map(({ id, text: output }) => ({
+        functionResponse: { id, name: "Read", response: { output } },
+      })),
+    };
+  }
+  const parts = (turn.say ?? turn.answer).map((part) => {
+    if (part.call) return { functionCall: { id: part.call.id, name: part.call.name, args: part.call.input } };
+    if (part.thinking) return { text: part.thinking, thought: true };
+    if (part.image) return { inlineData: { mimeType: "image/png", data: part.image } };
+    return { text: part.text };
+  });
+  return { role: turn.say ? "user" : "model", parts };
+};
+
+const rfcMessage = (turn) => {
+  const message = anthropicMessage(turn);
+  if (turn.results) return { ...message, role: "tool" };
+  const content = Array.isArray(message.content)
+    ? message.content.filter(({ type }) => type !== "thinking")
+    : message.content;
+  return { ...message, content };
+};
+
+/** Text of a history in the format of a provider. */
+export const histories = {
+  anthropic: (turns) => JSON.stringify(turns.map(anthropicMessage)),
+  openai: (turns) => JSON.stringify(turns.flatMap(openaiMessages)),
+  responses: (turns) => JSON.stringify(turns.flatMap(responsesItems)),
+  "ai-sdk": (turns) => JSON.stringify(turns.map(aiSdkMessage)),
+  gemini: (turns) => JSON.stringify(turns.map(geminiContent)),
+  rfc: (turns) => JSON.stringify(turns.map(rfcMessage)),
+};
+
+const start = Date.parse("2026-01-05T10:00:00Z");
+const time = (at) => new Date(start + at * 1_000).toISOString();
+const jsonLines = (lines) => `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`;
+
+function claudeCode(turns) {
+  let parent = null;
+  let at = 0;
+  const line = (type, message) => {
+    const uuid = `u${at}`;
+    const made = { type, uuid, parentUuid: parent, sessionId: "s1", timestamp: time(at++), message };
+    parent = uuid;
+    return made;
+  };
+  return jsonLines(
+    turns.flatMap((turn) => {
+      const message = anthropicMessage(turn);
+      if (turn.answer === undefined) return [line("user", { ...message, role: "user" })];
+      const usage = {
+        input_tokens: 10,
+        cache_read_input_tokens: 20_000 + 50 * at,
+        cache_creation_input_tokens: 50,
+        output_tokens: 5,
+      };
+      const id = `msg_${at}`;
+      return message.content.map((block) =>
+        line("assistant", { role: "assistant", id, model: "claude-sonnet-4-5", content: [block], usage }),
+      );
+    }),
+  );
+}
+
+function codex(turns) {
+  let at = 0;
+  const line = (type, payload) => ({ timestamp: time(at++), type, payload });
+  return jsonLines([
+    line("session_meta", { id: "s1", cwd: "/p", base_instructions: { text: "Be brief." } }),
+    line("turn_context", { model: "gpt-5-codex" }),
+    ...turns.flatMap((turn) => {
+      const items = responsesItems(turn).map((item) => line("response_item", item));
+      if (turn.answer === undefined) return items;
+      const usage = { input_tokens: 3_000 + 50 * at, cached_input_tokens: 2_950 + 50 * at, output_tokens: 5 };
+      return [...items, line("token_usage_record", { response_id: `r${at}`, usage })];
+    }),
+  ]);
+}
+
+function geminiCli(turns) {
+  const head = { sessionId: "s1", projectHash: "p1", startTime: time(0) };
+  const lines = turns.map((turn, at) => {
+    const { parts } = geminiContent(turn);
+    const line = { id: `g${at}`, timestamp: time(at), type: turn.answer ? "gemini" : "user", content: parts };
+    if (turn.answer === undefined) return line;
+    return {
+      ...line,
+      model: "gemini-2.5-pro",
+      tokens: { input: 3_000 + 50 * at, cached: 2_950 + 50 * at, output: 5, thoughts: 0 },
+    };
+  });
+  return jsonLines([head, ...lines]);
+}
+
+function opencode(turns) {
+  const messages = [];
+  for (const [at, turn] of turns.entries()) {
+    if (turn.results) {
+      const waiting = new Map(messages.at(-1)?.parts.map((part) => [part.callID, part]));
+      for (const { id, text: output } of turn.results) {
+        const part = waiting.get(id);
+        if (part !== undefined) part.state = { ...part.state, status: "completed", output };
+      }
+      continue;
+    }
+    const parts = (turn.say ?? turn.answer ?? [{ text: turn.system }]).map((part) => {
+      if (part.call)
+        return {
+          type: "tool",
+          callID: part.call.id,
+          tool: part.call.name,
+          state: { status: "running", input: part.call.input },
+        };
+      if (part.thinking)
+        return { type: "reasoning", text: part.thinking, metadata: { anthropic: { signature: "c2ln" } } };
+      if (part.image) return { type: "file", mime: "image/png", url: `data:image/png;base64,${part.image}` };
+      return { type: "text", text: part.text };
+    });
+    const tokens = { input: 10, output: 5, reasoning: 0, cache: { read: 3_000 + 50 * at, write: 50 } };
+    const created = start + at * 1_000;
+    const info = turn.answer
+      ? {
+          id: `m${at}`,
+          role: "assistant",
+          modelID: "claude-sonnet-4-5",
+          providerID: "anthropic",
+          time: { created, completed: created + 900 },
+          tokens,
+        }
+      : { id: `m${at}`, role: "user", time: { created } };
+    messages.push({ info, parts });
+  }
+  return JSON.stringify({ info: { id: "s1", directory: "/p" }, messages });
+}
+
+function pi(turns) {
+  let parentId = null;
+  let at = 0;
+  const line = (message) => {
+    const id = `e${at}`;
+    const made = {
+      type: "message",
+      id,
+      parentId,
+      timestamp: time(at),
+      message: { ...message, timestamp: start + 1_000 * at++ },
+    };
+    parentId = id;
+    return made;
+  };
+  const lines = turns.flatMap((turn) => {
+    if (turn.results) {
+      return turn.results.map(({ id, text: value }) =>
+        line({
+          role: "toolResult",
+          toolCallId: id,
+          toolName: "Read",
+          content: [{ type: "text", text: value }],
+          isError: false,
+        }),
+      );
+    }
+    if (turn.answer === undefined) {
+      const content = (turn.say ?? [{ text: turn.system }]).map((part) =>
+        part.image ? { type: "image", data: part.image, mimeType: "image/png" } : { type: "text", text: part.text },
+      );
+      return [line({ role: "user", content })];
+    }
+    const content = turn.answer.map((part) => {
+      if (part.call) return { type: "toolCall", id: part.call.id, name: part.call.name, arguments: part.call.input };
+      if (part.thinking) return { type: "thinking", thinking: part.thinking, thinkingSignature: "c2ln" };
+      return { type: "text", text: part.text };
+    });
+    const usage = { input: 10, output: 5, cacheRead: 3_000 + 50 * at, cacheWrite: 50 };
+    return [
+      line({
+        role: "assistant",
+        content,
+        model: "claude-sonnet-4-5",
+        provider: "anthropic",
+        usage,
+        stopReason: "stop",
+        responseId: `r${at}`,
+      }),
+    ];
+  });
+  return jsonLines([{ type: "session", version: 3, id: "s1", cwd: "/p", timestamp: time(0) }, ...lines]);
+}
+
+/** Text of a recording as a client writes it, and the name of its file. */
+export const recordings = {
+  "claude-code": { file: "s1.jsonl", write: claudeCode },
+  codex: { file: "rollout-s1.jsonl", write: codex },
+  "gemini-cli": { file: "session-s1.jsonl", write: geminiCli },
+  opencode: { file: "export.json", write: opencode },
+  pi: { file: "s1.jsonl", write: pi },
+};
+
+/** Recordings of what only one client has: branches, compactions, rewinds, recorded requests, files of sub-agents. */
+export const clientRecordings = {
+  "claude-code forks of one line": (bytes) => {
+    const lines = [claudeLine("user", "u0", null, "Go.")];
+    for (let at = 1; at < bytes / 330; at++) {
+      lines.push(
+        at % 2
+          ? claudeLine("user", `u${at}`, "u0", `try ${at}`)
+          : claudeLine("assistant", `u${at}`, `u${at - 1}`, `answer ${at}`),
+      );
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code forks of a long session": (bytes) => {
+    const lines = [];
+    const half = Math.floor(bytes / 660);
+    for (let at = 0; at < half; at++)
+      lines.push(claudeLine(at % 2 ? "assistant" : "user", `u${at}`, at ? `u${at - 1}` : null, `turn ${at}`));
+    const leaf = `u${half - 1 - (half % 2)}`;
+    for (let at = 0; at < half; at++) {
+      lines.push(
+        at % 2
+          ? claudeLine("assistant", `f${at}`, `f${at - 1}`, `answer ${at}`)
+          : claudeLine("user", `f${at}`, leaf, `try ${at}`),
+      );
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code forks that go back one turn": (bytes) => {
+    const lines = [];
+    let parent = null;
+    for (let at = 0; at < bytes / 700; at++) {
+      lines.push(
+        claudeLine("user", `u${at}`, parent, `turn ${at}`),
+        claudeLine("assistant", `a${at}`, `u${at}`, `answer ${at}`),
+      );
+      if (at % 2) parent = `a${at}`;
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code compactions": (bytes) => {
+    const lines = [];
+    let parent = null;
+    for (let at = 0; at < bytes / 900; at++) {
+      lines.push(
+        claudeLine("user", `u${at}`, parent, `turn ${at}`),
+        claudeLine("assistant", `a${at}`, `u${at}`, `answer ${at}`),
+      );
+      lines.push({ ...claudeLine("user", `c${at}`, null, "Summary."), isCompactSummary: true });
+      parent = `c${at}`;
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code compactions that keep all": (bytes) => {
+    const lines = [];
+    let parent = null;
+    const uuids = [];
+    for (let at = 0; at < Math.sqrt(bytes / 8); at++) {
+      lines.push(
+        claudeLine("user", `u${at}`, parent, `turn ${at}`),
+        claudeLine("assistant", `a${at}`, `u${at}`, `answer ${at}`),
+      );
+      uuids.push(`u${at}`, `a${at}`);
+      lines.push({
+        type: "system",
+        subtype: "compact_boundary",
+        uuid: `b${at}`,
+        parentUuid: null,
+        sessionId: "s1",
+        compactMetadata: { preservedMessages: { uuids: uuids.slice(-40) } },
+      });
+      lines.push({ ...claudeLine("user", `c${at}`, `b${at}`, "Summary."), isCompactSummary: true });
+      parent = `c${at}`;
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code lines of one answer": (bytes) => {
+    const lines = [claudeLine("user", "u0", null, "Go.")];
+    for (let at = 1; at < bytes / 420; at++) {
+      const line = claudeLine("assistant", `u${at}`, `u${at - 1}`, "");
+      lines.push({
+        ...line,
+        message: {
+          ...line.message,
+          id: "msg_1",
+          content: [{ type: "tool_use", id: `t${at}`, name: "Read", input: {} }],
+        },
+      });
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code attachments": (bytes) => {
+    const lines = [claudeLine("user", "u0", null, "Go.")];
+    for (let at = 1; at < bytes / 180; at++) {
+      lines.push({
+        type: "attachment",
+        uuid: `u${at}`,
+        parentUuid: `u${at - 1}`,
+        sessionId: "s1",
+        timestamp: time(at),
+        rendered: [{ content: `reminder ${at}` }],
+      });
+    }
+    return { "s1.jsonl": jsonLines([...lines, claudeLine("assistant", "z", lines.at(-1).uuid, "ok")]) };
+  },
+  "claude-code recorded requests": (bytes) => {
+    const lines = [];
+    for (let at = 0; at < bytes / 700; at++) {
+      lines.push({
+        type: "api-request-blob",
+        hash: `h${at}`,
+        message: { role: "user", content: [{ type: "text", text: `turn ${at}` }] },
+      });
+      lines.push({
+        type: "api-request",
+        id: `r${at}`,
+        ...(at > 0 && { base: `r${at - 1}`, keep: at }),
+        tail: [`h${at}`],
+        timestamp: time(at),
+      });
+      lines.push({
+        ...claudeLine("assistant", `a${at}`, at ? `a${at - 1}` : null, `answer ${at}`),
+        requestRef: `r${at}`,
+      });
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code a run of user lines with recorded requests": (bytes) => {
+    const lines = [{ type: "api-request", id: "r0", tail: [], timestamp: time(0) }];
+    for (let at = 0; at < bytes / 200; at++)
+      lines.push(claudeLine("user", `u${at}`, at ? `u${at - 1}` : null, `turn ${at}`));
+    lines.push(claudeLine("assistant", "a", lines.at(-1).uuid, "ok"));
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code tails of one hash": (bytes) => {
+    const lines = [
+      { type: "api-request-blob", hash: "h", message: { role: "user", content: [{ type: "text", text: "turn" }] } },
+    ];
+    let base;
+    for (let at = 0; at < bytes / 4_000; at++) {
+      lines.push({
+        type: "api-request",
+        id: `r${at}`,
+        ...(base && { base, keep: 1e9 }),
+        tail: list(900, () => "h"),
+        timestamp: time(at),
+      });
+      lines.push({
+        ...claudeLine("assistant", `a${at}`, at ? `a${at - 1}` : null, `answer ${at}`),
+        requestRef: `r${at}`,
+      });
+      base = `r${at}`;
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "claude-code files of sub-agents": (bytes) => {
+    const files = {
+      "s1.jsonl": jsonLines([claudeLine("user", "u0", null, "Go."), claudeLine("assistant", "a0", "u0", "ok")]),
+    };
+    for (let at = 0; at < Math.min(5_000, bytes / 700); at++) {
+      const lines = [claudeLine("user", `su${at}`, null, "Go."), claudeLine("assistant", `sa${at}`, `su${at}`, "ok")];
+      files[`s1/subagents/agent-${at}.jsonl`] = jsonLines(lines.map((line) => ({ ...line, isSidechain: true })));
+    }
+    return files;
+  },
+  "claude-code copies of one session": (bytes) => {
+    const copy = jsonLines(
+      list(20, (at) => claudeLine(at % 2 ? "assistant" : "user", `u${at}`, at ? `u${at - 1}` : null, `turn ${at}`)),
+    );
+    return Object.fromEntries(list(Math.floor(bytes / copy.length), (at) => [`s${at}.jsonl`, copy]));
+  },
+  "codex compactions": (bytes) =>
+    codexLines(bytes / 400, (at) => [
+      ["response_item", responsesItems(say(`turn ${at}`))[0]],
+      ["response_item", responsesItems(answer(text(`answer ${at}`)))[0]],
+      ["compacted", { message: "Summary." }],
+    ]),
+  "codex rollbacks": (bytes) =>
+    codexLines(bytes / 600, (at) => [
+      ["response_item", responsesItems(say(`turn ${at}`))[0]],
+      ["response_item", responsesItems(answer(text(`answer ${at}`)))[0]],
+      [
+        "token_usage_record",
+        { response_id: `r${at}`, usage: { input_tokens: 3_000 + at, cached_input_tokens: 2_000, output_tokens: 5 } },
+      ],
+      ...(at % 2 ? [["event_msg", { type: "thread_rolled_back", num_turns: 1 }]] : []),
+    ]),
+  "gemini-cli rewinds": (bytes) =>
+    geminiLines(bytes / 400, (at) => [
+      { id: `u${at}`, type: "user", content: `turn ${at}`, timestamp: time(at) },
+      {
+        id: `a${at}`,
+        type: "gemini",
+        content: `answer ${at}`,
+        timestamp: time(at),
+        model: "gemini-2.5-pro",
+        tokens: { input: 3_000, cached: 2_900, output: 5 },
+      },
+      ...(at % 2 ? [{ $rewindTo: `u${at}` }] : []),
+    ]),
+  "gemini-cli messages set again": (bytes) => {
+    const count = Math.floor(Math.sqrt(bytes / 40));
+    return geminiLines(count, (at) => [
+      {
+        $set: {
+          messages: list(at, (index) => ({ id: `u${index}`, type: index % 2 ? "gemini" : "user", content: "x" })),
+        },
+      },
+      { id: `x${at}`, type: "gemini", content: "y", timestamp: time(at) },
+    ]);
+  },
+  "opencode compactions": (bytes) => ({
+    "export.json": JSON.stringify({
+      info: { id: "s1", directory: "/p" },
+      messages: list(Math.floor(bytes / 700), (at) => [
+        {
+          info: { id: `u${at}`, role: "user", time: { created: start + 1_000 * at } },
+          parts: [
+            { type: "text", text: "x" },
+            { type: "compaction", tail_start_id: "u0" },
+          ],
+        },
+        {
+          info: { id: `s${at}`, role: "assistant", summary: true, time: {} },
+          parts: [{ type: "text", text: "Summary." }],
+        },
+        {
+          info: {
+            id: `a${at}`,
+            role: "assistant",
+            modelID: "claude-sonnet-4-5",
+            time: { created: start + 1_000 * at, completed: start + 1_000 * at + 1 },
+            tokens: { input: 1, output: 1, cache: { read: 1_000, write: 1 } },
+          },
+          parts: [{ type: "text", text: "y" }],
+        },
+      ]).flat(),
+    }),
+  }),
+  "pi branches": (bytes) => {
+    const lines = [{ type: "session", version: 3, id: "s1", cwd: "/p", timestamp: time(0) }];
+    const half = Math.floor(bytes / 700);
+    for (let at = 0; at < half; at++) lines.push(piLine(`e${at}`, at ? `e${at - 1}` : null, at % 2));
+    for (let at = 0; at < half; at++) lines.push(piLine(`f${at}`, at % 2 ? `f${at - 1}` : `e${half - 1}`, at % 2));
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+  "pi compactions": (bytes) => {
+    const lines = [{ type: "session", version: 3, id: "s1", cwd: "/p", timestamp: time(0) }];
+    let parent = null;
+    for (let at = 0; at < bytes / 900; at++) {
+      lines.push(piLine(`u${at}`, parent, 0), piLine(`a${at}`, `u${at}`, 1));
+      lines.push({
+        type: "compaction",
+        id: `c${at}`,
+        parentId: `a${at}`,
+        summary: "Summary.",
+        firstKeptEntryId: "u0",
+        timestamp: time(at),
+      });
+      parent = `c${at}`;
+    }
+    return { "s1.jsonl": jsonLines(lines) };
+  },
+};
+
+function claudeLine(type, uuid, parentUuid, said) {
+  const at = Number(uuid.replace(/\D/g, "")) || 0;
+  const usage = {
+    input_tokens: 10,
+    cache_read_input_tokens: 20_000,
+    cache_creation_input_tokens: 50,
+    output_tokens: 5,
+  };
+  const message =
+    type === "user"
+      ? { role: "user", content: said }
+      : {
+          role: "assistant",
+          id: `m_${uuid}`,
+          model: "claude-sonnet-4-5",
+          content: [{ type: "text", text: said }],
+          usage,
+        };
+  return { type, uuid, parentUuid, sessionId: "s1", timestamp: time(at), message };
+}
+
+function codexLines(count, make) {
+  const head = [
+    { timestamp: time(0), type: "session_meta", payload: { id: "s1", cwd: "/p" } },
+    { timestamp: time(0), type: "turn_context", payload: { model: "gpt-5-codex" } },
+  ];
+  const lines = list(Math.floor(count), (at) =>
+    make(at).map(([type, payload]) => ({ timestamp: time(at), type, payload })),
+  ).flat();
+  return { "rollout-s1.jsonl": jsonLines([...head, ...lines]) };
+}
+
+function geminiLines(count, make) {
+  return {
+    "session-s1.jsonl": jsonLines([
+      { sessionId: "s1", projectHash: "p1", startTime: time(0) },
+      ...list(Math.floor(count), make).flat(),
+    ]),
+  };
+}
+
+function piLine(id, parentId, isAnswer) {
+  const usage = { input: 10, output: 5, cacheRead: 3_000, cacheWrite: 50 };
+  const message = isAnswer
+    ? {
+        role: "assistant",
+        content: [{ type: "text", text: `answer ${id}` }],
+        model: "claude-sonnet-4-5",
+        usage,
+        stopReason: "stop",
+        responseId: `r_${id}`,
+        timestamp: start,
+      }
+    : { role: "user", content: `turn ${id}`, timestamp: start };
+  return { type: "message", id, parentId, timestamp: time(0), message };
+}
