@@ -5,11 +5,9 @@ import { ContextError } from "../../errors.ts";
 import { createCopyFinder, type RecordedSession, readRecording } from "../../replay/index.ts";
 import { countNoun, messageOf } from "../../text/index.ts";
 import { createCounter } from "../../tokens/index.ts";
-import { readTextFile } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
-import { messagesLimit } from "../messages-input.ts";
 import type { Style } from "../output.ts";
-import { isDatabase, readDatabase } from "../replay/open-sessions.ts";
+import { isDatabase, readDatabase, readSessionText, type SessionFile } from "../replay/open-sessions.ts";
 import { renderTable } from "../table.ts";
 import type { BillReport } from "./bill-report.ts";
 import { usdText } from "./bill-text.ts";
@@ -95,15 +93,14 @@ interface Simulation {
 }
 
 async function readOwn(facts: SessionFacts, { recordings }: BillReport): Promise<RecordedSession> {
-  const file = recordings.fileOf.get(facts) as string;
-  if (isDatabase(file)) {
-    const [first] = await readDatabase(file, { file, session: facts.session });
+  const file = recordings.fileOf.get(facts) as SessionFile;
+  const { path } = file;
+  if (isDatabase(path)) {
+    const [first] = await readDatabase(path, { file: path, session: facts.session });
     if (first === undefined) throw new ContextError("unreadable_input", "it is no longer in the database");
     return first.recorded;
   }
-  const read = await readTextFile(file, messagesLimit);
-  if ("text" in read) return readRecording(wholeLines(read.text), { file });
-  throw new ContextError("unreadable_input", read.reason);
+  return readRecording(wholeLines(await readSessionText(file)), { file: path });
 }
 
 /** The reader of sessions refuses a damaged line in the middle. */

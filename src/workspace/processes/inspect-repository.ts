@@ -4,7 +4,7 @@ import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "nod
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { homeDirectory } from "../directories.ts";
 import { isInside } from "../files/paths.ts";
-import { readRegularText } from "../files/read-text.ts";
+import { readForeignText } from "../files/read-foreign.ts";
 import { decodeBytes } from "./byte-records.ts";
 import { type Asked, createFileMemory } from "./file-memory.ts";
 import { collectOutput, type GitPlace, gitReason, noGitReason, reading, startGit } from "./start-git.ts";
@@ -262,7 +262,7 @@ function linkOut(directory: string, allowed: readonly string[]): string | undefi
 
 async function readLine(path: string): Promise<string | undefined> {
   if (unlessFailed(() => lstatSync(path, { throwIfNoEntry: false })) === undefined) return undefined;
-  const read = await readRegularText(path);
+  const read = readForeignText(path);
   return "text" in read ? read.text.trim() : undefined;
 }
 
