@@ -398,9 +398,9 @@ interface ContentScope {
   readonly directory: string;
   /** The severity of an unknown key. */
   readonly strictness: Severity;
-  /** Whether links may lead out of the directory. People link their own files, but a repository must not read files
+  /** The folder that links must not leave. People link their own files, but a repository must not read files
    *  elsewhere. */
-  readonly mayLeave: boolean;
+  readonly within: string | undefined;
   readonly problems: ContentProblem[];
 }
 
@@ -411,7 +411,7 @@ const maxContentBytes = 5 * 1024 * 1024;
 function listContent(scope: ContentScope, directory: string): Dirent[] {
   try {
     if (leaves(scope, directory)) return report(scope, { file: directory, ...outsideLink }) ?? [];
-    const entries = listForeign(directory, { within: limitOf(scope) });
+    const entries = listForeign(directory, scope);
     if (!Array.isArray(entries)) {
       return report(scope, { file: directory, rule: "unreadable", message: entries.reason }) ?? [];
     }
@@ -448,14 +448,8 @@ function statContent(scope: ContentScope, path: string): Stats | undefined {
   }
 }
 
-function leaves(scope: ContentScope, path: string): boolean {
-  const within = limitOf(scope);
+function leaves({ within }: ContentScope, path: string): boolean {
   return within !== undefined && !isInside(realpathSync(path), realpathSync(within));
-}
-
-/** Returns the folder that links must not leave. */
-function limitOf({ mayLeave, directory }: ContentScope): string | undefined {
-  return mayLeave ? undefined : directory;
 }
 
 const outsideLink = {
@@ -464,7 +458,7 @@ const outsideLink = {
 };
 
 function decodeContent(scope: ContentScope, file: string): string | undefined {
-  const bytes = readForeign(file, { within: limitOf(scope), maxBytes: maxContentBytes });
+  const bytes = readForeign(file, { within: scope.within, maxBytes: maxContentBytes });
   if (!Buffer.isBuffer(bytes)) return report(scope, { file, rule: "unreadable", message: bytes.reason });
   const read = decodeText(bytes);
   if ("text" in read) return read.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
