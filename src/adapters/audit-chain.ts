@@ -247,7 +247,8 @@ async function readFile(path: string, { counter, within }: ReadOptions): Promise
   if (!target.isFile()) return undefined;
   const file = readForeignText(path, { within, ...textLimit });
   if (!("text" in file)) return { path, reason: `cannot be read (${file.reason})` };
-  return { path, realPath: await realpath(path), isLink, ...file, tokens: counter?.count(file.text) ?? 0 };
+  const realPath = await realpath(path).catch(() => path);
+  return { path, realPath, isLink, ...file, tokens: counter?.count(file.text) ?? 0 };
 }
 
 async function listPattern(pattern: string): Promise<readonly string[]> {

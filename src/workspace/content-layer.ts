@@ -272,7 +272,7 @@ function readTexts(scope: ContentScope, directory: string, names: readonly strin
 
 /** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
 async function readSkills(scope: ContentScope, directory: string): Promise<Skill[]> {
-  if (!lstatSync(directory).isDirectory()) return [];
+  if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
   const { readYaml } = await import("./read-yaml.ts");
   return listContent(scope, directory).flatMap((entry) => {
     const folder = join(directory, entry.name);

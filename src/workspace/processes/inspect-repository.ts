@@ -1,9 +1,9 @@
 /** Finds out what git would use of a repository, and refuses one that leads elsewhere. */
 
-import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { homeDirectory } from "../directories.ts";
-import { isInside } from "../files/paths.ts";
+import { isInside, upward } from "../files/paths.ts";
 import { readForeignText } from "../files/read-foreign.ts";
 import { decodeBytes } from "./byte-records.ts";
 import { type Asked, createFileMemory } from "./file-memory.ts";
@@ -72,6 +72,10 @@ interface GitAnswer {
 
 async function askGit(place: GitPlace): Promise<Asked<Answer>> {
   const root = realpathSync.native(place.root);
+  const waiting = waitingFile(root);
+  if (waiting !== undefined) {
+    return { answer: { refused: "unsafe", reason: `${waiting} is a pipe or a device, and git would wait for it` } };
+  }
   const [placed, configured] = await Promise.all([
     gitBytes(place, ["rev-parse", ...questions]),
     gitBytes(place, ["config", "--list", "-z", "--show-scope", "--show-origin"]),
@@ -85,6 +89,28 @@ async function askGit(place: GitPlace): Promise<Asked<Answer>> {
     settings: parseSettings(configured.bytes.toString("latin1")),
   };
   return { answer, files: inside === "true" ? await filesBehind(answer, place) : undefined };
+}
+
+/** Files that git opens by their name, in a work tree and in its `.git`. */
+const opened = [
+  ...[".gitignore", ".gitattributes", ".gitmodules", ".mailmap", ".git"],
+  ...["HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"].map(
+    (name) => `.git/${name}`,
+  ),
+  ...[".git/info/exclude", ".git/info/attributes"],
+];
+
+/** Returns the file that git would wait for, or `undefined` if there is none. */
+function waitingFile(root: string): string | undefined {
+  for (const folder of upward(root)) {
+    const found = opened.find((name) => {
+      const stats = unlessFailed(() => statSync(join(folder, name), { throwIfNoEntry: false }));
+      return stats !== undefined && !stats.isFile() && !stats.isDirectory();
+    });
+    if (found !== undefined) return found;
+    if (existsSync(join(folder, ".git"))) break;
+  }
+  return undefined;
 }
 
 /** Only the last answer can contain line breaks, whatever the folder's name is. */
