@@ -33,7 +33,6 @@ export {
   isOtherProject,
   outsideReason,
   projectRoot,
-  refuseOutside,
   repositoryAround,
   upward,
 } from "./files/paths.ts";

@@ -22,7 +22,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { outsideSecret } from "./hostile-repositories.ts";
 
-const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const runner = fileURLToPath(new URL("./hostile-files.mjs", import.meta.url));
+const swapper = fileURLToPath(new URL("./swap-files.mjs", import.meta.url));
 
 /** Seconds for one command, and megabytes for all of them in one process. */
 const [mostSeconds, mostMegabytes] = [5, 400];
@@ -212,7 +213,7 @@ async function runAll(
 ): Promise<Outcome> {
   const job = join(home, "job.json");
   writeFileSync(job, JSON.stringify({ cwd: root, env: { PATH: process.env.PATH, HOME: home }, commands, rounds }));
-  const child = spawn(process.execPath, [here("./hostile-files.mjs"), job], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [runner, job], { stdio: ["ignore", "pipe", "pipe"] });
   const ended: EndedCommand[] = [];
   let running = "";
   let megabytes = 0;
@@ -326,7 +327,7 @@ describe.skipIf(process.platform === "win32")("no byte from outside, an answer, 
       ...["runs/shop", "runs/p/s1.jsonl"],
     ];
     const pairs = names.flatMap((name) => [join(place.root, name), join(place.outside, name)]);
-    const swapping = spawn(process.execPath, [here("./swap-files.mjs"), ...pairs], {
+    const swapping = spawn(process.execPath, [swapper, ...pairs], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     onTestFinished(() => void swapping.kill("SIGKILL"));
