@@ -156,7 +156,7 @@ function commandsIn(root: string): CommandLine[] {
       "trust --list",
     ],
     ...["bill runs --by project --no-index --html bill.html", "bill runs --by agent --what-if", "bill runs --json"],
-    ...["replay runs --html replay.html", "trim runs/whole.json --window 1000 --checkpoint checkpoint.json"],
+    ...["replay runs --html replay.html", "trim messages.json --window 1000 --checkpoint checkpoint.json"],
     ...["mcp install --dry-run --tool claude-code,cursor,opencode", "mcp install --dry-run --wrap files --lazy"],
     ...["plugin install claude-code --scope project --dry-run", "plugin status claude-code", "store stats", "guard"],
     ...["inject", "inject --uninstall"],
@@ -191,6 +191,8 @@ function build(): Place {
     }
   }
   rmSync(join(place.root, ".git/index"));
+  // A file that is named may be a pipe, so this one is always plain.
+  writeFileSync(join(place.root, "messages.json"), plain["runs/whole.json"] ?? "");
   mkdirSync(join(place.home, ".config/plimsoll"), { recursive: true });
   writeFileSync(join(place.home, ".config/plimsoll/config.yaml"), "guard: { session_usd: 5, day_usd: 5 }\n");
   return place;

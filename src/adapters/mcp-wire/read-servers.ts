@@ -52,7 +52,7 @@ const keys = ["mcpServers", "servers", "mcp_servers", "mcp", "context_servers", 
 /** Reads JSON with or without comments, or TOML. */
 async function readServersFile(file: string, place: Place): Promise<ReadServers> {
   const read = await readTextFile(file);
-  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
+  if (!("text" in read)) throw new ContextError("unreadable_input", `cannot be read: ${read.reason}`, { file });
   const data = await parseFile(file, read.text);
   const found = isPlainObject(data) ? keys.map((key) => data[key]).find(isPlainObject) : undefined;
   if (found === undefined) {
