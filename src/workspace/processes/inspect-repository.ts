@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve, sep } from "node:path";
 import { homeDirectory } from "../directories.ts";
 import { isInside, upward } from "../files/paths.ts";
 import { readForeignText } from "../files/read-foreign.ts";
+import { maxTextBytes } from "../files/read-text.ts";
 import { decodeBytes } from "./byte-records.ts";
 import { type Asked, createFileMemory } from "./file-memory.ts";
 import { collectOutput, type GitPlace, gitReason, noGitReason, reading, startGit } from "./start-git.ts";
@@ -74,7 +75,9 @@ async function askGit(place: GitPlace): Promise<Asked<Answer>> {
   const root = realpathSync.native(place.root);
   const waiting = waitingFile(root);
   if (waiting !== undefined) {
-    return { answer: { refused: "unsafe", reason: `${waiting} is a pipe or a device, and git would wait for it` } };
+    return {
+      answer: { refused: "unsafe", reason: `${waiting} is a pipe, a device or too large, and git would wait for it` },
+    };
   }
   const [placed, configured] = await Promise.all([
     gitBytes(place, ["rev-parse", ...questions]),
@@ -100,12 +103,16 @@ const opened = [
   ...[".git/info/exclude", ".git/info/attributes"],
 ];
 
+/** A repository with millions of files has large ones. */
+const mayBeLarge = /(index|packed-refs)$/;
+
 /** Returns the file that git would wait for, or `undefined` if there is none. */
 function waitingFile(root: string): string | undefined {
   for (const folder of upward(root)) {
     const found = opened.find((name) => {
       const stats = unlessFailed(() => statSync(join(folder, name), { throwIfNoEntry: false }));
-      return stats !== undefined && !stats.isFile() && !stats.isDirectory();
+      if (stats === undefined || stats.isDirectory()) return false;
+      return !stats.isFile() || (stats.size > maxTextBytes && !mayBeLarge.test(name));
     });
     if (found !== undefined) return found;
     if (existsSync(join(folder, ".git"))) break;
