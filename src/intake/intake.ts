@@ -272,7 +272,9 @@ function admitInto({ context, hash }: OpenContext, result: Counted, settings: Ad
   const call = { call: hash.text(JSON.stringify([result.tool, result.input ?? null])), text: whole, sequence };
   // Of an original that the client cuts, an agent that insists would get even less.
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
-  const isWhole = insisted !== undefined || isRecall(result) || result.text.includes(`[${mark}`);
+  // Whoever knows the mark could forge a note, so then all notes in the text are its own.
+  const hasMark = result.text.includes(`[${mark}`);
+  const isWhole = insisted !== undefined || isRecall(result) || hasMark;
   const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
   const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
   const lines = result.text.length > largeText ? undefined : hashLines(readResultLines(result.text), hash);
@@ -284,7 +286,7 @@ function admitInto({ context, hash }: OpenContext, result: Counted, settings: Ad
   return {
     lines,
     admitted: withQuotes(edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" }, {
-      ...{ mark, settings },
+      ...{ mark: hasMark ? undefined : mark, settings },
       lines: result.isOnePiece === true ? lines : undefined,
     }),
     context: {
@@ -308,7 +310,8 @@ function createId(
 }
 
 interface QuoteOptions {
-  readonly mark: string;
+  /** Absent if no line of the text is ours. */
+  readonly mark: string | undefined;
   readonly settings: Settings;
   /** All lines, if the client can show only lines that follow each other. */
   readonly lines: readonly HashedLine[] | undefined;

@@ -7,10 +7,11 @@ import { splitNumber, withoutColours } from "./result-lines.ts";
 const quoteWords = "(text of this result) ";
 
 /** Returns the text with `quoteWords` before every line that looks like a note and does not begin with the mark, after
- *  the number that a tool wrote. Returns the same text if there is no such line. */
-export function quoteNotes(text: string, mark: string): string {
+ *  the number that a tool wrote. Without a mark, none of the notes are ours. Returns the same text if there is no such
+ *  line. */
+export function quoteNotes(text: string, mark: string | undefined): string {
   if (!hints.test(text) && !other.test(text)) return text;
-  const own = [`[${mark}: `, `[${mark} `];
+  const own = mark === undefined ? [] : [`[${mark}: `, `[${mark} `];
   const lines = text.split("\n");
   let isChanged = false;
   for (const [index, line] of lines.entries()) {
@@ -24,7 +25,7 @@ export function quoteNotes(text: string, mark: string): string {
 
 /** Words without which no line looks like a note. One search in the whole text is much faster than one in each line. */
 const hints =
-  /lines? +\d|only new|same text|whole result|trimmed|recall|left out|similar|shortens|last shown|an image/i;
+  /\[[a-z2-7]{4} |lines? +\d|only new|same text|whole result|trimmed|recall|left out|similar|shortens|last shown|an image/i;
 /** Characters that may hide such words. Those of Western Europe and East Asia and frames of tables do not. */
 const other = /[^\t\n\r -~À-ÿ\u2500-\u257f\u3040-\u9fff\uac00-\ud7a3]/;
 
@@ -59,6 +60,7 @@ const begins = `\\[\\s{0,9}(?:${markPattern}:?\\s{1,9})?(?:…|\\.{3})?\\s{0,9}`
 const id = originalIdPattern;
 const forms: readonly RegExp[] = [
   // Notes on lines, results and pages.
+  new RegExp(`\\[${markPattern}\\s{1,9}(?:unnumbered\\s{1,9})?\\d+(?:-\\d+)?(?:\\]|,)`, "i"),
   new RegExp(`${begins}(?:unnumbered\\s{1,9})?lines?\\s{1,9}\\d`, "i"),
   new RegExp(
     `${begins}(?:only new lines|same text as|the whole result has|plimsoll shortens|an image was here)\\b`,

@@ -410,6 +410,7 @@ const maxContentBytes = 5 * 1024 * 1024;
 /** Returns names in a fixed order, without hidden ones. A missing directory is empty. */
 function listContent(scope: ContentScope, directory: string): Dirent[] {
   try {
+    if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) return [];
     if (leaves(scope, directory)) return report(scope, { file: directory, ...outsideLink }) ?? [];
     const entries = listForeign(directory, scope);
     if (!Array.isArray(entries)) {
