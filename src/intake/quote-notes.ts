@@ -39,14 +39,18 @@ function isLikeNote(line: string): boolean {
 
 /** Brings a line to the letters, brackets and spaces that a reader sees. */
 function plainForm(line: string): string {
-  return line
-    .replace(escapes, "")
-    .normalize("NFKD")
-    .replace(/[\t\v\f\r\x85\u115f\u1160\u2800]/g, " ")
-    .replace(/[\p{Cc}\p{Cf}\p{M}]/gu, "")
-    .replace(/(?![({])\p{Ps}/gu, "[")
-    .replace(/(?![)}])\p{Pe}/gu, "]")
-    .replace(/[\u0131\u0180-\u02af\u0370-\u058f\u1d00-\u1d7f\ua730\ua731]/g, (letter) => alike[letter] ?? letter);
+  return (
+    line
+      .replace(escapes, "")
+      // Some of these Arabic signs stand for 18 letters each.
+      .replace(/[\ufb50-\ufdff\ufe70-\ufeff]+/g, "")
+      .normalize("NFKD")
+      .replace(/[\t\v\f\r\x85\u115f\u1160\u2800]/g, " ")
+      .replace(/[\p{Cc}\p{Cf}\p{M}]/gu, "")
+      .replace(/(?![({])\p{Ps}/gu, "[")
+      .replace(/(?![)}])\p{Pe}/gu, "]")
+      .replace(/[\u0131\u0180-\u02af\u0370-\u058f\u1d00-\u1d7f\ua730\ua731]/g, (letter) => alike[letter] ?? letter)
+  );
 }
 
 /** What terminals take as colours, movements and links. */
