@@ -77,7 +77,7 @@ const forms: readonly RegExp[] = [
   ),
   new RegExp(`${begins}[\\d,]{1,12} (?:more |similar )?(?:lines?|elements?) (?:left out|similar|not shown)`, "i"),
   new RegExp(`${begins}[\\d,]{1,12} similar lines`, "i"),
-  /^ ?(?:…|\.{3}) [\d,]{1,12} similar lines/i,
+  /^ ?(?:\d{1,7} ?[→|:]? ?)?(?:…|\.{3}) [\d,]{1,12} similar lines/i,
   // Placeholders, digests and summaries of a trimmed history.
   new RegExp(`${begins}(?:trimmed\\b|summary of what was trimmed)`, "i"),
   // How to get an original.
