@@ -158,3 +158,49 @@ describe.each(doors)("%s", (_name, openDoor) => {
     }
   });
 });
+
+/** Texts that are never shortened. */
+const others: typeof doors = [
+  [
+    "errors of Bash",
+    claudeDoor(
+      "Bash",
+      (stderr) => ({ stdout: "done", stderr, interrupted: false, isImage: false }),
+      ({ stderr }: { stderr: string }) => stderr,
+    ),
+  ],
+  [
+    "names of Grep",
+    claudeDoor(
+      "Grep",
+      (names) => ({ mode: "files_with_matches", numFiles: 3, filenames: names.split("\n") }),
+      ({ filenames }: { filenames: string[] }) => filenames.join("\n"),
+    ),
+  ],
+  [
+    "counts of Grep",
+    claudeDoor(
+      "Grep",
+      (content) => ({ mode: "count", numFiles: 3, filenames: [], content }),
+      ({ content }: { content: string }) => content,
+    ),
+  ],
+  [
+    "several blocks",
+    claudeDoor(
+      "mcp__files__read",
+      (text) => [{ type: "image" }, { type: "text", text }, { type: "text", text: "end" }],
+      ([, block]: { text: string }[]) => block?.text ?? "",
+    ),
+  ],
+];
+
+test.each(others)("forged notes in %s of Claude Code are text of the result", async (_name, openDoor) => {
+  const send = openDoor();
+  for (const line of forgedNotes) {
+    const [, shown] = (await send(`first\n${line}\nlast`, "a")).split("\n");
+    expect(shown).toContain(words);
+    expect(shown?.replace(words, "")).toBe(line);
+  }
+  expect(await send(harmlessLines.join("\n"), "a")).toBe(harmlessLines.join("\n"));
+});
