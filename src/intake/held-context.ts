@@ -1,6 +1,6 @@
 /** What the store keeps of one context, and how it is read. */
 import { createHashKey, createKeyedHash, type KeyedHash } from "../text/index.ts";
-import type { HeldText, SentTurn } from "./held-texts.ts";
+import { type HeldText, type SentTurn, withoutLostNames } from "./held-texts.ts";
 import type { EditedCall } from "./read-call.ts";
 
 /** What the context holds, oldest first. */
@@ -22,10 +22,13 @@ export interface ContextReader {
   parse(value: string | undefined): OpenContext;
   /** Returns the context as text. */
   written(context: HeldContext): string;
+  /** The result with this number was not sent as recorded. It no longer counts as held. */
+  noteUnsent(sequence: number): void;
 }
 
 export function createContextReader(): ContextReader {
   let known: { readonly value: string | undefined; readonly open: OpenContext } | undefined;
+  const unsent = new Set<number>();
   const open = (context: HeldContext): OpenContext => {
     const hash = known?.open.context.key === context.key ? known.open.hash : createKeyedHash(context.key);
     return { context, hash };
@@ -36,18 +39,27 @@ export function createContextReader(): ContextReader {
         const context = { ...nothing(), ...(value === undefined ? {} : readContext(JSON.parse(value))) };
         known = { value, open: open(context) };
       }
-      return known.open;
+      return { ...known.open, context: withoutUnsent(known.open.context, unsent) };
     },
     written(context) {
-      known = { value: JSON.stringify(context), open: open(context) };
+      const sent = withoutUnsent(context, unsent);
+      known = { value: JSON.stringify(sent), open: open(sent) };
       return known.value as string;
     },
+    noteUnsent: (sequence) => void unsent.add(sequence),
   };
 }
 
 export interface OpenContext {
   readonly context: HeldContext;
   readonly hash: KeyedHash;
+}
+
+/** What the agent wrote in their calls is in the context all the same. */
+function withoutUnsent(context: HeldContext, unsent: ReadonlySet<number>): HeldContext {
+  const isUnsent = ({ sequence, isWritten }: HeldText): boolean => isWritten !== true && unsent.has(sequence);
+  if (!context.held.some(isUnsent)) return context;
+  return { ...context, held: withoutLostNames(context.held.filter((text) => !isUnsent(text))) };
 }
 
 /** Earlier versions had no key. Their hashes cannot be compared with ours, so nothing counts as held. */

@@ -10,4 +10,5 @@ export {
 export { type FoundNote, findNotes, heldCollection, isOwnNote, readOriginal } from "./originals.ts";
 export { createParallelCalls, type ParallelCalls } from "./parallel-calls.ts";
 export { forgetIntake, listIntakeUses, pruneIntake } from "./prune-intake.ts";
+export { quoteNotes } from "./quote-notes.ts";
 export { recallLines } from "./recall-lines.ts";

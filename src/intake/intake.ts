@@ -26,7 +26,7 @@ import { contextKey, heldCollection, keepOriginal, readOriginal, type StoredOrig
 import { countLarge, largeText, pageOf, sizeOf } from "./page.ts";
 import { quoteNotes } from "./quote-notes.ts";
 import { isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
-import { readResultLines, weighLines } from "./result-lines.ts";
+import { readResultLines, weighLines, withoutColours } from "./result-lines.ts";
 
 /** What `createIntake` needs to know. */
 export interface IntakeOptions {
@@ -167,11 +167,13 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
     async admit(result) {
       const tokens = countLarge(result.text, settings.counter);
       const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
+      const isCut = shareOf(result.text, result, settings) > 1;
+      let next: Admission | undefined;
+      let answer: AdmittedResult | undefined;
       const edited = async (): Promise<AdmittedResult> => {
-        let next: Admission | undefined;
         await store.update(heldCollection, key, (value) => {
-          const isCut = shareOf(result.text, result, settings) > 1;
           next = admitInto(read.parse(value), { ...result, tokens, isCut }, { ...settings, seen });
+          if (isCut && answer !== undefined) read.noteUnsent(next.context.sequence);
           return read.written(next.context);
         });
         const { admitted, context, lines } = next as Admission;
@@ -180,11 +182,18 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
         if (admitted.id !== undefined) await keepOriginal(store, admitted.id, JSON.stringify(stored));
         return admitted;
       };
-      const late = patience?.().then(
-        () => original,
-        () => original,
-      );
-      return Promise.race([edited().catch(() => original), ...(late === undefined ? [] : [late])]);
+      // An original that the client cuts has not shown what is recorded.
+      const giveUp = (): AdmittedResult => {
+        if (answer !== undefined) return answer;
+        answer = original;
+        if (isCut && next !== undefined) {
+          read.noteUnsent(next.context.sequence);
+          store.update(heldCollection, key, (value) => read.written(read.parse(value).context)).catch(() => {});
+        }
+        return answer;
+      };
+      const decided = edited().then((admitted) => (answer ??= admitted), giveUp);
+      return Promise.race([decided, ...(patience === undefined ? [] : [patience().then(giveUp, giveUp)])]);
     },
     async forget(isKept = () => false) {
       await store.update(heldCollection, key, (value) => {
@@ -272,23 +281,22 @@ function admitInto({ context, hash }: OpenContext, result: Counted, settings: Ad
   const call = { call: hash.text(JSON.stringify([result.tool, result.input ?? null])), text: whole, sequence };
   // Of an original that the client cuts, an agent that insists would get even less.
   const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
-  // Whoever knows the mark could forge a note, so then all notes in the text are its own.
-  const hasMark = result.text.includes(`[${mark}`);
-  const isWhole = insisted !== undefined || isRecall(result) || hasMark;
+  // Our own lines are told by the mark, so nothing of ours is added to a text that has it. A page has no colours.
+  const isMarked = withoutColours(result.text).includes(`[${mark}`);
+  const isWhole = insisted !== undefined || isRecall(result) || isMarked;
   const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
   const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
   const lines = result.text.length > largeText ? undefined : hashLines(readResultLines(result.text), hash);
   const edit = isWhole ? undefined : editOf(result, { held: earlier, whole, hash, lines, mark, id, settings });
-  const text = sentText(result, { sequence, whole, lines, edit });
+  const unquoted = edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" };
+  const admitted = withQuotes(unquoted, { mark: isMarked ? undefined : mark, settings, lines, result });
+  const isLost = shareOf(admitted.text, result, settings) > 1;
+  const text = sentText(result, { sequence, whole, lines, edit, isLost });
   const written = runsWritten(writtenTexts(result).map((each) => hashLines(each, hash)));
-  const shown = edit === undefined && result.isCut ? undefined : lines;
-  const next = holdSent(held, { text, lines: shown, hash: whole, written, ranges: edit?.ranges ?? [], turn });
+  const ranges = isLost ? [] : (edit?.ranges ?? []);
+  const next = holdSent(held, { text, lines: isLost ? undefined : lines, hash: whole, written, ranges, turn });
   return {
-    lines,
-    admitted: withQuotes(edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" }, {
-      ...{ mark: hasMark ? undefined : mark, settings },
-      lines: result.isOnePiece === true ? lines : undefined,
-    }),
+    ...{ lines, admitted },
     context: {
       ...{ key: context.key, seed, sequence, lastTurn: next.turn },
       held: withinWindow(next.held, settings.deltaWindow),
@@ -309,20 +317,20 @@ function createId(
   };
 }
 
-interface QuoteOptions {
-  /** Absent if no line of the text is ours. */
-  readonly mark: string | undefined;
-  readonly settings: Settings;
-  /** All lines, if the client can show only lines that follow each other. */
-  readonly lines: readonly HashedLine[] | undefined;
-}
-
-/** Marks lines that look like our notes as text of the result. */
-function withQuotes(admitted: AdmittedResult, { mark, settings, lines }: QuoteOptions): AdmittedResult {
+/** Marks lines that look like our notes as text of the result. Without a mark, no line is ours. */
+function withQuotes(
+  admitted: AdmittedResult,
+  {
+    mark,
+    settings,
+    lines = [],
+    result,
+  }: Partial<EditOptions> & { readonly settings: Settings; readonly result: Counted },
+): AdmittedResult {
   const text = quoteNotes(admitted.text, mark);
   if (text === admitted.text) return admitted;
-  const whole = lines && { start: 0, end: lines.length, text: lines.map(({ body }) => body).join("\n"), note: "" };
-  const piece = admitted.piece ?? (admitted.edit === "none" ? whole : undefined);
+  const whole = { start: 0, end: lines.length, text: lines.map(({ body }) => body).join("\n"), note: "" };
+  const piece = admitted.piece ?? (admitted.edit === "none" && result.isOnePiece === true ? whole : undefined);
   return {
     ...admitted,
     ...{ text, tokens: countLarge(text, settings.counter), edit: admitted.edit === "none" ? "quote" : admitted.edit },
@@ -341,19 +349,20 @@ interface SentOptions {
   readonly whole: string;
   readonly lines: readonly HashedLine[] | undefined;
   readonly edit: Edit | undefined;
+  /** Whether the client cuts what is sent, so that nobody knows what the context has of it. */
+  readonly isLost: boolean;
 }
 
 /** Returns what the context holds of this result. A large result fills the window of what counts as held. */
-function sentText(result: Counted, { sequence, whole, lines, edit }: SentOptions): HeldText {
-  const isLost = edit === undefined && result.isCut;
-  const isUnread = isLost || lines === undefined;
+function sentText(result: Counted, { sequence, whole, lines, edit, isLost }: SentOptions): HeldText {
+  const isPartial = isLost || (edit === undefined ? lines === undefined : edit.ranges === undefined);
   return {
     ...{ sequence, label: labelOf(result) },
     tokens: edit?.admitted.tokens ?? result.tokens,
-    runs: edit?.runs ?? runsSent(isUnread ? [] : lines, []),
+    runs: isLost ? [] : (edit?.runs ?? runsSent(lines ?? [], [])),
     ...(result.callId !== undefined && { callId: result.callId }),
     ...(edit === undefined && !isLost && { whole }),
-    ...((edit === undefined ? isUnread : edit.ranges === undefined) && { isPartial: true }),
+    ...(isPartial && { isPartial: true }),
   };
 }
 
@@ -465,13 +474,9 @@ function pagedResult(result: Counted, { settings, mark, hash, ...options }: Edit
 /** A page that is one piece: the lines from the first one on. */
 function beginningOf(
   lines: readonly HashedLine[] = [],
-  {
-    about,
-    id,
-    mark,
-    settings,
-  }: Pick<EditOptions, "settings" | "mark"> & { readonly about: string; readonly id: string },
+  options: Pick<EditOptions, "settings" | "mark"> & { readonly about: string; readonly id: string },
 ): Edit | undefined {
+  const { about, id, mark, settings } = options;
   const { counter, pageTokens } = settings;
   let left = pageTokens - counter.count(about) - leastEnd;
   const end = lines.findIndex((line) => {

@@ -38,14 +38,15 @@ export interface FoundNote {
   readonly id: string;
 }
 
-/** Finds the notes in a text that name an original. Any file may contain such text, so check them with `isOwnNote`. */
+/** Finds the lines of a text that are notes and name an original. Any file may contain such text, so check them with
+ *  `isOwnNote`. A note of another session that a file contains has words before it. */
 export function findNotes(text: string): FoundNote[] {
   return [...text.matchAll(noteWithId)].map(([, mark = "", id = ""]) => ({ mark, id }));
 }
 
 const noteWithId = new RegExp(
-  `\\[(${markPattern}): [^[\\]\\n]{1,400}\\b(${originalIdPattern})\\b[^[\\]\\n]{0,60}\\]`,
-  "g",
+  `^(?: {0,7}\\d{1,7}[\\t→])?\\[(${markPattern}): [^[\\]\\n]{1,400}\\b(${originalIdPattern})\\b[^[\\]\\n]{0,60}\\]`,
+  "gm",
 );
 
 /** Returns whether we wrote a note: it has the mark of the context whose original it names. */

@@ -1,14 +1,13 @@
 /** Tells text of a result from our own notes. A file may contain a line that looks like one: "these lines are as shown
  *  above" would hide what really stands there. Such lines are sent with words before them that say what they are. */
 import { markPattern, originalIdPattern } from "../text/index.ts";
-import { splitNumber, withoutColours } from "./result-lines.ts";
+import { splitNumber } from "./result-lines.ts";
 
 /** Stands before a line that looks like one of our notes and is text of the result. */
 const quoteWords = "(text of this result) ";
 
-/** Returns the text with `quoteWords` before every line that looks like a note and does not begin with the mark, after
- *  the number that a tool wrote. Without a mark, none of the notes are ours. Returns the same text if there is no such
- *  line. */
+/** Returns the text with `quoteWords` before every line that looks like a note, after the number that a tool wrote. Lines
+ *  that begin with the mark are ours; without a mark no line is. Returns the same text if there is no such line. */
 export function quoteNotes(text: string, mark: string | undefined): string {
   if (!hints.test(text) && !other.test(text)) return text;
   const own = mark === undefined ? [] : [`[${mark}: `, `[${mark} `];
@@ -25,58 +24,66 @@ export function quoteNotes(text: string, mark: string | undefined): string {
 
 /** Words without which no line looks like a note. One search in the whole text is much faster than one in each line. */
 const hints =
-  /\[[a-z2-7]{4} |lines? +\d|only new|same text|whole result|trimmed|recall|left out|similar|shortens|last shown|an image/i;
-/** Characters that may hide such words. Those of Western Europe and East Asia and frames of tables do not. */
-const other = /[^\t\n\r -~À-ÿ\u2500-\u257f\u3040-\u9fff\uac00-\ud7a3]/;
+  /\[[a-z2-7]{4}\s+(?:unnumbered\s+)?\d|lines?[\s:]+\d|only\s+new|same\s+text|whole\s+result|trimmed|recall|left\s+out|similar|shortens|last\s+shown|an\s+image/i;
+/** Characters that may hide such words. Letters and marks of East Asia and frames of tables do not. */
+const other =
+  /[^\t\n\r -~\u2500-\u257f\u3001-\u300f\u3040-\u312f\u3400-\u9fff\uac00-\ud7a3\uff01\uff0c\uff0e\uff1a\uff1b\uff1f]/;
 
 /** Whether a line has the form of a note, of this or of an earlier version, anywhere in it. */
 function isLikeNote(line: string): boolean {
-  // A longer line is data, and no note has that length.
-  if (line.length > longestLine) return forms.some((form) => form.test(line));
   const plain = other.test(line) ? plainForm(line) : line;
-  return forms.some((form) => form.test(plain));
+  if (!hints.test(plain)) return false;
+  const words = plain.replace(/\s+/g, " ");
+  return forms.some((form) => form.test(words));
 }
-
-const longestLine = 4_000;
 
 /** Brings a line to the letters, brackets and spaces that a reader sees. */
 function plainForm(line: string): string {
-  return withoutColours(line)
-    .normalize("NFKD")
-    .replace(/[\p{Cc}\p{Cf}\p{M}]/gu, "")
-    .replace(/[【〔〚⟦⁅]/g, "[")
-    .replace(/[】〕〛⟧⁆]/g, "]")
-    .replace(/[\u0370-\u052f]/g, (letter) => alike[letter] ?? letter);
+  return (
+    line
+      .replace(escapes, "")
+      // Some of these Arabic signs stand for 18 letters each.
+      .replace(/[\ufb50-\ufdff\ufe70-\ufeff]+/g, "")
+      .normalize("NFKD")
+      .replace(/[\t\v\f\r\x85\u115f\u1160\u2800]/g, " ")
+      .replace(/[\p{Cc}\p{Cf}\p{M}]/gu, "")
+      .replace(/(?![({])\p{Ps}/gu, "[")
+      .replace(/(?![)}])\p{Pe}/gu, "]")
+      .replace(/[\u0131\u0180-\u02af\u0370-\u058f\u1d00-\u1d7f\ua730\ua731]/g, (letter) => alike[letter] ?? letter)
+  );
 }
 
-/** Greek and Cyrillic letters, each before the Latin one in our notes that it looks like. */
+/** What terminals take as colours, movements and links. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these codes start with a control character
+const escapes = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)/g;
+
+/** Greek, Cyrillic, Armenian and small capital letters, each before the Latin one in our notes that it looks like. */
 const alike: Readonly<Record<string, string>> = Object.fromEntries(
-  "аa еe оo сc рp хx іi ѕs ԁd һh νv οo αa ιi ΟO ΑA ΕE ІI ЅS ТT ΤT РP"
+  "аa еe оo сc рp хx іi ѕs ԁd һh ӏl Ӏl ԝw ԛq кk тt мm νv οo αa ιi κk τt υu ΟO ΑA ΕE ІI ЅS ТT ΤT РP ΙI ΝN օo ոn սu ցg ıi ɩi ɡg ɑa ʟl ɪi ɴn ᴇe ꜱs ᴛt ᴀa ᴍm ʀr ᴏo ᴘp ᴄc ᴋk ᴡw ʜh ɢg ᴜu ᴅd ᴠv ʏy ʙb"
     .split(" ")
     .map(([letter = "", latin = ""]) => [letter, latin]),
 );
 
-const begins = `\\[\\s{0,9}(?:${markPattern}:?\\s{1,9})?(?:…|\\.{3})?\\s{0,9}`;
+// A forged mark need not have the form of ours: few readers would notice.
+const begins = "\\[ ?(?:[a-z0-9]{4,8} ?[:,\\u2013\\u2014-]? ?)?(?:…|\\.{3})? ?";
 const id = originalIdPattern;
+/** All white space is one space. */
 const forms: readonly RegExp[] = [
   // Notes on lines, results and pages.
-  new RegExp(`\\[${markPattern}\\s{1,9}(?:unnumbered\\s{1,9})?\\d+(?:-\\d+)?(?:\\]|,)`, "i"),
-  new RegExp(`${begins}(?:unnumbered\\s{1,9})?lines?\\s{1,9}\\d`, "i"),
+  new RegExp(`\\[${markPattern} (?:unnumbered )?\\d+-\\d+(?:\\]|,)`),
+  new RegExp(`${begins}(?:unnumbered )?lines?(?: |: ?)\\d`, "i"),
   new RegExp(
     `${begins}(?:only new lines|same text as|the whole result has|plimsoll shortens|an image was here)\\b`,
     "i",
   ),
-  new RegExp(
-    `${begins}[\\d,]{1,12}\\s{1,9}(?:more |similar )?(?:lines?|elements?)\\s{1,9}(?:left out|similar|not shown)`,
-    "i",
-  ),
-  new RegExp(`${begins}[\\d,]{1,12}\\s{1,9}similar lines`, "i"),
-  /^\s*… [\d,]{1,12} similar lines/i,
+  new RegExp(`${begins}[\\d,]{1,12} (?:more |similar )?(?:lines?|elements?) (?:left out|similar|not shown)`, "i"),
+  new RegExp(`${begins}[\\d,]{1,12} similar lines`, "i"),
+  /^ ?(?:\d{1,7} ?[→|:]? ?)?(?:…|\.{3}) [\d,]{1,12} similar lines/i,
   // Placeholders, digests and summaries of a trimmed history.
   new RegExp(`${begins}(?:trimmed\\b|summary of what was trimmed)`, "i"),
   // How to get an original.
-  new RegExp(`\\bplimsoll\\s{1,9}recall\\s{1,9}${id}\\b`, "i"),
-  new RegExp(`\\brecall\\s{1,9}(?:with\\s{1,9})?id[:=]?\\s{0,9}["'\`]?${id}\\b`, "i"),
+  new RegExp(`\\bplimsoll recall ${id}\\b`, "i"),
+  new RegExp(`\\brecall (?:with )?id[:=]? ?["'\`]?${id}\\b`, "i"),
   // What a note says of lines.
   /\bas last shown (?:by .{1,80} )?above\b/i,
 ];

@@ -1,7 +1,9 @@
 /** What every integration promises: a long session stays within the window, valid, and in the cache. */
 
 import { afterEach, describe, expect, it } from "vitest";
-import { generateRequest } from "../../test/generate/generate-request.ts";
+import { collidingLines } from "../../test/generate/colliding-texts.ts";
+import { forgedNotes } from "../../test/generate/forged-notes.ts";
+import { generateRequest, toolHistory } from "../../test/generate/generate-request.ts";
 import { ContextError } from "../errors.ts";
 import { countMessages, countTools, type FormatName, validateRequest } from "../messages/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
@@ -143,6 +145,28 @@ export function testIntegration(driver: IntegrationDriver): void {
     });
   });
 
+  describe(`${name}: with hostile results`, () => {
+    const options = { intake: true, contextWindow: 10_000_000 };
+
+    it("shows a line that collides with an earlier one, and forged notes as text", async () => {
+      const { ask } = await open(options);
+      const [harmless, malicious] = collidingLines;
+      const texts = [sourceWith(harmless), sourceWith(malicious), forgedNotes.join("\n")];
+      const sent = bare(await ask(toolRequest(format, texts), "whole")).join("\n");
+      expect(sent).toContain(malicious);
+      expect(sent).toMatch(/\[[a-z2-7]{4}: Only new lines are shown/);
+      expect(sent.split("(text of this result) ")).toHaveLength(forgedNotes.length + 2);
+    });
+
+    it("sends the same bytes from two instances that share nothing", async () => {
+      const request = toolRequest(format, [sourceWith("one"), sourceWith("one"), sourceWith("two")]);
+      const [one, other] = [await open(options), await open(options)];
+      const first = bare(await one.ask(copyOf(request), "whole"));
+      expect(first.join("\n")).toMatch(/Whole text: recall with id [a-z2-7]{16}\]/);
+      expect(bare(await other.ask(copyOf(request), "whole"))).toEqual(first);
+    });
+  });
+
   describe(`${name}: one request`, () => {
     it("is sent unchanged if it fits", async () => {
       const { ask, events } = await open();
@@ -249,6 +273,17 @@ export function testIntegration(driver: IntegrationDriver): void {
       for (const each of sent) expect(size(each)).toBeLessThanOrEqual(limit);
     });
   });
+}
+
+function sourceWith(line: string): string {
+  const lines = Array.from({ length: 60 }, (_, index) => `export const value${index} = compute(${index * 7}, "name");`);
+  return lines.with(30, line).join("\n");
+}
+
+/** A request after the model has read these texts, one after the other, with a tool that recalls them. */
+function toolRequest(format: FormatName, texts: readonly string[]): Fields {
+  const { request, messages } = toolHistory(format, texts);
+  return { ...request, model, [format === "responses" ? "input" : "messages"]: messages };
 }
 
 const generated = new Map<string, readonly Fields[]>();

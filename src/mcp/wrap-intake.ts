@@ -1,7 +1,7 @@
 /** The intake of `mcp wrap`: a result that repeats what the client already has becomes what is new in it. Long results
  *  are left to the pages. */
 import { randomUUID } from "node:crypto";
-import { createIntake, createParallelCalls, type Intake, withHeldIn } from "../intake/index.ts";
+import { createIntake, createParallelCalls, type Intake, quoteNotes, withHeldIn } from "../intake/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
 import { applyEdits, elementsOf, isPlainObject, memberOf } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
@@ -45,35 +45,63 @@ export async function createWrapIntake({ sessionId, counter, store }: WrapIntake
       const text = onlyText(result);
       if (text === undefined) {
         calls.drop(call);
-        return { message, result, sent: async () => {} };
+        return { ...withTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
       }
       const number = ++admits;
       const admitted = await intake.admit({ tool: call.tool, input: call.args, text, ...calls.end(call) });
-      const edited = admitted.edit === "none" ? message : withText(message, admitted.text);
+      const edited = withTexts(message, result, () => admitted.text);
       return {
-        message: edited,
-        result: admitted.edit === "none" ? result : { ...result, content: [{ type: "text", text: admitted.text }] },
+        ...edited,
         // A page shows only a part, so later results must not refer to it.
-        sent: async (final) => (final === edited ? undefined : intake.forget(({ sequence }) => sequence !== number)),
+        sent: async (final) =>
+          final === edited.message ? undefined : intake.forget(({ sequence }) => sequence !== number),
       };
     },
   };
 }
 
-/** Failures, media, several blocks and structured content stay as they are. */
+/** Failures, media, several blocks and structured content are not shortened. */
 function onlyText({ content, structuredContent, isError }: RpcObject): string | undefined {
   if (!Array.isArray(content) || content.length !== 1 || structuredContent !== undefined || isError === true) {
     return undefined;
   }
-  const [block] = content as unknown[];
+  return textOf(content[0]);
+}
+
+function textOf(block: unknown): string | undefined {
   return isPlainObject(block) && block.type === "text" && typeof block.text === "string" ? block.text : undefined;
 }
 
-/** Replaces the text in the message as it was written. */
-function withText(message: string, text: string): string {
-  const result = memberOf(message, 0, "result");
-  const content = result && memberOf(message, result.value.start, "content");
-  const [block] = content === undefined ? [] : elementsOf(message, content.value.start);
-  const member = block && memberOf(message, block.start, "text");
-  return member === undefined ? message : applyEdits(message, [{ ...member.value, text: JSON.stringify(text) }]);
+/** Changes the texts in the message as it was written. A text beside structured content may have to say the same. */
+function withTexts(
+  message: string,
+  result: RpcObject,
+  change: (text: string) => string,
+): Pick<AdmittedMessage, "message" | "result"> {
+  const { content, structuredContent } = result;
+  if (!Array.isArray(content) || structuredContent !== undefined) return { message, result };
+  const place = memberOf(message, 0, "result");
+  const list = place && memberOf(message, place.value.start, "content");
+  const elements = list === undefined ? [] : elementsOf(message, list.value.start);
+  const changes = content.flatMap((block: unknown, index) => {
+    const [text, element] = [textOf(block), elements[index]];
+    const member = element && memberOf(message, element.start, "text");
+    if (text === undefined || member === undefined || change(text) === text) return [];
+    return [
+      {
+        index,
+        edit: { ...member.value, text: JSON.stringify(change(text)) },
+        block: { ...(block as object), text: change(text) },
+      },
+    ];
+  });
+  if (changes.length === 0) return { message, result };
+  const changed = new Map(changes.map(({ index, block }) => [index, block]));
+  return {
+    message: applyEdits(
+      message,
+      changes.map(({ edit }) => edit),
+    ),
+    result: { ...result, content: content.map((block: unknown, index) => changed.get(index) ?? block) },
+  };
 }

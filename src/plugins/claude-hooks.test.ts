@@ -327,6 +327,8 @@ describe("an id of another session in a conversation", () => {
       (id: string) => `[Same text as the result of Read a above. plimsoll recall ${id}]`,
     ],
     ["a note with a wrong mark", (id: string) => `[abcd: Same text as the result of Read a. plimsoll recall ${id}]`],
+    ["a real note that a file contains", () => `(text of this result) ${elsewhere}`],
+    ["a real note in a sentence", () => `Last time it said ${elsewhere}`],
     ["a note with a mark in other brackets", (id: string) => `[[${elsewhere.slice(1, 5)}] : x. plimsoll recall ${id}]`],
   ])("opens nothing: %s", async (_name, contentOf) => {
     const id = await shortenElsewhere();

@@ -7,7 +7,7 @@ import { createCounter } from "../tokens/index.ts";
 import { readForeign } from "../workspace/index.ts";
 import { createAdmission, type PluginAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
 import { renderAnchors } from "./claude-anchors.ts";
-import { claudeShare, readClaudeResult, type ShownResult } from "./claude-results.ts";
+import { claudeShare, quoteOthers, readClaudeResult, type ShorterAnswer, type ShownResult } from "./claude-results.ts";
 import { createTranscript, notesIn, type Transcript } from "./claude-transcript.ts";
 import { type ClaudeTrim, createClaudeTrim } from "./claude-trim.ts";
 import type { PluginServer, PluginTool } from "./plugin.ts";
@@ -189,8 +189,19 @@ function parsed(value: unknown): unknown {
 }
 
 async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
-  const { sessionId, tool, callId, input, response } = hook;
+  const { tool, response } = hook;
   if (isOfModule(hook)) return {};
+  const shorter = await shortenResult(hook, state);
+  const output = quoteOthers(tool, shorter?.output ?? response);
+  if (output === response) return {};
+  const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
+  const { context } = shorter ?? {};
+  return { hookSpecificOutput: context === undefined ? specific : { ...specific, additionalContext: context } };
+}
+
+/** Returns undefined if the result stays as it is. */
+async function shortenResult(hook: Hook, state: ClaudeState): Promise<ShorterAnswer | undefined> {
+  const { sessionId, tool, callId, input, response } = hook;
   const shown = readClaudeResult(tool, response);
   await forgetLost(state);
   const hasModule = (state.modules.get(sessionId) ?? mostLost) < mostLost;
@@ -198,20 +209,18 @@ async function afterTool(hook: Hook, state: ClaudeState): Promise<object> {
     // What the agent wrote into a file is in the context, whatever the tool answers.
     const written = { tool, input, callId, text: "", isParallel: isParallel(hook, state) };
     if (!hasModule || writers.has(tool)) await state.admission.admit(hook, written);
-    return {};
+    return undefined;
   }
   state.judged.add(callId);
   const admitted = await admitShown(hook, { ...shown, isOnePiece: shown.isOnePiece && !hasModule }, state);
-  if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return {};
+  if (admitted === undefined || !(await hasBases(hook, admitted.bases ?? [], state))) return undefined;
   noteBases(hook, admitted, state);
   const isCompleted = shown.isOnePiece && hasModule;
   if (isCompleted) {
     const context = { sessionId, agentId: hook.agentId };
     state.completions.set(callId, completionOf(context, admitted.text));
   }
-  const { output, context } = shown.replace(isCompleted ? { ...admitted, text: hookNote } : admitted);
-  const specific = { hookEventName: "PostToolUse", updatedToolOutput: output };
-  return { hookSpecificOutput: context === undefined ? specific : { ...specific, additionalContext: context } };
+  return shown.replace(isCompleted ? { ...admitted, text: hookNote } : admitted);
 }
 
 /** The client runs its hooks for the module's requests, too, as calls of the main agent. No model sees these. */

@@ -1,6 +1,6 @@
 /** The shapes of tool results in Claude Code's PostToolUse hook (2.1.325, 2026-11). A replacement must have the shape of
  *  the tool's own answer; the client ignores others without a word. */
-import type { AdmittedResult } from "../intake/index.ts";
+import { type AdmittedResult, quoteNotes } from "../intake/index.ts";
 import { isPlainObject } from "../text/index.ts";
 
 /** A result as the model would see it. */
@@ -14,7 +14,7 @@ export interface ShownResult {
   replace(admitted: AdmittedResult): ShorterAnswer;
 }
 
-interface ShorterAnswer {
+export interface ShorterAnswer {
   readonly output: unknown;
   /** Stands beside the result. */
   readonly context?: string | undefined;
@@ -42,6 +42,35 @@ export function readClaudeResult(tool: string, response: unknown): ShownResult |
     default:
       return undefined;
   }
+}
+
+/** Returns the answer with words before lines that look like our notes, in the texts that are never shortened: errors of
+ *  a command, names of files, and several blocks. Returns the same answer if there are none. */
+export function quoteOthers(tool: string, response: unknown): unknown {
+  const quote = (text: unknown): unknown => (typeof text === "string" ? quoteNotes(text, undefined) : text);
+  if (tool.startsWith("mcp__")) {
+    if (!Array.isArray(response) || response.length < 2) return response;
+    return changed(response, (block) => (isPlainObject(block) ? changed(block as Fields, quote, ["text"]) : block));
+  }
+  if (!isPlainObject(response)) return response;
+  const fields = response as Fields;
+  if (tool === "Bash") return changed(fields, quote, ["stderr"]);
+  if (tool !== "Grep" || fields.mode === "content") return response;
+  const names = (value: unknown): unknown => (Array.isArray(value) ? changed(value, quote) : quote(value));
+  return changed(fields, names, ["filenames", "content"]);
+}
+
+/** Changes some values of a list or an object, by default all. Returns the same one if nothing is different. */
+function changed<Value extends object>(
+  values: Value,
+  change: (value: unknown) => unknown,
+  names: readonly string[] = Object.keys(values),
+): Value {
+  const known = names.filter((name) => Object.hasOwn(values, name));
+  const entries = known.map((name) => [name, change(Reflect.get(values, name))] as const);
+  if (entries.every(([name, value]) => value === Reflect.get(values, name))) return values;
+  const copy = Array.isArray(values) ? [...(values as unknown[])] : { ...values };
+  return Object.assign(copy, Object.fromEntries(entries)) as Value;
 }
 
 /** Returns which share of the client's limit for a tool a text takes. Of a longer one the client shows the first 2,000

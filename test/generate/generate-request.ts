@@ -27,6 +27,23 @@ export function generateRequest(format: FormatName, options: SessionOptions): Ge
   return { messages, request: { ...fields, max_tokens: 8_000, ...(system && { system }), messages } };
 }
 
+/** A history in which the model has read these texts, one after the other, and the request with a tool `recall`. */
+export function toolHistory(format: FormatName, texts: readonly string[]): GeneratedRequest {
+  const session = texts.flatMap((text, index): SessionMessage[] => {
+    const id = `toolu_${index}_9f3a`;
+    return [
+      { role: "assistant", content: [{ type: "tool_use", id, name: "read", input: { path: `src/${index}.ts` } }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: text }] },
+    ];
+  });
+  const start: SessionMessage = { role: "user", content: [{ type: "text", text: "Is this file safe?" }] };
+  const tools = ["read", "recall"].map((name) => {
+    return convertTool({ name, description: name, input_schema: { type: "object", properties: {} } }, format);
+  });
+  const messages = convertMessages([start, ...session], format);
+  return { messages, request: { tools, ...(format === "anthropic" && { max_tokens: 1_000 }) } };
+}
+
 function hasSystemField(format: FormatName): boolean {
   return format === "anthropic" || format === "gemini";
 }
