@@ -83,7 +83,7 @@ function shownIn(texts) {
   const context = reminders.map((each) => /^PostToolUse:Read hook additional context: (.*)/.exec(each)?.[1]);
   const [heading, ...notes] = context.find((each) => each !== undefined)?.match(/\[[^\]]*\]/g) ?? [];
   if (heading === undefined) return text;
-  const isBefore = (note) => Number(/\d+/.exec(note)?.[0]) < Number.parseInt(text, 10);
+  const isBefore = (note) => Number(/ (\d+)/.exec(note)?.[1]) < Number.parseInt(text, 10);
   const before = notes.filter(isBefore);
   // The client leaves out the tab after the number of an empty last line.
   const piece = text === "" ? [] : [text.replace(/^(\d+)$(?!\n)/m, "$1\t")];
