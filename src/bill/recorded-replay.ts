@@ -234,8 +234,9 @@ function timesFactor<Kind extends string>(
   counts: Readonly<Record<Kind, number>>,
   factor: number,
 ): Record<Kind, number> {
-  const scaled = Object.entries<number>(counts).map(([kind, count]) => [kind, count * factor] as const);
-  return Object.fromEntries(scaled) as Record<Kind, number>;
+  const scaled: Record<Kind, number> = { ...counts };
+  for (const kind in scaled) scaled[kind] *= factor;
+  return scaled;
 }
 
 /** Turns counted tokens into recorded ones, and the simulated cost into what would have been billed. */

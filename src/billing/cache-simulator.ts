@@ -15,6 +15,10 @@ export interface CacheSimulator {
 export interface BillableRequest {
   /** The content of the request in order: tools, system text, messages. */
   readonly blocks: readonly BillableBlock[];
+  /** How many blocks at the start are those of the previous request. Pass it if you know it: the simulator does not
+   *  compare these blocks, so that a request costs only what is new.
+   * @default 0 */
+  readonly sameBlocks?: number | undefined;
   /** Where the request marks the cache. Ignored if the provider caches automatically. */
   readonly breakpoints: readonly Breakpoint[];
   /** When the request starts, in milliseconds. By default no time has passed since the last request. */
@@ -75,7 +79,7 @@ export function createCacheSimulator(options: CacheSimulatorOptions): CacheSimul
       const { blocks, breakpoints, startMs = nowMs, firstByteMs = startMs } = request;
       checkTimes(startMs, firstByteMs);
       if (request.isCold) cache = createCache(price);
-      chain.update(blocks);
+      chain.update(blocks, checkSame(request));
       const taken = cache.take({ chain, breakpoints, startMs, firstByteMs });
       nowMs = firstByteMs;
       const { total, cost, usd } = inputCost(taken, price);
@@ -105,6 +109,14 @@ function checkTimes(startMs: number, firstByteMs: number): void {
     "invalid_argument",
     `a request that starts at ${startMs} ms and is answered at ${firstByteMs} ms cannot be billed`,
     { hint: "Pass milliseconds of one clock. An answer starts after its request." },
+  );
+}
+
+function checkSame({ sameBlocks = 0, blocks }: BillableRequest): number {
+  if (Number.isInteger(sameBlocks) && sameBlocks >= 0 && sameBlocks <= blocks.length) return sameBlocks;
+  throw new ContextError(
+    "invalid_argument",
+    `sameBlocks is ${sameBlocks}, and the request has ${blocks.length} blocks`,
   );
 }
 

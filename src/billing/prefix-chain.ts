@@ -17,8 +17,9 @@ export type LookbackMode = "positions" | "blocks";
 /** The prefixes of a request, one after each block: hash, tokens and position. A history usually comes back with a
  *  little appended, so only what follows the longest common prefix with the previous request is computed again. */
 export interface PrefixChain {
-  /** Takes the blocks of the next request. Recognises blocks at the same place by identity or by key. */
-  update(blocks: readonly BillableBlock[]): void;
+  /** Takes the blocks of the next request. Recognises blocks at the same place by identity or by key; the first
+   *  `sameBlocks` are those of the previous request and need not be compared. */
+  update(blocks: readonly BillableBlock[], sameBlocks?: number): void;
   readonly length: number;
   /** Equal for equal prefixes. It has 53 bits: two of a million prefixes collide once in 20,000 runs. */
   hash(index: number): number;
@@ -37,6 +38,8 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
   let lanes = new Int32Array(2 * initialBlocks);
   let tokens = new Float64Array(initialBlocks);
   let positions = new Int32Array(initialBlocks);
+  /** How many blocks snapshots have. They share the memory of `lanes`: while requests only grow, nothing is copied. */
+  let shared = 0;
   const append = (block: BillableBlock): void => {
     const index = known.length;
     if (index === tokens.length) [lanes, tokens, positions] = doubled(lanes, tokens, positions);
@@ -49,18 +52,22 @@ export function createPrefixChain(mode: LookbackMode): PrefixChain {
     known.push(block);
   };
   return {
-    update(blocks) {
+    update(blocks, sameBlocks = 0) {
       const most = Math.min(known.length, blocks.length);
-      let same = 0;
+      let same = Math.min(sameBlocks, most);
       while (same < most && isSameBlock(known[same]!, blocks[same]!)) same++;
       known.length = same;
+      if (same < shared && same < blocks.length) [lanes, shared] = [lanes.slice(), 0];
       for (let index = same; index < blocks.length; index++) append(blocks[index]!);
     },
     get length() {
       return known.length;
     },
     hash: (index) => (lanes[2 * index]! >>> 0) * 2 ** 21 + (lanes[2 * index + 1]! >>> 11),
-    snapshot: () => lanes.slice(0, 2 * known.length),
+    snapshot() {
+      shared = Math.max(shared, known.length);
+      return lanes.subarray(0, 2 * known.length);
+    },
     commonBlocks: (snapshot) => commonBlocks(lanes.subarray(0, 2 * known.length), snapshot),
     tokens: (index) => tokens[index]!,
     position: (index) => positions[index]!,

@@ -113,14 +113,21 @@ export async function replayReducer(
   const { now = () => 0, isCold = () => false } = options;
   const meter = createMeter(session, options);
   let elapsedMs = 0;
+  // One list that grows: a copy for each call would take most of the time of a session of thousands of calls.
+  const messages: object[] = [];
+  let wasWhole = false;
   for (const [index, length] of session.calls.entries()) {
     const call = { isCold: isCold(index) };
-    const messages = session.messages.slice(0, length);
+    const before = messages.length;
+    while (messages.length < length) messages.push(session.messages[messages.length] as object);
     const started = now();
     const reduced = reduce(messages, call);
     const sent = reduced instanceof Promise ? await reduced : reduced;
     elapsedMs += now() - started;
-    meter.add(sent, { given: messages, isCold: call.isCold });
+    const isWhole = sent.messages === messages;
+    const known = isWhole && wasWhole ? before : 0;
+    wasWhole = isWhole;
+    meter.add(sent, { given: messages, known, isCold: call.isCold });
     const paused = options.pause?.(index + 1);
     if (paused !== undefined) await paused;
   }
@@ -129,8 +136,15 @@ export async function replayReducer(
 }
 
 interface Meter {
-  add(sent: Sent, call: { readonly given: readonly object[]; readonly isCold: boolean }): void;
+  add(sent: Sent, call: MeteredCall): void;
   finish(): { readonly calls: readonly CallReplay[]; readonly references: ReferenceTotals };
+}
+
+interface MeteredCall {
+  readonly given: readonly object[];
+  /** How many messages at the start are known to be those of the previous call. */
+  readonly known: number;
+  readonly isCold: boolean;
 }
 
 function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ...options }: ReplayOptions): Meter {
@@ -140,13 +154,14 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   const observer = createRequestObserver(session, options);
   const calls: Omit<CallReplay, "isInvalid" | "invalidRule">[] = [];
   return {
-    add({ messages, breakpoints, isEpoch, keptShare }, { given, isCold }) {
-      const unchanged = request.update(messages);
+    add({ messages, breakpoints, isEpoch, keptShare }, { given, known, isCold }) {
+      const unchanged = request.update(messages, known);
       const { blocks, tokens } = request;
       const places = [0, ...breakpoints.map(request.lastBlockOf), blocks.length - 1];
       const markers = places.map((after) => ({ after, ttl }));
       const startMs = options.startOf?.(calls.length);
-      const bill = simulator.bill({ blocks, breakpoints: markers, isCold, startMs });
+      const sameBlocks = calls.length === 0 ? 0 : request.lastBlockOf(unchanged - 1) + 1;
+      const bill = simulator.bill({ blocks, sameBlocks, breakpoints: markers, isCold, startMs });
       const removed = observer.add({ given, sent: messages, unchanged, isEpoch });
       calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve, removed });
     },
@@ -171,9 +186,10 @@ function createSimulator({ model }: PreparedSession, prices: Prices | undefined)
 interface SentRequest {
   readonly blocks: readonly BillableBlock[];
   readonly tokens: KindTokens;
-  /** Takes the messages of the next call. Returns how many at the start are the same objects as before. */
-  update(messages: readonly object[]): number;
-  /** Returns the index of the last block of a message. */
+  /** Takes the messages of the next call. Returns how many at the start are the same objects as before; `known` of them
+   *  need not be compared. */
+  update(messages: readonly object[], known?: number): number;
+  /** Returns the index of the last block of a message, or of the prefix for -1. */
   lastBlockOf(message: number): number;
 }
 
@@ -192,9 +208,9 @@ export function createSentRequest({ prefixTokens, blocksOf }: SentRequestOptions
   return {
     blocks,
     tokens,
-    update(messages) {
+    update(messages, known = 0) {
       const most = Math.min(sent.length, messages.length);
-      let same = 0;
+      let same = Math.min(known, most);
       while (same < most && sent[same] === messages[same]) same++;
       for (const message of sent.splice(same)) add(tokens, blocksOf(message).tokens, -1);
       ends.length = same;
@@ -209,7 +225,7 @@ export function createSentRequest({ prefixTokens, blocksOf }: SentRequestOptions
       }
       return same;
     },
-    lastBlockOf: (message) => (ends[message] as number) - 1,
+    lastBlockOf: (message) => (message < 0 ? 0 : (ends[message] as number) - 1),
   };
 }
 
@@ -217,7 +233,8 @@ function add(sum: Record<SentKind, number>, tokens: KindTokens, factor: 1 | -1):
   for (const kind of sentKinds) sum[kind] += factor * tokens[kind];
 }
 
-/** Decides what to send instead of a history. Called once per call, in order, with the same message objects. */
+/** Decides what to send instead of a history. Called once per call, in order, with the same list: it has grown by the
+ *  messages that are new. */
 export type Reducer = (messages: readonly object[], call: { readonly isCold: boolean }) => Sent | Promise<Sent>;
 
 export interface Sent {

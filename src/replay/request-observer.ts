@@ -177,7 +177,8 @@ function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceM
   const files = new Set<string>();
   const unnamed = new Set<string>();
   const fetchedAt = new Map<number, number>();
-  let sent: readonly object[] = [];
+  // A list of its own, because the caller's list grows.
+  const sent: object[] = [];
   let call = 0;
   const count = (messages: readonly object[], by: 1 | -1): void => {
     for (const message of messages) {
@@ -206,9 +207,9 @@ function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceM
   return {
     totals,
     add(messages, unchanged) {
-      count(sent.slice(unchanged), -1);
-      count(messages.slice(unchanged), 1);
-      sent = messages;
+      count(sent.splice(unchanged), -1);
+      for (let index = unchanged; index < messages.length; index++) sent.push(messages[index] as object);
+      count(sent.slice(unchanged), 1);
       const { newFiles, ...references } = calls[call] as CallReferences;
       for (const kind of referenceKinds) for (const reference of references[kind]) look(kind, reference);
       for (const file of newFiles) noteFile(file);
@@ -243,7 +244,7 @@ interface InvalidFinder {
 export function createInvalidFinder(format: FormatName): InvalidFinder {
   const found: (string | undefined)[] = [];
   // While requests only grow, the longest contains all others.
-  let longest: readonly object[] = [];
+  const longest: object[] = [];
   let lengths: number[] = [];
   const close = (): void => {
     const { first, rule } = firstInvalid(longest, { lengths, format });
@@ -257,7 +258,8 @@ export function createInvalidFinder(format: FormatName): InvalidFinder {
   return {
     add(messages, unchanged) {
       if (unchanged < longest.length) close();
-      longest = messages;
+      longest.length = Math.min(longest.length, unchanged);
+      for (let index = longest.length; index < messages.length; index++) longest.push(messages[index] as object);
       lengths.push(messages.length);
     },
     finish() {
