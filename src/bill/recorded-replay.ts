@@ -2,7 +2,7 @@
  *  recorded times and the recorded model, and the cache is lost where the recording shows it. `bill --what-if` and
  *  `replay` share it, so that both give the same figures. */
 
-import { type CacheSimulator, createCacheSimulator, inputCost, type Prices } from "../billing/index.ts";
+import { type CacheSimulator, createCacheSimulator, inputCost, type Prices, type Ttl } from "../billing/index.ts";
 import {
   type CallReplay,
   type PreparedSession,
@@ -67,8 +67,10 @@ export async function prepareRecordedReplay(
   if (simulated !== calls.length) return "its requests cannot be matched with its usage";
   const fit = fitTokens(stretches, calls);
   if (fit === undefined) return "its messages do not explain its usage";
-  const simulate = createSimulation({ stretches, calls, fit, model, billed, options });
-  const { totals: base } = await simulate({ policy: "none", findsInvalid: false, pause: options.pause });
+  const ttl = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0 ? "1h" : "5m";
+  const simulate = createSimulation({ stretches, calls, fit, ttl, model, billed, options });
+  const asSent = await simulate({ policy: "none", pause: options.pause });
+  const { totals: base } = asSent;
   // As if all calls had the same model, because the simulator has one.
   const ratio = (base.usd * fit.factor) / calls.reduce((sum, { fact }) => sum + inputCost(fact, price).usd, 0);
   if (!(Math.abs(ratio - 1) <= mostDifference)) {
@@ -83,6 +85,9 @@ export async function prepareRecordedReplay(
     ...{ model, counter: options.counter, stretches, usd, fit: ratio, hasRoom },
     prefixTokens: Math.round((fit.prefix + first.prefixTokens + first.frameTokens) * fit.factor),
     async run({ window = noWindow, reserve = 0, ...run }) {
+      if (run.policy === "none" && (run.ttl ?? ttl) === ttl) {
+        return scaled(withRoom(asSent, countedRoom({ window, reserve }, fit)), factors);
+      }
       // Counts are not exact, and must not trim what was known to fit.
       const most = run.policy === "economic" && hasRoom(window, reserve) ? noWindow : window;
       return scaled(await simulate({ ...run, window: most, reserve }), factors);
@@ -152,6 +157,8 @@ interface SimulationContext {
   readonly stretches: readonly [PreparedSession, ...PreparedSession[]];
   readonly calls: readonly BilledCall[];
   readonly fit: TokenFit;
+  /** The lifetime that the recorded requests asked for. */
+  readonly ttl: Ttl;
   readonly model: string;
   readonly billed: BilledSession;
   readonly options: RecordedReplayOptions;
@@ -170,7 +177,7 @@ function isOutside({ cause, call }: Loss, { calls }: BilledSession): boolean {
 
 /** Returns a function that replays the session in counted tokens. It takes the window and the reserve in recorded
  *  ones. */
-function createSimulation({ stretches, calls, fit, model, billed, options }: SimulationContext) {
+function createSimulation({ stretches, calls, fit, ttl, model, billed, options }: SimulationContext) {
   const losses = findLosses(billed);
   const callsOf = (some: readonly Loss[]): Set<unknown> => new Set(some.map(({ call }) => billed.calls[call]));
   const lost = callsOf(losses.filter((loss) => isOutside(loss, billed)));
@@ -180,14 +187,11 @@ function createSimulation({ stretches, calls, fit, model, billed, options }: Sim
   const leftAt = calls.map((call, index) =>
     index === 0 || lost.has(call) || expired.has(call) ? call.fact.read / fit.factor : 0,
   );
-  const isLong = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0;
   const startOf = monotone(calls.map(({ fact }) => fact.start));
   const { prices } = options;
   return async ({ window = noWindow, reserve = 0, ...run }: RecordedRunOptions): Promise<SessionReplay> => {
-    const most = Math.max(1000, Math.round(window / fit.factor));
     return replaySession(stretches, {
-      ...{ ...run, ttl: run.ttl ?? (isLong ? "1h" : "5m"), window: most, prefixTokens: fit.prefix, prices },
-      reserve: Math.min(Math.round(reserve / fit.factor), Math.floor(most / 2)),
+      ...{ ...run, ...countedRoom({ window, reserve }, fit), ttl: run.ttl ?? ttl, prefixTokens: fit.prefix, prices },
       cache: sharedCache(
         { leftAt, factor: fit.factor },
         { provider: calls[0]?.price?.provider ?? "anthropic", model, prices },
@@ -196,6 +200,23 @@ function createSimulation({ stretches, calls, fit, model, billed, options }: Sim
       startOf: (call) => startOf[call],
     });
   };
+}
+
+interface Room {
+  readonly window: number;
+  readonly reserve: number;
+}
+
+/** Turns recorded tokens into counted ones. */
+function countedRoom({ window, reserve }: Room, { factor }: TokenFit): Room {
+  const most = Math.max(1000, Math.round(window / factor));
+  return { window: most, reserve: Math.min(Math.round(reserve / factor), Math.floor(most / 2)) };
+}
+
+/** Everything sent as it was is the same at every window. Only what counts as too large differs. */
+function withRoom({ calls, totals }: SessionReplay, { window, reserve }: Room): SessionReplay {
+  const limited = calls.map((call) => ({ ...call, isOver: call.bill.total > window - reserve }));
+  return { calls: limited, totals: { ...totals, overWindow: limited.filter(({ isOver }) => isOver).length } };
 }
 
 /** Clocks go back, and parallel lines are not in order. */

@@ -1,6 +1,6 @@
 /** Reports why a request cannot be made to fit, or only with many epochs. */
 import type { CountedPart, MessageLens } from "../messages/index.ts";
-import type { TrackedHistory, TrackedMessage } from "./tracked-history.ts";
+import { runLength, type TrackedHistory, type TrackedMessage } from "./tracked-history.ts";
 
 /** What is left after trimming, if that is too large. */
 export interface Excess {
@@ -56,27 +56,30 @@ export function describePressure(history: TrackedHistory, findLargest: () => Lar
 
 const maxLargest = 3;
 
-/** Returns a function that finds the largest parts that were not trimmed, largest first. It remembers how large those
- *  of each message are: a history that does not fit asks on every call, and has few new messages on each. */
-export function createLargestFinder(): (messages: readonly TrackedMessage[], lens: MessageLens) => LargePart[] {
-  const known: TrackedMessage[] = [];
-  const sizes: number[] = [];
-  return (messages, lens) => {
+/** Returns a function that finds the largest parts that were not trimmed, largest first. A history that does not fit asks
+ *  on every call, so the function remembers how large the parts are and reads only the runs of messages that changed. */
+export function createLargestFinder(): (history: TrackedHistory, lens: MessageLens) => LargePart[] {
+  let known: TrackedHistory | undefined;
+  let runs: { readonly version: number | undefined; readonly size: number }[] = [];
+  return (history, lens) => {
+    if (known !== history) [known, runs] = [history, []];
+    const { messages, versions } = history;
     const largest: Place[] = [];
-    let least = 0;
-    for (let index = 0; index < messages.length; index++) {
-      const message = messages[index] as TrackedMessage;
-      if (known[index] !== message) {
-        known[index] = message;
-        sizes[index] = largestIn(message);
-      }
-      if ((sizes[index] as number) <= least) continue;
-      addPlaces(largest, message, index);
-      least = largest[maxLargest - 1]?.tokens ?? 0;
+    for (let run = 0; run * runLength < messages.length; run++) {
+      const [start, end] = [run * runLength, Math.min((run + 1) * runLength, messages.length)];
+      const version = versions[run];
+      if (runs[run]?.version !== version) runs[run] = { version, size: largestOf(messages, start, end) };
+      if ((runs[run]?.size ?? 0) <= (largest[maxLargest - 1]?.tokens ?? 0)) continue;
+      for (let index = start; index < end; index++) addPlaces(largest, messages[index] as TrackedMessage, index);
     }
-    known.length = sizes.length = messages.length;
     return largest.map((place) => describe(messages, place, lens));
   };
+}
+
+function largestOf(messages: readonly TrackedMessage[], start: number, end: number): number {
+  let most = 0;
+  for (let index = start; index < end; index++) most = Math.max(most, largestIn(messages[index] as TrackedMessage));
+  return most;
 }
 
 function largestIn({ original, decisions, sent }: TrackedMessage): number {
@@ -86,7 +89,8 @@ function largestIn({ original, decisions, sent }: TrackedMessage): number {
   return most;
 }
 
-function addPlaces(largest: Place[], { original, decisions }: TrackedMessage, index: number): void {
+function addPlaces(largest: Place[], { original, decisions, sent }: TrackedMessage, index: number): void {
+  if (sent === undefined) return;
   for (const [part, { tokens }] of original.parts.entries()) {
     if (tokens <= (largest[maxLargest - 1]?.tokens ?? 0) || decisions.has(part)) continue;
     insert(largest, { index, part, tokens });

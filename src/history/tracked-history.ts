@@ -30,6 +30,8 @@ export interface TrackedMessage {
 
 export interface TrackedHistory extends Omit<SentView, "reset"> {
   readonly messages: readonly TrackedMessage[];
+  /** For each run of `runLength` messages, a number that is another one after each change of the run. */
+  readonly versions: readonly number[];
   readonly boundary: number;
   readonly collapsed: number;
   readonly totals: Readonly<Totals>;
@@ -47,6 +49,9 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
   hold(epoch: number): void;
 }
 
+/** The number of messages that have one version. */
+export const runLength = 64;
+
 const start: Boundary = { boundary: 0, collapsed: 0 };
 
 // Clients edit their newest messages in place (a streamed answer, one more result). Those that were the newest on
@@ -59,16 +64,18 @@ export function createTrackedHistory(lens: MessageLens, ledger: DecisionIndex): 
     lens,
     ledger,
     tracked,
+    versions: [],
     sources: [],
     view: createSentView(tracked),
     totals: { original: 0, tokens: 0, kept: 0 },
     followed: 0,
     held: [],
   };
-  const { totals, view } = state;
+  const { totals, view, versions } = state;
   const boundary = (): Boundary => epochOf(state) ?? start;
   return {
     messages: tracked,
+    versions,
     totals,
     get boundary() {
       return boundary().boundary;
@@ -105,6 +112,7 @@ interface State {
   readonly lens: MessageLens;
   readonly ledger: DecisionIndex;
   readonly tracked: TrackedMessage[];
+  readonly versions: number[];
   /** The source of each tracked message. A separate list, because every call iterates over it. */
   readonly sources: object[];
   readonly view: SentView;
@@ -194,6 +202,7 @@ function entriesHere(state: State, epoch: number): readonly LoggedDecision[] {
 function rewind(state: State, length: number): void {
   const { tracked, totals, held, ledger } = state;
   if (length === tracked.length) return;
+  noteChange(state, length);
   for (const message of tracked.splice(length)) subtractMessage(totals, message);
   state.followed = Math.min(state.followed, length);
   state.sources.length = length;
@@ -241,12 +250,20 @@ function render(state: State, index: number, message: TrackedMessage): void {
   put(state, index, { ...message, ...applyDecisions(message, state.lens, index) });
 }
 
-function put({ tracked, sources, totals }: State, index: number, message: TrackedMessage): void {
+function put(state: State, index: number, message: TrackedMessage): void {
+  const { tracked, sources, totals } = state;
+  noteChange(state, index);
   const before = tracked[index];
   if (before !== undefined) subtractMessage(totals, before);
   tracked[index] = message;
   sources[index] = message.source;
   addMessage(totals, message);
+}
+
+/** A run that is cut off counts on when messages follow again. */
+function noteChange({ versions }: State, index: number): void {
+  const run = Math.floor(index / runLength);
+  versions[run] = (versions[run] ?? 0) + 1;
 }
 
 /** The tokens of a whole history. They are kept up to date, because a call must not add up all messages. */

@@ -420,7 +420,7 @@ function finish(state: TrimState, { history, lens, draft, outcome, frame, ...cal
   const { boundary } = history;
   let found: LargePart[] | undefined;
   const findLargest = (): LargePart[] => {
-    found ??= state.findLargest(history.messages, lens);
+    found ??= state.findLargest(history, lens);
     return found;
   };
   const pressure = isEpoch ? describePressure(history, findLargest) : undefined;

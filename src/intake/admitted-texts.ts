@@ -30,8 +30,13 @@ export function createAdmittedTexts(): AdmittedTexts {
   const seen = new Map<number, AdmittedText>();
   return {
     add(result, { lines = [], context: { sequence, held } }) {
-      const oldest = held.reduce((least, text) => Math.min(least, text.sequence), sequence);
-      for (const known of seen.keys()) if (known < oldest) seen.delete(known);
+      let oldest = sequence;
+      for (const text of held) if (text.sequence < oldest) oldest = text.sequence;
+      // Results come in the order of their numbers.
+      for (const known of seen.keys()) {
+        if (known >= oldest) break;
+        seen.delete(known);
+      }
       seen.set(sequence, {
         text: result.text,
         shown: new Map(lines.map(({ number, body }) => [number, body])),

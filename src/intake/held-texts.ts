@@ -79,13 +79,14 @@ export interface LineName {
 const mostHeld = 500;
 
 /** Drops the oldest texts above the window. */
-export function withinWindow(held: readonly HeldText[], window: number): HeldText[] {
+export function withinWindow(held: readonly HeldText[], window: number): readonly HeldText[] {
   let left = window;
   const first = held.findLastIndex(({ tokens }) => {
     left -= tokens;
     return left < 0;
   });
-  return held.slice(Math.max(first + 1, held.length - mostHeld));
+  const start = Math.max(first + 1, held.length - mostHeld);
+  return start === 0 ? held : held.slice(start);
 }
 
 /** Drops the names that a result gave to lines of an earlier one, if that result is gone. */
@@ -161,7 +162,8 @@ export function holdSent(
   }
   const isOther = (each: HeldText): boolean =>
     each.label === label && each.sequence >= turn.first && each.isWritten !== true && each.whole !== hash;
-  const own = before.some(isOther) ? { ...text, whole: undefined } : text;
+  // Most results are the only one of their turn with this name.
+  const own = turn.labels.includes(label) && before.some(isOther) ? { ...text, whole: undefined } : text;
   return { held: [...others, ...(runs.length === 0 ? [] : [written]), own], turn: { ...turn, labels } };
 }
 
@@ -237,7 +239,11 @@ export function runsWritten(texts: readonly (readonly HashedLine[])[]): HeldRun[
 }
 
 /** Returns what the context holds when the agent has written another text in a call of the same name. */
-function nameWritten(held: readonly HeldText[], { label, runs }: Pick<HeldText, "label" | "runs">): HeldText[] {
+function nameWritten(
+  held: readonly HeldText[],
+  { label, runs }: Pick<HeldText, "label" | "runs">,
+): readonly HeldText[] {
+  if (runs.length === 0) return held;
   const counts = new Set(runs.map(linesIn));
   const isNamed = (run: HeldRun): boolean => run.named !== undefined || !counts.has(linesIn(run));
   return held.map((text) =>
@@ -248,7 +254,7 @@ function nameWritten(held: readonly HeldText[], { label, runs }: Pick<HeldText, 
 /** Returns what the context holds when a reader has seen this result. Its numbers now stand for its own lines: other
  *  lines that an earlier result of the same call had under these numbers can no longer be named. Lines that it left out
  *  get the numbers that it gave them. */
-function nameLines(held: readonly HeldText[], sent: SentResult): HeldText[] {
+function nameLines(held: readonly HeldText[], sent: SentResult): readonly HeldText[] {
   const { hash: whole, lines, ranges } = sent;
   const { label, sequence } = sent.text;
   const hashes = new Map(lines?.map(({ number, hash }) => [number, hash]));
@@ -256,6 +262,7 @@ function nameLines(held: readonly HeldText[], sent: SentResult): HeldText[] {
     lines === undefined || (hashes.get(number) ?? hash) !== hash;
   const isConcerned = (text: HeldText): boolean =>
     text.label === label || ranges.length > 0 || text.runs.some(({ named }) => named?.label === label);
+  if (!held.some(isConcerned)) return held;
   return held.map((text) => {
     if (!isConcerned(text)) return text;
     const runs = text.runs.flatMap((run) => {
