@@ -26,7 +26,10 @@ export async function bundleCommand(dist) {
     entryFileNames: "main.js",
     chunkFileNames: "[name].js",
     minify,
-    codeSplitting: { groups: [{ name: "common", test: (id) => common.has(id) || nearlyAlways.test(id) }] },
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [{ name: "common", test: (id) => common.has(id) || nearlyAlways.test(id) }],
+    },
   });
   await build.close();
   await bundleStatusLine(dist);

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { checkArchitecture, createProject, type Manifest } from "./architecture/check-architecture.ts";
 import { lineCount, lookAgainLines } from "./architecture/form.ts";
 import { staticReach } from "./architecture/reach.ts";
+import { idleReaders } from "./architecture/reads.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const manifest: Manifest = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
@@ -19,6 +20,10 @@ const project = createProject(
 
 test("every source file keeps the architecture", () => {
   expect(checkArchitecture(project)).toEqual([]);
+});
+
+test("the list of readers has only files that read", () => {
+  expect(idleReaders(project.sources)).toEqual([]);
 });
 
 test("every door has its source, and the tree was really read", () => {

@@ -39,7 +39,7 @@ export async function readSessions(directory: string, counter: Counter): Promise
   const { files } = await findSessionFiles([directory], process.cwd());
   const sessions: BenchSession[] = [];
   const notes: string[] = [];
-  for (const path of files) {
+  for (const { path } of files) {
     const file = relative(directory, path) || path;
     try {
       const read = await readTextFile(path);

@@ -104,8 +104,8 @@ async function acceptEdits(open, check) {
   check(code === 0, `${name}: ends with ${code} after ${ms} ms`, outcome.stderr);
   check(results[0]?.includes("value0_a = "), `${name}: a first read arrives whole`, results[0]);
   check(results[1]?.includes(": Same text as the result of read"), `${name}: duplicate: ${results[1]}`);
-  check(/^\[[a-z2-7]{5}: Only new lines.*\n(.*\n)*.*changed30/.test(results[3]), `${name}: delta: ${results[3]}`);
-  check(/\[[a-z2-7]{5}: The whole result has 1,8\d\d lines/.test(results[4]), `${name}: page: ${results[4]}`);
+  check(/^\[[a-z2-7]{4}: Only new lines.*\n(.*\n)*.*changed30/.test(results[3]), `${name}: delta: ${results[3]}`);
+  check(/\[[a-z2-7]{4}: The whole result has 1,8\d\d lines/.test(results[4]), `${name}: page: ${results[4]}`);
   check(results[5]?.includes("value0_a = "), `${name}: recall through the shell: ${results[5]?.split("\n")[0]}`);
   check(/ 1 +1 +1 /.test(results[6] ?? ""), `${name}: status counts one edit of each kind`, results[6]);
 }
@@ -177,7 +177,7 @@ async function acceptTrimming(open, check) {
 function lostBases(body) {
   const results = resultsOf(body);
   const notes = results.flatMap(
-    (text) => /^\[[a-z2-7]{5}: Same text as the result of read (\S+) above/.exec(text)?.[1] ?? [],
+    (text) => /^\[[a-z2-7]{4}: Same text as the result of read (\S+) above/.exec(text)?.[1] ?? [],
   );
   return notes.filter((path) => {
     const first = `value0_${/(f\d)\.ts$/.exec(path)?.[1]} = `;
@@ -267,7 +267,7 @@ async function acceptPage(open, check) {
   const answers = parts.flatMap(({ functionResponse }) => functionResponse?.response ?? []);
   check(code === 0 && answers[0]?.output?.includes("5"), `${name}: a short result stays`, answers[0]);
   check(
-    /^\[The tool ran.*\[[a-z2-7]{5}: The whole result has/s.test(answers[1]?.error),
+    /^\[The tool ran.*\[[a-z2-7]{4}: The whole result has/s.test(answers[1]?.error),
     `${name}: page: ${answers[1]?.error}`,
     answers[1],
   );

@@ -1,9 +1,18 @@
 /** Finds the files that one tool would load: the user's files, then the project's files from the root down, each with
  *  its imports. */
-import { lstat, readdir, realpath, stat } from "node:fs/promises";
+import { realpathSync, statSync } from "node:fs";
+import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Counter } from "../tokens/index.ts";
-import { foldersDown, isInside, listFiles, outsideReason, readTextFile } from "../workspace/index.ts";
+import {
+  foldersDown,
+  isInside,
+  listFiles,
+  listForeign,
+  outsideReason,
+  readForeignText,
+  textLimit,
+} from "../workspace/index.ts";
 import type { Alternatives, ToolFiles } from "./audit-files.ts";
 import { importedPaths } from "./targets.ts";
 
@@ -204,7 +213,7 @@ export interface FileReader {
 export function createFileReader(counter?: Counter, root?: string): FileReader {
   const read = remember(async (path) => {
     const isOutside = root !== undefined && (await outsideReason(path, root)) !== undefined;
-    return isOutside ? { path, reason: "leads out of the project" } : readFile(path, counter);
+    return isOutside ? { path, reason: "leads out of the project" } : readFile(path, { counter, within: root });
   });
   const expand = remember(listPattern);
   const listed = remember(listEntries);
@@ -224,17 +233,22 @@ function remember<Value>(compute: (key: string) => Promise<Value>): (key: string
   };
 }
 
-async function readFile(path: string, counter: Counter | undefined): Promise<TextFile | UnreadFile | undefined> {
+interface ReadOptions {
+  readonly counter: Counter | undefined;
+  readonly within: string | undefined;
+}
+
+async function readFile(path: string, { counter, within }: ReadOptions): Promise<TextFile | UnreadFile | undefined> {
   const entry = await lstat(path).catch(() => undefined);
   if (entry === undefined) return undefined;
   const isLink = entry.isSymbolicLink();
   const target = isLink ? await stat(path).catch(() => undefined) : entry;
   if (target === undefined) return { path, reason: "is a link that leads nowhere" };
-  // Reading a pipe would wait for a writer.
   if (!target.isFile()) return undefined;
-  const file = await readTextFile(path);
+  const file = readForeignText(path, { within, ...textLimit });
   if (!("text" in file)) return { path, reason: `cannot be read (${file.reason})` };
-  return { path, realPath: await realpath(path), isLink, ...file, tokens: counter?.count(file.text) ?? 0 };
+  const realPath = await realpath(path).catch(() => path);
+  return { path, realPath, isLink, ...file, tokens: counter?.count(file.text) ?? 0 };
 }
 
 async function listPattern(pattern: string): Promise<readonly string[]> {
@@ -243,11 +257,41 @@ async function listPattern(pattern: string): Promise<readonly string[]> {
   const folder = pattern.slice(0, star);
   const ending = pattern.slice(pattern.lastIndexOf("*") + 1);
   const recursive = pattern.startsWith("**", star);
-  const names = await readdir(folder, { recursive }).catch(() => []);
-  return names
+  return namesBelow(folder, recursive)
     .filter((name) => name.endsWith(ending))
     .sort()
     .map((name) => join(folder, name));
+}
+
+/** A link may lead to the whole disk. No folder of rules has so many folders. */
+const mostFolders = 1_000;
+
+/** Follows links, as Claude Code does with its rules, but enters each folder once: links can lead in circles. */
+function namesBelow(folder: string, recursive: boolean): string[] {
+  const names: string[] = [];
+  const entered = new Set<string>();
+  const enter = (below: string): void => {
+    const real = realFolder(join(folder, below));
+    if (real === undefined || entered.has(real) || entered.size >= mostFolders) return;
+    entered.add(real);
+    const entries = listForeign(real);
+    for (const entry of Array.isArray(entries) ? entries : []) {
+      const name = join(below, entry.name);
+      names.push(name);
+      if (recursive && (entry.isDirectory() || entry.isSymbolicLink())) enter(name);
+    }
+  };
+  enter("");
+  return names;
+}
+
+function realFolder(path: string): string | undefined {
+  try {
+    const real = realpathSync.native(path);
+    return statSync(real).isDirectory() ? real : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Lists what git does not ignore. A link counts for everything below it. */

@@ -8,7 +8,7 @@ import {
   type FileChange,
   type PlannedChange,
   type ProjectTree,
-  readRegularFile,
+  readForeignBytes,
   removeEmptyFolders,
 } from "../workspace/index.ts";
 import type { Adapter } from "./adapter.ts";
@@ -64,7 +64,7 @@ export async function injectFiles(options: EngineOptions): Promise<TargetResult[
   const { files, imports } = await planFiles(options.adapters, options);
   const results = new Map<PlannedFile, TargetResult>();
   const isNested = (file: PlannedFile) => file.kind === "nested";
-  const blocks = files.filter(isNested).length === 0 ? new Map<string, string>() : await ownTexts(files);
+  const blocks = files.filter(isNested).length === 0 ? new Map<string, string>() : ownTexts(files, options.places.root);
   // A nested block is about the folder, so it comes first, and the block of the root leaves room for it.
   const nested = new Map<string, string>();
   for (const file of [...files.filter(isNested), ...files.filter((each) => !isNested(each))]) {
@@ -83,11 +83,11 @@ export async function injectFiles(options: EngineOptions): Promise<TargetResult[
 }
 
 /** Returns the people's texts in the files that hold a block, by path. */
-async function ownTexts(files: readonly PlannedFile[]): Promise<Map<string, string>> {
+function ownTexts(files: readonly PlannedFile[], root: string): Map<string, string> {
   const texts = new Map<string, string>();
   for (const file of files.filter(({ kind, adapters }) => kind === "block" && adapters.some(({ nested }) => nested))) {
-    const read = await readRegularFile(file.realPath);
-    texts.set(file.path, Buffer.isBuffer(read) ? ownText(read.toString("latin1"), file) : "");
+    const read = readForeignBytes(file.realPath, { within: root });
+    texts.set(file.path, read === undefined ? "" : ownText(read, file));
   }
   return texts;
 }

@@ -12,7 +12,7 @@ import {
   isInside,
   isOtherProject,
   type ProjectTree,
-  readQuietly,
+  readForeignBytes,
   removeEmptyFolders,
 } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
@@ -84,7 +84,7 @@ async function findLeftOvers(options: SearchOptions): Promise<LeftOver[]> {
   const places = await placesToLook(options);
   const found: LeftOver[] = [];
   for (const [realPath, place] of places) {
-    const current = readQuietly(realPath)?.toString("latin1");
+    const current = readForeignBytes(realPath, { within: options.places.root });
     const leftOver = { ...place, wanted: wanted.get(realPath) };
     // A folder in the place of a skill's file is found too, so that the removal can report it.
     const isUnread = leftOver.wanted === undefined && place.skill?.isEdited === true;

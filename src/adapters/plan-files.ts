@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import { expandBraces, fromByteString, markedBlock, oneLine } from "../text/index.ts";
-import { followLinks, isInside, isOtherProject, readQuietly, readRegularFile } from "../workspace/index.ts";
+import { followLinks, isInside, isOtherProject, readForeignBytes } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
 import { isLimitOn, knownTools } from "./audit-files.ts";
 import { planSkills, type SkillFile } from "./skills.ts";
@@ -251,8 +251,8 @@ async function adaptersWithBlock(adapters: readonly Adapter[], places: Places): 
   for (const { adapter, target } of targetsOf(adapters, places.scope)) {
     const path = resolveTargetPath(target.path, places);
     const realPath = await followLinks(path).catch(() => path);
-    const read = isInside(realPath, root) ? readQuietly(realPath) : undefined;
-    const state = read === undefined ? "not found" : targetFileOf(read.toString("latin1"), target);
+    const read = readForeignBytes(realPath, { within: root });
+    const state = read === undefined ? "not found" : targetFileOf(read, target);
     if (state === "injected" || state === "edited") found.push(adapter);
   }
   return found;
@@ -268,8 +268,7 @@ async function findImports(
   for (const target of targets) {
     // A target outside the root is refused later, so it is not read here.
     if (!target.adapters.some((adapter) => adapter.imports) || !isInside(target.realPath, realRoot)) continue;
-    const read = await readRegularFile(target.realPath);
-    const file = Buffer.isBuffer(read) ? read.toString("latin1") : "";
+    const file = readForeignBytes(target.realPath, { within: realRoot }) ?? "";
     const paths = importedPaths(ownText(file, target), { file: target.realPath, home });
     const imported = targets.find((other) => other !== target && !imports.has(other) && paths.includes(other.realPath));
     if (imported !== undefined) imports.set(target, imported);

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Pack, type Skill, trimPacks } from "../packs/index.ts";
 import { blockHash, fromByteString, readOwnership, toByteString, wellFormed } from "../text/index.ts";
-import { type PlannedChange, readQuietly } from "../workspace/index.ts";
+import { type PlannedChange, readForeignBytes } from "../workspace/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
 import { emptyDraft, type FileDraft } from "./draft-file.ts";
 import {
@@ -87,7 +87,7 @@ function filesOf(
   { folder, places, force }: Pick<SkillOptions, "places" | "force"> & { readonly folder: string },
 ): PlainFile[] {
   const main = join(folder, mainName);
-  const read = (path: string) => readQuietly(resolveTargetPath(path, places))?.toString("latin1");
+  const read = (path: string) => readOwn(path, places);
   const earlier = writtenFiles(read(main));
   const others = Object.entries(files).filter(([name]) => name !== mainName);
   const gone = [...earlier].filter(([name]) => !Object.hasOwn(files, name));
@@ -215,7 +215,7 @@ function writtenIn(
   folder: string,
   places: Places,
 ): (Pick<WrittenSkillFile, "written" | "isEdited"> & { readonly path: string })[] {
-  const read = (path: string) => readQuietly(resolveTargetPath(path, places))?.toString("latin1");
+  const read = (path: string) => readOwn(path, places);
   const path = join(folder, mainName);
   const current = read(path);
   const ownership = current === undefined ? undefined : readOwnership(current);
@@ -225,6 +225,10 @@ function writtenIn(
     .filter((each) => existsSync(resolveTargetPath(each.path, places)))
     .map((each) => ({ ...each, isEdited: blockHash(read(each.path) ?? "") !== each.written }));
   return [...others, { path, isEdited: ownership.edited }];
+}
+
+function readOwn(path: string, places: Places): string | undefined {
+  return readForeignBytes(resolveTargetPath(path, places), { within: places.root, refuseLink: true });
 }
 
 function namesIn(folder: string): string[] {

@@ -1,10 +1,10 @@
 /** The state of the files that an agent is asked to change, as one hash: a second look shows whether anything changed. */
 import { createHash } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { lstat, readdir, readlink } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { createGlob, expandBraces, type Glob } from "../text/index.ts";
-import { isInside } from "../workspace/index.ts";
+import { isInside, readForeign } from "../workspace/index.ts";
 
 /** Returns the same hash as long as no file in the scope is added, removed or changed. A pattern that names a folder
  *  stands for everything below it. Files that git ignores count; other folders' `node_modules` and `.git` do not, and
@@ -82,9 +82,9 @@ async function contentOf(path: string, budget: { bytes: number }): Promise<strin
     const isLarge = stats.size > largeFile || stats.size > budget.bytes;
     if (!stats.isFile() || isLarge) return `${stats.size} ${stats.mtimeMs} ${stats.mode}`;
     budget.bytes -= stats.size;
-    return `${stats.mode & 0o111} ${createHash("sha256")
-      .update(await readFile(path))
-      .digest("hex")}`;
+    const bytes = readForeign(path, { refuseLink: true, maxBytes: largeFile });
+    if (!Buffer.isBuffer(bytes)) return bytes.reason;
+    return `${stats.mode & 0o111} ${createHash("sha256").update(bytes).digest("hex")}`;
   } catch {
     return "none";
   }

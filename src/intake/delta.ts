@@ -213,8 +213,8 @@ function noteOf(lines: readonly HashedLine[], { start, end, name }: HeldRange, m
 }
 
 function linesWord(first: number, last: number): string {
-  const noun = first < 0 ? "unnumbered line" : "line";
-  return first === last ? `${noun} ${shownNumber(first)}` : `${noun}s ${shownNumber(first)}-${shownNumber(last)}`;
+  const word = first < 0 ? "unnumbered " : "";
+  return first === last ? `${word}${shownNumber(first)}` : `${word}${shownNumber(first)}-${shownNumber(last)}`;
 }
 
 function shownNumber(number: number): number {

@@ -61,7 +61,7 @@ test("a text that came before another one of the same call is not called the sam
   await intake.admit({ tool: "Bash", input: { command: "git checkout a.ts" }, text: "done" });
   const { text, edit } = await read(source.join("\n"));
   expect(edit).toBe("delta");
-  expect(text.split("\n").slice(1)).toEqual([`[${mark} lines 1-60]`, source[60], `[${mark} lines 62-120]`]);
+  expect(text.split("\n").slice(1)).toEqual([`[${mark} 1-60]`, source[60], `[${mark} 62-120]`]);
 });
 
 test("what an edit replaced is not what the agent wrote", async () => {
@@ -74,7 +74,7 @@ test("what an edit replaced is not what the agent wrote", async () => {
     input: { file_path: "b.ts" },
     text: source.slice(70).join("\n"),
   });
-  expect(text).toContain(`[${mark} lines 1-20, there 11-30 of 30]`);
+  expect(text).toContain(`[${mark} 1-20, there 11-30 of 30]`);
 });
 
 test("lines of a diff keep their signs", async () => {
@@ -85,9 +85,7 @@ test("lines of a diff keep their signs", async () => {
   expect((await admit("git diff", diff("-"))).edit).toBe("none");
   expect((await admit("git diff HEAD", diff(" "))).edit).toBe("none");
   expect((await admit("cat a.ts", source.slice(0, 60).join("\n"))).edit).toBe("none");
-  expect((await admit("git diff --cached", diff("+"))).text).toContain(
-    `[${mark} lines 2-61, all with "+", there 1-60]`,
-  );
+  expect((await admit("git diff --cached", diff("+"))).text).toContain(`[${mark} 2-61, all with "+", there 1-60]`);
 });
 
 test("a number that belongs to a line is not taken for its place", async () => {
@@ -115,12 +113,7 @@ test("lines around numbered ones are counted by themselves", async () => {
   await show("a.ts", source);
   const { text } = await show("a.ts", source.with(60, "// changed"));
   expect(text.split("\n").slice(1)).toEqual([
-    ...[
-      "status: all checks of this project have passed",
-      `[${mark} lines 1-60]`,
-      "    61\t// changed",
-      `[${mark} lines 62-120]`,
-    ],
+    ...["status: all checks of this project have passed", `[${mark} 1-60]`, "    61\t// changed", `[${mark} 62-120]`],
     "(the file ends here, after its last line)",
   ]);
 });
@@ -182,11 +175,11 @@ test("a file that is read again shows what changed, with ranges for the rest", a
   expect(edit).toBe("delta");
   expect(text.split("\n")).toEqual([
     `[${mark}: Only new lines are shown. Lines in brackets with ${mark} are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}]`,
-    `[${mark} lines 1-40]`,
+    `[${mark} 1-40]`,
     "    41\t// a new line",
-    `[${mark} lines 42-100, there 41-99]`,
+    `[${mark} 42-100, there 41-99]`,
     "   101\t// another",
-    `[${mark} lines 102-121, there 101-120]`,
+    `[${mark} 102-121, there 101-120]`,
   ]);
 });
 
@@ -197,7 +190,7 @@ test("what the agent wrote into a file counts as held", async () => {
   const { text, edit } = await intake.admit({ tool: "Read", input: { file_path: "src/a.ts" }, text: numbered(source) });
   expect(edit).toBe("delta");
   expect(text.split("\n")[0]).toContain("are as you wrote them in Write src/a.ts.");
-  expect(text.split("\n").slice(1)).toEqual([`[${mark} lines 1-120]`]);
+  expect(text.split("\n").slice(1)).toEqual([`[${mark} 1-120]`]);
 });
 
 test("a second test run repeats what still fails", async () => {
@@ -322,7 +315,7 @@ test("one piece: lines that follow each other are shown, and a note names the ot
   expect({ edit, bases }).toEqual({ edit: "delta", bases: ["call-1"] });
   expect(piece).toEqual({
     ...{ start: 40, end: 43, text: changed.slice(40, 43).join("\n") },
-    note: `[${mark}: Only new lines are shown. Lines in brackets with ${mark} are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}] [${mark} lines 1-40] [${mark} lines 44-122, there 42-120]`,
+    note: `[${mark}: Only new lines are shown. Lines in brackets with ${mark} are as last shown by Read src/a.ts above. Whole text: plimsoll recall ${id}] [${mark} 1-40] [${mark} 44-122, there 42-120]`,
   });
   const lines = text.split("\n");
   expect(lines.slice(2, 5)).toEqual(numbered(changed).split("\n").slice(40, 43));

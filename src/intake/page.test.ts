@@ -4,7 +4,7 @@ import { createCounter } from "../tokens/index.ts";
 import { pageOf } from "./page.ts";
 
 const counter = await createCounter("estimate:claude-5");
-const mark = "abcde";
+const mark = "abcd";
 
 /** What a runner prints for one test that passes, for one that fails, and at the end, in the shape of the real one. */
 interface Runner {
@@ -104,8 +104,8 @@ test("the text of a file is cut between lines, with its beginning and its end", 
   const lines = Array.from({ length: 900 }, (_, n) => `const value${n} = new Error("failed ${n}");`);
   const page = pageOf(lines.join("\n"), { counter, maxTokens: 1_500, about: "[about]", mark, isOutput: false });
   const shown = page?.text.split("\n") ?? [];
-  const [note = ""] = shown.filter((line) => line.startsWith("[abcde"));
-  const missing = Number(/\[abcde: … (\d+) lines left out\]/.exec(note)?.[1]);
+  const [note = ""] = shown.filter((line) => line.startsWith("[abcd"));
+  const missing = Number(/\[abcd: … (\d+) lines left out\]/.exec(note)?.[1]);
   expect(shown.length - 2 + missing).toBe(900);
   const [head, tail] = [shown.indexOf(note), shown.length - 2 - shown.indexOf(note)];
   expect(shown.slice(0, head)).toEqual(lines.slice(0, head));
@@ -127,7 +127,7 @@ test("a page of several megabytes keeps failures from the middle, and counts exa
   expect(text.startsWith(`${lines[0]}\n`)).toBe(true);
   expect(text).toContain(lines.at(-1));
   const shown = text.split("\n").filter((line) => !line.startsWith("["));
-  const missing = [...text.matchAll(/\[abcde: … ([\d,]+) lines? left out\]/g)].map(([, count = ""]) => count);
+  const missing = [...text.matchAll(/\[abcd: … ([\d,]+) lines? left out\]/g)].map(([, count = ""]) => count);
   expect(shown.length + missing.reduce((sum, count) => sum + Number(count.replaceAll(",", "")), 0)).toBe(lines.length);
   expect(tokens).toBeLessThanOrEqual(2_000);
 });
@@ -137,8 +137,7 @@ test("a page of a large JSON list has whole elements of its beginning and its en
   const cut = (text: string) =>
     pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput: true })?.text;
   for (const text of [JSON.stringify(rows), JSON.stringify(rows, undefined, 2), ` ${JSON.stringify(rows)}\n`]) {
-    const [before = "", missing = "", after = ""] =
-      cut(text)?.split(/^\[abcde: … ([\d,]+) elements left out\]$/m) ?? [];
+    const [before = "", missing = "", after = ""] = cut(text)?.split(/^\[abcd: … ([\d,]+) elements left out\]$/m) ?? [];
     const read = (part: string): unknown[] => JSON.parse(`[${part.trim().replaceAll("}\n{", "},\n{")}]`) as unknown[];
     const [first, last] = [read(before), read(after.replace("[about]", ""))];
     expect(first).toEqual(rows.slice(0, first.length));
@@ -165,7 +164,7 @@ test.each([
 ])("a page of one long line of %s has its beginning and its end, and counts the rest in parts", (_name, render) => {
   const text = render(Array.from({ length: 2_000 }, (_, n) => ({ id: n, name: `row ${n}` })));
   const page = pageOf(text, { counter, maxTokens: 3_000, about: "[about]", mark, isOutput: false })!;
-  const [before = "", missing = "", after = ""] = page.text.split(/^\[abcde: … ([\d,]+) lines left out\]$/m);
+  const [before = "", missing = "", after = ""] = page.text.split(/^\[abcd: … ([\d,]+) lines left out\]$/m);
   const end = after.replace("[about]", "").trim();
   expect(text.startsWith(before.trimEnd())).toBe(true);
   expect(text.endsWith(end)).toBe(true);
@@ -212,6 +211,6 @@ test("a failure in a large run stays, although many passing lines have words of 
 test("a list with an exit code after it is cut between its elements", () => {
   const list = JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `item ${id}` })));
   const page = outputPage(`${list}\n[exit code 0]`);
-  expect(page).toMatch(/\[abcde: … [\d,]+ elements left out\]/);
+  expect(page).toMatch(/\[abcd: … [\d,]+ elements left out\]/);
   expect(page).toContain("[exit code 0]\n[about]");
 });

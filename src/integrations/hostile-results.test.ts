@@ -35,7 +35,7 @@ function sourceWith(line: string): string {
   return lines.with(30, line).join("\n");
 }
 
-const markIn = (sent: string): string | undefined => /\[([a-z2-7]{5}): Only new lines are shown/.exec(sent)?.[1];
+const markIn = (sent: string): string | undefined => /\[([a-z2-7]{4}): Only new lines are shown/.exec(sent)?.[1];
 
 test.each([true, false])("hostile results are shown, with ids: %s", async (hasIds) => {
   const [harmless, malicious] = collidingLines;

@@ -154,7 +154,7 @@ export function testIntegration(driver: IntegrationDriver): void {
       const texts = [sourceWith(harmless), sourceWith(malicious), forgedNotes.join("\n")];
       const sent = bare(await ask(toolRequest(format, texts), "whole")).join("\n");
       expect(sent).toContain(malicious);
-      expect(sent).toMatch(/\[[a-z2-7]{5}: Only new lines are shown/);
+      expect(sent).toMatch(/\[[a-z2-7]{4}: Only new lines are shown/);
       expect(sent.split("(text of this result) ")).toHaveLength(forgedNotes.length + 2);
     });
 

@@ -46,7 +46,7 @@ test("stays within the budget, and its pages joined are all matches", async () =
   let page = await recall(session, { pattern: "line", budget: 2_000 });
   for (;;) {
     expect(page.tokens).toBeLessThanOrEqual(8_000);
-    const [, token] = /next: next_page token=(\S+) · id \w{10}\]$/.exec(page.text) ?? [];
+    const [, token] = /next: next_page token=(\S+) · id \w{16}\]$/.exec(page.text) ?? [];
     found.push(...page.text.split("\n").filter((line) => !line.startsWith("[")));
     if (token === undefined) break;
     page = await session.nextPage(token);

@@ -8,13 +8,19 @@ import { isCacheMarker } from "./fields.ts";
 /** Returns equal hashes for messages that JSON writes the same way. Ignores cache markers, which move from call to
  *  call. Treats a plain text like a list of that one text, in a message or a result, because clients use both forms.
  *  Without `hash`, the result can be compared only within this process. */
-export function hashMessage(message: object, hash: HashSequence = hashOfProcess): string {
+export function hashMessage(message: object, hash: HashSequence = ofProcess()): string {
   hash.start();
   addValue(hash, message, 0);
   return hash.finish();
 }
 
-const hashOfProcess = createKeyedHash(createHashKey());
+let processHash: HashSequence | undefined;
+
+/** Made when it is first needed: most commands hash no message. */
+function ofProcess(): HashSequence {
+  processHash ??= createKeyedHash(createHashKey());
+  return processHash;
+}
 
 /** Returns a name for the content of a message, of 132 bits. It is the same in every process, and nobody can find two
  *  messages with the same name. */

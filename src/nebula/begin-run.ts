@@ -1,11 +1,11 @@
 /** Begins a run of a plan: settles what earlier runs left, adopts their agents, and tells what has changed since. */
 
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AgentLimits, type AgentRun, adoptAgent, attemptFiles, openAttempt } from "../agent/index.ts";
 import { ContextError } from "../errors.ts";
 import { countNoun, formatNumber } from "../text/index.ts";
+import { readForeignText, textLimit } from "../workspace/index.ts";
 import type { SettledOptions } from "./application.ts";
 import type { Attempts } from "./attempt-folders.ts";
 import { isDeadHere, leasedRecord, leaseOf, lostLeases, type OwnRun, otherLeases } from "./leases.ts";
@@ -269,19 +269,15 @@ async function tellChanges(nebula: Nebula, before: NebulaRecord | undefined, { o
   for (const id of idsGone(nebula, before))
     notice(`phase ${id} is no longer in the nebula; its reports stay, its claims are removed`);
   for (const phase of completed) {
-    if (await hasChanged(phase, nebula, before))
+    if (hasChanged(phase, nebula, before))
       notice(`phase ${phase.id} has completed and does not run again, although its task has changed since then`);
   }
 }
 
 /** Whether the task changed. A prompt ends with the task, so the stored prompt shows it. */
-async function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): Promise<boolean> {
+function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): boolean {
   const { attemptFolder } = runOf(before, phase.id) ?? {};
   if (attemptFolder === undefined) return false;
-  try {
-    const prompt = await readFile(join(attemptFolder, attemptFiles.prompt), "utf8");
-    return !withoutClaims(prompt).endsWith(withoutClaims(renderTask(nebula, phase)));
-  } catch {
-    return false;
-  }
+  const prompt = readForeignText(join(attemptFolder, attemptFiles.prompt), { refuseLink: true, ...textLimit });
+  return "text" in prompt && !withoutClaims(prompt.text).endsWith(withoutClaims(renderTask(nebula, phase)));
 }

@@ -2,14 +2,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { optionReason } from "../agent/index.ts";
 import { ContextError } from "../errors.ts";
-import {
-  type ContentProblem,
-  homeDirectory,
-  outsideReason,
-  projectRoot,
-  readRegularText,
-  refuseOutside,
-} from "../workspace/index.ts";
+import { type ContentProblem, homeDirectory, projectRoot, readForeignText } from "../workspace/index.ts";
 import type { Nebula, Phase } from "./nebula.ts";
 import type { AgentSetting, Manifest, PhaseDraft } from "./nebula-files.ts";
 
@@ -55,8 +48,7 @@ export async function loadNebula(directory: string): Promise<LoadedNebula> {
   const file = join(absolute, "nebula.toml");
   // A nebula must not show files outside of its project.
   const root = projectRoot(absolute, homeDirectory(process.env));
-  await refuseOutside(file, root);
-  const manifest = await parseManifest(await readManifest(file), file);
+  const manifest = await parseManifest(readManifest(file, root), file);
   const { drafts, problems: unread } = await readPhases(absolute, root);
   const checked = checkPhases(drafts);
   const agentSettings = [...manifest.agentSettings, ...drafts.flatMap((draft) => draft.agentSettings)];
@@ -78,8 +70,8 @@ export async function loadNebula(directory: string): Promise<LoadedNebula> {
 export async function readNebulaName(directory: string): Promise<string> {
   const { parseManifest } = await import("./nebula-files.ts");
   const file = join(resolve(directory), "nebula.toml");
-  await refuseOutside(file, projectRoot(resolve(directory), homeDirectory(process.env)));
-  return (await parseManifest(await readManifest(file), file)).name;
+  const root = projectRoot(resolve(directory), homeDirectory(process.env));
+  return (await parseManifest(readManifest(file, root), file)).name;
 }
 
 /** Reports a model or agent name that looks like an option, before anything starts. */
@@ -90,8 +82,8 @@ function optionProblem({ file, line, key, value }: AgentSetting): ContentProblem
   return [{ file, line, severity: "error", rule: "invalid-value", message }];
 }
 
-async function readManifest(file: string): Promise<string> {
-  const read = await readRegularText(file);
+function readManifest(file: string, root: string): string {
+  const read = readForeignText(file, { within: root });
   if ("text" in read) return read.text;
   throw new ContextError("unreadable_input", read.reason, {
     file,
@@ -112,8 +104,7 @@ async function readPhases(directory: string, root: string): Promise<ReadPhases> 
     // Files of editors and systems start with a dot.
     if (!name.endsWith(".md") || name.startsWith(".")) continue;
     const file = join(directory, name);
-    const outside = await outsideReason(file, root);
-    const read = outside === undefined ? await readRegularText(file) : { reason: outside };
+    const read = readForeignText(file, { within: root });
     if (!("text" in read)) problems.push(unreadable(file, read.reason));
     else if (!isReadme(file, read.text)) drafts.push(await parsePhaseFile(read.text, file));
   }

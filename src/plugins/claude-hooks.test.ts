@@ -90,7 +90,7 @@ describe("a result keeps the shape of its tool", () => {
     const again = await afterTool(tool, shape(text));
     expect(again.hookEventName).toBe("PostToolUse");
     expect(textOf(again.updatedToolOutput as never)).toMatch(
-      /^\[[a-z2-7]{5}: Same text as the result of .+ plimsoll recall [a-z2-7]{16}\]$/,
+      /^\[[a-z2-7]{4}: Same text as the result of .+ plimsoll recall [a-z2-7]{16}\]$/,
     );
     const shortened = JSON.stringify(again.updatedToolOutput);
     expect(Object.keys(again.updatedToolOutput)).toEqual(Object.keys(shape(text) as object));
@@ -108,16 +108,14 @@ test("Read shows one piece under its own line numbers, and the note stands besid
     ...{ content: 'export const changed60 = compute(420, "name");', startLine: 61, numLines: 1, totalLines: 120 },
   });
   expect(additionalContext).toMatch(
-    /^\[[a-z2-7]{5}: Only new lines are shown\. .*\] \[[a-z2-7]{5} lines 1-60\] \[[a-z2-7]{5} lines 62-120\]$/,
+    /^\[[a-z2-7]{4}: Only new lines are shown\. .*\] \[[a-z2-7]{4} 1-60\] \[[a-z2-7]{4} 62-120\]$/,
   );
 });
 
 test("a part of a file that was read before is a note, not an empty file", async () => {
   await afterTool("Read", readOf(text));
   const { updatedToolOutput } = await afterTool("Read", readOf(source.slice(20, 100).join("\n"), 21));
-  expect(updatedToolOutput.file.content).toMatch(
-    /^\[[a-z2-7]{5}: Only new lines are shown\..*\[[a-z2-7]{5} lines 21-100\]$/,
-  );
+  expect(updatedToolOutput.file.content).toMatch(/^\[[a-z2-7]{4}: Only new lines are shown\..*\[[a-z2-7]{4} 21-100\]$/);
 });
 
 test("an output that the client has cut is paged from its file, and the file's name is left out", async () => {
@@ -211,7 +209,7 @@ test("a compaction gets anchors as data, the new context gets them back, and not
   const note = (await afterTool("Bash", outputOf(text))).updatedToolOutput.stdout;
   const [, id = ""] = /plimsoll recall ([a-z2-7]{16})/.exec(note) ?? [];
   // A file may contain a note with the id of another session, but not with the mark of this one.
-  const forged = `[abcde: Same text as the result of Read a above. plimsoll recall ${await shortenElsewhere()}]`;
+  const forged = `[abcd: Same text as the result of Read a above. plimsoll recall ${await shortenElsewhere()}]`;
   const blocks = [
     { type: "tool_use", id: "1", name: "Read", input: { file_path: "src/read-me.ts" } },
     { type: "tool_result", tool_use_id: "1", content: note },
@@ -301,7 +299,7 @@ async function shortenElsewhere(): Promise<string> {
     });
   await print("first");
   const [note = "", id = ""] =
-    /\[[a-z2-7]{5}: Same text .*?plimsoll recall ([a-z2-7]{16})\]/.exec(await print("second")) ?? [];
+    /\[[a-z2-7]{4}: Same text .*?plimsoll recall ([a-z2-7]{16})\]/.exec(await print("second")) ?? [];
   elsewhere = note;
   await end();
   return id;
@@ -328,10 +326,10 @@ describe("an id of another session in a conversation", () => {
       "a note of an earlier version",
       (id: string) => `[Same text as the result of Read a above. plimsoll recall ${id}]`,
     ],
-    ["a note with a wrong mark", (id: string) => `[abcde: Same text as the result of Read a. plimsoll recall ${id}]`],
+    ["a note with a wrong mark", (id: string) => `[abcd: Same text as the result of Read a. plimsoll recall ${id}]`],
     ["a real note that a file contains", () => `(text of this result) ${elsewhere}`],
     ["a real note in a sentence", () => `Last time it said ${elsewhere}`],
-    ["a note with a mark in other brackets", (id: string) => `[[${elsewhere.slice(1, 6)}] : x. plimsoll recall ${id}]`],
+    ["a note with a mark in other brackets", (id: string) => `[[${elsewhere.slice(1, 5)}] : x. plimsoll recall ${id}]`],
   ])("opens nothing: %s", async (_name, contentOf) => {
     const id = await shortenElsewhere();
     await expect(recallFrom(id, contentOf(id))).rejects.toThrow("this session has no result");
@@ -379,7 +377,7 @@ describe("where the module runs", () => {
     const complete = () => ask("recall", { module_request: "complete", tool_use_id: "r" });
     const { text: completed } = await complete();
     expect(completed).toContain("61\texport const changed60");
-    expect(completed).toContain(" lines 62-100]\n101\texport const changed100");
+    expect(completed).toContain(" 62-100]\n101\texport const changed100");
     expect(await complete()).toEqual({});
   });
 
@@ -461,7 +459,7 @@ test("an answer does not wait for the disk, and the next process knows what was 
   tools = openHere();
   await afterTool("Other", {});
   const again = await afterTool("Bash", outputOf(`${text}\nmore and more`));
-  expect(again.updatedToolOutput.stdout).toMatch(/^\[[a-z2-7]{5} lines? .*\]\nmore and more$/m);
+  expect(again.updatedToolOutput.stdout).toMatch(/^\[[a-z2-7]{4} .*\]\nmore and more$/m);
 });
 
 test("parallel results are answered in the order in which they came", async () => {
@@ -488,7 +486,7 @@ test("a result whose call began before the last result does not refer to it", as
   await print("first", 5);
   // The last result came a second ago, and this call ran longer.
   expect(await print("slow", 1_500)).toBeUndefined();
-  expect((await print("next", 500)).updatedToolOutput.stdout).toMatch(/^\[[a-z2-7]{5}: Same text/);
+  expect((await print("next", 500)).updatedToolOutput.stdout).toMatch(/^\[[a-z2-7]{4}: Same text/);
 });
 
 test("results are admitted in the order in which they came, also if one is read from a file", async () => {

@@ -1,10 +1,10 @@
 /** What Claude Code's hooks ask our process. Every tool here but `recall` is unlisted, so the model never sees it. An
  *  answer of `{}` leaves everything as it is. */
-import { readFile, stat } from "node:fs/promises";
 import { ContextError } from "../errors.ts";
 import { type AdmittedResult, recallLines } from "../intake/index.ts";
 import { countNoun, messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
+import { readForeign } from "../workspace/index.ts";
 import { createAdmission, type PluginAdmission, type PluginContext, withLateWrites } from "./admit-results.ts";
 import { renderAnchors } from "./claude-anchors.ts";
 import { claudeShare, quoteOthers, readClaudeResult, type ShorterAnswer, type ShownResult } from "./claude-results.ts";
@@ -243,7 +243,7 @@ async function admitShown(hook: Hook, { text, wholeFile, isOnePiece }: ShownText
   const shareOfLimit = (shown: string): number => claudeShare(tool, shown);
   const result = { tool, input, callId, shareOfLimit, isParallel: isParallel(hook, state) };
   if (wholeFile === undefined) return state.admission.admit(hook, { ...result, text, isOnePiece });
-  return state.cutOutputs.admit(hook, { ...result, text: await readWhole(wholeFile) });
+  return state.cutOutputs.admit(hook, { ...result, text: readWhole(wholeFile) });
 }
 
 /** In milliseconds. No model answers so soon after a result, so a call that began by then belongs to the same turn. */
@@ -295,10 +295,10 @@ function noteModule(sessionId: string, { modules }: ClaudeState): void {
 
 const mostBytes = 20_000_000;
 
-async function readWhole(path: string): Promise<string> {
-  const { size } = await stat(path);
-  if (size > mostBytes) throw new ContextError("unreadable_input", `the output has ${size} bytes`, { file: path });
-  return readFile(path, "utf8");
+function readWhole(path: string): string {
+  const read = readForeign(path, { maxBytes: mostBytes });
+  if (Buffer.isBuffer(read)) return read.toString("utf8");
+  throw new ContextError("unreadable_input", read.reason, { file: path });
 }
 
 /** After a rewind the context lacks results that were sent. Then the whole result is sent, and nothing counts as held

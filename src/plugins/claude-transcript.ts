@@ -1,9 +1,11 @@
 /** Reads the transcript that Claude Code writes: a tree of rows, one JSON line each. A rewind leaves the old rows in the
  *  file and goes on from an earlier one, so what the model sees is the branch of the last row. */
-import { open } from "node:fs/promises";
+import { closeSync, readSync } from "node:fs";
+import { ContextError } from "../errors.ts";
 import { type FoundNote, findNotes } from "../intake/index.ts";
 import { textsIn } from "../messages/index.ts";
 import { isPlainObject } from "../text/index.ts";
+import { openForeign } from "../workspace/index.ts";
 
 /** A block of a message in the transcript. */
 export type TranscriptBlock = Readonly<Record<string, unknown>>;
@@ -43,7 +45,7 @@ export function createTranscript(path: string): Transcript {
   const branch = (): Row[] => branchOf(rows, last);
   return {
     async read() {
-      const added = await readFrom(path, offset);
+      const added = readFrom(path, offset);
       offset += added.length;
       const lines = added.toString("utf8").split("\n");
       for (const line of lines) add(line);
@@ -85,17 +87,18 @@ function idsIn(rows: readonly Row[]): Readonly<Record<"calls" | "results", Reado
   return { calls, results };
 }
 
-async function readFrom(path: string, offset: number): Promise<Buffer> {
-  const file = await open(path);
+function readFrom(path: string, offset: number): Buffer {
+  const file = openForeign(path);
+  if ("reason" in file) throw new ContextError("unreadable_input", file.reason, { file: path });
+  const { descriptor, stats } = file;
   try {
-    const { size } = await file.stat();
-    if (size > mostBytes) throw new RangeError(`the transcript has ${size} bytes`);
-    const bytes = Buffer.alloc(Math.max(0, size - offset));
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, offset);
+    if (stats.size > mostBytes) throw new RangeError(`the transcript has ${stats.size} bytes`);
+    const bytes = Buffer.alloc(Math.max(0, stats.size - offset));
+    const bytesRead = bytes.length === 0 ? 0 : readSync(descriptor, bytes, 0, bytes.length, offset);
     // A character may be written in two parts, so only whole lines are taken.
     return bytes.subarray(0, bytes.subarray(0, bytesRead).lastIndexOf(lineFeed) + 1);
   } finally {
-    await file.close();
+    closeSync(descriptor);
   }
 }
 

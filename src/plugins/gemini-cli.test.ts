@@ -31,7 +31,7 @@ test.each([[long], [[{ text: long }]]])(
     const answer = await hook(eventOf(content));
     expect(answer).toEqual({
       decision: "deny",
-      reason: expect.stringMatching(/^\[The tool ran\.[\s\S]*\[[a-z2-7]{5}: The whole result has 2,000 lines/),
+      reason: expect.stringMatching(/^\[The tool ran\.[\s\S]*\[[a-z2-7]{4}: The whole result has 2,000 lines/),
     });
     expect(await listPluginSessions(store, "gemini-cli")).toMatchObject([{ results: 1, pages: 1 }]);
   },

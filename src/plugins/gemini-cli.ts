@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createIntake } from "../intake/index.ts";
 import type { Fields } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
-import { readQuietly } from "../workspace/index.ts";
+import { readForeignBytes } from "../workspace/index.ts";
 import {
   folderSettings,
   ownedFolder,
@@ -56,7 +56,7 @@ function json(value: object): string {
 
 /** Gives a planted result to the installed command, as the client would. */
 async function checkHook({ root, env }: PluginPlace): Promise<PluginCheck> {
-  const file = readQuietly(join(root, folder, "hooks/hooks.json"))?.toString("utf8");
+  const file = readForeignBytes(join(root, folder, "hooks/hooks.json"), { within: root, refuseLink: true });
   const command = /"command": "(.*)"/.exec(file ?? "")?.[1];
   if (command === undefined) {
     return { passed: false, lines: ['the plugin is not installed. Run "plimsoll plugin install gemini-cli"'] };

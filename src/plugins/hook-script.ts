@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isPlainObject, readJson } from "../text/index.ts";
-import { readQuietly } from "../workspace/index.ts";
+import { readForeignBytes } from "../workspace/index.ts";
 import type { HookSettings } from "./in-client.ts";
 import { type PluginPlace, type PluginSettings, readPluginSettings } from "./plugin.ts";
 
@@ -52,7 +52,8 @@ ${ending}`;
 
 /** Returns the settings in a script that `hookScript` wrote. */
 export function scriptSettings(path: string): PluginSettings | undefined {
-  const [, settings] = /^const settings = (\{.*\});$/m.exec(readQuietly(path)?.toString("utf8") ?? "") ?? [];
+  const script = readForeignBytes(path, { refuseLink: true }) ?? "";
+  const [, settings] = /^const settings = (\{.*\});$/m.exec(script) ?? [];
   return readPluginSettings(readJson(settings, isPlainObject));
 }
 

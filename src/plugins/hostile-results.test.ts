@@ -151,9 +151,7 @@ describe.each(doors)("%s", (_name, openDoor) => {
       await send(source.join("\n"), name);
       const shown = await send(`${source.join("\n")}\n// one more`, name);
       const notes = shown.split("\n").filter((line) => !line.startsWith("//"));
-      expect(notes.join(" ")).toMatch(
-        /^\[[a-z2-7]{5}: Only new lines are shown\.[^[\]]*\] \[[a-z2-7]{5} lines 1-60\]$/,
-      );
+      expect(notes.join(" ")).toMatch(/^\[[a-z2-7]{4}: Only new lines are shown\.[^[\]]*\] \[[a-z2-7]{4} 1-60\]$/);
       expect(notes.join("")).not.toMatch(/[\p{Cc}\p{Cf}\u2028【】［］]/u);
     }
   });

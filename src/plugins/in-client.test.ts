@@ -66,16 +66,16 @@ describe("results in opencode", () => {
     await hooks.event({ event: { type: "session.compacted", properties: { sessionID: "ses_1" } } }, {});
     isBusy = false;
     expect(await read("a")).toBe(source("a"));
-    expect(await read("a")).toMatch(/^\[[a-z2-7]{5}: Same text/);
+    expect(await read("a")).toMatch(/^\[[a-z2-7]{4}: Same text/);
   });
 
   test("a repeated result becomes a note, a changed one a delta, a long one a page", async () => {
     const { read } = openCodeSession(open({ maxResultTokens: 3_000 }));
     expect(await read("a")).toBe(source("a"));
-    expect(await read("a")).toMatch(/^\[[a-z2-7]{5}: Same text as the result of read \/project\/a\.ts above/);
+    expect(await read("a")).toMatch(/^\[[a-z2-7]{4}: Same text as the result of read \/project\/a\.ts above/);
     expect(await read("c")).toBe(source("c"));
-    expect(await read("a", source("a").replace("a40 =", "changed ="))).toMatch(/\[[a-z2-7]{5} lines 1-40\]\n.*changed/);
-    expect(await read("b", source("b", 400))).toMatch(/\[[a-z2-7]{5}: The whole result has 400 lines/);
+    expect(await read("a", source("a").replace("a40 =", "changed ="))).toMatch(/\[[a-z2-7]{4} 1-40\]\n.*changed/);
+    expect(await read("b", source("b", 400))).toMatch(/\[[a-z2-7]{4}: The whole result has 400 lines/);
   });
 
   test("a text of an MCP server's tool is shortened in its content", async () => {
@@ -84,7 +84,7 @@ describe("results in opencode", () => {
     const answer = { content: [{ type: "text", text: source("a"), annotations: {} }] };
     await hooks["tool.execute.after"]({ tool: "files_read", sessionID: "ses_1", callID: "c", args: {} }, answer);
     expect(answer.content).toMatchObject([
-      { type: "text", text: expect.stringMatching(/^\[[a-z2-7]{5}: Same text/), annotations: {} },
+      { type: "text", text: expect.stringMatching(/^\[[a-z2-7]{4}: Same text/), annotations: {} },
     ]);
   });
 
@@ -123,7 +123,7 @@ describe("results in opencode", () => {
     expect(await end("show", "2", "a.ts")).toBe(source("a"));
     expect(await end("cat", "1", "a.ts")).toBe(source("a"));
     await request();
-    expect(await read("a")).toMatch(/^\[[a-z2-7]{5}: Same text/);
+    expect(await read("a")).toMatch(/^\[[a-z2-7]{4}: Same text/);
     // The model calls `read` together with others that have not ended. Their results may be sent first.
     await begin("read", "3", "/project/a.ts");
     await begin("cat", "4", "a.ts");
@@ -131,7 +131,7 @@ describe("results in opencode", () => {
     expect(await read("b", source("a"))).toBe(source("a"));
     // Calls that never end are forgotten in the next turn.
     await request();
-    expect(await read("c", source("a"))).toMatch(/^\[[a-z2-7]{5}: Same text/);
+    expect(await read("c", source("a"))).toMatch(/^\[[a-z2-7]{4}: Same text/);
   });
 
   test("what the plugin did is counted for its session", async () => {
@@ -215,7 +215,7 @@ describe("a trimmed history", () => {
     const session = openCodeSession(open({ trim: 16_000 }, store));
     await session.read("base");
     for (let turn = 0; turn < 11; turn++) await session.read(`f${turn}_`);
-    expect(await session.read("base")).toMatch(/^\[[a-z2-7]{5}: Same text/);
+    expect(await session.read("base")).toMatch(/^\[[a-z2-7]{4}: Same text/);
     const sent = outputsOf(await session.request());
     const whole = sent.filter((text) => text === source("base")).length;
     const notes = sent.filter((text) => text.includes(": Same text")).length;
@@ -328,7 +328,7 @@ test("pi: results are shortened, histories trimmed, and compaction forgets", asy
   await begin("parallel");
   expect(await read("a")).toBeUndefined();
   await handlers.get("context")?.({ messages: structuredClone(messages) }, context);
-  expect(await read("a")).toMatchObject({ content: [{ text: expect.stringMatching(/^\[[a-z2-7]{5}: Same text/) }] });
+  expect(await read("a")).toMatchObject({ content: [{ text: expect.stringMatching(/^\[[a-z2-7]{4}: Same text/) }] });
   await handlers.get("session_compact")?.({}, context);
   expect(await read("a")).toBeUndefined();
   for (let turn = 0; turn < 12; turn++) await read(`f${turn}_`);

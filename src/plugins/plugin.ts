@@ -9,7 +9,7 @@ import {
   attemptChange,
   type Environment,
   type FileChange,
-  readQuietly,
+  readForeignBytes,
   removeEmptyFolders,
 } from "../workspace/index.ts";
 
@@ -177,7 +177,7 @@ export async function installState(
   if (!hasScope(client, place)) return "absent";
   const files = await client.files(place, client.installedSettings(place) ?? { deltas: true });
   const states = files.map(({ path, install, uninstall }) => {
-    const current = readQuietly(path)?.toString("latin1");
+    const current = readForeignBytes(path, { within: place.root, refuseLink: true });
     try {
       if (install(current) === current) return "installed";
       return uninstall(current) === current ? "absent" : "other";
@@ -200,7 +200,7 @@ export function ownedFolder(
   settings: PluginSettings,
 ): PluginFile[] {
   const manifest = join(folder, manifestName);
-  const earlier = writtenFiles(readQuietly(manifest)?.toString("utf8"));
+  const earlier = writtenFiles(readForeignBytes(manifest, { refuseLink: true }));
   const present = filesIn(folder);
   const isListed = (name: string): boolean => Object.hasOwn(texts, name) || Object.hasOwn(earlier, name);
   const foreign = present.find((name) => name !== manifestName && !isListed(name) && !isTemporary(name));
@@ -247,7 +247,7 @@ function notOurs(file: string, what: string): ContextError {
 
 /** Returns the settings in a folder that `ownedFolder` planned. */
 export function folderSettings(folder: string): PluginSettings | undefined {
-  const manifest = readQuietly(join(folder, manifestName))?.toString("utf8");
+  const manifest = readForeignBytes(join(folder, manifestName), { refuseLink: true });
   return readPluginSettings(readJson(manifest, isPlainObject)?.settings);
 }
 

@@ -9,13 +9,13 @@ export function createOriginalId(facts: readonly (string | number)[]): string {
   return base32(createHash("sha256").update(JSON.stringify(facts)).digest().subarray(0, 10));
 }
 
-/** Returns the mark of a conversation, which stands in all notes about its results: 5 base32 characters. The seed is a
- *  fact that no file can know, so a file cannot contain a note with the right mark. */
+/** Returns the mark of a conversation, which stands in all notes about its results: 4 base32 characters. The seed is a
+ *  fact that no file can know, so a file can only guess the mark. */
 export function createMark(seed: string): string {
   return createOriginalId(["mark", seed]).slice(0, markLength);
 }
 
-const markLength = 5;
+const markLength = 4;
 
 /** The form of a mark, for patterns of texts that have one. */
 export const markPattern: string = `[a-z2-7]{${markLength}}`;

@@ -14,13 +14,12 @@ export function redactSecrets(text: string): string {
 type Rule = readonly [form: RegExp, replace: (found: string, ...groups: string[]) => string];
 
 /** Names of values that are secret if they look random. */
-const tokenNames = [
-  "token|credentials?|auth(?:orization)?(?![a-z])|key-data|(?:php|j)sess(?:ion)?id|sessionid(?==)|[_.]sid(?![a-z])",
-  "(?:api|access|private|account|signing|encryption|master|shared|storage|license|app|client|webhook)[_-]?key",
-].join("|");
+const tokenNames =
+  "token|credentials?|auth(?:orization)?(?![a-z])|key-data|(?:php|j)sess(?:ion)?id|sessionid(?==)|[_.]sid(?![a-z])|" +
+  "(?:api|access|private|account|signing|encryption|master|shared|storage|license|app|client|webhook)[_-]?key";
 
 /** Each rule starts with a fixed word or at the start of a word, and each run that something must follow is bounded, so
- *  no rule backtracks far. */
+ *  no rule backtracks far. Calls are marked as pure, so that commands that redact nothing do not load the rules. */
 const rules: readonly Rule[] = [
   // A private key, up to its end or the end of the text. Code and prose name the first line without a key below it.
   [
@@ -32,14 +31,14 @@ const rules: readonly Rule[] = [
     /:\/\/[^\s/@:"'<>`]{0,200}:([^\s/@"'<>`]{1,200})@/g,
     (found, password = "") => (isPlaceholder(password) ? found : `://${redacted}@`),
   ],
-  [/[?&](?:sig|x-(?:amz|goog)-signature)=([^\s&"'<>`]{16,2000})/gi, hideIf(isMixed)],
+  [/[?&](?:sig|x-(?:amz|goog)-signature)=([^\s&"'<>`]{16,2000})/gi, /* @__PURE__ */ hideIf(isMixed)],
   [
     /\b(?:Bearer|Basic|Authorization:? {0,4}(?:Token|ApiKey)) {1,4}([\w+/.~=-]{8,})/gi,
-    hideIf((value) => isRandom(value) || isLogin(value)),
+    /* @__PURE__ */ hideIf((value) => isRandom(value) || isLogin(value)),
   ],
   [
     /cookie["'`]?[ \t]{0,4}[:=][ \t]{0,4}["'`]?[^\n"'`]{8,4000}/gi,
-    (header) => header.replace(/=([^;\s]{8,4000})/g, hideIf(isMixed)),
+    (header) => header.replace(/=([^;\s]{8,4000})/g, /* @__PURE__ */ hideIf(isMixed)),
   ],
   // Options of commands.
   [
@@ -55,22 +54,27 @@ const rules: readonly Rule[] = [
     hidePassword,
   ],
   [
-    new RegExp(
+    /* @__PURE__ */ new RegExp(
       `(?:${tokenNames})([\\w-]{0,40})\\\\{0,3}["'\`]?(?:[ \\t]{0,4}(?::=|=>|[:=])[ \\t]{0,4}|>)\\\\{0,3}["'\`]?([^\\s"'\`,;(){}<>\\\\]{8,4000})`,
       "gi",
     ),
     (found, rest = "", value = "") => (!describes(rest) && isToken(value) ? hide(found, value) : found),
   ],
   // .netrc and .pgpass.
-  [/\blogin\s{1,8}\S{1,100}\s{1,8}password[ \t]{1,8}(\S{1,200})/g, hideIf((value) => !isPlaceholder(value))],
+  [
+    /\blogin\s{1,8}\S{1,100}\s{1,8}password[ \t]{1,8}(\S{1,200})/g,
+    /* @__PURE__ */ hideIf((value) => !isPlaceholder(value)),
+  ],
   [
     /:(?=\d{4}|\*)(?<=^[^\s:/#]{1,200}:)(?:\d{4,5}|\*):[A-Za-z_*][^\s:]{0,100}:[^\s:]{1,100}:(\S{1,200})$/gm,
-    hideIf((value) => !isPlaceholder(value)),
+    /* @__PURE__ */ hideIf((value) => !isPlaceholder(value)),
   ],
   // A line of a key without the lines around it. Lines of 76 are those of MIME and of the command `base64`.
   [
     /^[ \t>+-]{0,8}([A-Za-z0-9+/]{48,200}={0,2})$/gm,
-    hideIf((value) => value.length !== 76 && isRandom(value) && /[a-z].*[A-Z]|[A-Z].*[a-z]/.test(value)),
+    /* @__PURE__ */ hideIf(
+      (value) => value.length !== 76 && isRandom(value) && /[a-z].*[A-Z]|[A-Z].*[a-z]/.test(value),
+    ),
   ],
 ];
 

@@ -94,15 +94,18 @@ const tokenForms: readonly TokenForm[] = [
   ["private key in base64", /LS0tLS1CRUdJTiB(?:SU0EgUFJJVkFURSBLRVkt|QUklWQVRFIEtFWS0|FQyBQUklWQVRFIEtFWS0|PUEVOU1NIIFBSSVZBVEUg)[\w+/=]{20,}/, "RFC 7468, base64 of its label", "2026-11-18"],
 ];
 
-const anyForm = new RegExp(`(?<![A-Za-z0-9])(?:${tokenForms.map(([, pattern]) => pattern.source).join("|")})`, "g");
+let anyForm: RegExp | undefined;
 
 /** Replaces what has one of the forms. A form starts where a word starts. Looks only at long words that are not plain
  *  ones, because the forms are many. */
 export function replaceTokens(text: string, replace: (token: string) => string): string {
+  const patterns = (): string => tokenForms.map(([, pattern]) => pattern.source).join("|");
+  anyForm ??= new RegExp(`(?<![A-Za-z0-9])(?:${patterns()})`, "g");
+  const forms = anyForm;
   return text.replace(/(?<![\w.~+/=:$-])[\w.~+/=:$-]{15,}/g, (word, at: number) => {
     if (!/\d|[A-Z]{8}|[A-Za-z]{20}/.test(word)) return word;
     // In a JSON string, `\n` stands before the word.
     const start = text[at - 1] === "\\" ? 1 : 0;
-    return word.slice(0, start) + word.slice(start).replace(anyForm, replace);
+    return word.slice(0, start) + word.slice(start).replace(forms, replace);
   });
 }

@@ -82,7 +82,7 @@ async function readFile(values: ToolValues<typeof parameters>, run: Run): Promis
   if (isFailure(contained)) return contained;
   const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
-  const handle = await openRegular(contained.real).catch((error: unknown) => error);
+  const handle = await openRegular(contained.real, run.root).catch((error: unknown) => error);
   if (!isHandle(handle)) return unreadable(values.path, handle);
   try {
     return await readOpened(handle, run, { ...values, path: contained.path });

@@ -108,7 +108,7 @@ async function* readBatch(
     yield* parseMatches(reader.start(args, paths), { ...passing, files, root: reader.root });
     return;
   }
-  const handle = await openRegular(diskName(join(reader.root, first.path))).catch(() => undefined);
+  const handle = await openRegular(diskName(join(reader.root, first.path)), reader.root).catch(() => undefined);
   if (handle === undefined) return;
   try {
     yield* parseMatches(reader.start(args, handle), { ...passing, files, root: reader.root });
@@ -178,7 +178,7 @@ function createFileReader({ skip, contextLines, root, files }: Parsing): FileRea
       const isCounted = current !== undefined && current.seen <= current.file.count;
       return isCounted ? line : { ...line, column: undefined };
     },
-    add: async (line) => collector.add(await searchedLine(line, join(root, current?.file.path ?? ""))),
+    add: async (line) => collector.add(await searchedLine(line, { root, path: current?.file.path ?? "" })),
     end: () => collector.end(),
   };
 }
@@ -232,18 +232,23 @@ function parseLine(record: string): RipgrepLine | undefined {
   };
 }
 
+interface SearchedFile {
+  readonly root: string;
+  readonly path: string;
+}
+
 /** The text around a match after this column may not have been printed. */
 const farBytes = 2_000;
 
-/** If a line was printed in part, reads the text around a match far to the right from the file at `path`. */
-async function searchedLine(line: RipgrepLine, path: string): Promise<SearchedLine> {
+/** If a line was printed in part, reads the text around a match far to the right from the file. */
+async function searchedLine(line: RipgrepLine, file: SearchedFile): Promise<SearchedLine> {
   const { number, column, offset } = line;
   const text = decodeLine(line.text);
   if (column === undefined) return { number, text };
   const start = column - 1;
   // The note makes the printed part longer than this. A last character that did not fit makes it a little shorter.
   const isPart = line.text.length > mostLineBytes - 64;
-  const around = isPart && start > farBytes ? await readAround(path, offset, start) : undefined;
+  const around = isPart && start > farBytes ? await readAround(file, offset + start) : undefined;
   if (around !== undefined) return { number, ...around };
   return { number, text, at: isPart && start > farBytes ? 0 : decodeLine(line.text.slice(0, start)).length };
 }
@@ -251,14 +256,14 @@ async function searchedLine(line: RipgrepLine, path: string): Promise<SearchedLi
 type Around = Pick<SearchedLine, "text" | "at">;
 
 /** Returns undefined if the file has other bytes than ripgrep searched (UTF-16) or can no longer be read. */
-async function readAround(path: string, offset: number, start: number): Promise<Around | undefined> {
-  const handle = await openRegular(diskName(path)).catch(() => undefined);
+async function readAround({ root, path }: SearchedFile, at: number): Promise<Around | undefined> {
+  const handle = await openRegular(diskName(join(root, path)), root).catch(() => undefined);
   try {
     const mark = Buffer.alloc(2);
     await handle?.read(mark, 0, 2, 0);
     if (handle === undefined || /^(fffe|feff)$/.test(mark.toString("hex"))) return undefined;
     const bytes = Buffer.alloc(2 * farBytes);
-    const { bytesRead } = await handle.read(bytes, 0, bytes.length, offset + start - farBytes);
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, at - farBytes);
     const [line = ""] = bytes.toString("latin1", farBytes, bytesRead).split("\n");
     const before = decodeLine(withoutCutEnds(bytes.subarray(0, farBytes)));
     return { text: before + decodeLine(withoutCutEnds(Buffer.from(line, "latin1"))), at: before.length };

@@ -244,7 +244,7 @@ async function countPassedOver(
     searched += counts.searched ?? 0;
     denied ||= counts.denied;
   }
-  const files = await choose(found, (file) => isText(join(run.root, file.path)));
+  const files = await choose(found, (file) => isText(join(run.root, file.path), run.root));
   return { files, searched, denied, secrets };
 }
 
@@ -263,8 +263,8 @@ async function trackedIgnored(run: Run, path: string): Promise<string[]> {
   return [...paths].filter((each) => !isByteName(each) && !each.includes("\n"));
 }
 
-async function isText(path: string): Promise<boolean> {
-  const handle = await openRegular(path);
+async function isText(path: string, root: string): Promise<boolean> {
+  const handle = await openRegular(path, root);
   try {
     return (await handle.stat()).isFile() && (await sampleEncoding(handle)) !== "binary";
   } finally {

@@ -106,7 +106,7 @@ async function readText(
   let handle: FileHandle | undefined;
   try {
     if (!(await isContained(path))) return undefined;
-    handle = await openRegular(diskName(join(run.root, path)));
+    handle = await openRegular(diskName(join(run.root, path)), run.root);
     const stats = await handle.stat();
     if (!stats.isFile()) return undefined;
     if (stats.size > mostFileBytes) return "large";

@@ -100,7 +100,7 @@ async function searchContent(
   if (!contained.stats.isFile() && !contained.stats.isDirectory()) {
     return failure("unreadable", `${shown(values.path)} is a pipe, socket or device.`);
   }
-  if (contained.stats.isFile() && (await isDeniedFile(contained.real))) {
+  if (contained.stats.isFile() && (await isDeniedFile(contained.real, run.root))) {
     return failure("unreadable", `${shown(values.path)} cannot be read: permission denied.`);
   }
   const refused = await refuseSecret(run, contained);
@@ -133,9 +133,9 @@ function realPathOf(path: string, { path: named, realPath }: ContainedPath): str
   return named === realPath ? path : (realPath + path.slice(named.length)).replace(/^\.\//, "");
 }
 
-async function isDeniedFile(path: string): Promise<boolean> {
+async function isDeniedFile(path: string, root: string): Promise<boolean> {
   try {
-    await (await openRegular(path)).close();
+    await (await openRegular(path, root)).close();
     return false;
   } catch (error) {
     return isDenied(error);

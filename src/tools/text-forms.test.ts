@@ -158,7 +158,7 @@ test("a recalled page has the line numbers of the file", async () => {
   const first = await session.call("read_file", { path: "long.txt", start_line: 11 });
   const { text, id } = await session.recall(first.id, { offset: 5 });
   expect(text.split("\n")[0]).toBe("16\tline 16");
-  expect(text.split("\n").at(-1)).toMatch(/^\[lines 6-190 of 190, [\d.]+k? tokens · id \w{10}\]$/);
+  expect(text.split("\n").at(-1)).toMatch(/^\[lines 6-190 of 190, [\d.]+k? tokens · id \w{16}\]$/);
   expect(text).toContain(`id ${id}]`);
 });
 
@@ -174,7 +174,7 @@ test("an item that is larger than a page is continued by its token", async () =>
   const joined = pages.map(({ text }) => text.slice(0, text.lastIndexOf("\n["))).join("");
   expect(joined).toBe(`1\t${"0123456789".repeat(900)}`);
   expect(pages.length).toBeGreaterThan(3);
-  expect(pages[0]!.text).toMatch(/\n\[item 0: characters 0-[\d,]+ of 9,000, \d+ tokens; next: next_page token=\w{10}:/);
+  expect(pages[0]!.text).toMatch(/\n\[item 0: characters 0-[\d,]+ of 9,000, \d+ tokens; next: next_page token=\w{16}:/);
 });
 
 test("a name with a line break stays on one line, as git quotes it", async () => {

@@ -58,14 +58,14 @@ async function blameLines(values: ToolValues<typeof parameters>, run: Run): Prom
   if (!contained.stats.isFile()) return failure("unreadable", `${shown(values.path)} is not a file.`);
   const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
-  const encoding = await encodingOf(contained);
+  const encoding = await encodingOf(contained, run.root);
   if (encoding === "binary") return describeBinary(contained, values.offset);
   return readBlame(run, { ...values, path: contained.path, real: contained.realPath, encoding });
 }
 
 /** Decodes lines like read_file, because git prints bytes without their encoding. */
-async function encodingOf({ real }: ExistingPath): Promise<Encoding | "binary"> {
-  const handle = await openRegular(real).catch(() => undefined);
+async function encodingOf({ real }: ExistingPath, root: string): Promise<Encoding | "binary"> {
+  const handle = await openRegular(real, root).catch(() => undefined);
   try {
     return handle === undefined ? "utf-8" : await sampleEncoding(handle);
   } finally {

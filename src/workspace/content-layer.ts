@@ -1,7 +1,7 @@
 /** Reads one layer of content from its directory: packs/, profiles/ and adapters/. Loads yaml and zod only for files
  *  that need them. */
 
-import { type Dirent, lstatSync, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { type Dirent, lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { z } from "zod";
 import {
@@ -18,6 +18,7 @@ import {
 } from "../packs/index.ts";
 import { closest, didYouMean, isPlainObject, oneLine } from "../text/index.ts";
 import { isInside } from "./files/paths.ts";
+import { listForeign, readForeign } from "./files/read-foreign.ts";
 import { decodeText, systemReason } from "./files/read-text.ts";
 import { readKnownShape, type ShapeName } from "./known-shape.ts";
 import type { AdapterFile, ContentProblem, Severity } from "./load-content.ts";
@@ -271,7 +272,7 @@ function readTexts(scope: ContentScope, directory: string, names: readonly strin
 
 /** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
 async function readSkills(scope: ContentScope, directory: string): Promise<Skill[]> {
-  if (!lstatSync(directory).isDirectory()) return [];
+  if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
   const { readYaml } = await import("./read-yaml.ts");
   return listContent(scope, directory).flatMap((entry) => {
     const folder = join(directory, entry.name);
@@ -397,9 +398,9 @@ interface ContentScope {
   readonly directory: string;
   /** The severity of an unknown key. */
   readonly strictness: Severity;
-  /** Whether links may lead out of the directory. People link their own files, but a repository must not read files
+  /** The folder that links must not leave. People link their own files, but a repository must not read files
    *  elsewhere. */
-  readonly mayLeave: boolean;
+  readonly within: string | undefined;
   readonly problems: ContentProblem[];
 }
 
@@ -409,8 +410,12 @@ const maxContentBytes = 5 * 1024 * 1024;
 /** Returns names in a fixed order, without hidden ones. A missing directory is empty. */
 function listContent(scope: ContentScope, directory: string): Dirent[] {
   try {
+    if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) return [];
     if (leaves(scope, directory)) return report(scope, { file: directory, ...outsideLink }) ?? [];
-    const entries = readdirSync(directory, { withFileTypes: true });
+    const entries = listForeign(directory, scope);
+    if (!Array.isArray(entries)) {
+      return report(scope, { file: directory, rule: "unreadable", message: entries.reason }) ?? [];
+    }
     return entries.filter(({ name }) => !name.startsWith(".")).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
@@ -444,8 +449,8 @@ function statContent(scope: ContentScope, path: string): Stats | undefined {
   }
 }
 
-function leaves({ mayLeave, directory }: ContentScope, path: string): boolean {
-  return !mayLeave && !isInside(realpathSync(path), realpathSync(directory));
+function leaves({ within }: ContentScope, path: string): boolean {
+  return within !== undefined && !isInside(realpathSync(path), realpathSync(within));
 }
 
 const outsideLink = {
@@ -454,14 +459,12 @@ const outsideLink = {
 };
 
 function decodeContent(scope: ContentScope, file: string): string | undefined {
-  try {
-    const read = decodeText(readFileSync(file));
-    if ("text" in read) return read.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
-    const line = Number(/in line (\d+)/.exec(read.reason)?.[1] ?? 1);
-    return report(scope, { file, line, rule: "not-text", message: read.reason });
-  } catch (error) {
-    return report(scope, { file, rule: "unreadable", message: systemReason(error) });
-  }
+  const bytes = readForeign(file, { within: scope.within, maxBytes: maxContentBytes });
+  if (!Buffer.isBuffer(bytes)) return report(scope, { file, rule: "unreadable", message: bytes.reason });
+  const read = decodeText(bytes);
+  if ("text" in read) return read.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
+  const line = Number(/in line (\d+)/.exec(read.reason)?.[1] ?? 1);
+  return report(scope, { file, line, rule: "not-text", message: read.reason });
 }
 
 /** Checks a YAML file against its schema. Reports a file that cannot be used and returns `undefined` or no value. */

@@ -40,20 +40,25 @@ export {
   isGitInternal,
   isInside,
   outsideReason,
-  refuseOutside,
   upward,
 } from "./files/paths.ts";
 export { lonelyFolder, type ProjectTree, readProjectTree } from "./files/project-tree.ts";
 export {
+  listForeign,
+  openForeign,
+  readForeign,
+  readForeignBytes,
+  readForeignText,
+  refuseOpened,
+} from "./files/read-foreign.ts";
+export {
   openDirectory,
-  readQuietly,
-  readRegularFile,
-  readRegularText,
   readTextFile,
   readTextStream,
   systemReason,
   type TextLimit,
   type TextRead,
+  textLimit,
   type Unread,
 } from "./files/read-text.ts";
 export { keyOf, type LoadedConfig, loadConfig, placeOf, type Surroundings } from "./load-config.ts";

@@ -4,8 +4,8 @@ import { type Config, type ConfigPart, defaultConfig } from "./config.ts";
 import type { ConfigFile, ConfigProblem } from "./config-file.ts";
 import { configDirectory, type Environment, homeDirectory } from "./directories.ts";
 import { projectRoot, searchUpward } from "./files/find-root.ts";
-import { exists, followLinks, isInside, refuseOutside } from "./files/paths.ts";
-import { readRegularText } from "./files/read-text.ts";
+import { exists, followLinks, isInside } from "./files/paths.ts";
+import { readForeignText } from "./files/read-foreign.ts";
 import { readKnownShape } from "./known-shape.ts";
 import { readCompanySource } from "./sync/company-source.ts";
 import {
@@ -159,8 +159,8 @@ function fromHome(home: string, path: string): string {
 
 async function readLayer(place: Place): Promise<Layer> {
   // People may link their own file from elsewhere. A repository must not.
-  if (place.label === "project") await refuseOutside(place.path, dirname(dirname(place.path)), place.file);
-  const read = await readRegularText(place.path);
+  const within = place.label === "project" ? dirname(dirname(place.path)) : undefined;
+  const read = readForeignText(place.path, { within });
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: place.file });
   const quick = await readKnownShape<ConfigPart>(read.text, "config");
   if (quick !== undefined) return { ...place, values: quick.value, problems: [], lineOf: quick.lineOf };

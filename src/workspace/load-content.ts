@@ -71,7 +71,7 @@ export async function loadContent<Adapter extends { readonly id: string }>({
     ...loaded.flatMap(({ adapters }) => adapters),
   ];
   for (const { layer, directory, strictness } of inside.filter(hasContent)) {
-    const scope = { directory, strictness, mayLeave: layer === "user", problems };
+    const scope = { directory, strictness, within: layer === "user" ? undefined : directory, problems };
     const [lower, spare] = layer === "embedded" ? [[], spareAdapters()] : [lastOfEachId(everyAdapter()), []];
     loaded.push({ ...(await readContentLayer(scope, { lower, spare, loadAdapterSchema })), layer });
   }

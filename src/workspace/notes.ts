@@ -4,15 +4,14 @@ import type { Document, Scalar, YAMLSeq } from "yaml";
 import { ContextError } from "../errors.ts";
 import { closest, fromByteString, oneLine, toByteString } from "../text/index.ts";
 import { attemptChange } from "./files/change-file.ts";
-import { exists, refuseOutside } from "./files/paths.ts";
-import { readRegularText } from "./files/read-text.ts";
+import { exists } from "./files/paths.ts";
+import { readForeignText } from "./files/read-foreign.ts";
 
 /** Returns the notes of a project, oldest first. Returns an empty list without a file. */
 export async function readNotes(root: string): Promise<string[]> {
   const path = notesPath(root);
   if (!(await exists(path))) return [];
-  await refuseOutside(path, root);
-  const read = await readRegularText(path);
+  const read = readForeignText(path, { within: root });
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: path });
   return parseNotes(await import("./read-yaml.ts"), read.text, path).notes;
 }

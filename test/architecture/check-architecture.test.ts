@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { checkArchitecture, createProject, type Manifest } from "./check-architecture.ts";
 import { layerGroups } from "./layers.ts";
+import { idleReaders } from "./reads.ts";
 
 const manifest: Manifest = {
   name: "plimsoll",
@@ -155,7 +156,7 @@ test.each(["fs", "fs/promises", "net", "http", "child_process", "os", "worker_th
       expect(problemsWith({ "src/store/memory.ts": text })).toEqual([
         expect.stringContaining(`src/store/memory.ts:1 → ${specifier} → is not pure`),
       ]);
-      expect(problemsWith({ "src/workspace/a.ts": text })).toEqual([]);
+      expect(problemsWith({ "src/workspace/files/read-foreign.ts": text })).toEqual([]);
     }
   },
 );
@@ -199,6 +200,42 @@ test("what a door must not load is found over any number of files", () => {
       expect.stringContaining(`src/public/index.ts:1 → src/tokens/index.ts → ${chain} src/public/index.ts.`),
     ]),
   );
+});
+
+test.each([
+  ['import { readFile } from "node:fs/promises"; export const x = readFile;', "readFile"],
+  ['import { readFileSync as read } from "node:fs"; export const x = read;', "readFileSync"],
+  ['import { createReadStream } from "fs"; export const x = createReadStream;', "createReadStream"],
+  ['import { open } from "fs/promises"; export const x = open;', "open"],
+  ['import { openSync } from "node:fs"; export const x = openSync;', "openSync"],
+  ['import { cpSync } from "node:fs"; export const x = cpSync;', "cpSync"],
+  ['import { promises } from "node:fs"; export const x = promises;', "promises"],
+  ['import * as files from "node:fs"; export const x = files;', "default"],
+  ['import files from "node:fs"; export const x = files;', "default"],
+  ['export const x = () => import("node:fs");', "import(…)"],
+  ['export { readFile } from "node:fs/promises";', "export"],
+  ['export const x = require("fs");', "require"],
+])("%s reads foreign files in its own way", (text, subject) => {
+  const reads = (path: string) => problemsWith({ [path]: text }).filter((problem) => problem.includes("reads a file"));
+  expect(reads("src/workspace/a.ts")).toEqual([
+    `src/workspace/a.ts:1 → ${subject} → reads a file in its own way. Use readForeign, or readTextFile for what a person typed.`,
+  ]);
+  expect(reads("src/workspace/files/read-foreign.ts")).toEqual([]);
+  expect(problemsWith({ "src/workspace/a.test.ts": text })).toEqual([]);
+});
+
+test("looking at files and types of the file system are allowed everywhere", () => {
+  const text = `import { type Dirent, statSync } from "node:fs";
+    import type { FileHandle } from "node:fs/promises";
+    export const x = [statSync] as unknown as [Dirent, FileHandle];`;
+  expect(problemsWith({ "src/workspace/a.ts": text })).toEqual([]);
+});
+
+test("a reader that no longer reads is found", () => {
+  const path = "src/workspace/files/read-foreign.ts";
+  const idle = (text: string) => idleReaders(createProject({ [path]: text }, manifest).sources);
+  expect(idle("export const x = 1;")).toContain(path);
+  expect(idle('import { openSync } from "node:fs"; export const x = openSync;')).not.toContain(path);
 });
 
 test.each([

@@ -3,6 +3,7 @@ import { checkLayers } from "./layers.ts";
 import { checkPackages } from "./packages.ts";
 import { checkPurity } from "./purity.ts";
 import { checkReach } from "./reach.ts";
+import { checkReads } from "./reads.ts";
 import { readSource } from "./source.ts";
 import { describeViolation, type Project } from "./violation.ts";
 import { checkWrites } from "./writes.ts";
@@ -32,6 +33,7 @@ export function checkArchitecture(project: Project): string[] {
     ...checkLayers(source, project),
     ...checkPackages(source, project),
     ...checkPurity(source),
+    ...checkReads(source),
     ...checkForm(source),
     ...checkWrites(source),
   ]);

@@ -1,4 +1,14 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -164,6 +174,29 @@ test("a session of gemini-cli belongs to the project that its folder names", asy
   expect(await project()).toBe(join(sandbox.home, ".gemini/tmp/shop"));
   record(".gemini/tmp/shop/.project_root", "/repo/shop\n");
   expect(await project()).toBe("/repo/shop");
+});
+
+test("what a link beside a recording leads to is not shown, and a pipe there is not waited for", async () => {
+  const about = { id: "a", timestamp: "2026-11-01T09:00:00.000Z", type: "gemini", content: "Done." };
+  const line = { ...about, tokens: { input: 2000, output: 20, total: 2020 }, model: "gemini-2.5-pro" };
+  const folder = join(sandbox.cwd, "runs/shop");
+  sandbox.write("runs/shop/chats/session-one.jsonl", `${JSON.stringify({ sessionId: "one", projectHash: "a" })}\n`);
+  appendFileSync(join(folder, "chats/session-one.jsonl"), JSON.stringify(line));
+  sandbox.write("../home/.ssh/id", "planted secret\n");
+  const bill = async (...paths: string[]) =>
+    (await sandbox.call(["bill", ...paths, "--by", "project", "--no-index", "--html", "bill.html", "--json"])).stdout;
+  const link = join(folder, ".project_root");
+  symlinkSync("../../../home/.ssh/id", link);
+  for (const path of ["runs", "runs/shop/chats", "runs/shop/chats/session-one.jsonl"]) {
+    expect(JSON.parse(await bill(path)).rows[0].key).toBe(folder);
+    expect(readFileSync(join(sandbox.cwd, "bill.html"), "utf8")).not.toContain("planted secret");
+  }
+  rmSync(link);
+  execFileSync("mkfifo", [link]);
+  expect(JSON.parse(await bill("runs")).rows[0].key).toBe(folder);
+  rmSync(link);
+  sandbox.write("runs/shop/.project_root", "-----BEGIN\nkey\n");
+  expect(JSON.parse(await bill("runs")).rows[0].key).toBe(folder);
 });
 
 test("a hostile name stays in its cell of the CSV, and controls no terminal", async () => {

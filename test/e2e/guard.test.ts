@@ -95,7 +95,7 @@ test("asks and says why if it cannot tell what was spent", async () => {
   configure("guard: { session_usd: 5 }\n");
   const reasonOf = async (input = hookInput()): Promise<string> =>
     decisionOf(await askGuard(attended, input)).permissionDecisionReason;
-  expect(await reasonOf()).toContain("a transcript could not be read: ENOENT");
+  expect(await reasonOf()).toContain("s1.jsonl: no such file or directory");
   expect(await reasonOf("not json")).toContain("the client did not name the transcript");
   transcripts.add("s1", answerLine({ id: "a", model: "my-own-model" }));
   expect(await reasonOf()).toContain('the price of "my-own-model" is not known. Set it under prices');
@@ -152,7 +152,9 @@ test("a pipe among the transcripts stops neither the guard nor the status line",
   transcripts.add("s1", answerLine({ id: "m1" }));
   execFileSync("mkfifo", [transcripts.file("s2")]);
   configure("guard: { day_usd: 100 }\n");
-  expect(decisionOf(await askGuard()).permissionDecisionReason).toContain("s2.jsonl is not a file");
+  expect(decisionOf(await askGuard()).permissionDecisionReason).toContain(
+    "s2.jsonl: is a pipe, socket or device, not a file",
+  );
   const { stdout } = await sandbox.call(["statusline"], { input: hookInput() });
   expect(stdout).toContain("session $");
 });

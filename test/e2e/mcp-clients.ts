@@ -150,7 +150,7 @@ export async function readTextPages(
     const result = await client.call(name, args);
     const { text } = result.content[0]!;
     if (result.isError) throw new Error(text);
-    const [, body = text, note = ""] = /^([\s\S]*?)\n?(\[[^\n]* · id \w{10}\])$/.exec(text) ?? [];
+    const [, body = text, note = ""] = /^([\s\S]*?)\n?(\[[^\n]* · id \w{16}\])$/.exec(text) ?? [];
     pages.push({ result, body });
     const [, offset, tool, token] = /; next: (?:offset=(\d+)|(\w+) token=(\S+)) · /.exec(note) ?? [];
     if (offset === undefined && token === undefined) return pages;

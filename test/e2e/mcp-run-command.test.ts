@@ -102,7 +102,7 @@ test.each([
   const text = await call("run_command", { command: "node run.js" });
   expect(text).toMatch(/^not ok 7000 - /m);
   expect(text).toMatch(
-    /^# fail 1\n\[exit code 1\]\n\[[a-z2-7]{5}: The whole result has 9,002 lines, .* recall with id [a-z2-7]{16}/m,
+    /^# fail 1\n\[exit code 1\]\n\[[a-z2-7]{4}: The whole result has 9,002 lines, .* recall with id [a-z2-7]{16}/m,
   );
   expect(text).not.toContain("next_page");
   expect(Buffer.byteLength(text)).toBeLessThan(most);

@@ -85,7 +85,7 @@ describe("one server with the defaults", () => {
       context_lines: 0,
     });
     expect(found[0]!.text).toMatch(
-      /^src\/long\.ts\n1:.*\n2:.*\n\[2 of 900 matches, \d+ tokens; next: offset=2 · id \w{10}\]$/,
+      /^src\/long\.ts\n1:.*\n2:.*\n\[2 of 900 matches, \d+ tokens; next: offset=2 · id \w{16}\]$/,
     );
   });
 });
@@ -107,10 +107,10 @@ describe("a server for each test", () => {
   test("a page that was asked for with a token continues with a token", async () => {
     await start("--per-tool", "2000");
     const first = await client.call("read_file", { path: "src/long.ts" });
-    const offset = / next: offset=(\d+) · id \w{10}\]$/.exec(first.content[0]!.text)![1];
+    const offset = / next: offset=(\d+) · id \w{16}\]$/.exec(first.content[0]!.text)![1];
     const second = (await client.call("next_page", { token: `offset:${offset}` })).content[0]!.text;
     expect(second).toMatch(new RegExp(`^${Number(offset) + 1}\\t`));
-    expect(second).toMatch(/; next: next_page token=offset:\d+ · id \w{10}\]$/);
+    expect(second).toMatch(/; next: next_page token=offset:\d+ · id \w{16}\]$/);
     const again = (await client.call("recall", { id: "r1" })).content[0]!.text;
     expect(again.split("\n")[0]).toBe(first.content[0]!.text.split("\n")[0]);
   });
@@ -121,7 +121,7 @@ describe("a server for each test", () => {
     expect(writing.map(({ name }) => name)).toEqual(["budget_status"]);
     await client.call("read_file", { path: "src/short.ts" });
     const { content } = await client.call("budget_status", {});
-    expect(content[0]!.text).toMatch(/^Budget: .* delivered\n\w{10} read_file: Read src\/short\.ts \(1 line, 4B\)/);
+    expect(content[0]!.text).toMatch(/^Budget: .* delivered\n\w{16} read_file: Read src\/short\.ts \(1 line, 4B\)/);
   });
 
   test("--tools serves only the named tools and next_page", async () => {

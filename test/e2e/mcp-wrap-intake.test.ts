@@ -34,7 +34,7 @@ test("a result that repeats an earlier one is a note, and recall returns the who
   expect(await call("blocks", { texts: [source] })).toBe(source);
   const note = await call("blocks", { texts: [source], again: true });
   expect(note).toMatch(
-    /^\[[a-z2-7]{5}: Same text as the result of blocks.* above \(80 lines, .*\)\. To print it again: recall with id [a-z2-7]{16}\]$/,
+    /^\[[a-z2-7]{4}: Same text as the result of blocks.* above \(80 lines, .*\)\. To print it again: recall with id [a-z2-7]{16}\]$/,
   );
   const id = /id ([a-z2-7]{16})/.exec(note)?.[1] ?? "";
   expect(await call("recall", { id })).toContain(source);
@@ -62,5 +62,5 @@ test("results of parallel calls do not refer to each other", async () => {
   const call = await start(["--intake"]);
   const both = await Promise.all([1, 2].map((number) => call("blocks", { texts: [source], number })));
   expect(both).toEqual([source, source]);
-  expect(await call("blocks", { texts: [source], number: 3 })).toMatch(/^\[[a-z2-7]{5}: Same text/);
+  expect(await call("blocks", { texts: [source], number: 3 })).toMatch(/^\[[a-z2-7]{4}: Same text/);
 });

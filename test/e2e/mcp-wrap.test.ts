@@ -148,7 +148,7 @@ describe.each(officialClients.slice(0, deep ? 2 : 1))("%s", (_name, connect) => 
     const pages = await readPages(client, first);
     expect(pages.length).toBeGreaterThan(3);
     expect(joinItems(pages, "content_lines").join("\n")).toBe(text);
-    const id = /^\w{10}/.exec(pages[0]!.continuation_token!)![0];
+    const id = /^\w{16}/.exec(pages[0]!.continuation_token!)![0];
     const again = await client.call("recall", { id, offset: 2_990 });
     expect(again.structuredContent?.data.content_lines).toEqual(text.split("\n").slice(2_990));
   });
@@ -341,7 +341,7 @@ describe("as text", () => {
     expect(Buffer.byteLength(preview!)).toBeLessThanOrEqual(2_048);
     expect(preview).toMatch(/^columns: index, name\nother keys: kind\n\{"index":0,"name":"row 0"\}\n/);
     expect(preview).toMatch(
-      /\n\[preview of 5,000 rows, 163 kB; next: next_page token=\w{10}:offset:0.* · id \w{10}\]$/,
+      /\n\[preview of 5,000 rows, 163 kB; next: next_page token=\w{16}:offset:0.* · id \w{16}\]$/,
     );
     const rows = others.flatMap((text) => text.split("\n").filter((line) => /^\d/.test(line)));
     expect(rows).toEqual(Array.from({ length: 5_000 }, (_, index) => `${index},row ${index}`));

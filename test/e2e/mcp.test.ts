@@ -113,7 +113,7 @@ test("a server that was killed between two pages goes on with them after it is s
   const stored = await before.call("recall", { id, budget: 600 });
   const tokens = [files, stored].map((result) => dataOf(result).continuation_token);
   expect(tokens[0]).toMatch(/^offset:\d+$/);
-  expect(tokens[1]).toMatch(/^\w{10}:offset:\d+$/);
+  expect(tokens[1]).toMatch(/^\w{16}:offset:\d+$/);
   before.child.kill("SIGKILL");
   expect(await before.exit).toBe("SIGKILL");
 

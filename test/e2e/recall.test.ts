@@ -55,7 +55,7 @@ test("finds what a history trimmed and what a session keeps by their ids alone",
   const trimmer = await createTrimmer({ contextWindow: 20_000, reserve: 0, store, sessionId: "chat" });
   const { messages: sent } = trimmer.reduce({ messages: [{ role: "user", content: "go" }, ...messages.flat()] });
   await trimmer.checkpoint();
-  const [, trimmed = ""] = /recall id (\w{10})/.exec(JSON.stringify(sent)) ?? [];
+  const [, trimmed = ""] = /recall id (\w{16})/.exec(JSON.stringify(sent)) ?? [];
   const session = await createSession({
     counter: await createCounter("bytes/4"),
     store,

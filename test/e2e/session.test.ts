@@ -197,7 +197,7 @@ test("what the work log has no room for is told as evicted", { tags: ["deep"] },
   const told = [...report.evicted.entries, ...report.workLog].map(({ args }) => args);
   expect(told).toEqual(Array.from({ length: 12 }, (_, offset) => JSON.stringify(read(offset)[1])));
   const { stdout } = await sandbox.call(["session", "show"]);
-  expect(stdout).toMatch(/\nevicted: (the newest 5 of )?\d+; recall gets them\n {2}\w{10} /);
+  expect(stdout).toMatch(/\nevicted: (the newest 5 of )?\d+; recall gets them\n {2}\w{16} /);
 });
 
 describe("of several sessions", () => {

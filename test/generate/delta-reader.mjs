@@ -2,9 +2,9 @@
  *  under each number, and what was written in calls. Plain JavaScript, because the acceptance of plugins uses it, too. */
 
 const note =
-  /^\[[a-z2-7]{5} (unnumbered )?lines? (\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)-\d+(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
+  /^\[[a-z2-7]{4} (unnumbered )?(\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)-\d+(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
 const heading =
-  /^\[([a-z2-7]{5}): Only new lines are shown\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
+  /^\[([a-z2-7]{4}): Only new lines are shown\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
 
 export function createDeltaReader({ readResultLines, unnumbered }) {
   const shown = new Map();
@@ -28,7 +28,7 @@ export function createDeltaReader({ readResultLines, unnumbered }) {
     linesIn(text, original) {
       const strip = stripFor(original, readResultLines);
       const [first = "", ...rest] = text.split("\n");
-      const same = /^\[[a-z2-7]{5}: Same text as the result of (.+) above/.exec(first)?.[1];
+      const same = /^\[[a-z2-7]{4}: Same text as the result of (.+) above/.exec(first)?.[1];
       if (same !== undefined) return (whole.get(same) ?? "").split("\n").map(strip);
       const [isDelta, mark, label, writtenIn] = heading.exec(first) ?? [];
       if (isDelta === undefined) return undefined;

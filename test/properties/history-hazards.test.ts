@@ -1,5 +1,6 @@
 /** What breaks trimmers, in every format and through every policy: nothing throws, nothing of the caller's is changed (all is frozen), and
  *  what was valid stays valid. */
+
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   createTrimmer,
@@ -8,6 +9,7 @@ import {
   type Reduction,
   type TrimmerOptions,
 } from "../../src/history/index.ts";
+import { withoutHashes } from "../../src/history/policies/policy-promises.contract.ts";
 import {
   type CountedPart,
   countMessages,
@@ -90,7 +92,7 @@ describe.each(formatNames)("in the %s format", (format) => {
     for (const policy of refusing) {
       const trimmer = await create(policy, format);
       const reductions = lengths.map((length) => trimmer.reduce({ messages: good.slice(0, length) }));
-      spared.set(policy, { reductions, checkpoint: await trimmer.checkpoint() });
+      spared.set(policy, { reductions, checkpoint: withoutHashes(await trimmer.checkpoint()) });
     }
   });
 
@@ -105,7 +107,7 @@ describe.each(formatNames)("in the %s format", (format) => {
           expect(() => trimmer.reduce({ messages })).toThrow(expect.objectContaining(problem));
           expect(trimmer.reduce({ messages: good.slice(0, length) })).toEqual(reductions[index]);
         }
-        expect(await trimmer.checkpoint()).toEqual(checkpoint);
+        expect(withoutHashes(await trimmer.checkpoint())).toEqual(checkpoint);
       }
     },
   );

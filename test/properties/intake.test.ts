@@ -168,7 +168,7 @@ test("what a delta leaves out stands where it says, and the rest is shown", asyn
           if (edit !== "delta") continue;
           for (const range of held) expectHeld(calls, call, range);
           const left = call.text.split("\n").filter((_, at) => !held.some(({ start, end }) => at >= start && at < end));
-          const isNote = (each: string): boolean => /^\[[a-z2-7]{5} (?:unnumbered )?lines? \d+/.test(each);
+          const isNote = (each: string): boolean => /^\[[a-z2-7]{4} (?:unnumbered )?\d+/.test(each);
           const shown = text.replaceAll(quote, "").split("\n").slice(1);
           expect(shown.filter((each) => !isNote(each))).toEqual(left);
         }

@@ -1,4 +1,4 @@
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { applyEdits, didYouMean, isPlainObject, parseTomlKey } from "../../text/index.ts";
@@ -8,6 +8,7 @@ import {
   exists,
   type FileChange,
   findProgram,
+  readForeignBytes,
   removeEmptyFolders,
 } from "../../workspace/index.ts";
 import type { Adapter } from "../adapter.ts";
@@ -189,13 +190,12 @@ function refuseNamedTools(
 }
 
 /** Returns the texts of the files in which Claude Code has its rules. */
-async function permissionRules({ root, home }: Places): Promise<string[]> {
-  const files = [
-    join(root, ".claude/settings.json"),
-    join(root, ".claude/settings.local.json"),
-    join(home, ".claude/settings.json"),
+function permissionRules({ root, home }: Places): string[] {
+  const own = [".claude/settings.json", ".claude/settings.local.json"];
+  return [
+    ...own.map((name) => readForeignBytes(join(root, name), { within: root }) ?? ""),
+    readForeignBytes(join(home, ".claude/settings.json")) ?? "",
   ];
-  return Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
 }
 
 /** Returns the text with the entry as it was. Throws if it has changed since. */

@@ -1,9 +1,8 @@
 /** Reads MCP servers from the configuration of an AI tool, in any of the forms that the tools use. */
-import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { ContextError, usageError } from "../../errors.ts";
 import { didYouMean, isPlainObject, messageOf } from "../../text/index.ts";
-import type { Environment } from "../../workspace/index.ts";
+import { type Environment, readTextFile } from "../../workspace/index.ts";
 import { scanJson } from "./scan-json.ts";
 import { serverCommand } from "./wired-server.ts";
 
@@ -52,10 +51,9 @@ const keys = ["mcpServers", "servers", "mcp_servers", "mcp", "context_servers", 
 
 /** Reads JSON with or without comments, or TOML. */
 async function readServersFile(file: string, place: Place): Promise<ReadServers> {
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
-    throw new ContextError("unreadable_input", `cannot be read: ${messageOf(cause)}`, { file, cause });
-  });
-  const data = await parseFile(file, text);
+  const read = await readTextFile(file);
+  if (!("text" in read)) throw new ContextError("unreadable_input", `cannot be read: ${read.reason}`, { file });
+  const data = await parseFile(file, read.text);
   const found = isPlainObject(data) ? keys.map((key) => data[key]).find(isPlainObject) : undefined;
   if (found === undefined) {
     throw new ContextError("unreadable_input", "has no MCP servers", {

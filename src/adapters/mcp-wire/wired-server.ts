@@ -1,8 +1,7 @@
 /** The entry of our server in the configuration files of AI tools. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
-import { changeFile, type Environment, stateDirectory } from "../../workspace/index.ts";
+import { changeFile, type Environment, readForeignText, stateDirectory } from "../../workspace/index.ts";
 
 /** The place of an entry in a file: below `keys`, under `name`. */
 export interface WiredServer {
@@ -82,7 +81,8 @@ interface WrittenEntries {
 export async function readWrittenEntries(env: Environment): Promise<WrittenEntries> {
   const folder = stateDirectory(env);
   const path = join(folder, "mcp-entries.json");
-  const known = new Set(parse(await readFile(path, "utf8").catch(() => undefined)));
+  const read = readForeignText(path);
+  const known = new Set(parse("text" in read ? read.text : undefined));
   const change = async (ids: readonly string[], edit: (all: string[]) => string[]): Promise<void> => {
     if (ids.length === 0) return;
     await changeFile(path, {

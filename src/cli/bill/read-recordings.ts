@@ -1,9 +1,9 @@
 /** Reads the facts of recordings. A file is read in pieces and once: an index in the state folder keeps what was found,
  *  and how far. The index can be deleted at any time. */
 
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { readFile, rename, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { closeSync, readSync } from "node:fs";
+import { rename, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import {
   createSessionScan,
   factsOfText,
@@ -15,16 +15,23 @@ import {
   unpackFacts,
 } from "../../bill/index.ts";
 import { ContextError } from "../../errors.ts";
-import { makeDirectory, stateDirectory, systemReason } from "../../workspace/index.ts";
+import {
+  isInside,
+  makeDirectory,
+  openForeign,
+  readForeign,
+  stateDirectory,
+  systemReason,
+} from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
 import { messagesLimit } from "../messages-input.ts";
-import { findSessionFiles } from "../replay/open-sessions.ts";
+import { findSessionFiles, type SessionFile } from "../replay/open-sessions.ts";
 
 export interface Recordings {
   readonly sessions: readonly SessionFacts[];
   /** The file of each session. A database has several. */
-  readonly fileOf: ReadonlyMap<SessionFacts, string>;
+  readonly fileOf: ReadonlyMap<SessionFacts, SessionFile>;
   readonly files: number;
   /** Bytes that this run read. */
   readonly bytesRead: number;
@@ -67,8 +74,8 @@ export interface RecordingsReader {
 }
 
 export async function createRecordingsReader({ call, hasIndex }: RecordingsOptions): Promise<RecordingsReader> {
-  const indexFile = join(stateDirectory(call.env), "bill", "index-3.jsonl");
-  const index = hasIndex ? await readIndex(indexFile) : new Map<string, FileEntry>();
+  const indexFile = join(stateDirectory(call.env), "bill", "index-4.jsonl");
+  const index = hasIndex ? readIndex(indexFile) : new Map<string, FileEntry>();
   let isSaved = false;
   return {
     async read(paths) {
@@ -88,16 +95,17 @@ async function readAll(
 ): Promise<Recordings> {
   const { files, unreadable } = await findSessionFiles(paths, cwd);
   const problems = [...unreadable];
-  const entries: FileEntry[] = [];
+  const entries: (readonly [SessionFile, FileEntry])[] = [];
   let bytesRead = 0;
   let pausedAt = performance.now();
-  for (const [number, path] of files.entries()) {
+  for (const [number, file] of files.entries()) {
+    const { path } = file;
     try {
       const known = index.get(path);
-      const { entry, bytes } = await readEntry(path, known);
+      const { entry, bytes } = await readEntry(file, known);
       bytesRead += bytes;
       if (entry !== known) index.set(path, entry);
-      entries.push(entry);
+      entries.push([file, entry]);
     } catch (error) {
       problems.push({ path, reason: reasonOf(error) });
     }
@@ -114,13 +122,15 @@ function reasonOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code === undefined ? String(error) : systemReason(error);
 }
 
-function recordingsOf(entries: readonly FileEntry[]): Pick<Recordings, "sessions" | "fileOf" | "damaged"> {
-  const sessions = entries.flatMap(({ facts, sessions: several }) => several ?? facts ?? []);
+function recordingsOf(
+  entries: readonly (readonly [SessionFile, FileEntry])[],
+): Pick<Recordings, "sessions" | "fileOf" | "damaged"> {
   const fileOf = new Map(
-    entries.flatMap(({ path, facts, sessions: several = facts ? [facts] : [] }) =>
-      several.map((each) => [each, path] as const),
+    entries.flatMap(([file, { facts, sessions: several = facts ? [facts] : [] }]) =>
+      several.map((each) => [each, file] as const),
     ),
   );
+  const sessions = [...fileOf.keys()];
   return { sessions, fileOf, damaged: sessions.reduce((sum, facts) => sum + facts.damaged, 0) };
 }
 
@@ -130,8 +140,12 @@ export function megabytes(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(bytes < 10_000_000 ? 1 : 0)} MB`;
 }
 
-async function readIndex(file: string): Promise<Map<string, FileEntry>> {
-  const text = await readFile(file, "utf8").catch(() => "");
+/** A larger one does not fit into a string. */
+const mostIndexBytes = 500_000_000;
+
+function readIndex(file: string): Map<string, FileEntry> {
+  const read = readForeign(file, { maxBytes: mostIndexBytes });
+  const text = Buffer.isBuffer(read) ? read.toString("utf8") : "";
   const index = new Map<string, FileEntry>();
   for (const line of text.split("\n")) {
     try {
@@ -182,38 +196,51 @@ interface ReadEntry {
   readonly bytes: number;
 }
 
-async function readEntry(path: string, known: FileEntry | undefined): Promise<ReadEntry> {
+async function readEntry(file: SessionFile, known: FileEntry | undefined): Promise<ReadEntry> {
+  const { path } = file;
   if (path.endsWith(".db")) {
     const entry = await readDatabase(path, known);
     return { entry, bytes: entry === known ? 0 : entry.size };
   }
   const { size, mtimeMs } = await stat(path);
   if (known !== undefined && known.size === size && known.mtimeMs === mtimeMs) return { entry: known, bytes: 0 };
-  if (path.endsWith(".json")) return { entry: await readWhole(path, { size, mtimeMs }), bytes: size };
-  const { start, ...read } = readLines(path, known !== undefined && known.size < size ? known : undefined);
-  return { entry: { ...read, mtimeMs, facts: await withFolder(read.facts, path) }, bytes: read.size - start };
+  if (path.endsWith(".json")) return { entry: readWhole(file, { size, mtimeMs }), bytes: size };
+  const { start, ...read } = readLines(file, known !== undefined && known.size < size ? known : undefined);
+  return { entry: { ...read, mtimeMs, facts: withFolder(read.facts, file) }, bytes: read.size - start };
 }
 
 /** Some facts are not in the lines: the kind of a sub-agent, and the folder of gemini-cli. */
-async function withFolder(facts: SessionFacts | undefined, path: string): Promise<SessionFacts | undefined> {
+function withFolder(facts: SessionFacts | undefined, file: SessionFile): SessionFacts | undefined {
   if (facts === undefined) return undefined;
+  const { path } = file;
   if (basename(dirname(path)) === "subagents" && facts.subAgent === undefined) {
-    const meta = await readFile(path.replace(/\.jsonl$/, ".meta.json"), "utf8").catch(() => "{}");
+    const meta = readBeside(path.replace(/\.jsonl$/, ".meta.json"), file);
     const kind = /"agentType"\s*:\s*"([^"]*)"/.exec(meta)?.[1];
     facts.subAgent = kind ?? "sub-agent";
   }
   if (facts.agent === "gemini-cli" && basename(dirname(path)) === "chats") {
     const folder = dirname(dirname(path));
-    const root = await readFile(join(folder, ".project_root"), "utf8").catch(() => "");
-    facts.project = root.trim() || folder;
+    const root = readBeside(join(folder, ".project_root"), file).trim();
+    facts.project = isAbsolute(root) && !/[\r\n]/.test(root) ? root : folder;
   }
   return facts;
 }
 
-async function readWhole(path: string, stats: Pick<FileEntry, "size" | "mtimeMs">): Promise<FileEntry> {
-  if (stats.size > messagesLimit.maxBytes) throw new ContextError("unreadable_input", messagesLimit.reason);
-  const facts = factsOfText(await readFile(path, "utf8"));
-  return { path, ...stats, offset: stats.size, tail: "", facts: await withFolder(facts, path) };
+/** Reads a small file that belongs to a recording, and may be above what was named. A link is refused: anybody can
+ *  share recordings, and what such a file says is shown. */
+function readBeside(path: string, { within }: SessionFile): string {
+  const folder = dirname(path);
+  const limit = isInside(folder, within) ? within : folder;
+  const read = readForeign(path, { within: limit, refuseLink: true, maxBytes: 65_536 });
+  return Buffer.isBuffer(read) ? read.toString("utf8") : "";
+}
+
+function readWhole(file: SessionFile, stats: Pick<FileEntry, "size" | "mtimeMs">): FileEntry {
+  const { path, within } = file;
+  const read = readForeign(path, { within, ...messagesLimit, maxMs: 30_000 });
+  if (!Buffer.isBuffer(read)) throw new ContextError("unreadable_input", read.reason);
+  const facts = factsOfText(read.toString("utf8"));
+  return { path, ...stats, offset: stats.size, tail: "", facts: withFolder(facts, file) };
 }
 
 async function readDatabase(path: string, known: FileEntry | undefined): Promise<FileEntry> {
@@ -233,11 +260,19 @@ const mostLineBytes = 32 << 20;
 /** Shows what kind of line it is. */
 const headBytes = 4096;
 
+/** Reading a larger file takes minutes, and nobody waits for them. */
+const mostRecordingBytes = 2_000_000_000;
+
 /** Reads the complete lines of a file, from where the last scan stopped. */
-function readLines(path: string, known: FileEntry | undefined): ReadLines {
-  const file = openSync(path, "r");
+function readLines({ path, within }: SessionFile, known: FileEntry | undefined): ReadLines {
+  const opened = openForeign(path, { within });
+  if ("reason" in opened) throw new ContextError("unreadable_input", opened.reason);
+  const { descriptor: file, stats } = opened;
+  const { size } = stats;
   try {
-    const { size } = fstatSync(file);
+    if (size > mostRecordingBytes) {
+      throw new ContextError("unreadable_input", `has ${megabytes(size)}, a recording above 2 GB is not read`);
+    }
     if (known !== undefined && tailAt(file, known.offset) === known.tail) {
       // The scan changes its facts, and the index must not keep half of them.
       const earlier: ScanState = {

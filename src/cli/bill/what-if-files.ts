@@ -5,11 +5,9 @@ import { ContextError } from "../../errors.ts";
 import { createCopyFinder, type RecordedSession, readRecording } from "../../replay/index.ts";
 import { countNoun, messageOf } from "../../text/index.ts";
 import { createCounter } from "../../tokens/index.ts";
-import { readTextFile } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
-import { messagesLimit } from "../messages-input.ts";
 import type { Style } from "../output.ts";
-import { isDatabase, readDatabase } from "../replay/open-sessions.ts";
+import { isDatabase, readDatabase, readSessionText, type SessionFile } from "../replay/open-sessions.ts";
 import { renderTable } from "../table.ts";
 import type { BillReport } from "./bill-report.ts";
 import { usdText } from "./bill-text.ts";
@@ -129,11 +127,9 @@ async function readOwn(
   facts: SessionFacts,
   { report, databases }: Pick<Simulation, "report" | "databases">,
 ): Promise<RecordedSession> {
-  const file = report.recordings.fileOf.get(facts) as string;
-  if (isDatabase(file)) return databases.read(file, facts.session);
-  const read = await readTextFile(file, messagesLimit);
-  if ("text" in read) return readRecording(wholeLines(read.text), { file });
-  throw new ContextError("unreadable_input", read.reason);
+  const file = report.recordings.fileOf.get(facts) as SessionFile;
+  if (isDatabase(file.path)) return databases.read(file.path, facts.session);
+  return readRecording(wholeLines(await readSessionText(file)), { file: file.path });
 }
 
 /** The reader of sessions refuses a damaged line in the middle. */

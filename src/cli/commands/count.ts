@@ -4,10 +4,12 @@ import { countNoun, formatNumber, printable } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import {
   listFiles,
+  readForeignText,
   readTextFile,
   readTextStream,
   type TextLimit,
   type TextRead,
+  textLimit,
   type Unread,
 } from "../../workspace/index.ts";
 import { chooseCounters, counterOptions } from "../choose-counters.ts";
@@ -119,12 +121,12 @@ async function countInputs(names: readonly string[], options: CountInputsOptions
   const files: CountedFile[] = [];
   const limit = limitOf(options.counters);
   let done = 0;
-  for (const { path, named } of inputs.values()) {
+  for (const { path, within } of inputs.values()) {
     options.progress(path === "-" ? "reading standard input" : `counted ${done} of ${inputs.size} files`);
-    const read = await (path === "-" ? readStdin(options, limit) : readTextFile(path, limit));
+    const read = await readInput(path, { within, limit, options });
     const shown = shownPath(path, options);
     if ("text" in read) files.push({ path: shown, bytes: read.bytes, tokens: tokensOf(read.text, options.counters) });
-    else skipped.set(path, skip(read, shown, named));
+    else skipped.set(path, skip(read, shown, within === undefined));
     done++;
   }
   files.sort(byPath);
@@ -142,6 +144,18 @@ function limitOf(counters: readonly Counter[]): TextLimit | undefined {
   return { maxBytes: maxExactMegabytes * 1024 * 1024, reason };
 }
 
+interface ReadOptions {
+  readonly within: string | undefined;
+  readonly limit: TextLimit | undefined;
+  readonly options: CountInputsOptions;
+}
+
+async function readInput(path: string, { within, limit, options }: ReadOptions): Promise<TextRead> {
+  if (path === "-") return readStdin(options, limit);
+  // A file that was named may be a pipe.
+  return within === undefined ? readTextFile(path, limit) : readForeignText(path, { within, ...(limit ?? textLimit) });
+}
+
 async function readStdin({ stdin, stdinKind }: CountInputsOptions, limit: TextLimit | undefined): Promise<TextRead> {
   if (stdinKind === "directory") return { reason: "is a directory", kind: "failed" };
   return readTextStream(stdin, limit);
@@ -149,7 +163,8 @@ async function readStdin({ stdin, stdinKind }: CountInputsOptions, limit: TextLi
 
 interface Input {
   path: string;
-  named: boolean;
+  /** The directory that was named. Absent for a file that was named itself. */
+  within?: string;
 }
 
 /** Inputs and skipped files by path, because directories may be nested. */
@@ -163,7 +178,7 @@ async function gatherInputs(names: readonly string[], options: CountInputsOption
   const paths = new Set(names.map((name) => (name === "-" ? name : resolve(options.cwd, name))));
   for (const path of paths) {
     if (path !== "-" && (await isDirectory(path))) await gatherDirectory(path, gathered, options);
-    else gathered.inputs.set(path, { path, named: true });
+    else gathered.inputs.set(path, { path });
   }
   // Links in directories are skipped; named links are followed.
   for (const path of gathered.inputs.keys()) gathered.skipped.delete(path);
@@ -177,7 +192,7 @@ async function gatherDirectory(
 ): Promise<void> {
   options.progress(`listing ${shownPath(directory, options)}`);
   const list = await listFiles(directory);
-  for (const path of list.files) if (!inputs.has(path)) inputs.set(path, { path, named: false });
+  for (const path of list.files) if (!inputs.has(path)) inputs.set(path, { path, within: directory });
   for (const { path, ...unread } of list.skipped) skipped.set(path, skip(unread, shownPath(path, options), false));
 }
 

@@ -8,11 +8,10 @@ import {
   attemptChange,
   homeDirectory,
   loadConfig,
-  outsideReason,
   projectRoot,
   readEmbeddedContent,
+  readForeignText,
   readProjectTree,
-  readRegularText,
 } from "../../workspace/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { describeError } from "../report-error.ts";
@@ -83,21 +82,13 @@ async function readEarlierPacks(root: string): Promise<EarlierPack[]> {
   const folder = ".plimsoll/packs";
   for (const id of (await readdir(join(root, folder)).catch(() => [])).sort()) {
     const path = `${folder}/${id}/context.md`;
-    const [about, context] = [
-      await readInside(join(root, folder, id, "pack.yaml"), root),
-      await readInside(join(root, path), root),
-    ];
+    const about = readForeignText(join(root, folder, id, "pack.yaml"), { within: root });
+    const context = readForeignText(join(root, path), { within: root });
     const globs = "text" in about ? globsOfImported(about.text) : undefined;
     if (globs === undefined || !("text" in context) || /<!--\s*(?:verbosity|sync:)/.test(context.text)) continue;
     packs.push({ id, path, text: context.text.replace(/\r\n?/g, "\n"), globs });
   }
   return packs;
-}
-
-/** A link of the project must not have import read files elsewhere. */
-async function readInside(file: string, root: string) {
-  const reason = await outsideReason(file, root);
-  return reason === undefined ? readRegularText(file) : { reason };
 }
 
 /** Returns the globs of a pack.yaml that has nothing but the lines that import writes. */

@@ -1,6 +1,6 @@
 /** `mcp serve`: the server itself, and the settings that it shares with `mcp wrap`. */
 import { randomBytes } from "node:crypto";
-import { readFile, realpath, stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { join, parse, resolve } from "node:path";
 import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
 import { ContextError, usageError } from "../../errors.ts";
@@ -15,9 +15,9 @@ import {
   sessionIdOf,
 } from "../../mcp/index.ts";
 import type { HintMode, PageFormat, PageLimit } from "../../session/index.ts";
-import { messageOf, type SecretRules } from "../../text/index.ts";
+import type { SecretRules } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import { changeFile, type LoadedConfig, loadConfig, stateDirectory } from "../../workspace/index.ts";
+import { changeFile, type LoadedConfig, loadConfig, readTextFile, stateDirectory } from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { takeEndSignals } from "../report-error.ts";
@@ -165,13 +165,10 @@ async function findToken({ options, cwd, env, output }: Call<ServeFlags>): Promi
 }
 
 async function readToken(file: string): Promise<string> {
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
-    throw new ContextError("unreadable_input", `the token cannot be read: ${messageOf(cause)}`, {
-      file,
-      cause,
-    });
-  });
-  return checkToken(text.trim(), "it", file);
+  const read = await readTextFile(file);
+  if (!("text" in read))
+    throw new ContextError("unreadable_input", `the token cannot be read: ${read.reason}`, { file });
+  return checkToken(read.text.trim(), "it", file);
 }
 
 function checkToken(token: string, name: string, file?: string): string {

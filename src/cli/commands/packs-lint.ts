@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { type Adapter, isEnforced } from "../../adapters/index.ts";
 import {
@@ -18,6 +18,7 @@ import {
   pinFolder,
   projectRoot,
   readEmbeddedContent,
+  readForeignText,
 } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { type ContentCall, contentOptions, loadPacksContent, type PacksContent } from "../packs-content.ts";
@@ -171,9 +172,6 @@ function profileFiles(directory: string): string[] {
 }
 
 function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
+  const read = readForeignText(file);
+  return "text" in read ? read.text : "";
 }

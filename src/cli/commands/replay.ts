@@ -112,7 +112,7 @@ The page needs no network. It contains numbers, file names and the first words o
     const settings = await readSettings(call);
     const found = await findSessionFiles(paths, cwd);
     const target = options.html;
-    if (target !== undefined) await checkPageTarget(target, { call, inputs: found.files });
+    if (target !== undefined) await checkPageTarget(target, { call, inputs: found.files.map(({ path }) => path) });
     const report = await replayFiles(found, { settings, call });
     if (report.sessions.length === 0) {
       const message = report.idle > 0 ? "no session has an assistant turn" : "no session could be read";

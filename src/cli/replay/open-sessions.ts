@@ -1,7 +1,7 @@
 /** Finds files with sessions and reads the sessions in them. */
 
 import type { Dirent } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import {
   createSessionBiller,
@@ -26,37 +26,44 @@ import {
 } from "../../replay/index.ts";
 import { printable } from "../../text/index.ts";
 import { type Counter, createCounter } from "../../tokens/index.ts";
-import { readTextFile } from "../../workspace/index.ts";
+import { listForeign, readForeignText, readTextFile } from "../../workspace/index.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
 import { messagesLimit } from "../messages-input.ts";
 import type { Output } from "../output.ts";
 import { describeError } from "../report-error.ts";
 
+/** A file that may have sessions. */
+export interface SessionFile {
+  /** Absolute. */
+  readonly path: string;
+  /** The file itself, or the directory that was named. Nothing outside of it is read. */
+  readonly within: string;
+}
+
 export interface SessionFiles {
-  /** Absolute paths, each once, those of a directory sorted by name. */
-  readonly files: readonly string[];
+  /** Each once, those of a directory sorted by name. */
+  readonly files: readonly SessionFile[];
   readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
 }
 
 /** Finds named files, and *.jsonl, *.json and opencode.db files of directories, also ignored ones, because recordings are rarely
  *  committed. Does not follow links in directories. */
 export async function findSessionFiles(paths: readonly string[], cwd: string): Promise<SessionFiles> {
-  const files = new Set<string>();
+  const files = new Map<string, SessionFile>();
   const unreadable: { path: string; reason: string }[] = [];
-  const pending = paths.map((path) => resolve(cwd, path)).reverse();
-  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-    if (!(await isDirectory(path))) {
-      files.add(path);
+  const pending: (SessionFile & { isFolder?: boolean })[] = [];
+  for (const path of paths.map((each) => resolve(cwd, each)).reverse()) pending.push({ path, within: path });
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { path, within, isFolder = await isDirectory(path) } = next;
+    if (!isFolder) {
+      if (!files.has(path)) files.set(path, { path, within });
       continue;
     }
-    try {
-      const entries = await readdir(path, { withFileTypes: true });
-      pending.push(...sessionsAmong(entries, path).reverse());
-    } catch (error) {
-      unreadable.push({ path, reason: `cannot be listed (${(error as NodeJS.ErrnoException).code})` });
-    }
+    const entries = listForeign(path, { within });
+    if (Array.isArray(entries)) pending.push(...sessionsAmong(entries, { path, within }).reverse());
+    else unreadable.push({ path, reason: `cannot be listed: ${entries.reason}` });
   }
-  return { files: [...files], unreadable };
+  return { files: [...files.values()], unreadable };
 }
 
 /** Problems with the path are reported when it is read. */
@@ -67,19 +74,33 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-function sessionsAmong(entries: readonly Dirent[], directory: string): string[] {
+function sessionsAmong(
+  entries: readonly Dirent[],
+  { path, within }: SessionFile,
+): (SessionFile & { isFolder: boolean })[] {
   // Claude Code describes a sub-agent in a file beside its session.
   const isSession = ({ name }: Dirent): boolean =>
     (/\.jsonl?$/.test(name) && !name.endsWith(".meta.json")) || name === "opencode.db";
-  const isWanted = (entry: Dirent): boolean => entry.isDirectory() || (entry.isFile() && isSession(entry));
-  const names = entries.filter(isWanted).map(({ name }) => name);
-  return names.sort((left, right) => (left < right ? -1 : 1)).map((name) => join(directory, name));
+  const wanted = entries.filter((entry) => entry.isDirectory() || (entry.isFile() && isSession(entry)));
+  return wanted
+    .sort((left, right) => (left.name < right.name ? -1 : 1))
+    .map((entry) => ({ path: join(path, entry.name), within, isFolder: entry.isDirectory() }));
+}
+
+/** Reads a recording. A file that was named may be a pipe. Throws with the reason. */
+export async function readSessionText({ path, within }: SessionFile): Promise<string> {
+  const read =
+    path === within
+      ? await readTextFile(path, messagesLimit)
+      : readForeignText(path, { within, ...messagesLimit, maxMs: 30_000 });
+  if ("text" in read) return read.text;
+  throw new ContextError("unreadable_input", read.reason);
 }
 
 /** Reads files and reports what it leaves out. An answer that several files have counts once. */
 interface SessionOpener {
   /** Returns the sessions of a file. Those without calls are undefined. */
-  open(path: string, file: string): Promise<readonly (OpenedSession | undefined)[]>;
+  open(file: SessionFile, shown: string): Promise<readonly (OpenedSession | undefined)[]>;
   skip(problem: string): void;
   readonly skipped: number;
   readonly recorded: UsageTotals | undefined;
@@ -136,15 +157,15 @@ export function createSessionOpener({ settings, output }: OpenerOptions): Sessio
   };
   return {
     skip,
-    async open(path, file) {
+    async open(file, shown) {
       try {
         const sessions: (OpenedSession | undefined)[] = [];
-        for await (const session of readSessions(path, file)) sessions.push(await prepare(session));
+        for await (const session of readSessions(file, shown)) sessions.push(await prepare(session));
         return sessions;
       } catch (error) {
         if (!(error instanceof ContextError)) throw error;
         const { code, message, hint, line } = error;
-        skip(describeError(new ContextError(code, message, { hint, line, file })));
+        skip(describeError(new ContextError(code, message, { hint, line, file: shown })));
         return [];
       }
     },
@@ -212,11 +233,10 @@ interface ReadSession {
 }
 
 /** Reads the sessions of a file. Only a database has several. */
-async function* readSessions(path: string, file: string): AsyncGenerator<ReadSession> {
-  if (isDatabase(path)) return yield* readDatabase(path, { file });
-  const read = await readTextFile(path, messagesLimit);
-  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason);
-  yield { recorded: readRecording(read.text, { file }), facts: () => factsOfText(read.text) };
+async function* readSessions(file: SessionFile, shown: string): AsyncGenerator<ReadSession> {
+  if (isDatabase(file.path)) return yield* readDatabase(file.path, { file: shown });
+  const text = await readSessionText(file);
+  yield { recorded: readRecording(text, { file: shown }), facts: () => factsOfText(text) };
 }
 
 /** Reads all sessions of opencode's database, or the one with an id. */

@@ -65,7 +65,7 @@ symlinkSync(scratch, join(scratch, "b/circle"));
 
 async function found(...paths: string[]): Promise<string[]> {
   const { files } = await findSessionFiles(paths, scratch);
-  return files.map((file) => relative(scratch, file));
+  return files.map(({ path }) => relative(scratch, path));
 }
 
 test("a directory gives its .jsonl and .json files by name, also ignored ones, without following links", async () => {
@@ -86,5 +86,5 @@ test.skipIf(process.getuid?.() === 0)("a directory that cannot be listed is told
   const { files, unreadable } = await findSessionFiles(["closed"], scratch);
   chmodSync(join(scratch, "closed"), 0o700);
   expect(files).toEqual([]);
-  expect(unreadable).toEqual([{ path: join(scratch, "closed"), reason: "cannot be listed (EACCES)" }]);
+  expect(unreadable).toEqual([{ path: join(scratch, "closed"), reason: "cannot be listed: no permission to read it" }]);
 });

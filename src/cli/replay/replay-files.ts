@@ -76,10 +76,9 @@ export async function replayFiles(found: SessionFiles, options: ReplayFilesOptio
   const withoutRoom: ReplayPlace["withoutRoom"] = [];
   let idle = 0;
   for (const { path, reason } of found.unreadable) opener.skip(`${printable(relative(cwd, path))}: ${reason}`);
-  for (const [index, path] of found.files.entries()) {
-    const file = relative(cwd, path);
+  for (const [index, file] of found.files.entries()) {
     const at = `session ${index + 1} of ${found.files.length}`;
-    for (const session of await opener.open(path, file)) {
+    for (const session of await opener.open(file, relative(cwd, file.path))) {
       if (session === undefined) idle++;
       else sessions.push(await replayOne(session, { ...options, series, progress, at, withoutRoom }));
     }

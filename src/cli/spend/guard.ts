@@ -138,7 +138,7 @@ function asking(why: string, place: GuardPlace, remedy = `remove guard from ${co
 }
 
 function sentenceOf({ file, cause }: SpendProblem): string {
-  return typeof cause === "number" ? `${file}: ${countNoun(cause, "line")} cannot be read` : messageOf(cause);
+  return `${file}: ${typeof cause === "number" ? `${countNoun(cause, "line")} cannot be read` : messageOf(cause)}`;
 }
 
 /** Returns the prices of the configuration. */

@@ -1,18 +1,6 @@
 /** What Claude Code's recorded answers cost: those of one session with its sub-agents, and those of this day. Transcripts
  *  only grow, so an index remembers how far each one was read. The index is a cache: without it all is read again. */
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, type Dirent, existsSync, readSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { costOfUsage, type Prices, type UsageCost } from "../../billing/index.ts";
 import { claudeCodeUsage, createUsageSum, type UsageRecord } from "../../replay/index.ts";
@@ -20,6 +8,9 @@ import {
   configDirectory,
   type Environment,
   homeDirectory,
+  listForeign,
+  openForeign,
+  readForeign,
   searchUpward,
   stateDirectory,
 } from "../../workspace/index.ts";
@@ -128,6 +119,8 @@ interface DayList {
 }
 
 const indexShape = 1;
+/** A larger one does not fit into a string. */
+const mostIndexBytes = 500_000_000;
 
 function indexFile(env: Environment): string {
   return join(stateDirectory(env), "spend.json");
@@ -136,7 +129,7 @@ function indexFile(env: Environment): string {
 function readIndex(env: Environment, prices: Prices): SpendIndex {
   const basis = JSON.stringify([indexShape, prices]);
   try {
-    const index = JSON.parse(readFileSync(indexFile(env), "utf8")) as SpendIndex;
+    const index = JSON.parse(String(readForeign(indexFile(env), { maxBytes: mostIndexBytes }))) as SpendIndex;
     const isWhole = Array.isArray(index.list.files) && Object(index.files) === index.files;
     if (index.basis === basis && isWhole) return index;
   } catch {
@@ -175,27 +168,32 @@ function projectsFolder(env: Environment): string {
 function subAgentFiles(transcript: string): string[] {
   const folder = transcript.replace(/\.jsonl$/, "");
   if (folder === transcript) return [];
-  return namesIn(folder, true)
-    .filter((name) => name.endsWith(".jsonl"))
-    .map((name) => join(folder, name));
+  const files: string[] = [];
+  const pending = [folder];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for (const entry of entriesIn(next)) {
+      const path = join(next, entry.name);
+      if (entry.isDirectory()) pending.push(path);
+      else if (entry.name.endsWith(".jsonl")) files.push(path);
+    }
+  }
+  return files.sort();
 }
 
-function namesIn(folder: string, recursive = false): string[] {
-  try {
-    return readdirSync(folder, { recursive, encoding: "utf8" }).sort();
-  } catch {
-    return [];
-  }
+function entriesIn(folder: string): Dirent[] {
+  const entries = listForeign(folder);
+  return Array.isArray(entries) ? entries.sort((left, right) => (left.name < right.name ? -1 : 1)) : [];
 }
 
 function listDay(known: DayList, wanted: Omit<DayList, "files">, maxAgeMs: number): DayList {
   const { projects, day, at } = wanted;
   const age = at - known.at;
   if (known.projects === projects && known.day === day && age >= 0 && age < maxAgeMs) return known;
-  const transcripts = namesIn(projects).flatMap((project) =>
-    namesIn(join(projects, project))
-      .filter((name) => name.endsWith(".jsonl"))
-      .map((name) => join(projects, project, name))
+  // Links are followed here: no repository brings them, and people move large folders to another disk.
+  const transcripts = entriesIn(projects).flatMap(({ name: project }) =>
+    entriesIn(join(projects, project))
+      .filter(({ name }) => name.endsWith(".jsonl"))
+      .map(({ name }) => join(projects, project, name))
       .filter((file) => changedSince(file, day)),
   );
   const files = transcripts.flatMap((file) => [file, ...subAgentFiles(file).filter((each) => changedSince(each, day))]);
@@ -215,12 +213,13 @@ interface Reader {
 
 /** Reads the lines that were added since the last time. */
 function readOn(name: string, known: ReadFile = unread, reader: Reader): ReadFile {
-  let descriptor: number | undefined;
+  const opened = openForeign(name);
+  if ("reason" in opened) {
+    reader.problems.push({ file: name, cause: opened.reason });
+    return known;
+  }
+  const { descriptor, stats } = opened;
   try {
-    // Without the flag, a pipe would wait for a writer.
-    descriptor = openSync(name, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const stats = fstatSync(descriptor);
-    if (!stats.isFile()) throw new TypeError(`${name} is not a file`);
     const { size, ino } = stats;
     const isGrown = known.inode === ino && known.length <= size;
     const start = isGrown ? known : { ...unread, inode: ino };
@@ -231,7 +230,7 @@ function readOn(name: string, known: ReadFile = unread, reader: Reader): ReadFil
     reader.problems.push({ file: name, cause: error });
     return known;
   } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
+    closeSync(descriptor);
   }
 }
 
@@ -249,6 +248,8 @@ interface Draft {
 }
 
 const chunkBytes = 4_000_000;
+/** A longer line is not read: a file without any line feed would fill the memory. */
+const mostLineBytes = 64_000_000;
 
 function readLines({ descriptor, size, start }: OpenFile, reader: Reader): ReadFile {
   const draft: Draft = { ...start, answers: [...start.answers] };
@@ -265,6 +266,7 @@ function readLines({ descriptor, size, start }: OpenFile, reader: Reader): ReadF
     draft.length += end;
     // Without an end, the last line is still being written, or a line is longer than the buffer.
     if (end === 0 && read < wanted) break;
+    if (end === 0 && read > mostLineBytes) throw new RangeError(`a line has more than ${mostLineBytes} bytes`);
     wanted = end === 0 ? wanted * 2 : chunkBytes;
   }
   return { ...start, ...draft, answers: largestOf(draft.answers) };
@@ -345,16 +347,17 @@ function sumOf(files: readonly ReadFile[], { prices, since = 0 }: { prices: Pric
 
 /** Returns whether the user's or the project's configuration has this word at all. */
 export function mayConfigure(word: string, cwd: string, env: Environment): boolean {
-  const files = [join(configDirectory(env), "config.yaml")];
-  for (const { path } of searchUpward(cwd, homeDirectory(env))) files.push(join(path, ".plimsoll/config.yaml"));
-  return files.some((file) => mayContain(file, word));
-}
-
-/** A repository can have a link to a device there, which never ends. Whoever loads the configuration refuses it. */
-function mayContain(file: string, word: string): boolean {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) return false;
-  return !stats.isFile() || stats.size > mostConfigBytes || readFileSync(file, "utf8").includes(word);
+  const files: { readonly path: string; readonly within?: string }[] = [
+    { path: join(configDirectory(env), "config.yaml") },
+  ];
+  for (const { path } of searchUpward(cwd, homeDirectory(env)))
+    files.push({ path: join(path, ".plimsoll/config.yaml"), within: path });
+  return files.some(({ path, within }) => {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
+    // Whoever loads the configuration reports a file that is not read.
+    const read = readForeign(path, { within, maxBytes: mostConfigBytes });
+    return !Buffer.isBuffer(read) || read.includes(word);
+  });
 }
 
 const mostConfigBytes = 1_000_000;

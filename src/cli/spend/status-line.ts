@@ -1,10 +1,10 @@
 /** Makes the status line of Claude Code. It runs after every answer, so `main.ts` loads it without the other commands.
  *  Whatever is missing or wrong in the input is left out. */
-import { fstatSync, readFileSync, readSync, writeSync } from "node:fs";
+import { fstatSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Prices } from "../../billing/index.ts";
 import type { Fields } from "../../text/index.ts";
-import { type Environment, stateDirectory } from "../../workspace/index.ts";
+import { type Environment, readForeign, stateDirectory } from "../../workspace/index.ts";
 import { mayConfigure, readSpend, type Spend, type SpentAnswer } from "./read-spend.ts";
 
 /** What the status line shows. Parts that are not known are absent. */
@@ -181,8 +181,8 @@ function savedTokens({ session_id }: Fields, env: Environment): number | undefin
   const session = textOf(session_id);
   if (session === undefined || !/^[\w-]+$/.test(session)) return undefined;
   try {
-    const text = readFileSync(join(stateDirectory(env), "saved-tokens", `${session}.json`), "utf8");
-    return numberOf(fieldsOf(JSON.parse(text)).savedTokens);
+    const read = readForeign(join(stateDirectory(env), "saved-tokens", `${session}.json`));
+    return numberOf(fieldsOf(JSON.parse(String(read))).savedTokens);
   } catch {
     return undefined;
   }

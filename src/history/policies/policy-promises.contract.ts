@@ -154,7 +154,7 @@ function placeholders(messages: readonly object[], lens: MessageLens): [string, 
 }
 
 /** Two processes have different keys, and so different hashes of the same history. */
-function withoutHashes({ ledger, ...rest }: Checkpoint): object {
+export function withoutHashes({ ledger, ...rest }: Checkpoint): object {
   const withoutChain = (name: string, value: unknown): unknown => (name === "chain" ? "" : value);
   return { ...rest, epochs: JSON.parse(JSON.stringify(ledger.epochs, withoutChain)) };
 }

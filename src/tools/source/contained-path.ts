@@ -5,7 +5,7 @@ import { constants, realpathSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, open, opendir, realpath, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
-import { decodeBytes, followLinks, isGitInternal, isInside } from "../../workspace/index.ts";
+import { decodeBytes, followLinks, isGitInternal, isInside, refuseOpened } from "../../workspace/index.ts";
 import { failure, numbered, shown } from "../run.ts";
 
 export interface ContainedPath {
@@ -140,10 +140,18 @@ export function deniedWarning(directories: number): string | undefined {
   return `${which} could not be read. ${directories === 1 ? "Its" : "Their"} files may be missing here.`;
 }
 
-/** Opened like this, a pipe does not wait for a writer, and a link that has replaced the file is not followed. The
- *  opened thing may not be a file, so check before reading. */
-export function openRegular(path: string | Buffer): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
+/** Opened like this, a pipe does not wait for a writer, and a link that has replaced the file or a folder on its path is
+ *  not followed out of the root. The opened thing may not be a file, so check before reading. */
+export async function openRegular(path: string | Buffer, root: string): Promise<FileHandle> {
+  const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
+  try {
+    const refused = refuseOpened(handle.fd, { path, within: root });
+    if (refused === undefined) return handle;
+    throw Object.assign(new Error(refused.reason), { code: "ENOENT" });
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
 }
 
 // Names of files whose bytes are not UTF-8. Each such byte becomes one lone surrogate (U+DC80 to U+DCFF), which never

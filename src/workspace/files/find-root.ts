@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { homeDirectory } from "../directories.ts";
 import { foldersDown, upward } from "./paths.ts";
-import { readQuietly } from "./read-text.ts";
+import { readForeign } from "./read-foreign.ts";
 
 /** Returns the root of the project around a folder: the nearest folder with a repository or a `.plimsoll` folder in use.
  *  Without one, returns the folder itself. */
@@ -156,7 +156,8 @@ const maxBytes = 1024 * 1024;
 /** Returns a text without the line breaks at its end. */
 function readSmall(path: string): string | undefined {
   try {
-    const text = readQuietly(realpathSync.native(path), maxBytes)?.toString("utf8") ?? "";
+    const read = readForeign(realpathSync.native(path), { maxBytes });
+    const text = Buffer.isBuffer(read) ? read.toString("utf8") : "";
     let end = text.length;
     while (text[end - 1] === "\n" || text[end - 1] === "\r") end--;
     return text.slice(0, end);

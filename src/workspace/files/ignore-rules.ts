@@ -1,10 +1,10 @@
 /** Applies git's ignore rules without git: `.gitignore` files at every level and `.git/info/exclude`. Does not read a
  *  person's global excludes, so a tree has the same files on every machine. */
-import { lstat, readFile, stat } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
 import { repositoryAround } from "./find-root.ts";
 import { foldersDown } from "./paths.ts";
+import { readForeign } from "./read-foreign.ts";
 
 export interface IgnoreRules {
   ignores(path: string, kind: "file" | "directory"): boolean;
@@ -19,7 +19,7 @@ export interface IgnoreRules {
 export async function openIgnoreRules(directory: string, top: string = directory): Promise<IgnoreRules> {
   const { root, shared } = repositoryAround(directory) ?? { root: top };
   return (
-    (await rulesBetween(root, directory, await excludesOf(shared))) ??
+    (await rulesBetween(root, directory, excludesOf(shared))) ??
     (await rulesBetween(top, directory, emptyRules())) ??
     rulesFrom(directory, emptyRules()).enter(directory)
   );
@@ -48,26 +48,17 @@ function emptyRules(): Ignore {
   return ignore({ ignorecase: false });
 }
 
-async function excludesOf(gitDirectory: string | undefined): Promise<Ignore> {
-  const text = gitDirectory && (await readOptional(join(gitDirectory, "info", "exclude")));
+function excludesOf(gitDirectory: string | undefined): Ignore {
+  const text = gitDirectory && readOptional(join(gitDirectory, "info", "exclude"));
   return emptyRules().add(linesOf(text ?? ""));
 }
 
 /** Every entry of a tree is compared with every line. Git has a limit too (dir.c, PATTERN_MAX_FILE_SIZE): 100 MB. */
 const maxRulesBytes = 1024 * 1024;
 
-/** Reading a pipe would wait, and a device never ends. Inside the tree git does not follow a link to its rules
- *  either. */
-async function readOptional(
-  path: string | Buffer,
-  look: typeof stat | typeof lstat = stat,
-): Promise<string | undefined> {
-  try {
-    const stats = await look(path);
-    return stats.isFile() && stats.size <= maxRulesBytes ? await readFile(path, "utf8") : undefined;
-  } catch {
-    return undefined;
-  }
+function readOptional(path: string | Buffer, refuseLink = false): string | undefined {
+  const read = readForeign(path, { refuseLink, maxBytes: maxRulesBytes });
+  return Buffer.isBuffer(read) ? read.toString("utf8") : undefined;
 }
 
 /** All rules are in one list relative to the root, deeper files last. The last match wins, as in git. */
@@ -76,7 +67,8 @@ function rulesFrom(root: string, matcher: Ignore): IgnoreRules {
     ignores: (path, kind) =>
       basename(path) === ".git" || matcher.ignores(fromRoot(root, path) + (kind === "directory" ? "/" : "")),
     enter: async (directory, file = join(directory, ".gitignore")) => {
-      const text = await readOptional(file, lstat);
+      // Inside the tree git does not follow a link to its rules either.
+      const text = readOptional(file, true);
       if (text === undefined) return rules;
       const lines = linesOf(text);
       const place = fromRoot(root, directory);

@@ -3,16 +3,9 @@
 import { realpathSync, statSync } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { ContextError } from "../../errors.ts";
 
-/** Throws if a path of a repository leads out of its root, since a repository must not show files elsewhere. Accepts a
- *  path that does not exist. */
-export async function refuseOutside(path: string, root: string, shown: string = path): Promise<void> {
-  const reason = await outsideReason(path, root);
-  if (reason !== undefined) throw new ContextError("unreadable_input", reason, { file: shown });
-}
-
-/** Returns why a path below the root is not read, or `undefined` if it really is in the root. */
+/** Returns why a path below the root is not used, or `undefined` if it really is in the root. A repository must not show
+ *  files elsewhere. Accepts a path that does not exist. */
 export async function outsideReason(path: string, root: string): Promise<string | undefined> {
   const [real, realRoot] = await Promise.all([followLinks(path), followLinks(root)]).catch(() => []);
   if (real === undefined || realRoot === undefined || isInside(real, realRoot)) return undefined;

@@ -6,7 +6,8 @@ import { type Environment, homeDirectory } from "../directories.ts";
 import { decodeBytes, splitRecords } from "../processes/byte-records.ts";
 import { readGit } from "../processes/read-git.ts";
 import { hasRepository, repositoryAround } from "./find-root.ts";
-import { readQuietly } from "./read-text.ts";
+import { readForeign } from "./read-foreign.ts";
+import { maxTextBytes } from "./read-text.ts";
 
 export interface ProjectTree {
   /** The root of the project. */
@@ -81,8 +82,8 @@ async function isIgnoredFolder(folder: string, repository: string): Promise<bool
 function entriesOf(repository: string): TrackedFile[] | undefined {
   const own = join(repository, ".git");
   if (lstatSync(own, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
-  const index = readQuietly(join(own, "index"));
-  return index === undefined ? [] : parseGitIndex(index);
+  const index = readForeign(join(own, "index"), { within: own, refuseLink: true, maxBytes: maxTextBytes });
+  return Buffer.isBuffer(index) ? parseGitIndex(index) : [];
 }
 
 async function askGit(repository: string, env: Environment): Promise<TrackedFile[] | undefined> {
@@ -143,7 +144,8 @@ function otherFolders(tracked: readonly string[], repository: string): string[] 
 /** Matches names that the root's rules ignore without a pattern, such as `dist/`. These folders are often the
  *  largest. */
 function plainlyIgnored(repository: string): (folder: string, name: string) => boolean {
-  const lines = (readQuietly(join(repository, ".gitignore"))?.toString("utf8") ?? "").split(/\r?\n/);
+  const rules = readForeign(join(repository, ".gitignore"), { refuseLink: true });
+  const lines = Buffer.isBuffer(rules) ? rules.toString("utf8").split(/\r?\n/) : [];
   const named = (pattern: RegExp) => new Set(lines.flatMap((line) => pattern.exec(line)?.[1] ?? []));
   const anywhere = named(/^([^!#/*?[\]\\\s][^/*?[\]\\]*?)\/?$/);
   const inRoot = named(/^\/([^/*?[\]\\]+?)\/?$/);
@@ -174,7 +176,7 @@ async function filesHolding(
   const isSmall = files.length <= mostRead.files && bytes <= mostRead.bytes;
   const found = isSmall ? undefined : await searchWithGit(words, root, env);
   if (found !== undefined) return found;
-  return files.map(({ path }) => path).filter((path) => holds(path, words));
+  return files.map(({ path }) => path).filter((path) => holds(path, { words, root }));
 }
 
 async function searchWithGit(words: readonly string[], root: string, env: Environment): Promise<string[] | undefined> {
@@ -185,9 +187,9 @@ async function searchWithGit(words: readonly string[], root: string, env: Enviro
   return names?.map((name) => join(root, name));
 }
 
-function holds(path: string, words: readonly string[]): boolean {
-  const text = readQuietly(path);
-  if (text === undefined || text.subarray(0, 8192).includes(0)) return false;
+function holds(path: string, { words, root }: { readonly words: readonly string[]; readonly root: string }): boolean {
+  const text = readForeign(path, { within: root, refuseLink: true, maxBytes: maxTextBytes });
+  if (!Buffer.isBuffer(text) || text.subarray(0, 8192).includes(0)) return false;
   return words.some((word) => text.includes(word));
 }
 

@@ -1,7 +1,6 @@
 /** Reads UTF-8 text, or returns the reason why a file is not read. Content that is not text never throws: the reason is
  *  data. */
 import { isUtf8 } from "node:buffer";
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
 import { type FileHandle, open, readdir, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
@@ -29,19 +28,23 @@ export interface TextLimit {
   reason: string;
 }
 
-const defaultLimit: TextLimit = {
+export const textLimit: TextLimit = {
   maxBytes: maxTextBytes,
   reason: `files above ${megabytes(maxTextBytes)} are not read: split it`,
 };
 
-/** Reads pipes and devices to their end, so `<(command)` works. */
-export async function readTextFile(path: string, limit: TextLimit = defaultLimit): Promise<TextRead> {
+/** Reads a file that a person typed. Reads pipes and devices to their end, so `<(command)` works. Use `readForeignText`
+ *  for a file that a program finds by its name. */
+export async function readTextFile(path: string, limit: TextLimit = textLimit): Promise<TextRead> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(path);
     const stats = await handle.stat();
     if (!stats.isFile()) return await readTextStream(handle.createReadStream({ autoClose: false }), limit);
-    if (stats.size > limit.maxBytes) return await refuseLarge(handle, stats.size, limit);
+    if (stats.size > limit.maxBytes) {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(8192), 0, 8192, 0);
+      return refuseLarge(buffer.subarray(0, bytesRead), stats.size, limit);
+    }
     return decodeText(await handle.readFile());
   } catch (error) {
     return { reason: misread(path, error) ?? systemReason(error), kind: "failed" };
@@ -51,10 +54,7 @@ export async function readTextFile(path: string, limit: TextLimit = defaultLimit
 }
 
 /** Stops reading as soon as the text is too large. */
-export async function readTextStream(
-  stream: AsyncIterable<Buffer>,
-  limit: TextLimit = defaultLimit,
-): Promise<TextRead> {
+export async function readTextStream(stream: AsyncIterable<Buffer>, limit: TextLimit = textLimit): Promise<TextRead> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -121,9 +121,9 @@ function startsBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, 8192).includes(0);
 }
 
-async function refuseLarge(handle: FileHandle, size: number, limit: TextLimit): Promise<Unread> {
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(8192), 0, 8192, 0);
-  return startsBinary(buffer.subarray(0, bytesRead)) ? binary : tooLarge(megabytes(size), limit);
+/** Returns why a file is not read. `head` has its first bytes. */
+export function refuseLarge(head: Buffer, size: number, limit: TextLimit): Unread {
+  return startsBinary(head) ? binary : tooLarge(megabytes(size), limit);
 }
 
 function tooLarge(size: string, { reason }: TextLimit): Unread {
@@ -142,49 +142,6 @@ function lineOfInvalidUtf8(bytes: Buffer): number {
     if (end === -1 || !isUtf8(bytes.subarray(start, end))) return line;
     start = end + 1;
   }
-}
-
-// Reads files that a program finds by their name: a pipe there would wait for a writer forever.
-
-/** Files that people write by hand are much smaller. */
-const maxRegularBytes = 5 * 1024 * 1024;
-
-/** Returns the bytes of a regular file, with links followed, or the reason why not. Use `readTextFile` for pipes and
- *  devices. Waits for the disk: going to another thread five times takes longer than reading such a small file. */
-export async function readRegularFile(path: string, maxBytes: number = maxRegularBytes): Promise<Buffer | Unread> {
-  let opened: number | undefined;
-  try {
-    // A check before opening would leave time to replace the file. Opened with this flag, a pipe does not wait.
-    opened = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const stats = fstatSync(opened);
-    if (stats.isDirectory()) return { reason: "is a directory", kind: "failed" };
-    if (!stats.isFile()) return { reason: "is a pipe, socket or device, not a file", kind: "special" };
-    if (stats.size > maxBytes) {
-      return { reason: `has ${stats.size} bytes, more than ${maxBytes} are not read`, kind: "failed" };
-    }
-    return readFileSync(opened);
-  } catch (error) {
-    return { reason: systemReason(error), kind: "failed" };
-  } finally {
-    if (opened !== undefined) closeSync(opened);
-  }
-}
-
-/** Returns the bytes of a regular file, synchronously. Returns `undefined` for a link, for a pipe (which would wait for
- *  a writer) and for a file that cannot be read. */
-export function readQuietly(path: string, maxBytes: number = maxTextBytes): Buffer | undefined {
-  try {
-    const stats = lstatSync(path);
-    return stats.isFile() && stats.size <= maxBytes ? readFileSync(path) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Works as `readRegularFile`, for UTF-8 text. */
-export async function readRegularText(path: string): Promise<TextRead> {
-  const read = await readRegularFile(path);
-  return Buffer.isBuffer(read) ? decodeText(read) : read;
 }
 
 /** Returns the real path of a directory that can be listed. Throws with the given name otherwise. */

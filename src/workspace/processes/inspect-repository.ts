@@ -1,11 +1,12 @@
 /** Finds out what git would use of a repository, and refuses one that leads elsewhere. */
 
-import { type Dirent, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { homeDirectory } from "../directories.ts";
 import { repositoryAround } from "../files/find-root.ts";
-import { isInside } from "../files/paths.ts";
-import { readRegularText } from "../files/read-text.ts";
+import { isInside, upward } from "../files/paths.ts";
+import { readForeignText } from "../files/read-foreign.ts";
+import { maxTextBytes } from "../files/read-text.ts";
 import { decodeBytes } from "./byte-records.ts";
 import { type Asked, createFileMemory } from "./file-memory.ts";
 import { collectOutput, type GitPlace, gitReason, noGitReason, reading, startGit } from "./start-git.ts";
@@ -75,6 +76,12 @@ async function askGit(place: GitPlace): Promise<Asked<Answer>> {
   const root = realpathSync.native(place.root);
   // Git itself also searches above the home and temporary directories.
   if (repositoryAround(root, homeDirectory(place.env)) === undefined) return { answer: noRepository };
+  const waiting = waitingFile(root);
+  if (waiting !== undefined) {
+    return {
+      answer: { refused: "unsafe", reason: `${waiting} is a pipe, a device or too large, and git would wait for it` },
+    };
+  }
   const [placed, configured] = await Promise.all([
     gitBytes(place, ["rev-parse", ...questions]),
     gitBytes(place, ["config", "--list", "-z", "--show-scope", "--show-origin"]),
@@ -88,6 +95,32 @@ async function askGit(place: GitPlace): Promise<Asked<Answer>> {
     settings: parseSettings(configured.bytes.toString("latin1")),
   };
   return { answer, files: inside === "true" ? await filesBehind(answer, place) : undefined };
+}
+
+/** Files that git opens by their name, in a work tree and in its `.git`. */
+const opened = [
+  ...[".gitignore", ".gitattributes", ".gitmodules", ".mailmap", ".git"],
+  ...["HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"].map(
+    (name) => `.git/${name}`,
+  ),
+  ...[".git/info/exclude", ".git/info/attributes"],
+];
+
+/** A repository with millions of files has large ones. */
+const mayBeLarge = /(index|packed-refs)$/;
+
+/** Returns the file that git would wait for, or `undefined` if there is none. */
+function waitingFile(root: string): string | undefined {
+  for (const folder of upward(root)) {
+    const found = opened.find((name) => {
+      const stats = unlessFailed(() => statSync(join(folder, name), { throwIfNoEntry: false }));
+      if (stats === undefined || stats.isDirectory()) return false;
+      return !stats.isFile() || (stats.size > maxTextBytes && !mayBeLarge.test(name));
+    });
+    if (found !== undefined) return found;
+    if (existsSync(join(folder, ".git"))) break;
+  }
+  return undefined;
 }
 
 /** Only the last answer can contain line breaks, whatever the folder's name is. */
@@ -267,7 +300,7 @@ function linkOut(directory: string, allowed: readonly string[]): string | undefi
 
 async function readLine(path: string): Promise<string | undefined> {
   if (unlessFailed(() => lstatSync(path, { throwIfNoEntry: false })) === undefined) return undefined;
-  const read = await readRegularText(path);
+  const read = readForeignText(path);
   return "text" in read ? read.text.trim() : undefined;
 }
 

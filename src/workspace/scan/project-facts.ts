@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { codeLanguage } from "../../compose/index.ts";
 import { compareText, isSecretName, tomlString } from "../../text/index.ts";
 import { isGitInternal, isInside } from "../files/paths.ts";
-import { readRegularFile } from "../files/read-text.ts";
+import { readForeign } from "../files/read-foreign.ts";
 
 export interface ProjectFact {
   readonly name: string;
@@ -102,7 +102,7 @@ async function readInside(path: string, root: string): Promise<string> {
   if (real === undefined || realRoot === undefined || !isInside(real, realRoot)) return "";
   const inside = relative(realRoot, real);
   if (isSecretName(inside) || isGitInternal(inside)) return "";
-  const file = await readRegularFile(real);
+  const file = readForeign(real, { within: realRoot });
   return Buffer.isBuffer(file) ? file.toString("utf8") : "";
 }
 

@@ -9,7 +9,8 @@ import { createSecretTest, importedNames, isSecretName, type SecretRules, type S
 import type { Environment } from "../directories.ts";
 import type { IgnoreRules } from "../files/ignore-rules.ts";
 import { isGitInternal, isInside } from "../files/paths.ts";
-import { openDirectory, readRegularText, systemReason, type Unread } from "../files/read-text.ts";
+import { readForeignText } from "../files/read-foreign.ts";
+import { openDirectory, systemReason, type Unread } from "../files/read-text.ts";
 import { decodeBytes, splitRecords } from "../processes/byte-records.ts";
 import type { GitRefusal } from "../processes/inspect-repository.ts";
 import { readGit } from "../processes/read-git.ts";
@@ -124,7 +125,7 @@ async function readInside(
   }
   // Some tools use a folder of rules with the same name.
   if ((await stat(real).catch(() => undefined))?.isDirectory()) return undefined;
-  const read = await readRegularText(real);
+  const read = readForeignText(real, { within: root });
   if ("text" in read) return read.text;
   problems.push({ path, reason: read.reason });
   return undefined;

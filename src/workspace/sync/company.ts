@@ -2,11 +2,12 @@
  *  names the current one. That file changes with one rename, so a killed sync leaves the old layer or the new one,
  *  never a part. */
 import { createHash } from "node:crypto";
-import { chmod, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../errors.ts";
 import { cacheDirectory, type Environment } from "../directories.ts";
 import { makeDirectory } from "../files/make-directory.ts";
+import { readForeignBytes } from "../files/read-foreign.ts";
 import { codeOf } from "../files/read-text.ts";
 import { replaceOwnFile } from "../files/replace-file.ts";
 import { isAlive } from "../processes/process-identity.ts";
@@ -96,7 +97,7 @@ interface Layer {
 }
 
 async function readCurrent({ directory, currentFile }: GitPlace): Promise<Layer | undefined> {
-  const commit = (await readFile(currentFile, "utf8").catch(() => "")).trim();
+  const commit = (readForeignBytes(currentFile) ?? "").trim();
   if (!/^[\da-f]{40,64}$/.test(commit)) return undefined;
   const layer = join(directory, commit);
   return (await stat(layer).catch(() => undefined))?.isDirectory() ? { commit, directory: layer } : undefined;

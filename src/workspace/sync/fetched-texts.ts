@@ -18,7 +18,7 @@ import {
 import { configDirectory, type Environment } from "../directories.ts";
 import { attemptChange } from "../files/change-file.ts";
 import { exists, followLinks } from "../files/paths.ts";
-import { decodeText, readRegularFile } from "../files/read-text.ts";
+import { readForeignText } from "../files/read-foreign.ts";
 
 /** Where the texts of one scope are pinned. */
 export interface PinFolder {
@@ -141,8 +141,7 @@ async function readOwn(
   if (linked !== undefined) return { reason: linked };
   if (!(await exists(path))) return undefined;
   // Line ends of another system may double the size.
-  const bytes = await readRegularFile(path, 2 * maxPinnedBytes);
-  const read = Buffer.isBuffer(bytes) ? decodeText(bytes) : bytes;
+  const read = readForeignText(path, { within: directory, refuseLink: true, maxBytes: 2 * maxPinnedBytes });
   return "text" in read ? { text: read.text.replace(/\r\n/g, "\n") } : { reason: read.reason };
 }
 

@@ -10,7 +10,7 @@ import { type Environment, homeDirectory, stateDirectory } from "../directories.
 import { withLock } from "../files/lock.ts";
 import { makeDirectory } from "../files/make-directory.ts";
 import { exists, followLinks } from "../files/paths.ts";
-import { readRegularText } from "../files/read-text.ts";
+import { readForeignText } from "../files/read-foreign.ts";
 import { replaceOwnFile } from "../files/replace-file.ts";
 import { loadAnyAdapter, loadContent } from "../load-content.ts";
 import { collectOutput, startGit, withoutPasswords } from "../processes/start-git.ts";
@@ -135,7 +135,7 @@ async function revokeTrust({ root, env }: ProjectPlace): Promise<boolean> {
 async function readTrusted(env: Environment): Promise<readonly TrustedProject[]> {
   const file = trustFile(env);
   if (!(await exists(file))) return [];
-  const read = await readRegularText(file);
+  const read = readForeignText(file);
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
   const record = readJson(read.text, isRecord);
   if (record !== undefined) return record.projects;
