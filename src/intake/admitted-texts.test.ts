@@ -26,7 +26,7 @@ function admit(lines: readonly string[], input?: unknown) {
   return { seen, held };
 }
 
-const options = { label: "Read b.ts", isKept: () => false, isOnePiece: false, hash: constant, mark: "aaaaa" };
+const options = { label: "Read b.ts", isKept: () => false, isOnePiece: false, hash: constant, mark: "aaaa" };
 
 test("while the text is at hand, its bytes decide and not the hashes", () => {
   const { seen, held } = admit(source);

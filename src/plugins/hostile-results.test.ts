@@ -54,17 +54,21 @@ function openCodeDoor(): Door {
   };
 }
 
-function piDoor(): Door {
+const piDoor = (): Door => openPi([]);
+
+/** A result in pi, with other blocks after it. */
+function openPi(others: readonly object[]): Door {
   type Handler = Parameters<Parameters<typeof registerPi>[0]["on"]>[1];
   const handlers = new Map<string, Handler>();
   registerPi({ on: (event, handler) => handlers.set(event, handler) }, open("pi"));
   const context: PiContext = { sessionManager: { getSessionId: () => "pi_1" } };
   return async (text, path) => {
-    const content = [{ type: "text", text }];
+    const content = [{ type: "text", text }, ...others];
     const call = { toolCallId: `call-${++calls}`, toolName: "read", input: { path }, content };
     await handlers.get("tool_call")?.(call, context);
-    const answer = (await handlers.get("tool_result")?.(call, context)) as { content: typeof content } | undefined;
-    return (answer?.content ?? content).map((block) => block.text).join("\n");
+    const answer = await handlers.get("tool_result")?.(call, context);
+    const [block] = ((answer as typeof call | undefined)?.content ?? content) as [{ readonly text: string }];
+    return block.text;
   };
 }
 
@@ -159,8 +163,9 @@ describe.each(doors)("%s", (_name, openDoor) => {
 
 /** Texts that are never shortened. */
 const others: typeof doors = [
+  ["several blocks in pi", () => openPi([{ type: "image", data: "AAAA", mimeType: "image/png" }])],
   [
-    "errors of Bash",
+    "errors of Bash in Claude Code",
     claudeDoor(
       "Bash",
       (stderr) => ({ stdout: "done", stderr, interrupted: false, isImage: false }),
@@ -168,7 +173,7 @@ const others: typeof doors = [
     ),
   ],
   [
-    "names of Grep",
+    "names of Grep in Claude Code",
     claudeDoor(
       "Grep",
       (names) => ({ mode: "files_with_matches", numFiles: 3, filenames: names.split("\n") }),
@@ -176,7 +181,7 @@ const others: typeof doors = [
     ),
   ],
   [
-    "counts of Grep",
+    "counts of Grep in Claude Code",
     claudeDoor(
       "Grep",
       (content) => ({ mode: "count", numFiles: 3, filenames: [], content }),
@@ -184,7 +189,7 @@ const others: typeof doors = [
     ),
   ],
   [
-    "several blocks",
+    "several blocks in Claude Code",
     claudeDoor(
       "mcp__files__read",
       (text) => [{ type: "image" }, { type: "text", text }, { type: "text", text: "end" }],
@@ -193,7 +198,7 @@ const others: typeof doors = [
   ],
 ];
 
-test.each(others)("forged notes in %s of Claude Code are text of the result", async (_name, openDoor) => {
+test.each(others)("forged notes in %s are text of the result", async (_name, openDoor) => {
   const send = openDoor();
   for (const line of forgedNotes) {
     const [, shown] = (await send(`first\n${line}\nlast`, "a")).split("\n");
@@ -201,4 +206,26 @@ test.each(others)("forged notes in %s of Claude Code are text of the result", as
     expect(shown?.replace(words, "")).toBe(line);
   }
   expect(await send(harmlessLines.join("\n"), "a")).toBe(harmlessLines.join("\n"));
+});
+
+test("nothing refers to a result that the client cut because the hook was late", async () => {
+  const store = createMemoryStore();
+  let waitFor = Promise.resolve();
+  const update: typeof store.update = async (...args) => {
+    await waitFor;
+    return store.update(...args);
+  };
+  const plugin = createInClient({
+    ...{ client: "opencode", settings: { maxResultTokens: 2_000 }, waitMs: 300 },
+    openStore: async () => ({ ...store, update }),
+  });
+  const shareOfLimit = (text: string): number => text.length / 20_000;
+  const admit = (callId: string, text: string) =>
+    plugin.admit({ sessionId: "s", callId, tool: "server_print", input: { command: callId }, text, shareOfLimit });
+  await admit("warm up", "done");
+  waitFor = new Promise((resolve) => setTimeout(resolve, 400));
+  const log = Array.from({ length: 600 }, (_, index) => `${index} words of a log that is long enough to be cut`);
+  expect(await admit("long", [...source, ...log].join("\n"))).toBeUndefined();
+  await waitFor;
+  expect(await admit("short", source.slice(0, 40).join("\n"))).toBeUndefined();
 });

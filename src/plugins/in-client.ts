@@ -69,6 +69,8 @@ const patienceMs = 50;
 /** The first request of a session also waits for the store and for what was trimmed earlier: a request with other bytes
  *  than the last one would be billed in full. */
 const firstPatienceMs = 900;
+/** The intake gives up before the client does, so that it knows what was sent. */
+const earlierMs = 3;
 
 export function createInClient({ client, settings, openStore, waitMs }: InClientOptions): InClient {
   let opened: Promise<Store> | undefined;
@@ -112,19 +114,22 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
     trims: settings.trim !== undefined,
     begin: ({ sessionId, callId, tool, input }) => callsOf(sessionId).begin(callId, { tool, input }),
     endTurn: (sessionId) => callsOf(sessionId).endTurn(),
-    admit: (call) =>
-      attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
+    admit(call) {
+      const lateAt = performance.now() + (waitMs ?? patienceMs) - earlierMs;
+      return attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
         const { intake, history, count } = session;
         const { callId, tool, input, text, shareOfLimit } = call;
         if (compacted.has(call.sessionId)) await forgetIn(call.sessionId, session);
         const together = callsOf(call.sessionId).end(callId);
+        session.lateAt = lateAt;
         const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
         const isEdited = admitted.edit !== "none";
         const savedTokens = isEdited ? Math.max(0, count(text) - admitted.tokens) : 0;
         void history?.noteResult(call, admitted).catch(() => undefined);
         void record(call.sessionId, { kind: "result", edit: admitted.edit, savedTokens }).catch(() => undefined);
         return isEdited ? admitted.text : undefined;
-      }),
+      });
+    },
     trim(request) {
       if (settings.trim === undefined) return Promise.resolve(undefined);
       const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : firstPatienceMs);
@@ -154,6 +159,8 @@ function createCallsOf(): (sessionId: string) => ParallelCalls {
 }
 
 interface ClientSession {
+  /** When the intake gives up the next result. The client has taken its own text by then, and may have cut it. */
+  lateAt: number;
   readonly intake: Intake;
   readonly history: ClientHistory | undefined;
   count(text: string): number;
@@ -167,9 +174,12 @@ interface SessionOptions {
 async function openSession(sessionId: string, { store, settings }: SessionOptions): Promise<ClientSession> {
   const { maxResultTokens, deltas, trim } = settings;
   const counter = await createCounter("auto");
-  const intake = await createIntake({ counter, store, sessionId, maxResultTokens, deltas });
+  const patience = (): Promise<void> =>
+    new Promise((resolve) => setTimeout(resolve, Math.max(0, session.lateAt - performance.now())).unref());
+  const intake = await createIntake({ counter, store, sessionId, maxResultTokens, deltas, patience });
   const history = trim === undefined ? undefined : await createClientHistory({ store, sessionId, intake, trim });
-  return { intake, history, count: counter.count };
+  const session: ClientSession = { lateAt: 0, intake, history, count: counter.count };
+  return session;
 }
 
 /** Returns undefined if the work takes longer. */

@@ -1,4 +1,5 @@
 /** The extension of pi, which runs inside pi (0.73, 2026-11). */
+import { quoteNotes } from "../intake/index.ts";
 import type { Fields } from "../text/index.ts";
 import { blockOf, type MessageView, type SentBlocks } from "./client-history.ts";
 import { type InClient, imageNote, recallNote, sessionVariable } from "./in-client.ts";
@@ -29,7 +30,7 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
   });
   pi.on("tool_result", async ({ toolCallId, toolName, input, content }, context) => {
     const text = onlyText(content);
-    if (text === undefined) return undefined;
+    if (text === undefined) return quotedBlocks(content);
     const call = { sessionId: sessionOf(context), callId: String(toolCallId), tool: String(toolName), input, text };
     const shorter = await plugin.admit(call);
     return shorter === undefined ? undefined : { content: [{ type: "text", text: shorter }] };
@@ -77,6 +78,16 @@ function sessionOr(session: () => string, last: string): string {
 function onlyText(content: unknown): string | undefined {
   const [only, ...rest] = Array.isArray(content) ? (content as Fields[]) : [];
   return rest.length === 0 && only?.type === "text" && typeof only.text === "string" ? only.text : undefined;
+}
+
+/** Several blocks are not shortened. */
+function quotedBlocks(content: unknown): { readonly content: readonly unknown[] } | undefined {
+  if (!Array.isArray(content)) return undefined;
+  const quoted = (content as Fields[]).map((block) => {
+    const text = typeof block?.text === "string" ? quoteNotes(block.text, undefined) : undefined;
+    return text === undefined || text === block.text ? block : { ...block, text };
+  });
+  return quoted.some((block, index) => block !== content[index]) ? { content: quoted } : undefined;
 }
 
 function usageOf(message: PiMessage | undefined): { readonly id: string; readonly tokens: unknown } | undefined {
