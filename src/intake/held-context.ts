@@ -26,7 +26,10 @@ export interface ContextReader {
   noteUnsent(sequence: number): void;
 }
 
-export function createContextReader(): ContextReader {
+/** Without a store that others read, a context is not written as text: for thousands of short results, that would take
+ *  most of the time. */
+export function createContextReader({ isShared }: { readonly isShared: boolean }): ContextReader {
+  let writes = 0;
   let known: { readonly value: string | undefined; readonly open: OpenContext } | undefined;
   const unsent = new Set<number>();
   const open = (context: HeldContext): OpenContext => {
@@ -43,8 +46,9 @@ export function createContextReader(): ContextReader {
     },
     written(context) {
       const sent = withoutUnsent(context, unsent);
-      known = { value: JSON.stringify(sent), open: open(sent) };
-      return known.value as string;
+      const value = isShared ? JSON.stringify(sent) : String(++writes);
+      known = { value, open: open(sent) };
+      return value;
     },
     noteUnsent: (sequence) => void unsent.add(sequence),
   };

@@ -161,7 +161,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
   const settings = await readOptions(options);
   const { store, sessionId, agentId, patience } = settings;
   const key = contextKey(settings);
-  const read = createContextReader();
+  const read = createContextReader({ isShared: options.store !== undefined });
   const seen = createAdmittedTexts();
   return {
     async admit(result) {

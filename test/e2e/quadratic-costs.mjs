@@ -1,25 +1,24 @@
-/** Prints how much longer the built code takes for four times as much of one thing: `{ input: ratio }`, the least of up to three tries.
- *  Arguments: the work, the least ratio that is too high. */
+/** Prints how much longer the built code takes for four times as much of one thing: `{ input: ratio }`, the least of up to
+ *  three tries. An input that the code refuses has the error instead. Arguments: the work, the least ratio that is too high.
+ *  For `replay`, prints the seconds of processor time for a recording of 1 MB of each client. */
 
 import { createTrimmer } from "../../dist/history/index.js";
 import { createIntake } from "../../dist/intake/index.js";
 import { countMessages, formatOfRequest, validateRequest } from "../../dist/messages/index.js";
 import { prepareStretches, readRecording, replaySession } from "../../dist/replay/index.js";
 import { createCounter } from "../../dist/tokens/index.js";
-import { clientRecordings, conversations, histories, recordings } from "./quadratic-inputs.mjs";
+import { conversations, histories, recordings } from "./quadratic-inputs.mjs";
 
 const [work, limit] = [process.argv[2], Number(process.argv[3])];
 const counter = await createCounter("estimate:o200k");
-const bytes = 150_000;
+const bytes = 100_000;
 
-async function replay(text, policies) {
-  const session = readRecording(text, { file: "recording" });
-  const stretches = prepareStretches(session, { counter, model: session.model }).filter(
-    ({ calls }) => calls.length > 0,
-  );
-  const options = { window: 32_000, reserve: 8_000, prefixTokens: 0, keep: 10 };
-  if (stretches.length === 0) return;
-  for (const policy of policies) await replaySession(stretches, { ...options, policy });
+/** Thousands of short calls: the most calls that a recording of this size can have. */
+async function replay(write) {
+  const session = readRecording(write(conversations["messages of one call"](1_000_000)), { file: "recording" });
+  const stretches = prepareStretches(session, { counter, model: session.model });
+  const options = { window: 128_000, reserve: 16_000, prefixTokens: 20_000, keep: 10 };
+  for (const policy of ["none", "rfc", "economic"]) await replaySession(stretches, { ...options, policy });
 }
 
 async function trim(text, policies) {
@@ -40,24 +39,25 @@ async function admit(text) {
   }
 }
 
-const everyHistory = (run) =>
-  Object.entries(histories).flatMap(([format, write]) =>
-    Object.entries(conversations).map(([name, make]) => [`${format}: ${name}`, (size) => write(make(size)), run]),
+/** The RFC's own messages are validated, and counted or trimmed only after they were converted. */
+const formats = Object.keys(histories).filter((name) => name !== "rfc");
+const everyHistory = (run, { only = formats, kinds = Object.keys(conversations) } = {}) =>
+  only.flatMap((format) =>
+    kinds.map((kind) => [`${format}: ${kind}`, (size) => histories[format](conversations[kind](size)), run]),
   );
-const everyRecording = (run) => [
-  ...Object.entries(recordings).flatMap(([client, { write }]) =>
-    Object.entries(conversations).map(([name, make]) => [`${client}: ${name}`, (size) => write(make(size)), run]),
-  ),
-  ...Object.entries(clientRecordings)
-    .filter(([name]) => !name.includes("files of") && !name.includes("copies of"))
-    .map(([name, make]) => [name, (size) => Object.values(make(size))[0], run]),
-];
+const manyParts = ["calls in one message", "one id in one message", "messages of one call", "thinking"];
+const allPolicies = ["economic", "gentle", "frugal", "rfc", "rfc-headroom"];
 const jobs = {
-  replay: () => everyRecording((text) => replay(text, ["none", "economic"])),
-  "replay with rfc": () => everyRecording((text) => replay(text, ["rfc"])),
-  "replay with intake": () => everyRecording((text) => replay(text, ["none+all"])),
-  trim: () => everyHistory((text) => trim(text, ["economic", "gentle", "frugal", "rfc", "rfc-headroom"])),
-  validate: () => everyHistory((text) => void validateRequest(JSON.parse(text), { strict: true })),
+  trim: () => everyHistory((text) => trim(text, ["economic", "rfc"]), { only: ["anthropic", "responses"] }),
+  "trim with each policy": () =>
+    allPolicies.flatMap((policy) =>
+      everyHistory((text) => trim(text, [policy]), { kinds: manyParts }).map(([name, ...job]) => [
+        `${policy}, ${name}`,
+        ...job,
+      ]),
+    ),
+  validate: () =>
+    everyHistory((text) => void validateRequest(JSON.parse(text), { strict: true }), { only: Object.keys(histories) }),
   count: () => everyHistory((text) => void countMessages(JSON.parse(text), counter)),
   intake: () =>
     Object.entries(conversations).map(([name, make]) => [name, (size) => histories.anthropic(make(size)), admit]),
@@ -70,19 +70,32 @@ async function time(text, run) {
   return (user + system) / 1_000;
 }
 
-/** Milliseconds below which a ratio says nothing: the first run compiles, and the machine has other work. */
-const leastMs = 60;
+/** Milliseconds below which a ratio says nothing: the first run compiles, and the machine has other work. What takes
+ *  `limit` times as long for 400 KB takes less than two seconds for 1 MB, even in quadratic time. */
+const leastMs = 30;
 
-const ratios = {};
-for (const [name, make, run] of jobs[work]()) {
-  const [small, large] = [make(bytes), make(4 * bytes)];
+/** Most inputs stay below that and run once. */
+async function ratioOf(make, run) {
+  const large = make(4 * bytes);
   let least = Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < 3 && least > limit; attempt++) {
-    await time(small, run).catch(() => 0);
-    const before = await time(small, run).catch(() => 0);
-    const after = await time(large, run).catch(() => 0);
+    let after = await time(large, run);
+    if (after <= limit * leastMs) return after / leastMs;
+    const small = make(bytes);
+    if (attempt === 0) await time(small, run);
+    const before = await time(small, run);
+    after = Math.min(after, await time(large, run));
     least = Math.min(least, after / Math.max(before, leastMs));
   }
-  ratios[name] = Number(least.toFixed(2));
+  return least;
 }
-console.log(JSON.stringify(ratios));
+
+const found = {};
+if (work === "replay")
+  for (const [client, write] of Object.entries(recordings)) found[client] = (await time(write, replay)) / 1_000;
+for (const [name, make, run] of jobs[work]?.() ?? []) {
+  // An input that is not read costs nothing: that is a failure, not a good ratio.
+  const ratio = await ratioOf(make, run).catch((error) => `${error}`);
+  found[name] = typeof ratio === "number" ? Number(ratio.toFixed(2)) : ratio;
+}
+console.log(JSON.stringify(found));
