@@ -40,8 +40,11 @@ describe("counting messages", { tags: ["perf"] }, () => {
   );
 });
 
-it("hashing a message takes less time than parsing it, comparing it less than half of that", { tags: ["perf"] }, () => {
+// A hash that nobody can forge takes longer than parsing, so a message is hashed once, when it is new, and compared after.
+it("comparing a message takes less than half the time of parsing it, and hashing it about twice", {
+  tags: ["perf"],
+}, () => {
   const { hashing, comparing } = measure("hash") as { hashing: number; comparing: number };
-  expect(hashing).toBeLessThan(0.8);
   expect(comparing).toBeLessThan(0.4);
+  expect(hashing).toBeLessThan(2.2);
 });
