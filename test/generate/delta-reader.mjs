@@ -51,7 +51,7 @@ export function createDeltaReader({ readResultLines, unnumbered }) {
 
 /** Words before a line say that it is text, although it looks like a note. */
 function withoutQuote(line) {
-  return line.replace(/^(\(text of this result\) )/, "");
+  return line.replace(/^( *\d+[\t→:|])?\(text of this result\) /, "$1");
 }
 
 function stripFor(original, readResultLines) {
