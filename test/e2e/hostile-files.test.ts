@@ -206,12 +206,16 @@ interface Outcome {
 }
 
 /** Runs all commands in one process. A command that takes too long ends it. */
+interface RunOptions {
+  readonly commands?: readonly CommandLine[];
+  readonly rounds?: number;
+  /** Resolves when nothing changes the files any more. Only then they are looked through. */
+  readonly settle?: () => Promise<void>;
+}
+
 async function runAll(
   { root, home }: Place,
-  {
-    commands = commandsIn(root),
-    rounds = 1,
-  }: { readonly commands?: readonly CommandLine[]; readonly rounds?: number } = {},
+  { commands = commandsIn(root), rounds = 1, settle }: RunOptions = {},
 ): Promise<Outcome> {
   const job = join(home, "job.json");
   writeFileSync(job, JSON.stringify({ cwd: root, env: { PATH: process.env.PATH, HOME: home }, commands, rounds }));
@@ -235,6 +239,7 @@ async function runAll(
   }
   clearTimeout(timer);
   const [code] = child.exitCode === null ? await once(child, "close") : [child.exitCode];
+  await settle?.();
   const hung = code === 0 ? [] : [`${running}: did not end (${code}) ${errors.slice(0, 500)}`];
   return {
     problems: [...ended.flatMap(problemsWith), ...hung, ...written(root), ...written(home)],
@@ -338,9 +343,12 @@ describe.skipIf(process.platform === "win32")("no byte from outside, an answer, 
     const input = mcpInput.replace(/^.*(vcs_|search_content).*\n/gm, "");
     const wanted = /^(snapshot|inject --dry-run|packs show|notes list|count|import|nebula validate|bill|replay|audit)/;
     const lines = commandsIn(place.root).filter(({ args }) => wanted.test(args.join(" ")));
-    const { problems } = await runAll(place, { commands: [...lines, { args: ["mcp"], input }], rounds: 40 });
-    expect(swapping.exitCode).toBe(null);
-    swapping.kill("SIGKILL");
+    const settle = async (): Promise<void> => {
+      expect(swapping.exitCode).toBe(null);
+      swapping.kill("SIGKILL");
+      await once(swapping, "close");
+    };
+    const { problems } = await runAll(place, { commands: [...lines, { args: ["mcp"], input }], rounds: 40, settle });
     expect(problems).toEqual([]);
   });
 
