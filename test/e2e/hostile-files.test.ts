@@ -205,7 +205,6 @@ interface Outcome {
   readonly megabytes: number;
 }
 
-/** Runs all commands in one process. A command that takes too long ends it. */
 interface RunOptions {
   readonly commands?: readonly CommandLine[];
   readonly rounds?: number;
@@ -213,6 +212,7 @@ interface RunOptions {
   readonly settle?: () => Promise<void>;
 }
 
+/** Runs all commands in one process. A command that takes too long ends it. */
 async function runAll(
   { root, home }: Place,
   { commands = commandsIn(root), rounds = 1, settle }: RunOptions = {},
