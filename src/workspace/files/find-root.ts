@@ -48,7 +48,7 @@ interface FoundRepository extends GitDirectories {
 }
 
 /** Yields the folders that may be the root of the project around `start`, nearest first. The last one holds a
- *  repository, or the next one is a border: the home or temporary directory, which contain projects and are none,
+ *  repository, or the next one is a border: the home or temporary directory, which contain projects and are not one,
  *  another file system (as for git), or a folder of another user. `start` itself is always searched. */
 export function* searchUpward(start: string, home: string): Generator<SearchedFolder> {
   const holders = [lookAt(home), lookAt(tmpdir())];
