@@ -18,7 +18,7 @@ const turns: readonly RegExp[] = [
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    include: ["{src,test,scripts}/**/*.test.ts"],
     setupFiles: ["test/fixed-seed.ts"],
     // `npm run test:perf` runs these tests alone. One slow moment of the machine is not a slow program, so a failure is
     // tried again.

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { clientNames, findClient, modelOf, prepareClient } from "./agents/clients.mjs";
-import { startScriptedModel } from "./agents/scripted-model.mjs";
+import { startProvider } from "./provider/provider.mjs";
 
 const plimsoll = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 const [directory, ...chosen] = process.argv.slice(2);
@@ -19,12 +19,12 @@ const folder = resolve(directory);
 const root = mkdtempSync(join(tmpdir(), "plimsoll-accept-"));
 const written = "written by the agent\n";
 const failures = [];
-const model = await startScriptedModel(follow);
+const model = await startProvider({ title: "A task", answer: follow });
 try {
   for (const name of chosen.length > 0 ? chosen : clientNames) await accept(name);
   await acceptScripted();
 } finally {
-  model.close();
+  await model.close();
   rmSync(root, { recursive: true, force: true });
 }
 console.log(failures.length === 0 ? "\nAll checks passed." : `\n${failures.length} failed:\n${failures.join("\n")}`);
@@ -96,7 +96,7 @@ async function acceptConventions(name) {
   for (const files of [["CLAUDE.md"], ["AGENTS.md"], ["CLAUDE.md", "AGENTS.md"], ["GEMINI.md", "AGENTS.md"]]) {
     const place = await open(name, files);
     await run(place, ["Say hello. FIRST-REQUEST"]);
-    const first = model.requests.map(({ body }) => JSON.stringify(body)).find(isTask) ?? "";
+    const first = model.calls.map(({ body }) => JSON.stringify(body)).find(isTask) ?? "";
     const counts = files.map((file) => `${file} ${first.split(ruleOf(file)).length - 1}×`);
     check(
       counts.every((each) => each.endsWith(" 1×")),
@@ -158,7 +158,7 @@ async function acceptScripted() {
 // One project and one HOME for each check.
 
 async function open(name, conventions = []) {
-  model.requests.length = 0;
+  model.calls.length = 0;
   const home = mkdtempSync(join(root, `${name}-home-`));
   const place = openProject(name, prepareClient(folder, name, { home, url: model.url }), conventions);
   return { ...place, name };

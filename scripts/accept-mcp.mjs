@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { findClient, modelOf, prepareClient } from "./agents/clients.mjs";
-import { startScriptedModel } from "./agents/scripted-model.mjs";
+import { startProvider } from "./provider/provider.mjs";
 
 const plimsoll = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 const modules = fileURLToPath(new URL("../node_modules/", import.meta.url));
@@ -371,13 +371,14 @@ function check(isTrue, what, facts) {
   if (facts !== undefined) console.log(JSON.stringify(facts, null, 2).slice(0, 3_000));
 }
 
-const model = await startScriptedModel(({ text, results }) =>
-  text.includes("MCP-TASK") ? follow(results) : { text: "A task" },
-);
+const model = await startProvider({
+  title: "A task",
+  answer: ({ text, results }) => (text.includes("MCP-TASK") ? follow(results) : { text: "A task" }),
+});
 try {
   for (const name of chosen.length > 0 ? chosen : ["claude", "codex", "opencode", "gemini"]) await accept(name);
 } finally {
-  model.close();
+  await model.close();
   rmSync(root, { recursive: true, force: true });
 }
 console.log(failures.length === 0 ? "\nAll checks passed." : `\n${failures.length} failed:\n${failures.join("\n")}`);

@@ -28,13 +28,16 @@ A part is one group of checks, such as claude-code:trim, claude-code:time or ope
   process.exit(isHelp ? 0 : 2);
 }
 const failures = [];
+let checks = 0;
 const root = mkdtempSync(join(tmpdir(), "plimsoll-accept-"));
 const plimsoll = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 try {
   for (const choice of chosen.length > 0 ? chosen : Object.keys(clients)) {
     const [name, part] = choice.split(":");
     const { acceptPlugin } = await clients[name]();
+    const before = checks;
     await acceptPlugin({ folder: resolve(directory), root, plimsoll, check, part });
+    if (checks === before) check(false, `${choice}: nothing was checked. Is ${part} a part of ${name}?`);
   }
 } finally {
   // A client may still write its last lines.
@@ -45,6 +48,7 @@ process.exitCode = failures.length === 0 ? 0 : 1;
 
 /** Prints one line. `facts` are printed if the check failed. */
 function check(isTrue, what, facts) {
+  checks++;
   console.log(`${isTrue ? "✓" : "✗"} ${what}`);
   if (isTrue) return;
   failures.push(what);

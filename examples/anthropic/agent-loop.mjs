@@ -20,7 +20,7 @@ export async function runAgent(client, model) {
     });
     messages.push({ role: "assistant", content: answer.content });
     const calls = answer.content.filter(({ type }) => type === "tool_use");
-    if (calls.length === 0) return answer.content[0].text;
+    if (calls.length === 0) return answer.content.find(({ type }) => type === "text").text;
     messages.push({ role: "user", content: calls.map(runTool) });
   }
 }

@@ -7,14 +7,16 @@ import { withContextBudget } from "plimsoll/anthropic";
 import { runAgent } from "./agent-loop.mjs";
 import { scriptedModel } from "./scripted-model.mjs";
 
-const model = "claude-sonnet-5";
+const model = "claude-opus-5-5";
 const contextWindow = 30_000;
 
 async function attempt(name, wrap) {
   const { fetch, sizes } = await scriptedModel({ model, contextWindow, files: 40 });
   const client = wrap(new Anthropic({ apiKey: "offline", fetch, maxRetries: 0 }));
   const outcome = await runAgent(client, model).catch((error) => `${error.status} ${error.error.error.message}`);
-  console.log(`${name}: ${sizes.length} calls, largest ${Math.max(...sizes)} of ${contextWindow} tokens. ${outcome}`);
+  console.log(
+    `${name}: ${sizes().length} calls, largest ${Math.max(...sizes())} of ${contextWindow} tokens. ${outcome}`,
+  );
 }
 
 await attempt("without a budget", (client) => client);

@@ -7,7 +7,7 @@ import { withContextBudget } from "plimsoll/anthropic";
 import { runAgent } from "./agent-loop.mjs";
 import { scriptedModel } from "./scripted-model.mjs";
 
-const model = "claude-sonnet-5";
+const model = "claude-opus-5-5";
 const contextWindow = 30_000;
 
 /** Asks a small model for the summary that takes the digest's place. */
@@ -46,13 +46,15 @@ const { fetch, sizes, requests } = await scriptedModel({ model, contextWindow, f
 const client = withContextBudget(new Anthropic({ apiKey: "offline", fetch, maxRetries: 0 }), {
   contextWindow,
   summarise: summariseWith(small),
+  // Without this, the process warns once. The line about the trim says it already.
+  onError: () => undefined,
   onTrim: ({ stats, summary }) => console.log(`  trimmed to ${stats.after} tokens, summary ${summary}`),
 });
 const outcome = await runAgent(client, model);
 console.log(
-  `with a summary: ${sizes.length} calls, largest ${Math.max(...sizes)} of ${contextWindow} tokens. ${outcome}`,
+  `with a summary: ${sizes().length} calls, largest ${Math.max(...sizes())} of ${contextWindow} tokens. ${outcome}`,
 );
-const [result] = JSON.stringify(requests.at(-1)).match(/\[trimmed:[^"]*\[summary[^\]]*\]/) ?? [
+const [result] = JSON.stringify(requests().at(-1)).match(/\[trimmed:[^"]*\[summary[^\]]*\]/) ?? [
   "no summary in the last request",
 ];
 console.log(JSON.parse(`"${result}"`));

@@ -49,7 +49,9 @@ async function attempt(name, wrap) {
   const { fetch, sizes } = await scriptedModel({ model, contextWindow, files: 40 });
   const client = wrap(new OpenAI({ apiKey: "offline", fetch, maxRetries: 0 }));
   const outcome = await runAgent(client).catch((error) => error.message);
-  console.log(`${name}: ${sizes.length} calls, largest ${Math.max(...sizes)} of ${contextWindow} tokens. ${outcome}`);
+  console.log(
+    `${name}: ${sizes().length} calls, largest ${Math.max(...sizes())} of ${contextWindow} tokens. ${outcome}`,
+  );
 }
 
 await attempt("without a budget", (client) => client);

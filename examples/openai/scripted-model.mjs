@@ -1,38 +1,20 @@
-/** Stands in for the Responses API: asks for one file after the other, then is done. Like the real one, it refuses what is too long for its
- *  window, and tells in `usage` how many tokens a request had. */
-import { countMessages, countTools } from "plimsoll/messages";
+/** The model of the example: asks for one file after the other, then is done. The provider behind it does what the real API does: it
+ *  refuses a request that is too long, and bills with a prompt cache. */
 import { createCounter } from "plimsoll/tokens";
+import { createProvider } from "../../scripts/provider/provider.mjs";
 
 export async function scriptedModel({ model, contextWindow, files }) {
-  const counter = await createCounter("auto", { model });
-  const sizes = [];
-  const fetch = async (_url, { body }) => {
-    const { instructions, input, tools } = JSON.parse(body);
-    const prompt = [{ role: "developer", content: instructions }, ...input];
-    const format = "responses";
-    const tokens = countMessages(prompt, counter, { format }) + countTools(tools, counter, { format, model });
-    if (tokens > contextWindow) return refusal(tokens, contextWindow);
-    sizes.push(tokens);
-    return Response.json(answer(sizes.length, tokens, files));
-  };
+  const { count } = await createCounter("auto", { model });
+  const { fetch, calls } = createProvider({
+    contextWindow,
+    run: "example",
+    count,
+    answer: ({ number }) =>
+      number > files
+        ? { text: "The bug is in src/file-7.ts." }
+        : { calls: [{ name: "read_file", input: { path: `src/file-${number}.ts` } }] },
+  });
+  const sizes = () =>
+    calls.filter(({ status }) => status === 200).map(({ tokens }) => tokens.uncached + tokens.write5m + tokens.read);
   return { fetch, sizes };
-}
-
-function refusal(tokens, contextWindow) {
-  const message = `${tokens} tokens exceed the context window of ${contextWindow}`;
-  return Response.json({ error: { code: "context_length_exceeded", message } }, { status: 400 });
-}
-
-function answer(call, tokens, files) {
-  const text = { type: "output_text", text: "The bug is in src/file-7.ts.", annotations: [] };
-  const output =
-    call > files
-      ? [{ type: "message", id: `msg_${call}`, role: "assistant", status: "completed", content: [text] }]
-      : [{ type: "function_call", call_id: `call_${call}`, name: "read_file", arguments: argumentsOf(call) }];
-  const usage = { input_tokens: tokens, output_tokens: 40, total_tokens: tokens + 40 };
-  return { id: `resp_${call}`, object: "response", status: "completed", output, usage };
-}
-
-function argumentsOf(call) {
-  return JSON.stringify({ path: `src/file-${call}.ts` });
 }

@@ -2,8 +2,8 @@
 import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { startProvider } from "../provider/provider.mjs";
 import { modelOf, prepareClient } from "./clients.mjs";
-import { startScriptedModel } from "./scripted-model.mjs";
 
 export const recallName = "mcp__plugin_plimsoll_plimsoll__recall";
 
@@ -44,7 +44,7 @@ export async function converse(place, { turns, decide, allowed = "Read Bash Grep
     const calls = typeof turn === "function" ? turn(text) : turn;
     return calls === undefined ? { text: "Done." } : { text: "Working.", calls: [calls].flat() };
   };
-  const model = await startScriptedModel(decide ?? follow);
+  const model = await startProvider({ title: "A task", answer: decide ?? follow, now: () => performance.now() });
   const started = performance.now();
   const words = [
     "-p",
@@ -67,8 +67,8 @@ export async function converse(place, { turns, decide, allowed = "Read Bash Grep
     );
     child.stdin.end();
   });
-  model.close();
-  const main = model.requests.filter(({ body }) => body.tools?.length > 0);
+  await model.close();
+  const main = model.calls.filter(({ body }) => body.tools?.length > 0);
   const last = main.filter(({ body }) => isMain(body)).at(-1);
   return {
     ...end,

@@ -3,11 +3,11 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { startProvider } from "../provider/provider.mjs";
 import { converse, isMain, linesOf, open, read, recallName, resultsIn, run, write } from "./claude-runs.mjs";
 import { findClient, modelOf } from "./clients.mjs";
 import { acceptImages, acceptTrim } from "./plugin-claude-trim.mjs";
 import { acceptReader } from "./plugin-reader.mjs";
-import { startScriptedModel } from "./scripted-model.mjs";
 
 const noteOf = (text) => /plimsoll recall ([a-z2-7]{16})/.exec(text)?.[1];
 
@@ -186,9 +186,11 @@ async function acceptInteractive(context) {
     (text) => ({ name: recallName, input: { id: noteOf(text), lines: "100-101" } }),
     (text) => bash(`plimsoll recall ${noteOf(text)} | head -1`),
   ];
-  const model = await startScriptedModel(({ step, text }) =>
-    turns[step] === undefined ? { text: "Done." } : { text: "Working.", calls: [turns[step](text)] },
-  );
+  const model = await startProvider({
+    title: "A task",
+    answer: ({ step, text }) =>
+      turns[step] === undefined ? { text: "Done." } : { text: "Working.", calls: [turns[step](text)] },
+  });
   const vars = { ...env, ANTHROPIC_BASE_URL: model.url, TERM: "xterm-256color" };
   const words = Object.entries(vars).map(([name, value]) => `${name}=${value}`);
   const terminal = (...args) => execFileSync("tmux", ["-L", basename(dirname(home)), ...args], { encoding: "utf8" });
@@ -202,19 +204,19 @@ async function acceptInteractive(context) {
     terminal("send-keys", "Enter");
     await until(() => screen().includes("requires approval"));
     const asked = screen();
-    const last = model.requests.filter(({ body }) => body.tools?.length > 0).at(-1);
+    const last = model.calls.filter(({ body }) => body.tools?.length > 0).at(-1);
     const recalled = resultsIn(last?.body)[3] ?? "";
     check(recalled.includes("value99 ="), "recall by MCP runs without a question in the default mode", asked);
     check(/plimsoll recall \S+ \| head -1[\s\S]*requires approval/.test(asked), "the shell command asks", asked);
     terminal("send-keys", "Enter");
     await until(() => screen().includes("Done."));
-    const shell = resultsIn(model.requests.filter(({ body }) => body.tools?.length > 0).at(-1)?.body)[4];
+    const shell = resultsIn(model.calls.filter(({ body }) => body.tools?.length > 0).at(-1)?.body)[4];
     check(shell?.includes("value0 ="), "after a yes it prints the original", shell ?? screen());
   } catch (error) {
     check(false, `the default mode: ${error.message}`);
   } finally {
     terminal("kill-server");
-    model.close();
+    await model.close();
   }
 }
 

@@ -14,9 +14,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
+import { startProvider } from "../provider/provider.mjs";
 import { findClient, modelOf, prepareClient } from "./clients.mjs";
 import { acceptReader } from "./plugin-reader.mjs";
-import { startScriptedModel } from "./scripted-model.mjs";
 
 const pluginOf = { opencode: "opencode", pi: "pi", gemini: "gemini-cli" };
 
@@ -29,7 +29,7 @@ async function acceptClient(name, { folder, root, plimsoll, check, part }) {
   if (missing !== undefined) return check(false, `${name}: not found. Install it: ${missing}`);
   console.log(`\n${pluginOf[name]} ${version}`);
   let decide = () => ({ text: "Done." });
-  const model = await startScriptedModel((asked) => decide(asked));
+  const model = await startProvider({ title: "A task", answer: (asked) => decide(asked) });
   /** A HOME and a project for one test. */
   const open = () => {
     const home = mkdtempSync(join(root, `${name}-`));
@@ -38,11 +38,11 @@ async function acceptClient(name, { folder, root, plimsoll, check, part }) {
     const env = prepareClient(folder, name, { home, url: model.url });
     symlinkSync(plimsoll, join(home, "bin/plimsoll"));
     const run = async (turns, more = []) => {
-      model.requests.length = 0;
+      model.calls.length = 0;
       decide = turns;
       const started = Date.now();
       const outcome = await runClient(name, { home, project, env, more });
-      const requests = model.requests.map(({ body }) => body).filter(({ tools = [] }) => tools.length > 0);
+      const requests = model.calls.map(({ body }) => body).filter(({ tools = [] }) => tools.length > 0);
       return { ...outcome, ms: Date.now() - started, requests };
     };
     const command = (...args) =>
@@ -54,7 +54,7 @@ async function acceptClient(name, { folder, root, plimsoll, check, part }) {
       if (part === undefined || part === each) await test(open, check);
     }
   } finally {
-    model.close();
+    await model.close();
   }
 }
 

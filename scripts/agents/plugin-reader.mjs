@@ -1,6 +1,5 @@
 /** Long sessions of a real client with random reads and changes of files, also in parallel calls. A reader who sees only
  *  the last request puts every shortened result together, and compares it with the original. */
-// biome-ignore lint/correctness/useImportExtensions: the file beside it has only its types
 import { createDeltaReader } from "../../test/generate/delta-reader.mjs";
 
 /** Plays sessions. `play(files, turns)` runs the client and returns the last messages, and how to get an original. `tools`

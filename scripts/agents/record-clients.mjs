@@ -2,11 +2,10 @@
  *  model with a prompt cache. `expected.json` beside a recording has what the model billed. */
 
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { startProvider } from "../provider/provider.mjs";
 import { clientNames, findClient, modelOf, prepareClient } from "./clients.mjs";
-import { outputTokens, startScriptedModel } from "./scripted-model.mjs";
 
 /** Where each client keeps its sessions below HOME. */
 const placesOf = {
@@ -44,7 +43,7 @@ async function recordClient(name, { clients, home }) {
     if (text.includes("SIDE task") && !text.includes("TASK do it")) return answerAt(step, sideTurns(tools, project));
     return answerAt(turn++, turns(tools));
   };
-  const model = await startScriptedModel(decide, createCacheMeter());
+  const model = await startProvider({ title: "A task", answer: decide });
   try {
     const env = prepareClient(clients, name, { home, url: model.url });
     const reads = (tools) => Array.from({ length: files }, (_, file) => reading(tools, join(project, `f${file}.ts`)));
@@ -54,12 +53,11 @@ async function recordClient(name, { clients, home }) {
     turns = (tools) => reads(tools).slice(0, 4);
     await runClient(name, { home, project, env, args: nextArgs[name] });
   } finally {
-    model.close();
+    await model.close();
   }
-  const answered = model.requests.filter(({ body }) => hasTools(body));
+  const answered = model.calls.filter(({ body }) => hasTools(body));
   const sum = (kind) => answered.reduce((total, { tokens }) => total + tokens[kind], 0);
-  const [uncached, write5m, write1h, read] = ["uncached", "write5m", "write1h", "read"].map(sum);
-  const output = answered.length * outputTokens;
+  const [uncached, write5m, write1h, read, output] = ["uncached", "write5m", "write1h", "read", "output"].map(sum);
   return { calls: answered.length, input: uncached + write5m + write1h + read, read, output, write5m, write1h };
 }
 
@@ -131,80 +129,5 @@ function runClient(name, { home, project, env, args }) {
       if (code !== 0) console.error(`${name}: ended with ${code}: ${stderr.slice(-1_000)}`);
       done();
     });
-  });
-}
-
-/** Bills as a provider with a cache does, independently of the simulator in src/billing. Anthropic writes entries at
- *  markers and finds them up to 20 blocks before a marker. Others cache every prompt in steps of 128 tokens. */
-function createCacheMeter() {
-  const entries = new Map();
-  return (body) => (body.system === undefined && body.contents === undefined ? plain(body) : marked(body));
-  function marked(body) {
-    const blocks = blocksOf(body);
-    if (!blocks.some(({ ttl }) => ttl !== undefined)) return plain(body);
-    const now = Date.now();
-    const places = blocks.flatMap(({ ttl }, at) => (ttl === undefined ? [] : at));
-    const hit = places
-      .toReversed()
-      .flatMap((place) => Array.from({ length: Math.min(20, place + 1) }, (_, back) => place - back))
-      .find((at) => blocks[at].end >= leastCached && entries.get(blocks[at].hash)?.until > now);
-    const read = hit === undefined ? 0 : blocks[hit].end;
-    if (hit !== undefined) touch(entries.get(blocks[hit].hash), now);
-    const written = { "5m": 0, "1h": 0 };
-    let end = read;
-    for (const at of places) {
-      const { ttl, hash, end: own } = blocks[at];
-      if (own < leastCached) continue;
-      written[ttl] += Math.max(0, own - end);
-      end = Math.max(end, own);
-      const entry = entries.get(hash) ?? { ms: lifetimes[ttl] };
-      touch(entry, now);
-      entries.set(hash, entry);
-    }
-    return { uncached: blocks.at(-1).end - end, write5m: written["5m"], write1h: written["1h"], read };
-  }
-  function plain({ tools, instructions, systemInstruction, system, messages, input, contents }) {
-    const text = JSON.stringify([tools, instructions ?? systemInstruction ?? system, messages ?? input ?? contents]);
-    let hash = "";
-    let read = 0;
-    for (let end = stepCharacters; end <= text.length; end += stepCharacters) {
-      hash = digest(hash + text.slice(end - stepCharacters, end));
-      if (entries.has(hash)) read = end / 4;
-      entries.set(hash, {});
-    }
-    const total = Math.ceil(text.length / 4);
-    return {
-      uncached: total - (read < leastCached ? 0 : read),
-      write5m: 0,
-      write1h: 0,
-      read: read < leastCached ? 0 : read,
-    };
-  }
-}
-
-const leastCached = 1024;
-const stepCharacters = 512;
-const lifetimes = { "5m": 300_000, "1h": 3_600_000 };
-const digest = (text) => createHash("sha1").update(text).digest("base64");
-
-function touch(entry, now) {
-  entry.until = now + entry.ms;
-}
-
-/** The blocks of a request with the tokens up to the end of each, its marker, and a hash of everything up to it. */
-function blocksOf({ tools = [], system = [], messages = [] }) {
-  const parts = [
-    ...tools.map((tool) => ["tool", tool]),
-    ...[system].flat().map((block) => ["system", block]),
-    ...messages.flatMap(({ role, content }) => [content].flat().map((block) => [role, block])),
-  ];
-  let hash = "";
-  let end = 0;
-  return parts.map(([role, block]) => {
-    const { cache_control: marker, ...rest } = typeof block === "string" ? { type: "text", text: block } : block;
-    const text = role + JSON.stringify(rest);
-    hash = digest(hash + text);
-    end += Math.ceil(text.length / 4);
-    return { hash, end, ttl: marker && (marker.ttl ?? "5m") };
   });
 }
