@@ -101,7 +101,8 @@ function readGeminiMessage(value: Fields, draft: FactsDraft, own: GeminiState): 
   const time = Date.parse(String(value.timestamp)) || undefined;
   const isKnown = own.seen[`${type} ${id}`] === true;
   own.seen[`${type} ${id}`] = true;
-  if (!isKnown && (type === "user" || type === "gemini")) own.live = [...(own.live ?? []), String(id)];
+  own.live ??= [];
+  if (!isKnown && (type === "user" || type === "gemini")) own.live.push(String(id));
   if (type === "user" && !isKnown) {
     own.calls[String(id)] = draft.last(main) + 1;
     readGeminiPrompt(content, { draft, seen: own.seen, time });

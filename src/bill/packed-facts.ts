@@ -1,7 +1,7 @@
 /** Facts in the form in which an index keeps them: numbers in one list and each name once, because parsing an object for
  *  each call and result took most of the time of a second run. Plain JSON. */
 
-import type { UsageStep } from "../billing/index.ts";
+import type { Tariff, UsageStep } from "../billing/index.ts";
 import type { CallFact, Mark, ResultFact, SessionFacts } from "./session-facts.ts";
 
 export interface PackedFacts extends Omit<SessionFacts, "calls" | "results"> {
@@ -20,6 +20,7 @@ interface RareFields {
   readonly marks?: readonly Mark[];
   readonly back?: number;
   readonly extra?: readonly UsageStep[];
+  readonly tariff?: Tariff;
 }
 
 export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFacts {
@@ -38,9 +39,14 @@ export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFac
       ...[placeOf(call.model), call.time, call.start, call.chain, call.previous, placeOf(call.tool), call.added],
       ...[call.read, call.write5m, call.write1h, call.uncached, call.output],
     ]),
-    rare: calls.flatMap(({ marks, back, extra }, index) => {
-      if (marks.length === 0 && back === undefined && extra === undefined) return [];
-      const rare = { marks, ...(back !== undefined && { back }), ...(extra !== undefined && { extra }) };
+    rare: calls.flatMap(({ marks, back, extra, tariff }, index) => {
+      if (marks.length === 0 && back === undefined && extra === undefined && tariff === undefined) return [];
+      const rare = {
+        marks,
+        ...(back !== undefined && { back }),
+        ...(extra !== undefined && { extra }),
+        ...(tariff !== undefined && { tariff }),
+      };
       return [[index, rare] as const];
     }),
     results: results.flatMap(({ call, tool, file, chars }) => [call, placeOf(tool), placeOf(file), chars]),
@@ -95,6 +101,7 @@ function unpackCall(id: string, { numbers, at, names, rare }: PackedCall): CallF
     marks: rare?.marks ?? noMarks,
     back: rare?.back,
     extra: rare?.extra,
+    tariff: rare?.tariff,
   };
 }
 

@@ -1,6 +1,14 @@
 /** Prices calls. Copies of a call in other sessions are not billed again. */
 
-import { type ModelPrice, type Prices, priceOf, providerOfModel, type UsageStep, usdOfStep } from "../billing/index.ts";
+import {
+  type ModelPrice,
+  type PriceOptions,
+  type Prices,
+  priceOf,
+  providerOfModel,
+  type UsageStep,
+  usdOfStep,
+} from "../billing/index.ts";
 import type { Agent, CallFact, SessionFacts } from "./session-facts.ts";
 
 /** A session whose calls have prices. */
@@ -29,14 +37,14 @@ export function billSessions(sessions: readonly SessionFacts[], prices: Prices =
 /** Returns a function that bills the sessions it is given in order. */
 export function createSessionBiller(prices: Prices): (facts: SessionFacts) => BilledSession {
   const seen = new Map<Agent, Set<string>>();
-  const priceOfModel = createPriceTable(prices);
+  const priceOfCall = createPriceTable(prices);
   return (facts) => {
     const ids = seen.get(facts.agent) ?? new Set();
     seen.set(facts.agent, ids);
     const calls = facts.calls.map((fact): BilledCall => {
       const isCopy = ids.has(fact.id);
       if (!isCopy) ids.add(fact.id);
-      const price = priceOfModel(fact.model);
+      const price = priceOfCall(fact);
       return { fact, isCopy, total: inputTokensOf(fact), price, usd: price && usdOf(fact, price) };
     });
     return { facts, calls };
@@ -51,19 +59,27 @@ function endOf({ calls }: SessionFacts): number {
   return calls.at(-1)?.time ?? 0;
 }
 
-/** Returns the price of a model, or undefined if it has none of its own: a provider's default is a guess. */
-function createPriceTable(prices: Prices): (model: string) => ModelPrice | undefined {
+/** Returns the price of a call on its day, or undefined if its model has none of its own: a provider's default is a
+ *  guess. */
+function createPriceTable(prices: Prices): (call: CallFact) => ModelPrice | undefined {
   const known = new Map<string, ModelPrice | undefined>();
-  return (model) => {
-    if (!known.has(model)) known.set(model, ownPrice(model, prices));
-    return known.get(model);
+  return (call) => {
+    const { model, time, tariff } = call;
+    const key = `${model} ${Math.floor(time / dayMs)} ${tariff?.speed} ${tariff?.inferenceGeo}`;
+    if (!known.has(key)) {
+      const price = priceOf({ ...whatIsPriced(call), prices });
+      known.set(key, price.isDefault ? undefined : price);
+    }
+    return known.get(key);
   };
 }
 
-function ownPrice(model: string, prices: Prices): ModelPrice | undefined {
-  const provider = providerOfModel(model) ?? "anthropic";
-  const price = priceOf({ provider, model, prices });
-  return price.isDefault ? undefined : price;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Returns what the price of a call depends on. */
+export function whatIsPriced({ model, time, tariff }: CallFact): PriceOptions {
+  // A recording without times has 0.
+  return { provider: providerOfModel(model) ?? "anthropic", model, timeMs: time === 0 ? undefined : time, ...tariff };
 }
 
 function usdOf(fact: CallFact, price: ModelPrice): number {

@@ -2,7 +2,7 @@
  *  recorded times and the recorded model, and the cache is lost where the recording shows it. `bill --what-if` and
  *  `replay` share it, so that both give the same figures. */
 
-import { type CacheSimulator, createCacheSimulator, inputCost, type Prices, type Ttl } from "../billing/index.ts";
+import { createReplaySimulator, inputCost, type Prices, type ReplaySimulator, type Ttl } from "../billing/index.ts";
 import {
   type CallReplay,
   type PreparedSession,
@@ -13,7 +13,7 @@ import {
 } from "../replay/index.ts";
 import type { Counter } from "../tokens/index.ts";
 import { findLosses, type Loss } from "./find-losses.ts";
-import type { BilledCall, BilledSession } from "./price-calls.ts";
+import { type BilledCall, type BilledSession, whatIsPriced } from "./price-calls.ts";
 
 export interface RecordedReplay {
   /** The model with most of the tokens. All calls are simulated with it. */
@@ -57,8 +57,9 @@ export async function prepareRecordedReplay(
 ): Promise<RecordedReplay | string> {
   const calls = billed.calls.filter(({ fact, isCopy }) => fact.chain === 0 && !isCopy);
   const model = mainModel(calls);
-  const price = calls.find(({ fact }) => fact.model === model)?.price;
-  if (model === undefined || price === undefined) return "its model has no price of its own";
+  const typical = calls.find(({ fact }) => fact.model === model);
+  if (model === undefined || typical?.price === undefined) return "its model has no price of its own";
+  const { price } = typical;
   const counter = countOnce(options.counter);
   const [first, ...rest] = prepareStretches(recorded, { counter, model }).filter((stretch) => stretch.calls.length > 0);
   if (first === undefined) return "it has no calls";
@@ -68,7 +69,7 @@ export async function prepareRecordedReplay(
   const fit = fitTokens(stretches, calls);
   if (fit === undefined) return "its messages do not explain its usage";
   const ttl = calls.reduce((sum, { fact }) => sum + fact.write1h - fact.write5m, 0) > 0 ? "1h" : "5m";
-  const simulate = createSimulation({ stretches, calls, fit, ttl, model, billed, options });
+  const simulate = createSimulation({ stretches, calls, fit, ttl, typical, billed, options });
   const asSent = await simulate({ policy: "none", pause: options.pause });
   const { totals: base } = asSent;
   // As if all calls had the same model, because the simulator has one.
@@ -159,7 +160,8 @@ interface SimulationContext {
   readonly fit: TokenFit;
   /** The lifetime that the recorded requests asked for. */
   readonly ttl: Ttl;
-  readonly model: string;
+  /** A call of the model that answered most. The simulator has its price. */
+  readonly typical: BilledCall;
   readonly billed: BilledSession;
   readonly options: RecordedReplayOptions;
 }
@@ -177,7 +179,7 @@ function isOutside({ cause, call }: Loss, { calls }: BilledSession): boolean {
 
 /** Returns a function that replays the session in counted tokens. It takes the window and the reserve in recorded
  *  ones. */
-function createSimulation({ stretches, calls, fit, ttl, model, billed, options }: SimulationContext) {
+function createSimulation({ stretches, calls, fit, ttl, typical, billed, options }: SimulationContext) {
   const losses = findLosses(billed);
   const callsOf = (some: readonly Loss[]): Set<unknown> => new Set(some.map(({ call }) => billed.calls[call]));
   const lost = callsOf(losses.filter((loss) => isOutside(loss, billed)));
@@ -192,10 +194,7 @@ function createSimulation({ stretches, calls, fit, ttl, model, billed, options }
   return async ({ window = noWindow, reserve = 0, ...run }: RecordedRunOptions): Promise<SessionReplay> => {
     return replaySession(stretches, {
       ...{ ...run, ...countedRoom({ window, reserve }, fit), ttl: run.ttl ?? ttl, prefixTokens: fit.prefix, prices },
-      cache: sharedCache(
-        { leftAt, factor: fit.factor },
-        { provider: calls[0]?.price?.provider ?? "anthropic", model, prices },
-      ),
+      cache: sharedCache({ leftAt, factor: fit.factor }, { ...whatIsPriced(typical.fact), prices }),
       isCold: (call) => lost.has(calls[call]),
       startOf: (call) => startOf[call],
     });
@@ -233,14 +232,14 @@ function monotone(times: readonly number[]): readonly number[] {
  *  the size of a prompt, as the provider counts it. */
 function sharedCache(
   { leftAt, factor }: { readonly leftAt: readonly number[]; readonly factor: number },
-  options: Parameters<typeof createCacheSimulator>[0],
-): CacheSimulator {
-  const cache = createCacheSimulator(options);
+  options: Parameters<typeof createReplaySimulator>[0],
+): ReplaySimulator {
+  const cache = createReplaySimulator(options);
   let call = 0;
   return {
     price: cache.price,
-    bill(request) {
-      const bill = cache.bill(request);
+    bill(request, sameBlocks) {
+      const bill = cache.bill(request, sameBlocks);
       const read = Math.max(bill.read, Math.min(leftAt[call++] ?? 0, bill.total));
       const share = read === bill.read ? 1 : (bill.total - read) / (bill.total - bill.read);
       const { write5m, write1h, uncached } = bill;

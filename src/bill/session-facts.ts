@@ -2,7 +2,7 @@
  *  No texts. Facts and the state of a scan are plain JSON, so that a caller can keep them and continue when the file has
  *  grown. */
 
-import { stepsOfUsage, type UsageStep } from "../billing/index.ts";
+import { stepsOfUsage, type Tariff, tariffOfUsage, type UsageStep } from "../billing/index.ts";
 
 /** A program whose sessions are read. */
 export type Agent = "claude-code" | "codex" | "opencode" | "gemini-cli" | "pi";
@@ -47,6 +47,8 @@ export interface CallFact extends UsageStep {
   readonly added: number;
   /** Tokens of compactions that the provider made during the call. */
   readonly extra?: readonly UsageStep[] | undefined;
+  /** What made the call cost more than the list price. */
+  readonly tariff?: Tariff | undefined;
 }
 
 export const marks = ["compaction", "rewound", "resumed", "edited", "shape"] as const;
@@ -165,6 +167,7 @@ export function createFactsDraft(
         ...(pending.back !== undefined && { back: pending.back }),
         ...(pending.results.length > 0 && { tool: largestOf(pending.results) }),
         ...(extra.length > 0 && { extra }),
+        ...raisedTariff(usage),
       });
       for (const result of pending.results) facts.results.push({ call: index, ...result });
       indexOf.set(id, index);
@@ -179,6 +182,12 @@ export function createFactsDraft(
     },
     last: (key) => state.chains[key]?.last ?? -1,
   };
+}
+
+/** Nearly every answer reports the usual speed and region. They are not kept. */
+function raisedTariff(usage: object): Pick<CallFact, "tariff"> {
+  const tariff = tariffOfUsage(usage);
+  return tariff.speed === "fast" || tariff.inferenceGeo === "us" ? { tariff } : {};
 }
 
 function noPending(): Pending {

@@ -15,10 +15,6 @@ export interface CacheSimulator {
 export interface BillableRequest {
   /** The content of the request in order: tools, system text, messages. */
   readonly blocks: readonly BillableBlock[];
-  /** How many blocks at the start are those of the previous request. Pass it if you know it: the simulator does not
-   *  compare these blocks, so that a request costs only what is new.
-   * @default 0 */
-  readonly sameBlocks?: number | undefined;
   /** Where the request marks the cache. Ignored if the provider caches automatically. */
   readonly breakpoints: readonly Breakpoint[];
   /** When the request starts, in milliseconds. By default no time has passed since the last request. */
@@ -69,17 +65,28 @@ export interface CacheSimulatorOptions extends PriceOptions {
  * ```
  */
 export function createCacheSimulator(options: CacheSimulatorOptions): CacheSimulator {
+  const { price, bill } = createReplaySimulator(options);
+  return { price, bill: (request) => bill(request) };
+}
+
+/** A simulator whose caller knows how many blocks at the start are those of the previous request. These are not compared,
+ *  so that a request costs only what is new. */
+export interface ReplaySimulator extends CacheSimulator {
+  bill(request: BillableRequest, sameBlocks?: number): Bill;
+}
+
+export function createReplaySimulator(options: CacheSimulatorOptions): ReplaySimulator {
   const price = priceOf(options);
   const chain = createPrefixChain(checkMode(options.lookbackMode ?? "positions"));
   let cache = createCache(price);
   let nowMs = 0;
   return {
     price,
-    bill(request) {
+    bill(request, sameBlocks) {
       const { blocks, breakpoints, startMs = nowMs, firstByteMs = startMs } = request;
       checkTimes(startMs, firstByteMs);
       if (request.isCold) cache = createCache(price);
-      chain.update(blocks, checkSame(request));
+      chain.update(blocks, sameBlocks);
       const taken = cache.take({ chain, breakpoints, startMs, firstByteMs });
       nowMs = firstByteMs;
       const { total, cost, usd } = inputCost(taken, price);
@@ -109,14 +116,6 @@ function checkTimes(startMs: number, firstByteMs: number): void {
     "invalid_argument",
     `a request that starts at ${startMs} ms and is answered at ${firstByteMs} ms cannot be billed`,
     { hint: "Pass milliseconds of one clock. An answer starts after its request." },
-  );
-}
-
-function checkSame({ sameBlocks = 0, blocks }: BillableRequest): number {
-  if (Number.isInteger(sameBlocks) && sameBlocks >= 0 && sameBlocks <= blocks.length) return sameBlocks;
-  throw new ContextError(
-    "invalid_argument",
-    `sameBlocks is ${sameBlocks}, and the request has ${blocks.length} blocks`,
   );
 }
 

@@ -20,6 +20,15 @@ describe("costOfUsage", () => {
     expect(cost?.price).toMatchObject({ row: "claude-opus-5.5", isDefault: false });
   });
 
+  it("reads Gemini's usage, whose thoughts are output", () => {
+    const usage = {
+      ...{ promptTokenCount: 1_000, cachedContentTokenCount: 600 },
+      ...{ candidatesTokenCount: 20, thoughtsTokenCount: 30, totalTokenCount: 1_050 },
+    };
+    const cost = costOfUsage(usage);
+    expect(cost).toMatchObject({ read: 600, uncached: 400, total: 1_000, output: 50, price: { provider: "gemini" } });
+  });
+
   it("treats writes without a lifetime as short ones", () => {
     const usage = {
       input_tokens: 5,
@@ -68,6 +77,37 @@ describe("costOfUsage", () => {
     const cost = costOfUsage(responses, { model: "gpt-6-sol" });
     expect(cost).toMatchObject({ read: 6_000, write5m: 3_000, uncached: 1_000 });
     expect(cost?.cost).toBeCloseTo(600 + 3_750 + 1_000);
+  });
+
+  it("separates OpenAI's writes for 12 hours, which cost twice as much", () => {
+    const usage = {
+      input_tokens: 10_000,
+      output_tokens: 100,
+      input_tokens_details: {
+        cached_tokens: 1_000,
+        cache_write_tokens: 8_000,
+        cache_write_tokens_details: { ttl_30m_tokens: 3_000, ttl_12h_tokens: 5_000 },
+      },
+    };
+    const cost = costOfUsage(usage, { model: "gpt-6.1-sol" });
+    expect(cost).toMatchObject({ read: 1_000, write5m: 3_000, write1h: 5_000, uncached: 1_000, total: 10_000 });
+    expect(cost?.cost).toBeCloseTo(50 + 3_750 + 12_500 + 1_000);
+  });
+
+  it("bills a fast or regional answer, as its usage reports it", () => {
+    const usage = { input_tokens: 1_000, cache_read_input_tokens: 100_000, output_tokens: 1_000 };
+    const usd = (fields: object) => costOfUsage({ ...usage, ...fields }, { model: "claude-opus-5-5" })?.usd ?? 0;
+    const standard = usd({ speed: "standard", inference_geo: "global" });
+    expect(standard).toBeCloseTo(0.004 + 0.02 + 0.02);
+    expect(usd({ speed: "fast" })).toBeCloseTo(2 * standard);
+    expect(usd({ speed: null, inference_geo: "us" })).toBeCloseTo(1.1 * standard);
+    expect(usd({ speed: "fast", inference_geo: "us" })).toBeCloseTo(2.2 * standard);
+  });
+
+  it("bills an older answer at the price of its day", () => {
+    const usage = { cache_read_input_tokens: 1_000_000 };
+    const usd = (day: string) => costOfUsage(usage, { model: "claude-sonnet-5-5", timeMs: Date.parse(day) })?.usd;
+    expect([usd("2026-10-01"), usd("2026-11-01")]).toEqual([0.2, 0.1]);
   });
 
   it("never reports more cached tokens than the total", () => {

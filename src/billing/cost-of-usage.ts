@@ -1,5 +1,5 @@
 import type { Fields } from "../text/index.ts";
-import { type ModelPrice, type Prices, type Provider, priceOf, providerOfModel } from "./prices.ts";
+import { type ModelPrice, type Prices, type Provider, priceOf, providerOfModel, type Tariff } from "./prices.ts";
 
 /** The tokens that a response's `usage` reports, by kind, and what they cost. */
 export interface UsageCost extends InputTokens {
@@ -18,8 +18,9 @@ export interface UsageCost extends InputTokens {
 }
 
 /**
- * Returns the cost of a response from the `usage` that Anthropic or OpenAI sent with it, or undefined if it counts no
- * tokens. The tokens of compactions are added, because Anthropic leaves them out of the totals.
+ * Returns the cost of a response from the `usage` that Anthropic or OpenAI sent with it, or the `usageMetadata` of
+ * Gemini. Returns undefined if it counts no tokens. The tokens of compactions are added, because Anthropic leaves them out of the totals. If the usage says that
+ * the request was fast or had to stay in one region, the price includes that.
  *
  * @example
  * ```ts
@@ -38,12 +39,14 @@ export function costOfUsage(
     readonly model?: string | undefined;
     /** Your own prices, which take precedence over the table. */
     readonly prices?: Prices | undefined;
+    /** When the call was made, in milliseconds since 1970. By default the newest price applies. */
+    readonly timeMs?: number | undefined;
   } = {},
 ): UsageCost | undefined {
-  const { model, prices } = options;
+  const { model, prices, timeMs } = options;
   const told = model === undefined ? undefined : providerOfModel(model);
-  const provider = options.provider ?? told ?? (isOpenaiUsage(fieldsOf(usage)) ? "openai" : "anthropic");
-  const price = priceOf({ provider, model, prices });
+  const provider = options.provider ?? told ?? shownProvider(fieldsOf(usage));
+  const price = priceOf({ provider, model, prices, timeMs, ...tariffOfUsage(usage) });
   const [first, ...rest] = stepsOfUsage(usage);
   const cost = rest.map((step) => costOfStep(step, price)).reduce(sum, costOfStep(first, price));
   return cost.total + cost.output === 0 ? undefined : cost;
@@ -52,12 +55,27 @@ export function costOfUsage(
 /** The tokens of one prompt and its answer. */
 export type UsageStep = InputTokens & { readonly output: number };
 
-/** Returns the tokens that a `usage` of Anthropic or OpenAI counts: those of the answer, then those of each
+/** Returns the tokens that a `usage` of Anthropic, OpenAI or Gemini counts: those of the answer, then those of each
  *  compaction. */
 export function stepsOfUsage(usage: unknown): readonly [UsageStep, ...UsageStep[]] {
   const fields = fieldsOf(usage);
+  if (fields.promptTokenCount !== undefined) return [readGemini(fields)];
   if (isOpenaiUsage(fields)) return [readOpenai(fields)];
   return [readAnthropic(fields), ...compactionsOf(fields).map(readAnthropic)];
+}
+
+/** Returns what Anthropic's usage says of the request's speed and region. Other providers report neither. */
+export function tariffOfUsage(usage: unknown): Tariff {
+  const { speed, inference_geo: inferenceGeo } = fieldsOf(usage);
+  return {
+    ...(typeof speed === "string" && { speed }),
+    ...(typeof inferenceGeo === "string" && { inferenceGeo }),
+  };
+}
+
+function shownProvider(fields: Fields): Provider {
+  if (fields.promptTokenCount !== undefined) return "gemini";
+  return isOpenaiUsage(fields) ? "openai" : "anthropic";
 }
 
 function isOpenaiUsage(fields: Fields): boolean {
@@ -94,15 +112,25 @@ function compactionsOf({ iterations }: Fields): readonly Fields[] {
   return Array.isArray(iterations) ? iterations.map(fieldsOf).filter(({ type }) => type === "compaction") : [];
 }
 
-/** The totals include what was read and written. Chat calls them `prompt_tokens`, responses `input_tokens`. */
+/** The totals include what was read and written. Chat calls them `prompt_tokens`, responses `input_tokens`. Only
+ *  responses separate the lifetimes of writes (openai 7.55.0): without that, every write had the short one. */
 function readOpenai(usage: Fields): UsageStep {
   const isChat = usage.prompt_tokens !== undefined;
   const total = countIn(usage, isChat ? "prompt_tokens" : "input_tokens");
   const details = fieldsOf(isChat ? usage.prompt_tokens_details : usage.input_tokens_details);
   const read = Math.min(total, countIn(details, "cached_tokens"));
-  const write5m = Math.min(total - read, countIn(details, "cache_write_tokens"));
+  const written = Math.min(total - read, countIn(details, "cache_write_tokens"));
+  const write1h = Math.min(written, countIn(fieldsOf(details.cache_write_tokens_details), "ttl_12h_tokens"));
   const output = countIn(usage, isChat ? "completion_tokens" : "output_tokens");
-  return { read, write5m, write1h: 0, uncached: total - read - write5m, output };
+  return { read, write5m: written - write1h, write1h, uncached: total - read - written, output };
+}
+
+/** The prompt includes what was read. Thoughts are billed as output (ai.google.dev/gemini-api/docs/thinking, 2026-10). */
+function readGemini(usage: Fields): UsageStep {
+  const total = countIn(usage, "promptTokenCount") + countIn(usage, "toolUsePromptTokenCount");
+  const read = Math.min(total, countIn(usage, "cachedContentTokenCount"));
+  const output = countIn(usage, "candidatesTokenCount") + countIn(usage, "thoughtsTokenCount");
+  return { read, write5m: 0, write1h: 0, uncached: total - read, output };
 }
 
 /** Each step has its own prompt, which may be long. */

@@ -1,8 +1,10 @@
 import { ContextError } from "../errors.ts";
+import { findModelRow, normaliseModel } from "../tokens/index.ts";
 import { type PriceRow, priceRows } from "./prices.data.ts";
 
-/** What one model costs and how its cache works. */
-export interface ModelPrice extends Omit<PriceRow, "model" | "rules"> {
+/** What one model costs and how its cache works. `input` and `output` include what a fast or regional request costs
+ *  more. */
+export interface ModelPrice extends Omit<PriceRow, "model" | "rules" | "fast" | "regional"> {
   /** The model's id as it was passed in. */
   readonly model: string | undefined;
   /** The prefix of model ids that the price row is for. Empty for the provider's default row. */
@@ -17,14 +19,28 @@ export interface ModelPrice extends Omit<PriceRow, "model" | "rules"> {
  *  `min_prefix`, `lifetime_5m_seconds` and `lifetime_1h_seconds`. */
 export type Prices = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
+/** What of a request can make it cost more than the list price. */
+export interface Tariff {
+  /** `"fast"` costs more with the models that have such a mode.
+   * @default "standard" */
+  readonly speed?: string | undefined;
+  /** Where the request had to be computed: the parameter `inference_geo`. `"us"` costs more.
+   * @default "global" */
+  readonly inferenceGeo?: string | undefined;
+}
+
 /** Which price `priceOf` looks up. */
-export interface PriceOptions {
+export interface PriceOptions extends Tariff {
   /** Who serves the model. */
   readonly provider: Provider;
-  /** The model's id. Without it, the provider's default price applies. */
+  /** The model's id, as the provider, Bedrock, Vertex or a router writes it. Without it, the provider's default price
+   *  applies. */
   readonly model?: string | undefined;
-  /** Your own prices, which take precedence over the table. */
+  /** Your own prices, which take precedence over the table. They are taken as they are, for every speed and region. */
   readonly prices?: Prices | undefined;
+  /** When the call was made, in milliseconds since 1970: prices change. By default the newest price applies, even if it
+   *  is only announced. */
+  readonly timeMs?: number | undefined;
 }
 
 /**
@@ -46,14 +62,19 @@ export function priceOf(options: PriceOptions): ModelPrice {
       hint: `Providers are ${providers.join(", ")}.`,
     });
   }
-  const row = rowOf(provider, model);
-  const price = { ...row, model, row: row.model, isDefault: row.model === "", rules: cacheRules[row.rules] };
+  const { fast, regional, ...row } = rowOf(options);
+  const factor = (isFast(options) ? (fast ?? 1) : 1) * (isRegional(options) ? (regional ?? 1) : 1);
+  const price = {
+    ...{ ...row, model, row: row.model, isDefault: row.model === "", rules: cacheRules[row.rules] },
+    ...{ input: row.input * factor, output: row.output * factor },
+  };
   return overridesFor(prices, options).reduce(override, price);
 }
 
 /** Returns the provider of a model, or undefined if its id does not show it. */
 export function providerOfModel(model: string): Provider | undefined {
-  return namePatterns.find(([pattern]) => pattern.test(model.toLowerCase()))?.[1];
+  const name = normaliseModel(model);
+  return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
 }
 
 /** The keys of `Prices`. Prices are dollars per million tokens. A cache price that is left out keeps its ratio to
@@ -69,32 +90,34 @@ const priceKeys = [
   "lifetime_1h_seconds",
 ] as const;
 
+// In normalised names. The first match wins.
 const namePatterns: readonly (readonly [RegExp, Provider])[] = [
-  [/claude/, "anthropic"],
-  [/gemini/, "gemini"],
-  [/gpt|codex|(?:^|[/.:])o[1-9](?![a-z\d])/, "openai"],
+  [/^claude/, "anthropic"],
+  [/^gemini/, "gemini"],
+  [/^grok/, "xai"],
+  [/^deepseek/, "deepseek"],
+  [/^kimi/, "moonshot"],
+  [/^qwen/, "qwen"],
+  [/^glm/, "zai"],
+  [/gpt|codex|^chat-latest|^o[1-9](?![a-z\d])/, "openai"],
 ];
 
-function rowOf(provider: Provider, model: string | undefined): PriceRow {
-  const name = model === undefined ? "" : modelName(model);
-  const known = priceRows.filter((row) => row.provider === provider && beginsWith(name, row.model));
-  return known.reduce((best, row) => (row.model.length > best.model.length ? row : best));
+function rowOf({ provider, model = "", timeMs = Number.POSITIVE_INFINITY }: PriceOptions): PriceRow {
+  // Dates are in order, so that the last one of a model is the newest.
+  const inForce = priceRows.filter(({ provider: own, from }) => {
+    return own === provider && (from === undefined || Date.parse(from) <= timeMs);
+  });
+  return findModelRow(model, inForce) as PriceRow;
 }
 
-/** Returns a model's id without a reseller's prefix, and for Claude with the family first and a point in the version:
- *  `us.anthropic.claude-3-5-haiku-20241022-v1:0` becomes `claude-haiku-3.5-20241022-v1:0`. */
-function modelName(model: string): string {
-  const id = model.toLowerCase().replace(/^.*?(?=claude|gemini|gpt|(?:^|[/.:])o[1-9])[/.:]?/, "");
-  return id
-    .replace(/^claude-(\d)(?:[-.](\d{1,2}))?-([a-z]+)/, (_id, major, minor, family) =>
-      minor === undefined ? `claude-${family}-${major}` : `claude-${family}-${major}.${minor}`,
-    )
-    .replace(/^(claude-[a-z]+-\d{1,2})-(\d{1,2})(?!\d)/, "$1.$2");
+/** Routers have a name of its own for the mode: `anthropic/claude-opus-5-fast`. */
+function isFast({ speed, model }: PriceOptions): boolean {
+  return speed === "fast" || (model !== undefined && normaliseModel(model).endsWith("-fast"));
 }
 
-/** `gpt-5` matches `gpt-5-2025-08-07`, but neither `gpt-5.6` nor `gpt-50`. */
-function beginsWith(name: string, start: string): boolean {
-  return start === "" || (name.startsWith(start) && !/^[\w.]/.test(name.slice(start.length)));
+/** Bedrock's names begin with the region, or with `global` (docs.aws.amazon.com/bedrock, inference profiles, 2026-11). */
+function isRegional({ inferenceGeo, model = "" }: PriceOptions): boolean {
+  return inferenceGeo === "us" || /(?:^|[/:])(?!global\.)[a-z-]+\.anthropic\.claude/i.test(model);
 }
 
 /** Returns the user's prices that apply to this model, the most general first. */
@@ -156,11 +179,16 @@ function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-export const providers = ["anthropic", "openai", "gemini"] as const;
+export const providers = ["anthropic", "openai", "gemini", "xai", "deepseek", "moonshot", "qwen", "zai"] as const;
 /** A company whose API bills the request. */
 export type Provider = (typeof providers)[number];
 
-export type CacheRulesName = "anthropic" | "openai-automatic" | "openai-breakpoints" | "gemini-implicit";
+export type CacheRulesName =
+  | "anthropic"
+  | "openai-automatic"
+  | "openai-breakpoints"
+  | "gemini-implicit"
+  | "other-automatic";
 
 /** How a provider's prompt cache works, apart from its prices. */
 export interface CacheRules {
@@ -207,8 +235,8 @@ const cacheRules: Readonly<Record<CacheRulesName, CacheRules>> = {
     lifetimeMs: { "5m": hour, "1h": 24 * hour },
     isAssumed: false,
   },
-  // The `prompt_cache_options` of openai 6.49.0: four writes, no lookback limit, at least 30 minutes; 12 hours on
-  // GPT-6.1.
+  // The `prompt_cache_options` of openai 7.55.0, 2026-11: four writes, the latest 80 breakpoints without a lookback limit,
+  // 30 minutes or 12 hours.
   "openai-breakpoints": {
     matching: "breakpoints",
     lookback: Number.POSITIVE_INFINITY,
@@ -220,6 +248,16 @@ const cacheRules: Readonly<Record<CacheRulesName, CacheRules>> = {
   // ai.google.dev/gemini-api/docs/caching, 2026-10: implicit caching promises neither a lifetime nor a hit. An hour
   // is a guess.
   "gemini-implicit": {
+    matching: "automatic",
+    lookback: Number.POSITIVE_INFINITY,
+    maxBreakpoints: 0,
+    stepTokens: 1,
+    lifetimeMs: { "5m": hour, "1h": hour },
+    isAssumed: true,
+  },
+  // xAI, DeepSeek, Moonshot, Alibaba and Z.ai cache by themselves and say no lifetime (the catalogue of
+  // @earendil-works/pi-ai 1.5.2, 2026-11). An hour is a guess.
+  "other-automatic": {
     matching: "automatic",
     lookback: Number.POSITIVE_INFINITY,
     maxBreakpoints: 0,

@@ -15,3 +15,4 @@ export {
 } from "./create-counter.ts";
 
 export { type Family, families, familyOfModel } from "./families.ts";
+export { findModelRow, isClaude, normaliseModel } from "./model-name.ts";

@@ -74,7 +74,7 @@ export interface RecordingsReader {
 }
 
 export async function createRecordingsReader({ call, hasIndex }: RecordingsOptions): Promise<RecordingsReader> {
-  const indexFile = join(stateDirectory(call.env), "bill", "index-4.jsonl");
+  const indexFile = join(stateDirectory(call.env), "bill", "index-5.jsonl");
   const index = hasIndex ? readIndex(indexFile) : new Map<string, FileEntry>();
   let isSaved = false;
   return {

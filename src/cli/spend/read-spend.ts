@@ -297,7 +297,7 @@ function readLine(text: string, draft: Draft, { prices }: Reader): void {
   if (record?.sums !== undefined) draft.sums = [...draft.sums.filter(({ id }) => id !== record.id), record];
   if (record === undefined || record.sums !== undefined) return;
   const { id, model = "", time = 0, session = "", usage } = record;
-  const cost = costOfUsage(usage, { model: record.model, prices });
+  const cost = costOfUsage(usage, { model: record.model, prices, timeMs: record.time });
   if (cost === undefined) return;
   const { price, ...numbers } = cost;
   const { write5m, write1h } = numbers;
@@ -333,12 +333,14 @@ function sumOf(files: readonly ReadFile[], { prices, since = 0 }: { prices: Pric
   const unpriced = new Set<string>();
   const older = new Set<string>();
   for (const answer of files.flatMap(({ answers }) => answers)) {
-    if (answer.time < since) {
-      older.add(answer.session);
+    const { id, model, time, session } = answer;
+    if (time < since) {
+      older.add(session);
       continue;
     }
-    sum.add({ ...answer, usage: {}, cost: answer });
-    if (!answer.isPriced) unpriced.add(answer.model || "unknown");
+    // Field by field: a status line adds up thousands of answers, and a spread is slow.
+    sum.add({ id, model, time, session, usage: {}, cost: answer });
+    if (!answer.isPriced) unpriced.add(model || "unknown");
   }
   for (const record of files.flatMap(({ sums }) => sums)) if (!older.has(record.session ?? "")) sum.add(record);
   const { usd, answers } = sum.totals();
