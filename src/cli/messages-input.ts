@@ -3,6 +3,7 @@
 
 import { relative, resolve } from "node:path";
 import { ContextError, usageError } from "../errors.ts";
+import { isRequestList } from "../messages/index.ts";
 import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../text/index.ts";
 import { readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
 import type { Call } from "./command.ts";
@@ -14,6 +15,8 @@ export interface MessagesInput {
   readonly request?: Readonly<Record<string, unknown>> | undefined;
   /** The key of the messages in the request. */
   readonly key?: MessagesKey | undefined;
+  /** Several requests, in the order in which they were sent, if the caller reads those. */
+  readonly requests?: readonly object[] | undefined;
   /** The source text. */
   readonly source: MessagesSource;
 }
@@ -36,7 +39,11 @@ export const messagesLimit: TextLimit = {
 };
 
 /** Reads messages from a file, or from a pipe without a name. Throws with file and line if they cannot be read. */
-export async function readMessagesInput(name: string | undefined, call: InputCall): Promise<MessagesInput> {
+export async function readMessagesInput(
+  name: string | undefined,
+  call: InputCall,
+  { takesRequests = false }: { readonly takesRequests?: boolean } = {},
+): Promise<MessagesInput> {
   if (name === undefined && call.stdinKind !== "piped") {
     throw usageError("FILE is missing", 'Name a file, or pipe messages in ("-").');
   }
@@ -48,6 +55,7 @@ export async function readMessagesInput(name: string | undefined, call: InputCal
     });
   }
   const input = parseMessages(text, file);
+  if (takesRequests && isRequestList(input.messages)) return { ...input, requests: input.messages };
   if (input.request === undefined) await refuseOthers(input);
   return input;
 }

@@ -28,6 +28,20 @@ export function textsOf({ pieces }: Pick<Part, "pieces">): string[] {
   return texts;
 }
 
+/** Returns the note that the agent left in a thinking part: the first sentence of its readable text, as it stands
+ *  there. Undefined if there is none. Models that bind thinking return the text between tool calls as thinking. */
+export function noteIn(part: Pick<Part, "kind" | "pieces">): string | undefined {
+  if (part.kind !== "thinking") return undefined;
+  const [text = ""] = textsOf(part);
+  const [line = ""] = text.trimStart().slice(0, longestNote).split("\n", 1);
+  const end = /[.!?](?=\s|$)/.exec(line);
+  const note = (end === null ? line : line.slice(0, end.index + 1)).trim();
+  return note.length < shortestNote || /[\p{Cc}\p{Cs}]/u.test(note) ? undefined : note;
+}
+
+const shortestNote = 8;
+const longestNote = 200;
+
 /** Returns all strings in a value, in order. */
 export function textsIn(value: unknown): string[] {
   if (typeof value === "string") return [value];

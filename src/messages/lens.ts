@@ -15,6 +15,8 @@ export interface MessageLens {
   readonly requestTokens: number;
   /** Reads the message as counted parts. Errors name it `messages[index]`. Index 0 starts a conversation. */
   read(message: object, index: number): CountedMessage;
+  /** Reads only whose message it is. */
+  role(message: object, index: number): Role;
   /** Replaces or drops parts, named by their index in `parts`. Returns the same object if nothing changes, and
    *  undefined if no part is left. */
   edit(message: object, edits: PartEdits): object | undefined;
@@ -36,6 +38,8 @@ export interface CountedMessage {
 
 export interface CountedPart extends Part {
   readonly tokens: number;
+  /** Set on a text of a user message that is read as a result (see `withFramedResults`). */
+  readonly isFramed?: boolean | undefined;
 }
 
 export interface LensOptions extends CountOptions {
@@ -69,6 +73,10 @@ export function createMessageLens(messages: readonly object[], options: LensOpti
         parts.push(counted);
       }
       return { role: reading.role, tokens, parts };
+    },
+    role(message, index) {
+      const path = `messages[${index}]`;
+      return format.read(fieldsAt(message, path), path).role;
     },
     edit: (message, edits) => format.edit(message as Fields, edits),
     detach: (message) => format.detach(message as Fields),

@@ -120,6 +120,27 @@ test.each([
   expect(json.error).toMatchObject({ code: "unreadable_input", file: "in" });
 });
 
+test("requests of a conversation are checked together, and only validate takes them", async () => {
+  const model = "claude-opus-5-5";
+  const thinking = { type: "thinking", thinking: "so", signature: "c2ln" };
+  const answer = { role: "assistant", content: [thinking, { type: "text", text: "Done." }] };
+  const ask = (text: string) => ({ model, max_tokens: 9, system: text, messages: [user, answer, user] });
+  const asked = { model, max_tokens: 9, system: "Monday", messages: [user] };
+  sandbox.write("in.jsonl", [asked, ask("Monday")].map((each) => JSON.stringify(each)).join("\n"));
+  expect(await sandbox.call(["validate", "in.jsonl"])).toMatchObject({
+    code: 0,
+    stderr: "plimsoll: valid: 2 requests\n",
+  });
+  sandbox.write("in.json", JSON.stringify([asked, ask("Tuesday")]));
+  const { code, stdout, stderr } = await sandbox.call(["validate", "in.json"]);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "plimsoll: 1 problem in 2 requests\n" });
+  expect(stdout).toContain(
+    "[1].messages[1].content[0]  thinking-bound  is bound to other text: the system text changed",
+  );
+  const trimmed = await sandbox.call(["trim", "--window", "100000", "in.json"]);
+  expect(trimmed.stderr).toContain("holds 2 requests, but only one can be read. Write one of them to a separate file.");
+});
+
 test.each([
   [
     { timestamp: "2026-01-01T00:00:00Z", type: "response_item", payload: { type: "message", role: "user" } },
@@ -128,10 +149,6 @@ test.each([
   [
     { type: "user", uuid: "u", sessionId: "s", message: user },
     "this is a Claude Code session, not a list of messages. Use plimsoll replay, which reads those.",
-  ],
-  [
-    { model: "gpt-5", messages: [user] },
-    "holds 300 requests, but only one can be read. Write one of them to a separate file.",
   ],
   [{ level: "info" }, "holds 300 lines but no message. It should be a list of messages"],
 ])("lines of something else are told in one line: %j", async (line, message) => {

@@ -6,6 +6,7 @@ import { chooseFormat, formats } from "../formats/index.ts";
 import type { FormatName, MessageFormat } from "../message-format.ts";
 import { aiSdkRules } from "./ai-sdk.ts";
 import { anthropicRules } from "./anthropic.ts";
+import { createBindingCheck } from "./bound-thinking.ts";
 import { geminiRules } from "./gemini.ts";
 import { openAiRules } from "./openai.ts";
 import { responsesRules } from "./responses.ts";
@@ -27,6 +28,9 @@ export interface ValidateOptions {
  * Returns everything in a request, or in a bare list of messages, that its provider would refuse, in the order of the
  * messages. A malformed message is a problem with the rule `shape`. Throws only if the arguments are wrong.
  *
+ * Also takes a list of requests in the order in which they were sent. Only several requests show thinking that is bound
+ * to text which has changed since. Paths then begin with the request, as in `[3].messages[2].content[0]`.
+ *
  * @example
  * ```ts
  * import { validateRequest } from "plimsoll/messages";
@@ -37,6 +41,7 @@ export interface ValidateOptions {
  */
 export function validateRequest(request: object, options: ValidateOptions = {}): Problem[] {
   checkOptions(options);
+  if (isRequestList(request)) return validateAll(request, options);
   const opened = openRequest(request, options);
   const { checked, problems } = readRequest(opened);
   const { always, strict } = rules[opened.format.name];
@@ -59,6 +64,26 @@ export function validateRequest(request: object, options: ValidateOptions = {}):
 export function formatOfRequest(request: object, options: ValidateOptions = {}): FormatName {
   checkOptions(options);
   return openRequest(request, options).format.name;
+}
+
+/** Whether a value is a list of requests, and not of messages. */
+export function isRequestList(value: unknown): value is readonly object[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isRequest);
+}
+
+function isRequest(value: unknown): boolean {
+  const { role, type, messages, input, contents } = Object(value) as Fields;
+  return role === undefined && type === undefined && [messages, input, contents].some(Array.isArray);
+}
+
+function validateAll(requests: readonly object[], options: ValidateOptions): Problem[] {
+  const checkBinding = createBindingCheck();
+  return requests.flatMap((request, index) => {
+    const problems = validateRequest(request, options);
+    const bound = formatOfRequest(request, options) === "anthropic" ? checkBinding(request as Fields) : undefined;
+    const all = bound === undefined ? problems : inOrder([...problems, bound]);
+    return all.map((each) => ({ ...each, path: `[${index}].${each.path}` }));
+  });
 }
 
 /** What each provider refuses. To add the rules of a message format: a file in this folder and a line here. */
