@@ -26,11 +26,18 @@ describe("a checkpoint", () => {
     expect((await trimmer.checkpoint()).ledger.epochs.length).toBeGreaterThan(checkpoint.ledger.epochs.length);
   });
 
+  const empty = async () => (await create()).checkpoint();
+
+  it("records all decisions, so none are derived from the messages", async () => {
+    expect((await create()).reduce({ messages }).derived).toMatchObject({ isComplete: true });
+    expect((await create({ checkpoint: await empty() })).reduce({ messages }).derived).toBeUndefined();
+  });
+
   it("of a session that was never trimmed has no effect", async () => {
     const trimmer = await create();
     trimmer.reduce({ messages: messages.slice(0, 9) });
     const resumed = await create({ checkpoint: reparse(await trimmer.checkpoint()) });
-    expect(resumed.reduce({ messages })).toEqual((await create()).reduce({ messages }));
+    expect(resumed.reduce({ messages })).toEqual((await create({ checkpoint: await empty() })).reduce({ messages }));
   });
 
   it("of another conversation has no effect on this one", async () => {
@@ -39,7 +46,8 @@ describe("a checkpoint", () => {
     const other = await create({ placeholders });
     other.reduce({ messages: [user("something else"), ...exchanges(60)] });
     const resumed = await create({ placeholders, checkpoint: reparse(await other.checkpoint()) });
-    const [fresh, reduction] = [(await create({ placeholders })).reduce({ messages }), resumed.reduce({ messages })];
+    const first = await create({ placeholders, checkpoint: await empty() });
+    const [fresh, reduction] = [first.reduce({ messages }), resumed.reduce({ messages })];
     expect(reduction.messages).toEqual(fresh.messages);
     expect(reduction.stats.boundary).toBe(fresh.stats.boundary);
   });

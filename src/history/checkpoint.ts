@@ -35,13 +35,14 @@ export function checkCheckpoint(value: unknown): Checkpoint {
 }
 
 function checkEpoch(value: unknown, path: string): void {
-  const { boundary, collapsed, at, reach, after, like, entries } = objectAt(value, path);
+  const { boundary, collapsed, at, reach, after, like, growth, entries } = objectAt(value, path);
   wholeAt(boundary, `${path}.boundary`);
   wholeAt(collapsed, `${path}.collapsed`);
   checkAnchor(at, `${path}.at`);
   checkAnchor(reach, `${path}.reach`);
   if (after !== undefined) wholeAt(after, `${path}.after`);
   if (like !== undefined) wholeAt(like, `${path}.like`);
+  if (growth !== undefined) wholeAt(growth, `${path}.growth`);
   for (const [index, entry] of listAt(entries, `${path}.entries`).entries()) {
     checkEntry(entry, `${path}.entries[${index}]`);
   }

@@ -22,6 +22,8 @@ export interface Epoch extends Boundary {
   readonly after?: number;
   /** The index of an epoch of another history. Its entries apply first, then `entries`. */
   readonly like?: number;
+  /** The factor on the working budget from here on. Absent: 1. */
+  readonly growth?: number;
   readonly entries: readonly LoggedDecision[];
 }
 

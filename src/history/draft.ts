@@ -16,6 +16,10 @@ export interface HistoryDraft {
   readonly collapsed: number;
   /** The index of the first message that this draft changed, or the number of messages. */
   readonly firstChanged: number;
+  /** The newest epoch that applied before this draft, by its index in the ledger. */
+  readonly epoch: number | undefined;
+  /** Returns what each epoch that applies has changed: from its first change to the last message that needed it. */
+  rewrites(): readonly Rewrite[];
   /** The decisions so far. If two concern the same part, the later one applies. */
   readonly entries: readonly LoggedDecision[];
   /** Decides on parts of a message. A placeholder may contain the id for `recall`. */
@@ -30,6 +34,11 @@ export interface HistoryDraft {
    *  `outgrownAt`, with which the history became too large; by default the last message. Returns whether anything
    *  changed. */
   commit(outgrownAt?: number): boolean;
+}
+
+interface Rewrite {
+  readonly first: number;
+  readonly last: number;
 }
 
 export type Decide = (id: string) => Decision;
@@ -71,20 +80,21 @@ export function createHistoryDraft(history: TrackedHistory, ledger: DecisionInde
     get firstChanged() {
       return firstChanged;
     },
+    epoch: history.epoch,
+    rewrites: () => rewritesOf(history, ledger),
     decide(index, decisions) {
       const message = messages[index] as TrackedMessage;
-      const { tokens, chain } = message;
       const decided = [...decisions].map(([part, decide]) => {
         const id = ledger.idOf(message, { message: index, part });
-        return { id, message: index, chain, part, decision: decide(id), tokensSaved: 0 };
+        return { id, message: index, chain: message.chain, part, decision: decide(id), tokensSaved: 0 };
       });
       history.apply(decided);
-      entries.push(...withSavings(decided, message, tokens - (messages[index] as TrackedMessage).tokens));
+      entries.push(...withSavings(decided, message, message.tokens - (messages[index] as TrackedMessage).tokens));
       changed(index);
     },
     adopt() {
       const others = ledger.decidedAfter(history.epoch);
-      const found = others.findLast((epoch) => history.has(epochOf(epoch).reach));
+      const found = others.findLast((epoch) => isDecision(epochOf(epoch)) && history.has(epochOf(epoch).reach));
       if (found === undefined) return false;
       const adopted = ledger.entriesOf(found).filter(history.has);
       if (adopted.length === 0) return false;
@@ -102,20 +112,46 @@ export function createHistoryDraft(history: TrackedHistory, ledger: DecisionInde
       if (!isRewritten && boundary === history.boundary) return false;
       const { epoch: after } = history;
       const reach = Math.max(lastChanged, boundary - 1);
-      const at = Math.max(reach, outgrownAt, after === undefined ? 0 : epochOf(after).at.message);
+      const at = Math.max(reach, outgrownAt, history.decidedUpTo);
       const anchors = { at: anchorAt(messages, at), reach: anchorAt(messages, reach) };
-      history.hold(ledger.add(withoutAbsent({ ...anchors, after, like, boundary, collapsed, entries })));
+      const growth = history.growth === 1 ? undefined : history.growth;
+      history.hold(ledger.add(withoutAbsent({ ...anchors, after, like, growth, boundary, collapsed, entries })));
       return isRewritten;
     },
   };
 }
 
-/** Leaves out undefined fields. JSON drops them, and a checkpoint must be equal after it is read again. */
-function withoutAbsent({ after, like, ...rest }: Absentable): Epoch {
-  return { ...rest, ...(after !== undefined && { after }), ...(like !== undefined && { like }) };
+/** Takes back decisions that are not committed, and doubles the working budget from the message `outgrownAt` on. */
+export function growInstead(history: TrackedHistory, ledger: DecisionIndex, outgrownAt: number | undefined): void {
+  history.undo();
+  const { messages, epoch: after, growth, boundary, collapsed, decidedUpTo } = history;
+  const at = anchorAt(messages, Math.max(outgrownAt ?? messages.length - 1, decidedUpTo));
+  const epoch = { at, reach: at, boundary, collapsed, entries: [], like: undefined };
+  history.hold(ledger.add(withoutAbsent({ ...epoch, after, growth: 2 * growth })));
 }
 
-type Absentable = Omit<Epoch, "after" | "like"> & Record<"after" | "like", number | undefined>;
+function rewritesOf({ epoch: last, messages, has }: TrackedHistory, ledger: DecisionIndex): Rewrite[] {
+  const path = last === undefined ? [] : (ledger.pathTo(last, undefined) ?? []);
+  return path.flatMap((epoch) => {
+    const changes = ledger.entriesOf(epoch).filter(has);
+    const first = changes.reduce((least, { message }) => Math.min(least, message), messages.length);
+    return first < messages.length ? [{ first, last: (ledger.ledger.epochs[epoch] as Epoch).at.message }] : [];
+  });
+}
+
+/** Leaves out undefined fields. JSON drops them, and a checkpoint must be equal after it is read again. */
+function withoutAbsent({ after, like, growth, ...rest }: Absentable): Epoch {
+  const references = { ...(after !== undefined && { after }), ...(like !== undefined && { like }) };
+  return { ...rest, ...references, ...(growth !== undefined && { growth }) };
+}
+
+type Reference = "after" | "like" | "growth";
+type Absentable = Omit<Epoch, Reference> & Record<Reference, number | undefined>;
+
+/** Whether the epoch did more than change the working budget. */
+function isDecision({ entries, like }: Epoch): boolean {
+  return entries.length > 0 || like !== undefined;
+}
 
 function anchorAt(messages: readonly TrackedMessage[], message: number): Anchor {
   return { message, chain: (messages[message] as TrackedMessage).chain };

@@ -3,7 +3,8 @@
 import { ContextError } from "../errors.ts";
 import type { CountedPart } from "../messages/index.ts";
 import type { MaintainedStore, Store } from "../store/index.ts";
-import { isFields, isOriginalId, isText, objectOf, readJson } from "../text/index.ts";
+import { isFields, isOriginalId, isText, isWhole, objectOf, readJson, type ShapeCheck } from "../text/index.ts";
+import type { CalibratorSnapshot } from "../tokens/index.ts";
 import { textOf } from "./apply-decisions.ts";
 import { type Checkpoint, checkCheckpoint } from "./checkpoint.ts";
 import type { DecisionLog, LoggedDecision } from "./decision-log.ts";
@@ -30,6 +31,8 @@ export interface HistoryStore {
   /** Saves a checkpoint, and the originals of what was trimmed since the last one. Rejects if the store has decisions
    *  that the checkpoint lacks: another trimmer of the session has made them, and requests must follow both. */
   save(checkpoint: Checkpoint, messages: readonly TrackedMessage[]): Promise<void>;
+  /** Stores what was learnt from usage, without the decisions. Nobody waits for it, and a failure loses only this. */
+  keepCalibration(calibrator: CalibratorSnapshot | undefined, epochs: number): void;
   /** Returns trimmed content, from the messages or from the store. `entry` is absent if the ledger does not know the
    *  id. */
   recall(
@@ -52,7 +55,14 @@ export function createHistoryStore(store: Store | undefined, sessionId: string):
       const isOlder = checkpoint !== undefined && checkpoint.ledger.key === undefined;
       if (given !== undefined || isOlder) replaced = (await store?.get(checkpointCollection, sessionId))?.value;
       savedEpochs = checkpoint?.ledger.epochs.length ?? 0;
-      return checkpoint;
+      return given === undefined && store !== undefined ? withCalibration(store, sessionId, checkpoint) : checkpoint;
+    },
+    keepCalibration(calibrator, epochs) {
+      if (store === undefined || calibrator === undefined) return;
+      const record: KeptCalibration = { epochs, calibrator };
+      // A closed store may throw at once.
+      const write = async (): Promise<unknown> => store.put(calibrationCollection, sessionId, JSON.stringify(record));
+      write().catch(() => undefined);
     },
     async save(checkpoint, messages) {
       if (store === undefined) return;
@@ -97,6 +107,31 @@ async function loadCheckpoint(store: Store, sessionId: string): Promise<Checkpoi
       cause,
     });
   }
+}
+
+/** What was learnt from usage, by session id. Checkpoints are large and written when a history is trimmed. This is written
+ *  after each answer. */
+const calibrationCollection = "history/calibration";
+
+interface KeptCalibration {
+  /** The number of epochs at that time. */
+  readonly epochs: number;
+  readonly calibrator: object;
+}
+
+const isKept: ShapeCheck<KeptCalibration> = objectOf({ epochs: isWhole, calibrator: isFields });
+
+/** Adds what was learnt after the checkpoint was written. The calibrator ignores what is damaged. */
+async function withCalibration(
+  store: Store,
+  sessionId: string,
+  checkpoint: Checkpoint | undefined,
+): Promise<Checkpoint | undefined> {
+  const kept = readJson((await store.get(calibrationCollection, sessionId))?.value, isKept);
+  const epochs = checkpoint?.ledger.epochs.length ?? 0;
+  if (kept === undefined || kept.epochs < epochs) return checkpoint;
+  const calibrator = kept.calibrator as CalibratorSnapshot;
+  return { ...(checkpoint ?? { version: 2, policy: "economic", ledger: { epochs: [] } }), calibrator };
 }
 
 /** Whether the stored checkpoint has decisions that this one lacks. One that cannot be read is replaced. */
@@ -321,8 +356,11 @@ function mapFields(value: unknown, map: (field: unknown) => unknown): unknown {
   return changes.length === 0 ? value : { ...value, ...Object.fromEntries(changes) };
 }
 
-/** Collections whose keys are session ids. The second one holds the call times that integrations keep. */
-const collections = [checkpointCollection, "history/calls", "history/intake"];
+/** Collections whose keys are session ids. Integrations keep the last four. */
+const collections = [
+  ...[checkpointCollection, calibrationCollection],
+  ...["history/calls", "history/learned", "history/lifetimes", "history/intake"],
+];
 
 /**
  * Returns the ids of the sessions that have a checkpoint or call times in the store; with `prefix` only those that start

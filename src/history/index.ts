@@ -1,3 +1,4 @@
+export type { UnboundThinking } from "./binding-watch.ts";
 export type { Checkpoint } from "./checkpoint.ts";
 export {
   findTrimmed,
@@ -10,7 +11,13 @@ export {
 export { olderNames } from "./older-hashes.ts";
 export type { LargePart, Overflow, Pressure } from "./overflow.ts";
 export { isRfc, type PolicyName, policyNames } from "./policies/policy.ts";
-export { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "./recall-tool.ts";
+export {
+  createRecallTool,
+  hasRecallTool,
+  type RecallDefinition,
+  type RecallSource,
+  type RecallTool,
+} from "./recall-tool.ts";
 export {
   type BudgetOverflow,
   type ContextBudget,
@@ -25,8 +32,10 @@ export { estimateTokens, estimateToolOverhead, type RfcMessage } from "./rfc-mes
 export { dedupToolResults, mergeConsecutiveSameRole, reduceContext, removeXmlTag } from "./rfc-repairs.ts";
 export type { RemovedContent } from "./summary.ts";
 export {
+  createReplayTrimmer,
   createTrimmer,
   type Reduction,
+  type ReplayTrimmer,
   type Trimmer,
   type TrimRequest,
   type TrimStats,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { createMemoryStore } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { exchange, exchanges, user } from "./exchanges.contract.ts";
+import { forgetHistory } from "./history-store.ts";
 import { createTrimmer, type Trimmer } from "./trimmer.ts";
 import type { TrimmerOptions } from "./trimmer-options.ts";
 
@@ -91,5 +93,75 @@ describe("reported usage", () => {
     const { calibrator } = await trimmer.checkpoint();
     expect(calibrator!.anchor).toBeNull();
     expect(calibrator!.appended.billed / calibrator!.appended.estimated).toBeGreaterThan(1.1);
+  });
+});
+
+describe("a refusal", () => {
+  const messages = [user("go"), ...exchanges(30)];
+
+  it("with the provider's count trims the same request further", async () => {
+    const trimmer = await create();
+    const { after, budget } = trimmer.reduce({ messages }).stats;
+    expect(trimmer.refused(Math.round(1.4 * (prefixTokens + after)))).toBeUndefined();
+    const again = trimmer.reduce({ messages });
+    expect(again.stats.budget).toBeLessThan(budget / 1.25);
+    expect(again.isEpoch).toBe(true);
+    expect(again.stats.after).toBeLessThan(after);
+  });
+
+  it("without a count corrects the counter by 15 %, and after that the window", async () => {
+    const trimmer = await create();
+    const { after } = trimmer.reduce({ messages }).stats;
+    expect(trimmer.refused()).toBeUndefined();
+    const again = trimmer.reduce({ messages }).stats;
+    expect(again.after).toBeLessThan(after / 1.15);
+    const most = trimmer.refused();
+    expect(most).toBeLessThan((window - reserve) / 1.15);
+    expect(most).toBeGreaterThan(again.after);
+  });
+
+  it("of a request that is far from filling the window shows that the window is smaller", async () => {
+    const trimmer = await create({ contextWindow: 200_000 });
+    const { after, budget } = trimmer.reduce({ messages }).stats;
+    expect(trimmer.refused()).toBe(Math.floor((prefixTokens + after) / 1.15));
+    expect(trimmer.reduce({ messages }).stats.budget).toBe(budget);
+  });
+
+  it("before any request is ignored", async () => {
+    const trimmer = await create();
+    expect(trimmer.refused(50_000)).toBeUndefined();
+    expect(budgetOf(trimmer)).toBe(window - reserve - prefixTokens);
+  });
+});
+
+describe("what was learned from usage", () => {
+  const messages = [user("go"), ...exchanges(3)];
+
+  it("is in the store before the history was ever trimmed, and removed with the history", async () => {
+    const store = createMemoryStore();
+    const shared = { store, sessionId: "s" };
+    const trimmer = await create(shared);
+    const { stats, isEpoch } = trimmer.reduce({ messages });
+    expect(isEpoch).toBe(false);
+    trimmer.observe({ input_tokens: Math.round(1.4 * (prefixTokens + stats.after)) });
+    const here = trimmer.reduce({ messages }).stats.budget;
+    expect(here).toBeLessThan(stats.budget);
+    expect((await create(shared)).reduce({ messages }).stats.budget).toBe(here);
+    await forgetHistory(store, "s");
+    expect((await create(shared)).reduce({ messages }).stats.budget).toBe(stats.budget);
+  });
+
+  it("is ignored if the caller passes a checkpoint, or if the store fails", async () => {
+    const store = createMemoryStore();
+    const trimmer = await create({ store, sessionId: "s" });
+    const { stats } = trimmer.reduce({ messages });
+    const checkpoint = await trimmer.checkpoint();
+    trimmer.observe({ input_tokens: Math.round(1.4 * (prefixTokens + stats.after)) });
+    expect((await create({ store, sessionId: "s", checkpoint })).reduce({ messages }).stats.budget).toBe(stats.budget);
+    const failing = { ...store, put: () => Promise.reject(new Error("full")) };
+    const other = await create({ store: failing, sessionId: "t" });
+    const before = other.reduce({ messages }).stats.budget;
+    other.observe({ input_tokens: Math.round(1.4 * (prefixTokens + stats.after)) });
+    expect(other.reduce({ messages }).stats.budget).toBeLessThan(before);
   });
 });

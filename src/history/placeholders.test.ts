@@ -16,9 +16,11 @@ const create = (options: Partial<TrimmerOptions> = {}) =>
     ...options,
   });
 
+const tools = [{ name: "recall" }];
+
 /** Placeholders of the messages that one epoch trims, in order. */
-async function placeholdersOf(messages: readonly object[]): Promise<string[]> {
-  const { messages: sent } = (await create()).reduce({ messages });
+async function placeholdersOf(messages: readonly object[], contextWindow: number): Promise<string[]> {
+  const { messages: sent } = (await create({ contextWindow })).reduce({ messages, tools });
   return JSON.stringify(sent).match(/\[trimmed:[^\]]*\]/g) ?? [];
 }
 
@@ -31,7 +33,7 @@ async function describedAs(input: object, result = fill("a line\n", 2_100)): Pro
   ];
   const isPinned = (message: object) => message === first[0];
   const messages = [user("go"), ...first, ...exchanges(60)];
-  const { messages: sent } = (await create({ isPinned })).reduce({ messages });
+  const { messages: sent } = (await create({ isPinned })).reduce({ messages, tools });
   return (sent[2] as { content: { content: string }[] }).content[0]!.content;
 }
 
@@ -57,18 +59,47 @@ describe("descriptive placeholders", () => {
     expect(await describedAs(input)).toMatch(/^\[trimmed: run, 300 lines; recall id [a-z2-7]{16}\]$/);
   });
 
+  it("have no id if the request has no recall tool", async () => {
+    const messages = [user("go"), ...exchanges(60, { input: 1_000 })];
+    const { messages: sent } = (await create()).reduce({ messages, tools: [{ name: "read_file" }] });
+    const found = JSON.stringify(sent).match(/\[trimmed:[^\]]*\]/g) ?? [];
+    expect(found.length).toBeGreaterThan(0);
+    for (const placeholder of found)
+      expect(placeholder).toMatch(/^\[trimmed: (?:input|read_file src\/file-\d+\.ts.*)\]$/);
+    expect(JSON.stringify(sent)).not.toMatch(/recall|\b[a-z2-7]{16}\b/);
+    const again = (await create()).reduce({ messages: sent });
+    expect(again.messages).toEqual(sent);
+  });
+
+  it("that were sent without an id stay so when the request gains a recall tool", async () => {
+    const messages = [user("go"), ...exchanges(60, { input: 1_000 })];
+    const trimmer = await create();
+    const { messages: before } = trimmer.reduce({ messages });
+    const { messages: after, isEpoch } = trimmer.reduce({ messages, tools });
+    expect(isEpoch).toBe(false);
+    expect(after).toEqual(before);
+  });
+
+  it("are the same from two trimmers that get the same requests", async () => {
+    const messages = [user("go"), ...exchanges(60, { input: 1_000 })];
+    for (const request of [{ messages }, { messages, tools }]) {
+      const [one, other] = [await create(), await create()].map((trimmer) => trimmer.reduce(request).messages);
+      expect(JSON.stringify(one)).toBe(JSON.stringify(other));
+    }
+  });
+
   it("cut a long subject", async () => {
     const placeholder = await describedAs({ command: fill("echo ", 5_000) });
     expect(placeholder.length).toBeLessThan(140);
   });
 
   it("do not change in later epochs or after a restart", async () => {
-    const messages = [user("go"), ...exchanges(40, { input: 1_000 })];
-    const trimmer = await create();
-    const before = await placeholdersOf(messages);
-    trimmer.reduce({ messages });
-    messages.push(...exchanges(40, { input: 1_000 }, 40));
-    const after = JSON.stringify(trimmer.reduce({ messages }).messages).match(/\[trimmed:[^\]]*\]/g) ?? [];
+    const messages = [user("go"), ...exchanges(200, { input: 1_000 })];
+    const trimmer = await create({ contextWindow: 50_000 });
+    const before = await placeholdersOf(messages, 50_000);
+    trimmer.reduce({ messages, tools });
+    messages.push(...exchanges(200, { input: 1_000 }, 200));
+    const after = JSON.stringify(trimmer.reduce({ messages, tools }).messages).match(/\[trimmed:[^\]]*\]/g) ?? [];
     const idOf = (placeholder: string) => /[a-z2-7]{16}(?=\])/.exec(placeholder)![0];
     const known = new Map(before.map((placeholder) => [idOf(placeholder), placeholder]));
     for (const placeholder of after) expect(known.get(idOf(placeholder)) ?? placeholder).toBe(placeholder);
@@ -79,6 +110,7 @@ describe("descriptive placeholders", () => {
     const messages = [user("go"), ...exchange(0, { input: 3_000 }), ...exchanges(60)];
     const { messages: sent } = (await create({ isPinned: (_message, index) => index === 2 })).reduce({
       messages,
+      tools,
     });
     const call = (sent[1] as { content: object[] }).content[0];
     expect(call).toMatchObject({
@@ -116,7 +148,7 @@ describe("descriptive placeholders", () => {
     ];
     const isPinned = (message: object) => message === first[1];
     const messages = [user("go"), ...first, ...exchanges(60)];
-    const { messages: sent } = (await create({ isPinned })).reduce({ messages });
+    const { messages: sent } = (await create({ isPinned })).reduce({ messages, tools });
     const [trimmed] = (sent[1] as { content: { input: Record<string, string> }[] }).content;
     for (const [name, start] of Object.entries(expected)) expect(trimmed!.input[name]!.startsWith(start)).toBe(true);
     expect(JSON.stringify(trimmed!.input).length).toBeLessThan(400);
@@ -125,7 +157,7 @@ describe("descriptive placeholders", () => {
 
 it("a plain placeholder is the same everywhere", async () => {
   const messages = [user("go"), ...exchanges(60, { input: 1_000 })];
-  const { messages: sent } = (await create({ placeholders: "plain" })).reduce({ messages });
+  const { messages: sent } = (await create({ placeholders: "plain" })).reduce({ messages, tools });
   const found = new Set(JSON.stringify(sent).match(/\[trimmed(?! earlier)[^\]]*\]/g));
   expect([...found]).toEqual(["[trimmed]"]);
   expect(JSON.stringify(sent)).not.toContain("recall id");

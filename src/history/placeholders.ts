@@ -1,6 +1,6 @@
 /** Placeholders for trimmed content. A placeholder is short and never changes once it is written. */
 import { type CountedPart, inputOf, subjectOf, textsOf } from "../messages/index.ts";
-import { isPlainObject, originalIdPattern } from "../text/index.ts";
+import { isPlainObject } from "../text/index.ts";
 import { shortInput, textOf } from "./apply-decisions.ts";
 import type { ReplaceDecision } from "./decision-log.ts";
 import type { Decide } from "./draft.ts";
@@ -10,13 +10,22 @@ export type PlaceholderStyle = "plain" | "descriptive";
 export const plainPlaceholder = "[trimmed]";
 export const plain: Decide = () => ({ action: "replace", text: plainPlaceholder });
 
+/** How the placeholders of one epoch are written. */
+export interface PlaceholderForm {
+  readonly style: PlaceholderStyle;
+  /** Whether to name the ids for `recall`. Without a tool that takes them they only cost tokens. */
+  readonly hasRecall: boolean;
+}
+
 /** Makes the placeholder of a part. `callOf` returns the tool call that a result answers, and a call itself. */
 export type DescribePart = (part: CountedPart, callOf: FindCall) => (id: string) => ReplaceDecision;
 export type FindCall = (part: CountedPart) => CountedPart | undefined;
 
-export function describePart(style: PlaceholderStyle): DescribePart {
+export function describePart({ style, hasRecall }: PlaceholderForm): DescribePart {
   return (part, callOf) => (id) => {
-    const text = style === "plain" ? plainPlaceholder : description(part, callOf(part), id);
+    const facts = style === "plain" ? undefined : description(part, callOf(part));
+    const known = hasRecall ? `; recall id ${id}` : "";
+    const text = facts === undefined ? plainPlaceholder : `[trimmed: ${facts}${known}]`;
     return { action: "replace", text, ...(part.kind === "tool_call" && { keeps: longestField }) };
   };
 }
@@ -31,7 +40,7 @@ export function isPlaceholder(part: CountedPart): boolean {
 }
 
 const maxPlaceholderTokens = 300;
-const endsWritten = new RegExp(`\\[trimmed(?:: [^[\\]]*; recall id ${originalIdPattern})?\\]$`);
+const endsWritten = /\[trimmed(?:: [^[\]\n]*)?\]$/;
 const written = new RegExp(`^${endsWritten.source}`);
 
 /** Whether an earlier trimmer has replaced all long fields. */
@@ -44,7 +53,7 @@ function isShortInput(input: unknown): boolean {
   return again !== undefined && Object.entries(again).every(([name, value]) => value === input[name]);
 }
 
-function description(part: CountedPart, call: CountedPart | undefined, id: string): string {
+function description(part: CountedPart, call: CountedPart | undefined): string {
   const isCall = part.kind === "tool_call";
   const name = [call?.toolName ?? part.toolName ?? kindWords[part.kind], subjectOf(call && inputOf(call))];
   // A call has its name and its path beside the placeholder.
@@ -52,7 +61,7 @@ function description(part: CountedPart, call: CountedPart | undefined, id: strin
   const text = isCall ? longestOf(textsOf(part)) : textOf(part);
   const lines = text.replace(/\n$/, "").split("\n").length;
   if (lines > 1) facts.push(`${lines} lines`);
-  return `[trimmed: ${facts.join(", ") || "input"}; recall id ${id}]`;
+  return facts.join(", ") || "input";
 }
 
 function longestOf(texts: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../store/index.ts";
-import { createRecallTool } from "./recall-tool.ts";
+import { createRecallTool, hasRecallTool } from "./recall-tool.ts";
 import { createTrimmer, type Trimmer } from "./trimmer.ts";
 
 /** A conversation of 20 files, of which the window holds a few. */
@@ -20,11 +20,32 @@ async function trimmedConversation(options: Partial<Parameters<typeof createTrim
     placeholders: "descriptive",
     ...options,
   });
-  const { messages: sent } = trimmer.reduce({ messages });
+  const { messages: sent } = trimmer.reduce({ messages, tools: [{ name: "recall" }] });
   expect(JSON.stringify(sent)).toContain("recall id ");
   await trimmer.checkpoint();
   return trimmer;
 }
+
+describe("a request has a recall tool", () => {
+  it.each([
+    ["Anthropic and the AI SDK", { name: "recall" }],
+    ["OpenAI chat", { type: "function", function: { name: "recall" } }],
+    ["OpenAI responses", { type: "function", name: "recall" }],
+    ["Gemini", { functionDeclarations: [{ name: "read" }, { name: "recall" }] }],
+    ["a client of an MCP server", { name: "mcp__plimsoll__recall" }],
+  ])("as %s name it", (_name, tool) => {
+    expect(hasRecallTool([{ name: "read" }, tool])).toBe(true);
+  });
+
+  it.each([
+    ["no tools", undefined],
+    ["null", null],
+    ["an empty list", []],
+    ["another tool", [{ name: "recall_product" }, { name: "product_recall" }, { type: "web_search" }, { name: 7 }]],
+  ])("but not with %s", (_name, tools) => {
+    expect(hasRecallTool(tools)).toBe(false);
+  });
+});
 
 describe("the recall tool", () => {
   it("lists what was trimmed, the newest first", async () => {

@@ -64,6 +64,22 @@ const definition: RecallDefinition = {
   },
 };
 
+/** Whether tools of a request, in any format, include one with which the model can recall by id. */
+export function hasRecallTool(tools: readonly object[] | null | undefined): boolean {
+  return Array.isArray(tools) && tools.some((tool) => namesOfTool(tool).some((name) => recallName.test(name)));
+}
+
+// Clients put the name of an MCP server before the names of its tools.
+const recallName = /^(?:.*__|plimsoll[_.-])?recall$/;
+
+/** Gemini lists functions in one tool, and OpenAI's chat has the name one level further down. */
+function namesOfTool(tool: unknown): string[] {
+  const { name, function: inner, functionDeclarations: functions } = Object(tool) as Fields;
+  const nested = Array.isArray(functions) ? functions : [];
+  const named = [name, Object(inner).name, ...nested.map((each) => Object(each).name)];
+  return named.filter((each) => typeof each === "string");
+}
+
 type Reader = Pick<Trimmer, "recall" | "listTrimmed">;
 
 function readerOf(source: RecallSource): Reader {

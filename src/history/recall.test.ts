@@ -47,7 +47,7 @@ describe("recall", () => {
 
   it("finds the id in a descriptive placeholder", async () => {
     const trimmer = await create({ placeholders: "descriptive", policy: "gentle" });
-    const { messages: sent } = trimmer.reduce({ messages });
+    const { messages: sent } = trimmer.reduce({ messages, tools: [{ name: "recall" }] });
     const placeholder = /\[trimmed: read_file src\/file-(\d+)\.ts, \d+ lines; recall id ([a-z2-7]{16})\]/.exec(
       JSON.stringify(sent),
     );
@@ -138,7 +138,7 @@ describe("recall", () => {
         return inner.put(collection, key, value, options);
       },
     };
-    const trimmer = await create({ store });
+    const trimmer = await create({ store, contextWindow: 300_000 });
     const long = [user("go"), ...exchanges(1_000, { result: 2_000 })];
     trimmer.reduce({ messages: long });
     const entries = entriesOf(await trimmer.checkpoint());

@@ -8,8 +8,16 @@ import type { TrimmerOptions } from "./trimmer-options.ts";
 
 const counter = await createCounter("bytes/4");
 const base = { contextWindow: 20_000, reserve: 0, counter, format: "anthropic" } as const;
-const messages = [user("go"), ...exchanges(110)];
-const longer = [...messages, ...exchanges(110, {}, 110)];
+const count = await countUntilTrimmed();
+const messages = [user("go"), ...exchanges(count)];
+const longer = [...messages, ...exchanges(110, {}, count)];
+
+/** Returns the number of exchanges that need the first epoch. */
+async function countUntilTrimmed(): Promise<number> {
+  const trimmer = await createTrimmer(base);
+  for (let exchangeCount = 1; ; exchangeCount++)
+    if (trimmer.reduce({ messages: [user("go"), ...exchanges(exchangeCount)] }).isEpoch) return exchangeCount;
+}
 
 /** Trims with a function that answers with this, and collects what it was asked. */
 async function trimWith(answer: (removed: RemovedContent) => unknown, options: Partial<TrimmerOptions> = {}) {
@@ -18,7 +26,7 @@ async function trimWith(answer: (removed: RemovedContent) => unknown, options: P
     asked.push(removed);
     return answer(removed) as Promise<string>;
   };
-  const trimmer = await createTrimmer({ ...base, summarise, ...options });
+  const trimmer = await createTrimmer({ ...base, store: createMemoryStore(), summarise, ...options });
   return { trimmer, asked, reduction: await trimmer.reduceWithSummary({ messages }) };
 }
 

@@ -3,7 +3,14 @@
  *  counted again. */
 
 import { ContextError } from "../errors.ts";
-import { type CountedMessage, hashMessage, isSameJson, type MessageLens, takeSnapshot } from "../messages/index.ts";
+import {
+  type CountedMessage,
+  hashMessage,
+  isSameJson,
+  type MessageLens,
+  takeSnapshot,
+  withFramedResults,
+} from "../messages/index.ts";
 import type { KeyedHash } from "../text/index.ts";
 import { applyDecisions, type Decisions } from "./apply-decisions.ts";
 import type { Anchor, Boundary, DecisionIndex, Epoch, LoggedDecision } from "./decision-log.ts";
@@ -36,15 +43,23 @@ export interface TrackedHistory extends Omit<SentView, "reset"> {
   readonly collapsed: number;
   readonly totals: Readonly<Totals>;
   /** Takes the history of the next call. Reads the first message that differs, and everything after it, again. Returns
-   *  the number of messages that did not change. */
-  follow(messages: readonly object[]): number;
+   *  the number of messages that did not change. The first `known` are those of the previous call. */
+  follow(messages: readonly object[], known?: number): number;
   /** The newest epoch that applies, by its index in the ledger. */
   readonly epoch: number | undefined;
+  /** The factor on the working budget that the epochs led to. */
+  readonly growth: number;
+  /** The index of the message up to which the newest epoch has decided. */
+  readonly decidedUpTo: number;
   has(anchor: Anchor): boolean;
   /** Counts the epochs that the history needed from this message on. */
   epochsSince(message: number): number;
   /** Applies entries that were just decided. */
   apply(entries: readonly LoggedDecision[]): void;
+  /** Takes back entries that no epoch holds. */
+  undo(): void;
+  /** Runs `work` on the first messages only, as if the others had not been sent yet. No decision may concern those. */
+  withPrefix(length: number, work: () => void): void;
   /** Records the epoch that the entries were written as. */
   hold(epoch: number): void;
 }
@@ -86,19 +101,31 @@ export function createTrackedHistory(lens: MessageLens, ledger: DecisionIndex): 
     get epoch() {
       return state.held.at(-1);
     },
+    get growth() {
+      return epochOf(state)?.growth ?? 1;
+    },
+    get decidedUpTo() {
+      return epochOf(state)?.at.message ?? 0;
+    },
     has: (anchor) => has(state, anchor),
     epochsSince(message) {
       const last = state.held.at(-1);
       return last === undefined ? 0 : ledger.countSince(last, message);
     },
-    follow(messages) {
-      rewind(state, countUnchanged(state, messages));
+    follow(messages, known = 0) {
+      rewind(state, countUnchanged(state, messages, known));
       const unchanged = Math.min(state.followed, tracked.length);
       for (let index = tracked.length; index < messages.length; index++) append(state, messages[index] as object);
       state.followed = tracked.length;
       return unchanged;
     },
     apply: (entries) => apply(state, entries),
+    undo: () => replay(state),
+    withPrefix(length, work) {
+      const later = cutOff(state, length);
+      work();
+      for (const message of later) attach(state, message);
+    },
     hold(epoch) {
       state.held.push(epoch);
     },
@@ -134,11 +161,11 @@ function has({ tracked }: State, { message, chain }: Anchor): boolean {
 
 /** Counts how many messages from the start did not change. Equal content in another object counts; that object is then
  *  the one to send. */
-function countUnchanged(state: State, messages: readonly object[]): number {
+function countUnchanged(state: State, messages: readonly object[], known: number): number {
   const { sources } = state;
   const common = Math.min(messages.length, sources.length);
   const settled = common - recent;
-  let index = 0;
+  let index = Math.max(0, Math.min(known, settled));
   while (index < settled && sources[index] === messages[index]) index++;
   for (; index < common; index++) {
     const source = messages[index] as object;
@@ -181,12 +208,18 @@ function replaceSource({ tracked, sources, view }: State, index: number, source:
 type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 function append(state: State, source: object): void {
-  const { tracked, lens, ledger, held } = state;
+  const { tracked, lens, ledger } = state;
   const index = tracked.length;
   const { hash } = ledger;
-  put(state, index, readMessage(source, { index, lens, hash, chain: tracked[index - 1]?.chain ?? "" }));
-  const { chain } = tracked[index] as TrackedMessage;
-  const epoch = ledger.epochAt({ message: index, chain });
+  attach(state, readMessage(source, { index, lens, hash, previous: tracked[index - 1] }));
+}
+
+/** Adds a message at the end, with the epoch that applies from it on. */
+function attach(state: State, message: TrackedMessage): void {
+  const { tracked, ledger, held } = state;
+  const index = tracked.length;
+  put(state, index, message);
+  const epoch = ledger.epochAt({ message: index, chain: message.chain });
   if (epoch === undefined) return;
   const path = ledger.pathTo(epoch, held.at(-1));
   held.push(epoch);
@@ -199,14 +232,21 @@ function entriesHere(state: State, epoch: number): readonly LoggedDecision[] {
   return state.ledger.entriesOf(epoch).filter((entry) => has(state, entry));
 }
 
-function rewind(state: State, length: number): void {
-  const { tracked, totals, held, ledger } = state;
-  if (length === tracked.length) return;
+/** Removes the messages from an index on, and returns them. */
+function cutOff(state: State, length: number): TrackedMessage[] {
   noteChange(state, length);
-  for (const message of tracked.splice(length)) subtractMessage(totals, message);
-  state.followed = Math.min(state.followed, length);
+  const removed = state.tracked.splice(length);
+  for (const message of removed) subtractMessage(state.totals, message);
   state.sources.length = length;
   state.view.reset(length);
+  return removed;
+}
+
+function rewind(state: State, length: number): void {
+  const { tracked, held, ledger } = state;
+  if (length === tracked.length) return;
+  cutOff(state, length);
+  state.followed = Math.min(state.followed, length);
   const isGone = (epoch: number): boolean => (ledger.ledger.epochs[epoch] as Epoch).at.message >= length;
   const kept = held.findIndex(isGone);
   if (kept < 0) return;
@@ -292,20 +332,19 @@ function subtractMessage(totals: Totals, { original, tokens, kept }: TrackedMess
 interface Place {
   readonly index: number;
   readonly lens: MessageLens;
-  /** The chain hash of the previous message. */
-  readonly chain: string;
+  readonly previous: TrackedMessage | undefined;
   readonly hash: KeyedHash;
 }
 
 function readMessage(source: object, place: Place): TrackedMessage {
-  const original = place.lens.read(source, place.index);
+  const original = withFramedResults(place.lens.read(source, place.index), place.previous?.original);
   const hash = hashAt(source, place);
   const { tokens } = original;
   return {
     source,
     isUnchanged: takeSnapshot(source),
     hash,
-    chain: place.hash.text(place.chain + hash),
+    chain: place.hash.text((place.previous?.chain ?? "") + hash),
     isPlain: isPlain(source),
     original,
     decisions: new Map(),
@@ -333,8 +372,9 @@ function isPlain(source: unknown): boolean {
 /** Collects what is sent. Most calls only append or change the newest messages, so the lists are extended and not
  *  rebuilt. */
 interface SentView {
-  /** The messages to send, in order. */
-  sent(): object[];
+  /** The messages to send, in order, and how many at the start are the same objects as on the previous call. The list
+   *  is valid until the next call. */
+  sent(): { readonly messages: object[]; readonly same: number };
   /** For each boundary, the index in `sent` of the last message before it. Leaves out boundaries before which nothing
    *  is sent. */
   sentBefore(boundaries: readonly number[]): readonly number[];
@@ -350,6 +390,8 @@ function createSentView(tracked: readonly TrackedMessage[]): SentView {
   /** For each message that was collected, how many were sent up to it. */
   const counts: number[] = [];
   let lastTrimmed: readonly number[] | undefined;
+  /** How many of the messages to send did not change since they were last returned. */
+  let same = 0;
   const collect = (): void => {
     for (let index = counts.length; index < tracked.length; index++) {
       const message = tracked[index] as TrackedMessage;
@@ -363,7 +405,9 @@ function createSentView(tracked: readonly TrackedMessage[]): SentView {
   return {
     sent() {
       collect();
-      return sent.slice();
+      const before = same;
+      same = sent.length;
+      return { messages: sent, same: before };
     },
     sentBefore(boundaries) {
       collect();
@@ -379,6 +423,7 @@ function createSentView(tracked: readonly TrackedMessage[]): SentView {
       if (from >= counts.length) return;
       counts.length = from;
       sent.length = counts.at(-1) ?? 0;
+      same = Math.min(same, sent.length);
       while ((trimmed.at(-1) ?? -1) >= from) {
         trimmed.pop();
         lastTrimmed = undefined;

@@ -52,7 +52,7 @@ describe("an unknown option", () => {
       refusal('unknown option "excludedTools"', 'Did you mean "excludeTools"?'),
     );
     expect(check({ toString: 1 })).toThrow(refusal('unknown option "toString"'));
-    expect(check({ xyzzy: 1 })).toThrow(refusal("xyzzy", "Options are contextWindow, model, "));
+    expect(check({ xyzzy: 1 })).toThrow(refusal("xyzzy", "Options are contextWindow, workingBudget, model, "));
   });
 
   it("can be allowed or forbidden by a wrapper", () => {

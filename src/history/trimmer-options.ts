@@ -16,6 +16,9 @@ import type { Summarise } from "./summary.ts";
 export interface TrimmerOptions {
   /** The most tokens that the model accepts in one request, answer included. */
   readonly contextWindow: number;
+  /** The most tokens that a request should have, in a window that is larger. It doubles, up to the window, in a
+   *  conversation that does not fit. By default it is the window. */
+  readonly workingBudget?: number | undefined;
   /** The model's id. It selects the counter, the image prices and the rules for thinking blocks. */
   readonly model?: string | undefined;
   /** The rule that decides what to trim, and when.
@@ -83,7 +86,16 @@ export interface TrimmerOptions {
 }
 
 /** The options without a default. */
-type Optional = "model" | "format" | "counter" | "onPressure" | "summarise" | "store" | "checkpoint" | "metadata";
+type Optional =
+  | "workingBudget"
+  | "model"
+  | "format"
+  | "counter"
+  | "onPressure"
+  | "summarise"
+  | "store"
+  | "checkpoint"
+  | "metadata";
 /** The options with every default filled in. */
 export type TrimmerSettings = Pick<TrimmerOptions, Optional> & {
   [Key in Exclude<keyof TrimmerOptions, Optional>]-?: Exclude<TrimmerOptions[Key], undefined>;
@@ -96,6 +108,7 @@ export function settleOptions(options: TrimmerOptions): TrimmerSettings {
   optionChecks.whole("contextWindow", contextWindow);
   const settings: TrimmerSettings = {
     contextWindow,
+    workingBudget: options.workingBudget,
     model: options.model,
     policy: options.policy ?? "economic",
     format: options.format,
@@ -237,10 +250,11 @@ function shown(value: unknown): string {
   return typeof value === "object" && value !== null ? "an object" : String(value);
 }
 
-const { whole, share, flag, text, callback, textList, oneOf, having } = optionChecks;
+const { whole, positive, share, flag, text, callback, textList, oneOf, having } = optionChecks;
 
 const trimmerOptionChecks: { readonly [Name in keyof TrimmerOptions]-?: OptionCheck } = {
   contextWindow: whole,
+  workingBudget: positive,
   model: text,
   policy: oneOf(policyNames),
   format: oneOf(formatNames),

@@ -165,8 +165,10 @@ describe("malformed messages", () => {
         const fork = [...messages.slice(0, 9), ...exchanges(40, { result: 1_000 }, 100)];
         const reduce = () => trimmer.reduce({ messages: [...fork.slice(0, 31), broken] });
         expect(reduce).toThrow(refusal("invalid_message", "messages[31]"));
-        const fresh = await create({ policy, checkpoint: await trimmer.checkpoint() });
-        expect(trimmer.reduce({ messages: fork })).toEqual(fresh.reduce({ messages: fork }));
+        const fresh = await create({ policy });
+        fresh.reduce({ messages });
+        const { messages: sent, stats } = trimmer.reduce({ messages: fork });
+        expect(fresh.reduce({ messages: fork })).toMatchObject({ messages: sent, stats });
       }
     }
   });
@@ -248,7 +250,7 @@ describe("a request of OpenAI's responses", () => {
     const reduction = (await create()).reduce({ input: [question, ...items], instructions });
     const named = await create({ format: "responses" });
     expect(reduction).toEqual(named.reduce({ messages: [question, ...items], system: instructions }));
-    expect(reduction.stats.epochs).toBe(1);
+    expect(reduction.stats.epochs).toBe(3);
     expect(reduction.stats.budget).toBeLessThan(9_600);
   });
 

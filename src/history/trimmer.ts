@@ -1,29 +1,18 @@
 import { ContextError } from "../errors.ts";
-import {
-  countSystem,
-  countTools,
-  createMessageLens,
-  type FormatName,
-  geminiSystemText,
-  type MessageLens,
-} from "../messages/index.ts";
-import {
-  type CalibratorSnapshot,
-  type Counter,
-  createCalibrator,
-  createCounter,
-  familyOfModel,
-} from "../tokens/index.ts";
+import { createMessageLens, type FormatName, geminiSystemText, type MessageLens } from "../messages/index.ts";
+import { type Counter, createCounter } from "../tokens/index.ts";
+import { createBindingWatch, type UnboundThinking, type WatchBinding } from "./binding-watch.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { createDecisionIndex, type DecisionIndex, type DecisionLog } from "./decision-log.ts";
-import { createHistoryDraft, type HistoryDraft } from "./draft.ts";
+import { type CallContext, type Decided, type DerivedEpochs, decideNow, deriveEpochs } from "./derive-epochs.ts";
 import { createHistoryStore, type Recalled } from "./history-store.ts";
+import { createMessageBudget, type MessageBudget } from "./message-budget.ts";
 import { rekeyLog } from "./older-hashes.ts";
 import { createLargestFinder, describePressure, type LargePart, type Overflow, type Pressure } from "./overflow.ts";
 import { createPolicy } from "./policies/index.ts";
-import { isRfc, type Policy, type PolicyName, type PolicyOutcome } from "./policies/policy.ts";
+import { isRfc, type Policy } from "./policies/policy.ts";
+import { hasRecallTool } from "./recall-tool.ts";
 import { boundaryIn, type ContextMetadata } from "./rfc-context.ts";
-import { estimateTokens, estimateToolOverhead } from "./rfc-message.ts";
 import { type SummaryOutcome, summariseEpoch } from "./summary.ts";
 import { createTrackedHistory, type TrackedHistory, type TrackedMessage } from "./tracked-history.ts";
 import { settleOptions, type TrimmerOptions, type TrimmerSettings } from "./trimmer-options.ts";
@@ -46,9 +35,16 @@ export interface Trimmer {
   /** Learns from the `usage` of the response to the last reduced request, so that the counter's error does not grow.
    *  Ignores a usage without input tokens, and any usage before the first `reduce`. */
   observe(usage: unknown): void;
+  /** Learns that the provider refused the last reduced request as too long. `tokens` is the provider's count, if it said
+   *  one. Without it, the trimmer assumes that its counter is wrong by 15 %, so reduce again and send once more. If the
+   *  counter cannot be the cause, the window is smaller than `contextWindow`: returns the most tokens that a request
+   *  should have, to create the trimmer again. */
+  refused(tokens?: number): number | undefined;
   /** Returns the state as plain JSON. With a store, also saves it there. Rejects with `store_conflict` if another
    *  trimmer of the session has stored decisions since: create the trimmer again, and reduce again before you send. */
   checkpoint(): Promise<Checkpoint>;
+  /** Returns the same state as `checkpoint`, without saving it. */
+  snapshot(): Promise<Checkpoint>;
   /** Returns trimmed content by the id in its placeholder, or undefined if the content is not available any more. */
   recall(id: string): Promise<Recalled | undefined>;
   /** Returns all trimmed content that is still available, oldest first. */
@@ -77,10 +73,12 @@ export async function createTrimmer(options: TrimmerOptions): Promise<Trimmer> {
   let sentTokens: number | undefined;
   // A reduction that waits for its summary. Until then its decisions are not in the ledger.
   let pending: Promise<unknown> = Promise.resolve();
-  const sent = <Message extends object>(reduction: Reduction): Reduction<Message> => {
+  // Not awaited: nobody waits for what the next process learns from it.
+  const keep = (): void => saved.keepCalibration(state.budget.snapshot(), state.ledger.ledger.epochs.length);
+  const sent = <Message extends object>({ reduction }: Reduced): Reduction<Message> => {
     sentTokens = reduction.stats.after;
     // Edits keep the format, and so the caller's message type.
-    return reduction as Reduction<Message>;
+    return { ...reduction, messages: reduction.messages.slice() as Message[] };
   };
   return {
     reduce(request, call = {}) {
@@ -96,7 +94,14 @@ export async function createTrimmer(options: TrimmerOptions): Promise<Trimmer> {
       return next;
     },
     observe(usage) {
-      if (sentTokens !== undefined) state.budget.observe(usage, sentTokens);
+      if (sentTokens === undefined) return;
+      state.budget.observe(usage, sentTokens);
+      keep();
+    },
+    refused(tokens) {
+      const most = sentTokens === undefined ? undefined : state.budget.refused(sentTokens, tokens);
+      keep();
+      return most;
     },
     async checkpoint() {
       await pending;
@@ -104,6 +109,7 @@ export async function createTrimmer(options: TrimmerOptions): Promise<Trimmer> {
       await saved.save(current, state.history?.messages ?? []);
       return current;
     },
+    snapshot: () => pending.then(() => checkpointOf(state)),
     async recall(id) {
       await pending;
       return saved.recall(id, state.ledger.entry(id), state.history?.messages ?? []);
@@ -114,6 +120,29 @@ export async function createTrimmer(options: TrimmerOptions): Promise<Trimmer> {
       return saved.list(entries, state.history?.messages ?? []);
     },
   };
+}
+
+/** Reduces the requests of a recording, in which one list of messages grows. The messages that come back are one list
+ *  too: it is valid until the next call. So a call costs only what is new, however long the recording is. */
+export type ReplayTrimmer = (request: TrimRequest, call: TrimCall & GrownCall) => Reduced;
+
+interface GrownCall {
+  /** How many messages at the start are known to be those of the previous call. They are not compared.
+   *  @default 0 */
+  readonly known?: number | undefined;
+}
+
+interface Reduced {
+  readonly reduction: Reduction;
+  /** How many messages to send are at the start the same objects as on the previous call. */
+  readonly same: number;
+}
+
+export async function createReplayTrimmer(
+  options: Omit<TrimmerOptions, "store" | "checkpoint" | "summarise"> & { readonly counter: Counter },
+): Promise<ReplayTrimmer> {
+  const state = openState({ ...settleOptions(options), counter: options.counter });
+  return (request, call) => finish(state, decide(state, request, call));
 }
 
 function needsSummary(): ContextError {
@@ -133,10 +162,12 @@ function openState(settings: TrimmerSettings & { counter: TrimState["counter"] }
     ledger: createDecisionIndex(settings.sessionId, isOlder ? undefined : ledger),
     older: isOlder ? ledger : undefined,
     budget: createMessageBudget({ ...settings, counter, calibrator: checkpoint?.calibrator }),
+    requested: new Set(),
     lens: undefined,
     history: undefined,
     isSettled: false,
     findLargest: createLargestFinder(),
+    watchBinding: createBindingWatch(settings.model),
   };
 }
 
@@ -206,95 +237,13 @@ function listAt(value: unknown, name: string): readonly object[] {
   });
 }
 
-interface BudgetOptions {
-  readonly policy: PolicyName;
-  readonly contextWindow: number;
-  readonly reserve: number;
-  readonly prefixTokens: number;
-  readonly model?: string | undefined;
-  readonly counter: Counter;
-  readonly calibrator?: CalibratorSnapshot | undefined;
-}
-
-/** Computes the tokens that messages may have: the window minus the answer, the prefix, system text and tools. Usage
- *  that the provider reported corrects the counter's scale. */
-export interface MessageBudget {
-  /** Returns the tokens for the messages of a request with this system text and these tools. */
-  forRequest(request: FixedParts): { readonly messages: number; readonly tools: number };
-  /** Learns from the usage that the provider reported for the request whose messages had this size. */
-  observe(usage: unknown, sentTokens: number): void;
-  /** Must be called after history was rewritten: totals that were billed before do not apply any more. */
-  rewritten(): void;
-  snapshot(): CalibratorSnapshot | undefined;
-}
-
-interface FixedParts {
-  readonly system?: unknown;
-  readonly tools?: readonly object[] | null | undefined;
-  readonly format: FormatName;
-}
-
-function createMessageBudget(options: BudgetOptions): MessageBudget {
-  const { model, counter, prefixTokens } = options;
-  const limit = options.contextWindow - options.reserve;
-  const family = (model === undefined ? undefined : familyOfModel(model)) ?? "claude-5";
-  const snapshot = options.calibrator;
-  const calibrator = createCalibrator(snapshot === undefined ? { family } : { family, snapshot });
-  let isCalibrated = snapshot !== undefined;
-  let fixed = prefixTokens;
-  return {
-    forRequest({ system, tools, format }) {
-      const given = tools ?? [];
-      const counted = isRfc(options.policy)
-        ? rfcFixed(system, given)
-        : {
-            system: countSystem(system, counter),
-            tools: given.length === 0 ? 0 : countTools(given, counter, { format, model }),
-          };
-      fixed = prefixTokens + counted.system + counted.tools;
-      const whole = isCalibrated
-        ? largestEstimate(limit, (size) => calibrator.correct(size) + calibrator.margin(size))
-        : limit;
-      return { messages: Math.max(0, whole - fixed), tools: counted.tools };
-    },
-    observe(usage, sentTokens) {
-      calibrator.observe({ estimated: fixed + sentTokens, usage });
-      // A usage without input tokens teaches nothing.
-      isCalibrated ||= calibrator.snapshot().anchor !== null;
-    },
-    rewritten: () => calibrator.reset("history"),
-    snapshot: () => (isCalibrated ? calibrator.snapshot() : undefined),
-  };
-}
-
-/** Estimates system text and tools as the RFC does, so that its policies put the boundary where the RFC puts it. */
-function rfcFixed(system: unknown, tools: readonly object[]): { readonly system: number; readonly tools: number } {
-  const hasSystem = system !== undefined && system !== null && system !== "";
-  // A tool that the provider runs may have no name.
-  const named = (tool: object): object =>
-    "name" in Object(tool) || "function" in Object(tool) ? tool : { name: JSON.stringify(tool) };
-  return {
-    system: hasSystem ? estimateTokens([{ role: "system", content: system }]) : 0,
-    tools: estimateToolOverhead(Array.isArray(tools) ? tools.map(named) : tools),
-  };
-}
-
-/** Returns the largest estimate whose corrected size is within the limit. Corrections grow with the estimate. */
-function largestEstimate(limit: number, corrected: (estimate: number) => number): number {
-  let fits = 0;
-  let beyond = limit * 2 + 1;
-  while (beyond - fits > 1) {
-    const estimate = Math.floor((fits + beyond) / 2);
-    if (corrected(estimate) <= limit) fits = estimate;
-    else beyond = estimate;
-  }
-  return fits;
-}
-
 export interface TrimCall {
   /** Whether the provider's cache is lost whatever is sent: after a long pause, with another model, in a resumed
    *  session. */
   readonly isCold?: boolean | undefined;
+  /** Whether placeholders name ids, because the model can recall by id, such as with a command.
+   * @default whether the request has a recall tool */
+  readonly hasRecall?: boolean | undefined;
 }
 
 /** The outcome of one `reduce` call. */
@@ -305,9 +254,12 @@ export interface Reduction<Message extends object = object> {
   readonly metadata: { readonly trimmed_up_to_message_index?: number };
   /** Sizes before and after, in tokens. */
   readonly stats: TrimStats;
-  /** True if this call changed messages that were sent before. The provider's cache then matches only up to the first
-   *  change. */
+  /** True if this call trimmed more than the calls before it. The provider's cache then matches only up to the first
+   *  change, unless `derived` says otherwise. */
   readonly isEpoch: boolean;
+  /** Set if the trimmer met turns that it had not seen, and trimmed as it would have on each of them. So a trimmer
+   *  without any state sends the same bytes as one that was there from the beginning. */
+  readonly derived?: DerivedEpochs;
   /** Indexes of the messages to send after which a cache marker is worthwhile, oldest first: the end of the part that
    *  no later trim changes and, on the call that trims, the previous such place. */
   readonly breakpoints: readonly number[];
@@ -315,6 +267,8 @@ export interface Reduction<Message extends object = object> {
   readonly summary?: SummaryOutcome;
   /** Set on a call that trims, if that happened on more than a quarter of the last 20 turns. */
   readonly pressure?: Pressure;
+  /** Set on a call whose system text or tools differ from the last one's, if the model refuses thinking for that. */
+  readonly unbound?: UnboundThinking;
   /** Set if the smallest valid request is still too large. */
   readonly overflow?: Overflow;
 }
@@ -347,43 +301,52 @@ interface TrimState {
   /** The log of an earlier version, until the first history shows which of its epochs apply. */
   older: DecisionLog | undefined;
   readonly budget: MessageBudget;
+  /** The requests of this trimmer, by the hash of everything in them. */
+  readonly requested: Set<string>;
   lens: MessageLens | undefined;
   history: TrackedHistory | undefined;
   /** Whether the format is certain. */
   isSettled: boolean;
   readonly findLargest: ReturnType<typeof createLargestFinder>;
+  readonly watchBinding: WatchBinding;
 }
 
 /** One call whose decisions are not in the ledger yet. */
-interface OpenCall {
+interface OpenCall extends Decided {
+  readonly request: RequestParts;
   readonly history: TrackedHistory;
   readonly lens: MessageLens;
-  readonly draft: HistoryDraft;
-  readonly outcome: PolicyOutcome;
-  /** The tokens that the messages may have. */
-  readonly budget: number;
+  readonly derived: DerivedEpochs | undefined;
   readonly frame: number;
   readonly trimmedBefore: number;
 }
 
 /** Starts one call: follow the history, apply the ledger, count, let the policy decide. */
-function decide(state: TrimState, request: RequestParts, { isCold = false }: TrimCall): OpenCall {
-  const { policy, budget } = state;
+function decide(state: TrimState, request: RequestParts, call: TrimCall & GrownCall): OpenCall {
+  const { policy, settings } = state;
+  const { isCold = false } = call;
   const opened = openHistory(state, request);
-  const prepared = policy.prepare?.(request.messages, opened.lens) ?? request.messages;
+  const given = { messages: request.messages, known: call.known ?? 0 };
+  const { messages: prepared, known } = policy.prepare?.(given, opened.lens) ?? given;
   const { lens, history } = takeOlder(state, prepared, opened);
-  const { ledger } = state;
-  const unchanged = history.follow(prepared);
+  const unchanged = history.follow(prepared, known);
   state.isSettled ||= isSettled(lens, history.messages.slice(unchanged));
-  const allowed = budget.forRequest({ system: request.system, tools: request.tools, format: lens.format });
+  const room = state.budget.forRequest({ system: request.system, tools: request.tools, format: lens.format });
   const frame = prepared.length === 0 ? 0 : lens.requestTokens;
-  const draft = createHistoryDraft(history, ledger, frame);
-  const trimmedBefore = Math.max(boundaryIn(state.settings.metadata), requestBoundary(state, request));
-  const call = { budget: allowed.messages, toolTokens: allowed.tools, isCold, unchanged, trimmedBefore };
+  const trimmedBefore = Math.max(boundaryIn(settings.metadata), requestBoundary(state, request));
+  const { ledger, requested } = state;
+  const hasRecall = call.hasRecall ?? hasRecallTool(request.tools);
+  const context: CallContext = { policy, ledger, requested, history, room, frame, trimmedBefore, hasRecall };
   // If `isPinned` throws, the draft is half decided. The next call then reads everything again.
   state.history = undefined;
-  const outcome = policy.decide(draft, call);
-  return { history, lens, draft, outcome, budget: allowed.messages, frame, trimmedBefore };
+  const derived = isDerivable(settings) ? deriveEpochs(context, unchanged) : undefined;
+  return { request, history, lens, frame, trimmedBefore, derived, ...decideNow(context, { isCold, unchanged }) };
+}
+
+/** Where decisions are stored, those that are not there were not made: to derive others would change what was sent, and
+ *  models refuse thinking that was made from other bytes. The RFC's state is the boundary that its callers store. */
+function isDerivable({ policy, store, checkpoint }: TrimmerSettings): boolean {
+  return !isRfc(policy) && store === undefined && checkpoint === undefined;
 }
 
 /** Applies the log of an earlier version to the first history. */
@@ -397,7 +360,7 @@ function takeOlder(state: TrimState, messages: readonly object[], opened: Opened
   return { lens: opened.lens, history: state.history };
 }
 
-async function trimWithSummary(state: TrimState, request: RequestParts, call: TrimCall): Promise<Reduction> {
+async function trimWithSummary(state: TrimState, request: RequestParts, call: TrimCall): Promise<Reduced> {
   const { settings, counter, ledger } = state;
   const open = decide(state, request, call);
   if (settings.summarise === undefined) return finish(state, open);
@@ -405,28 +368,31 @@ async function trimWithSummary(state: TrimState, request: RequestParts, call: Tr
     ...{ summarise: settings.summarise, waitMs: settings.summaryWaitMs },
     ...{ budget: open.budget, counter, ledger, after: open.history.epoch },
   });
-  const reduction = finish(state, open);
-  return summary === undefined ? reduction : { ...reduction, summary };
+  const { reduction, same } = finish(state, open);
+  return { reduction: summary === undefined ? reduction : { ...reduction, summary }, same };
 }
 
 /** Ends one call: write the ledger, collect what is sent. */
-function finish(state: TrimState, { history, lens, draft, outcome, frame, ...call }: OpenCall): Reduction {
-  const { trimmedBefore } = call;
+function finish(state: TrimState, { history, lens, draft, outcome, frame, ...call }: OpenCall): Reduced {
+  const { trimmedBefore, derived } = call;
   const before = history.collapsed;
-  const isEpoch = draft.commit(outcome.outgrownAt);
+  state.requested.add(history.messages.at(-1)?.chain ?? "");
+  const isDecided = draft.commit(outcome.outgrownAt);
+  const isEpoch = isDecided || derived !== undefined;
   state.history = history;
   if (isEpoch) state.budget.rewritten();
-  const { excess } = outcome;
   const { boundary } = history;
   let found: LargePart[] | undefined;
   const findLargest = (): LargePart[] => {
     found ??= state.findLargest(history, lens);
     return found;
   };
+  const unbound = state.watchBinding(call.request, history.messages);
   const pressure = isEpoch ? describePressure(history, findLargest) : undefined;
   if (pressure !== undefined) state.settings.onPressure?.(pressure);
-  return {
-    messages: history.sent(),
+  const { messages, same } = history.sent();
+  const reduction = {
+    messages,
     metadata: metadataOf(Math.max(boundary, trimmedBefore)),
     stats: {
       before: frame + history.totals.original,
@@ -439,10 +405,13 @@ function finish(state: TrimState, { history, lens, draft, outcome, frame, ...cal
       epochs: state.ledger.rewrites,
     },
     isEpoch,
-    breakpoints: history.sentBefore(isEpoch ? [before, history.collapsed] : [history.collapsed]),
+    ...(derived !== undefined && { derived: { ...derived, keepsCache: derived.keepsCache && !isDecided } }),
+    breakpoints: history.sentBefore(isDecided ? [before, history.collapsed] : [history.collapsed]),
     ...(pressure !== undefined && { pressure }),
-    ...(excess !== undefined && { overflow: { ...excess, largest: [...findLargest()] } }),
+    ...(unbound !== undefined && { unbound }),
+    ...(outcome.excess !== undefined && { overflow: { ...outcome.excess, largest: [...findLargest()] } }),
   };
+  return { reduction, same };
 }
 
 /** Only the rfc policies read metadata: in a request to Anthropic it has another meaning. */
@@ -491,5 +460,5 @@ function countSame(messages: readonly object[], tracked: readonly TrackedMessage
 /** Anthropic and OpenAI chat are also the defaults for plain text, which fits every format. */
 function isSettled({ format }: MessageLens, news: readonly TrackedMessage[]): boolean {
   if (format !== "anthropic" && format !== "openai") return true;
-  return news.some(({ original }) => original.parts.some(({ kind }) => kind !== "text"));
+  return news.some(({ original }) => original.parts.some(({ kind, isFramed }) => kind !== "text" && isFramed !== true));
 }

@@ -132,15 +132,16 @@ function isBoundThinking({ kind, isBound }: CountedPart): boolean {
 }
 
 function hasCalls(messages: readonly TrackedMessage[], { start, next }: Turn): boolean {
-  return messages
-    .slice(start, next)
-    .some(({ original }) => original.parts.some((part) => part.kind !== "tool_result" && roleOf(part) !== undefined));
+  const isUse = (part: CountedPart): boolean =>
+    part.isFramed === true || (part.kind !== "tool_result" && roleOf(part) !== undefined);
+  return messages.slice(start, next).some(({ original }) => original.parts.some(isUse));
 }
 
 /** Returns the answer to the person: the texts at the end of a turn, after everything that the provider's tools did. A
  *  turn that calls the caller's tools has no answer, because results come next. */
-function answerOf(messages: readonly TrackedMessage[], { start, end }: Turn): PartPlace[] {
+function answerOf(messages: readonly TrackedMessage[], { start, end, next }: Turn): PartPlace[] {
   const answer: PartPlace[] = [];
+  if (messages.slice(end, next).some(({ original }) => original.parts.some(({ isFramed }) => isFramed))) return answer;
   for (let message = start; message < end; message++) {
     for (const [part, { kind, exchangeRole }] of partsAt(messages, message).entries()) {
       if (kind === "tool_call") return [];
@@ -191,8 +192,10 @@ function canGo(part: CountedPart, place: PartPlace, { end, calls, answered, resu
       calls.add(callId);
       return part.callId !== undefined;
     case "result":
-      answered.add(callId);
       results.push(place);
+      // What an agent wrote as text has no id.
+      if (part.isFramed === true) return true;
+      answered.add(callId);
       return calls.has(callId);
     case "both":
       results.push(place);

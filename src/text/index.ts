@@ -48,6 +48,7 @@ export {
 export {
   createHashKey,
   createKeyedHash,
+  digestText,
   type HashSequence,
   hashLength,
   isHashKey,

@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createChaskey, createHashKey, createKeyedHash, hashLength, isHashKey } from "./keyed-hash.ts";
+import { createChaskey, createHashKey, createKeyedHash, digestText, hashLength, isHashKey } from "./keyed-hash.ts";
 
 /** Tags of Chaskey-12 for the key below and the messages 00 01 02 …, by length (reference implementation of N. Mouha,
  *  2015). */
@@ -33,6 +34,13 @@ it("has the published tags, in one piece and in several", () => {
       expect([...found].map((word) => word >>> 0)).toEqual(tag);
     }
   }
+});
+
+it("digests a text with the width of its characters, and tells lone surrogates apart", () => {
+  const narrow = createHash("sha256").update("caf\u00e9", "latin1").digest("base64url");
+  expect(digestText("caf\u00e9")).toBe(`n${narrow}`);
+  const texts = ["", "W[", "\u5b57", "\ud800", "\ud801", "\udc00", "\ufffd", "\ud800\udc00", "\udc00\ud800"];
+  expect(new Set(texts.map(digestText)).size).toBe(texts.length);
 });
 
 describe("a keyed hash", () => {

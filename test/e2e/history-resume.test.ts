@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createTrimmer, policyNames, type Reduction, type TrimmerOptions } from "../../src/history/index.ts";
 import { type FormatName, formatNames } from "../../src/messages/index.ts";
+import { createMemoryStore } from "../../src/store/index.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 
@@ -51,7 +52,7 @@ describe("from a checkpoint in a file, in another process", () => {
       const options = { ...base, ...style, policy, format };
       const { messages, calls } = session(format);
       const half = Math.floor(calls.length / 2);
-      const trimmer = await createTrimmer(options);
+      const trimmer = await createTrimmer({ ...options, store: createMemoryStore() });
       for (const length of calls.slice(0, half)) trimmer.reduce({ messages: messages.slice(0, length) });
       const checkpoint = await trimmer.checkpoint();
       expect(checkpoint.ledger.epochs.length).toBeGreaterThan(0);
@@ -126,7 +127,7 @@ function session(format: FormatName): { messages: readonly object[]; calls: numb
 
 /** What a process that is never stopped sends, by the length of the call. */
 async function uninterrupted(options: TrimmerOptions, messages: readonly object[], calls: readonly number[]) {
-  const trimmer = await createTrimmer(options);
+  const trimmer = await createTrimmer({ ...options, store: createMemoryStore() });
   return new Map(calls.map((length) => [length, digest(trimmer.reduce({ messages: messages.slice(0, length) }))]));
 }
 

@@ -53,7 +53,10 @@ test("finds what a history trimmed and what a session keeps by their ids alone",
     { role: "user", content: [{ type: "tool_result", tool_use_id: `c${turn}`, content: `${turn}\n${text}` }] },
   ]);
   const trimmer = await createTrimmer({ contextWindow: 20_000, reserve: 0, store, sessionId: "chat" });
-  const { messages: sent } = trimmer.reduce({ messages: [{ role: "user", content: "go" }, ...messages.flat()] });
+  const { messages: sent } = trimmer.reduce({
+    messages: [{ role: "user", content: "go" }, ...messages.flat()],
+    tools: [{ name: "recall" }],
+  });
   await trimmer.checkpoint();
   const [, trimmed = ""] = /recall id (\w{16})/.exec(JSON.stringify(sent)) ?? [];
   const session = await createSession({

@@ -145,8 +145,10 @@ describe("the budget", () => {
     const shared = ["--window", "94000", "--reserve", "4000", "--prefix-tokens", "6000"];
     expect(await thresholdOf([question], ...shared)).toBe(all);
     const system = await thresholdOf({ system: "s".repeat(4_000), messages: [question] }, ...wide);
-    expect(system).toBeLessThan(await thresholdOf([question], ...wide, "--prefix-tokens", "999"));
-    expect(system).toBeGreaterThan(await thresholdOf([question], ...wide, "--prefix-tokens", "1100"));
+    // System text and tools count in steps of a sixteenth of the window.
+    expect(system).toBe(await thresholdOf([question], ...wide, "--prefix-tokens", String(84_000 / 16)));
+    const longer = await thresholdOf({ system: "s".repeat(20_000), messages: [question] }, ...wide);
+    expect(longer).toBe(system);
     const instructions = "s".repeat(4_000);
     expect(await thresholdOf({ instructions, input: [question] }, ...wide)).toBe(system);
     const withTools = await thresholdOf({ tools, messages: [question] }, ...wide);

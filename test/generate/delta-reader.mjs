@@ -2,7 +2,7 @@
  *  under each number, and what was written in calls. Plain JavaScript, because the acceptance of plugins uses it, too. */
 
 const note =
-  /^\[[a-z2-7]{4} (unnumbered )?(\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)-\d+(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
+  /^\[[a-z2-7]{4} (unnumbered )?(\d+)(?:-(\d+))?(?:, all with "(.)")?(?:, there (\d+)(?:-\d+)?(?: of (\d+))?)?(?:, as (written )?in (.+))?\]$/;
 const heading =
   /^\[([a-z2-7]{4}): Only new lines are shown\. Lines in brackets with \1 are as (?:last shown by (.+) above|you wrote them in (.+))\. Whole text/;
 

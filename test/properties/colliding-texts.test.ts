@@ -8,7 +8,6 @@ import { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/store/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 import { collidingLines, collidingMessage, loneSurrogates } from "../generate/colliding-texts.ts";
-// biome-ignore lint/correctness/useImportExtensions: the file beside it has only its types
 import { createDeltaReader } from "../generate/delta-reader.mjs";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 2_000 : 60;

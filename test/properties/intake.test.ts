@@ -5,7 +5,6 @@ import { type AdmittedResult, createIntake, type HeldLines, type Intake } from "
 import { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/store/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
-// biome-ignore lint/correctness/useImportExtensions: the file beside it has only its types
 import { createDeltaReader } from "../generate/delta-reader.mjs";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";

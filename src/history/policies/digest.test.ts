@@ -51,7 +51,7 @@ const later = exchanges(110);
 
 describe("the digest of an epoch", () => {
   it("names edited and read files, calls, names and lines of edits that are gone", async () => {
-    const reduction = (await create()).reduce({ messages: [...early, ...later] });
+    const reduction = (await create()).reduce({ messages: [...early, ...later], tools: [{ name: "recall" }] });
     const text = digestOf(reduction);
     expect(text).toMatch(/^\[trimmed earlier: \d+ read_file 2 Bash 1 Read 1 Edit\nedited: src\/app\/server\.ts\n/);
     expect(text).toMatch(/\nread: .*src\/file-\d+\.ts [a-z2-7]{16}/);
@@ -61,7 +61,40 @@ describe("the digest of an epoch", () => {
     expect(validateRequest(reduction.messages, { strict: true })).toEqual([]);
   });
 
-  it("names only what the agent used and one to three results contained", async () => {
+  it("keeps the notes of thinking that a model ties to what comes before it", async () => {
+    const noted = Array.from({ length: 110 }, (_each, turn) => {
+      const [called, answered] = call("Read", { file_path: `src/f${turn}.ts` }, fill(`line_${turn}\n`, 800)) as [
+        { content: object[] },
+        object,
+      ];
+      const thinking = `Step ${turn} is done, so the parser comes next. Then I think on and on.\nMore.`;
+      return [
+        { ...called, content: [{ type: "thinking", thinking, signature: `s${turn}` }, ...called.content] },
+        answered,
+      ];
+    });
+    const messages = [...early, ...noted.flat()];
+    const reduction = (await create({ model: "claude-opus-5-5" })).reduce({ messages });
+    const text = digestOf(reduction);
+    expect(text).toMatch(/\nnotes:\n(?:Step \d+ is done, so the parser comes next\.\n)+/);
+    const thinking = JSON.stringify(reduction.messages).match(/"thinking":"Step \d+/g) ?? [];
+    for (const each of thinking) expect(text).not.toContain(each.slice(12));
+    expect(thinking.length).toBeLessThan(noted.length / 2);
+    const shown = JSON.stringify(reduction.messages);
+    for (let turn = 100; turn < 110; turn++) expect(shown).toContain(`Step ${turn} is done, so the parser comes next.`);
+    expect(text).not.toContain("on and on");
+    expect(validateRequest(reduction.messages, { strict: true })).toEqual([]);
+    const unbound = digestOf((await create({ model: "claude-sonnet-4-5" })).reduce({ messages }));
+    expect(unbound).not.toContain("\nnotes:");
+  });
+
+  it("names no ids if the request has no recall tool", async () => {
+    const text = digestOf((await create()).reduce({ messages: [...early, ...later] }));
+    expect(text).toMatch(/\nread: .*src\/file-\d+\.ts src\/file-/);
+    expect(text).not.toMatch(/\b[a-z2-7]{16}\b/);
+  });
+
+  it("names what one to three results contained, first what the agent used", async () => {
     const printed = call("Bash", { command: "npm run lint" }, "rarely_printed_name failed, and seen_and_named, too");
     const many = ["a", "b", "c", "d"].flatMap((file) => call("Bash", { command: `cat ${file}` }, "project_word here"));
     const thought = { type: "thinking", thinking: "rarely_printed_name?", signature: "sealed" };
@@ -74,11 +107,20 @@ describe("the digest of an epoch", () => {
     const spoken = [...early, ...printed, ...many, ...call("Bash", { command: "echo seen_and_named" }, "ok"), ...later];
     for (const history of [messages, spoken]) {
       const text = digestOf((await create()).reduce({ messages: history }));
-      expect(text).not.toContain("rarely_printed_name");
+      expect(text).toMatch(/\nnames: .*rarely_printed_name/);
       expect(text).not.toContain("project_word");
       expect(text).not.toContain("my_own_word");
     }
-    expect(digestOf((await create()).reduce({ messages: spoken }))).toMatch(/\nnames: .*seen_and_named/);
+    const text = digestOf((await create()).reduce({ messages: spoken }));
+    expect(text).toMatch(/\nnames: .*seen_and_named .*rarely_printed_name/);
+  });
+
+  it("leaves out long paths, numbers and hashes that the agent has not used", async () => {
+    const noise = [`src/${"deep/".repeat(8)}file.ts`, "2026-11-18T07:35:36", "3f9a0c1d77b2", "12345678.90"];
+    const printed = call("Bash", { command: "npm run lint" }, `${noise.join(" ")} telling_name`);
+    const text = digestOf((await create()).reduce({ messages: [...early, ...printed, ...later] }));
+    expect(text).toContain("telling_name");
+    for (const each of noise) expect(text).not.toContain(each);
   });
 
   it("reads a history again that was rewound and took another way", async () => {
@@ -141,7 +183,7 @@ describe("the digest of an epoch", () => {
   });
 
   it("leaves out what still stands in the request", async () => {
-    const messages = [...early, ...later, assistant("I changed src/app/server.ts."), user("go on")];
+    const messages = [...early, assistant("I changed src/app/server.ts."), user("go on"), ...later];
     const text = digestOf((await create()).reduce({ messages }));
     expect(text).not.toContain("edited: src/app/server.ts");
     expect(text).toContain("startServer_9");
@@ -170,7 +212,10 @@ describe("the digest of an epoch", () => {
     trimmer.reduce({ messages: messages.slice(0, 229) });
     const checkpoint = JSON.parse(JSON.stringify(await trimmer.checkpoint()));
     const resumed = await create({ checkpoint });
-    expect(resumed.reduce({ messages })).toEqual(trimmer.reduce({ messages }));
+    for (let length = 231; length <= messages.length; length += 2) {
+      const { messages: sent, stats } = resumed.reduce({ messages: messages.slice(0, length) });
+      expect(trimmer.reduce({ messages: messages.slice(0, length) })).toMatchObject({ messages: sent, stats });
+    }
     expect(await resumed.checkpoint()).toEqual(await trimmer.checkpoint());
   });
 

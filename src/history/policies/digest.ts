@@ -1,11 +1,10 @@
 /** A digest lists what an epoch's trimming took away: files, names that the agent used, ids for `recall`, and lines of
  *  the newest edits. It is inside of a trimmed tool result. Every epoch writes a new one, from the history and the
  *  ledger alone. */
-import { type CountedMessage, type CountedPart, filesOf, textsOf } from "../../messages/index.ts";
+import { type CountedMessage, type CountedPart, filesOf, noteIn, textsOf } from "../../messages/index.ts";
 import { visitNames } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import type { HistoryDraft } from "../draft.ts";
-import type { PlaceholderStyle } from "../placeholders.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
 import type { PartPlace } from "../turns.ts";
 
@@ -13,22 +12,32 @@ export interface DigestOptions {
   /** The tokens for the digest without its lines. */
   readonly names: number;
   readonly lines: number;
+  /** The tokens for notes of the agent that go with its thinking. The lines get what is left of them. */
+  readonly notes: number;
+  /** Whether the model can recall what was trimmed by its id. */
+  readonly hasIds: boolean;
 }
 
 /** Renders digests. Keeps what it read, so that each message is read once, at the first epoch that needs it. */
 export type DigestRenderer = (draft: HistoryDraft, options: DigestOptions) => string | undefined;
 
-export function createDigestRenderer(counter: Counter, style: PlaceholderStyle): DigestRenderer {
+export function createDigestRenderer(counter: Counter): DigestRenderer {
   let work = createWork();
   const nameSize = createSizer(counter);
   return (draft, options) => {
     if (!work.isPartOf(draft)) work = createWork();
     work.read(draft);
-    const gone = collect(draft, { work, style });
+    const gone = collect(draft, { work, hasIds: options.hasIds });
     const listed = listNames(gone, createPurse(nameSize, options.names - frameTokens));
-    if (listed === undefined) return undefined;
-    const lines = createPurse((line) => counter.count(`\n${line}`), options.lines).take(goneLines(draft, work));
-    return `${[listed, ...(lines.length > 0 ? ["lines of edits:", ...lines] : [])].join("\n")}]`;
+    const lineSize = (line: string): number => counter.count(`\n${line}`);
+    const notes = createPurse(lineSize, Math.min(options.notes, options.lines)).take(goneNotes(draft));
+    if (listed === undefined && notes.length === 0) return undefined;
+    const left = notes.reduce((rest, note) => rest - lineSize(note), options.lines);
+    const lines = createPurse(lineSize, left).take(goneLines(draft, work));
+    const section = (title: string, entries: readonly string[]): string[] =>
+      entries.length === 0 ? [] : [title, ...entries];
+    const sections = [...section("notes:", notes.reverse()), ...section("lines of edits:", lines)];
+    return `${[listed ?? "[trimmed earlier:", ...sections].join("\n")}]`;
   };
 }
 
@@ -56,8 +65,9 @@ function createSizer(counter: Counter): Sizer {
 
 /** Tokens to spend on entries. */
 interface Purse {
-  /** Takes entries, in order, as far as they fit into a share of what is left; by default all of it. */
-  take(entries: Iterable<string>, share?: number): string[];
+  readonly left: number;
+  /** Takes entries, in order, as far as they fit into `most` tokens; by default into all that are left. */
+  take(entries: Iterable<string>, most?: number): string[];
 }
 
 /** The least that an entry takes. With less left there is no need to count another one. */
@@ -68,8 +78,11 @@ const mostMisses = 40;
 function createPurse(sizeOf: Sizer, tokens: number): Purse {
   let left = tokens;
   return {
-    take(entries, share = 1) {
-      const kept = left * (1 - share);
+    get left() {
+      return left;
+    },
+    take(entries, most = left) {
+      const kept = Math.max(0, left - most);
       const taken: string[] = [];
       let misses = 0;
       for (const entry of entries) {
@@ -87,17 +100,23 @@ function createPurse(sizeOf: Sizer, tokens: number): Purse {
   };
 }
 
+/** The share of the digest's names for those that the agent has not used yet. More of them cost more than they are
+ *  worth. */
+const printedShare = 0.35;
+
 /** Edited files come first: the agent will come back to them. */
 function listNames(gone: Gone, purse: Purse): string | undefined {
+  const mostPrinted = printedShare * purse.left;
   const edited = purse.take(gone.edited);
   const calls = purse.take(gone.calls);
-  const files = purse.take(gone.read, 0.5);
+  const files = purse.take(gone.read, purse.left / 2);
   const names = purse.take(gone.names);
+  names.push(...purse.take(gone.printed, mostPrinted));
   if (edited.length + files.length + names.length === 0) return undefined;
   const section = (title: string, entries: readonly string[]): string[] =>
     entries.length === 0 ? [] : [`${title}: ${entries.join(" ")}`];
   return [
-    `[trimmed earlier: ${calls.join(" ")}`,
+    `[trimmed earlier:${calls.map((each) => ` ${each}`).join("")}`,
     ...section("edited", edited),
     ...section("read", files),
     ...section("names", names),
@@ -109,49 +128,58 @@ interface Gone {
   /** How often each tool was called. */
   readonly calls: readonly string[];
   readonly edited: Iterable<string>;
-  /** With descriptive placeholders, each with the id of its trimmed result. */
+  /** If the model can recall, each with the id of its trimmed result. */
   readonly read: Iterable<string>;
   /** Names that the agent used and that came from a few results. */
   readonly names: Iterable<string>;
+  /** Names that a few results contain and that the agent has not used yet. */
+  readonly printed: Iterable<string>;
 }
 
 /** Only single names pass: what a tool printed must not become an instruction. */
 const isEntry = (text: string): boolean => /^[\p{L}\p{N}_./\\:#@~+=-]{1,120}$/u.test(text);
 const mostTools = 8;
 
+/** Whether a name that the agent has not used is worth its tokens: not a long path, and not a number or a hash. */
+function isTelling(text: string): boolean {
+  const digits = text.replace(/\D/g, "").length;
+  return text.length <= 30 && 4 * digits < text.length && /[A-Za-z]{3}/.test(text);
+}
+
 /** A name that more results contain is part of the project's vocabulary. */
 const mostSources = 3;
 
 interface CollectOptions {
   readonly work: Work;
-  readonly style: PlaceholderStyle;
+  readonly hasIds: boolean;
 }
 
-function collect(draft: HistoryDraft, { work, style }: CollectOptions): Gone {
-  const { calls, edited, opened, used } = work;
+function collect(draft: HistoryDraft, { work, hasIds }: CollectOptions): Gone {
+  const { calls, edited, opened, used, printed } = work;
   const request = {};
   markStanding(draft, work, request);
-  const isGone = ({ text, standsIn }: Name): boolean => standsIn !== request && isEntry(text);
+  const isGone = (name: Name): boolean => name.standsIn !== request && isEntry(textOfName(name));
   const isPrinted = ({ results }: Name): boolean => results > 0;
   const isFile = (name: Name): boolean => edited.has(name) || opened.has(name);
   const counted = [...calls].filter(([name]) => isEntry(name)).sort(([, some], [, others]) => others - some);
   const withId = (file: Name): string => {
-    const place = style === "plain" ? undefined : opened.get(file);
+    const place = hasIds ? opened.get(file) : undefined;
     const id = place && draft.messages[place.message]?.decisions.get(place.part)?.id;
-    return id === undefined ? file.text : `${file.text} ${id}`;
+    return id === undefined ? textOfName(file) : `${textOfName(file)} ${id}`;
   };
   return {
     calls: counted.slice(0, mostTools).map(([name, count]) => `${count} ${name}`),
     edited: latest(edited, isGone),
     read: latest(opened.keys(), (file) => !edited.has(file) && isGone(file), withId),
     names: latest(used, (name) => isPrinted(name) && !isFile(name) && isGone(name)),
+    printed: latest(printed, (name) => !used.has(name) && !isFile(name) && isGone(name) && isTelling(textOfName(name))),
   };
 }
 
 function* latest(
   names: Iterable<Name>,
   isListed: (name: Name) => boolean,
-  entryOf: (name: Name) => string = ({ text }) => text,
+  entryOf: (name: Name) => string = textOfName,
 ): Generator<string> {
   for (const name of [...names].reverse()) if (isListed(name)) yield entryOf(name);
 }
@@ -190,6 +218,22 @@ function* goneLines({ messages, boundary }: HistoryDraft, { edits, names }: Work
   }
 }
 
+/** Returns the agent's notes in thinking that is gone, or that goes because the draft changes something before it,
+ *  latest first. */
+function* goneNotes({ messages, firstChanged }: HistoryDraft): Generator<string> {
+  const seen = new Set<string>();
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const { original, decisions, sent } = messages[index] as TrackedMessage;
+    for (const [at, part] of original.parts.entries()) {
+      const isGone = sent === undefined || decisions.get(at)?.decision.action === "drop";
+      const note = isGone || (index >= firstChanged && part.isBound !== true) ? noteIn(part) : undefined;
+      if (note === undefined || seen.has(note)) continue;
+      seen.add(note);
+      yield note;
+    }
+  }
+}
+
 const lineLength = { least: 8, most: 120 } as const;
 const noLines: readonly string[] = [];
 
@@ -215,6 +259,8 @@ interface Work {
   readonly opened: ReadonlyMap<Name, PartPlace | undefined>;
   /** The names in the agent's text and calls, except those that too many results contain. */
   readonly used: ReadonlySet<Name>;
+  /** The names in results, except those that too many results contain. */
+  readonly printed: ReadonlySet<Name>;
   /** The calls that edited files. */
   readonly edits: readonly PartFacts[];
   /** Whether the history still begins with what was read. */
@@ -229,6 +275,7 @@ function createWork(): Work {
   const edited = new Set<Name>();
   const opened = new Map<Name, PartPlace | undefined>();
   const used = new Set<Name>();
+  const printed = new Set<Name>();
   const edits: PartFacts[] = [];
   /** The file of each call whose result was not read yet. */
   const waiting = new Map<string, Name>();
@@ -245,7 +292,10 @@ function createWork(): Work {
   };
   const readResult = (facts: PartFacts, place: PartPlace): void => {
     const { callId = "" } = facts.part;
-    for (const name of facts.names) if (++name.results > mostSources) used.delete(name);
+    for (const name of facts.names) {
+      if (++name.results <= mostSources) moveToEnd(printed, name);
+      else if (printed.delete(name)) used.delete(name);
+    }
     const file = waiting.get(callId);
     if (file !== undefined) opened.set(file, place);
     waiting.delete(callId);
@@ -265,7 +315,7 @@ function createWork(): Work {
   let next = 0;
   let chain: string | undefined;
   return {
-    ...{ names, calls, edited, opened, used, edits },
+    ...{ names, calls, edited, opened, used, printed, edits },
     isPartOf: ({ messages, boundary }) => next <= boundary && messages[next - 1]?.chain === chain,
     read({ messages, boundary }) {
       for (; next < boundary; next++) readMessage((messages[next] as TrackedMessage).original, next);
@@ -285,14 +335,20 @@ function hasOwnText({ kind }: CountedPart): boolean {
 
 /** A name, a path or an id in a history. Each is one object, whatever part it is found in. */
 interface Name {
-  /** Known only of what was said or called. */
-  text: string;
+  /** A text that contains it, and where. The name itself is cut out of it only if a digest lists it. */
+  within: string;
+  start: number;
+  end: number;
   /** How many results before the boundary contain it. */
   results: number;
   /** The part in which it was found last. */
   foundIn: CountedPart | undefined;
   /** The request in which it was found last. */
   standsIn: object | undefined;
+}
+
+function textOfName({ within, start, end }: Name): string {
+  return within.slice(start, end);
 }
 
 /** What is in a part. Each part is read once, at the first epoch that needs it. */
@@ -323,7 +379,10 @@ function createNames(): Names {
   const byHash = new Map<number, Name>();
   const files = new Map<string, Name>();
   const read: { readonly message: CountedMessage; readonly facts: readonly PartFacts[] }[] = [];
-  const create = (): Name => ({ text: "", results: 0, foundIn: undefined, standsIn: undefined });
+  const create = (): Name => ({
+    ...{ within: "", start: 0, end: 0 },
+    ...{ results: 0, foundIn: undefined, standsIn: undefined },
+  });
   const at = (hash: number): Name => {
     const known = byHash.get(hash);
     if (known !== undefined) return known;
@@ -338,7 +397,7 @@ function createNames(): Names {
       if (end - start === path.length) name = at(hash);
     });
     const found = name ?? create();
-    found.text = path;
+    Object.assign(found, { within: path, start: 0, end: path.length });
     files.set(path, found);
     return found;
   };
@@ -351,12 +410,11 @@ function createNames(): Names {
     };
     const { path, edited } = filesOf(part);
     for (const each of path === undefined ? edited : [path, ...edited]) add(file(each));
-    const needsText = hasOwnText(part);
     for (const whole of textsOf(part)) {
       const text = whole.length > mostCharacters ? whole.slice(0, mostCharacters) : whole;
       visitNames(text, (start, end, hash) => {
         const name = at(hash);
-        if (needsText && name.text === "") name.text = text.slice(start, end);
+        if (name.end === 0) Object.assign(name, { within: text, start, end });
         add(name);
       });
     }

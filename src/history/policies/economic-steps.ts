@@ -3,7 +3,7 @@ import type { CountedPart } from "../../messages/index.ts";
 import { textOf } from "../apply-decisions.ts";
 import type { ReplaceDecision } from "../decision-log.ts";
 import { type Decide, decideParts, drop, type HistoryDraft, wholeMessage } from "../draft.ts";
-import { type DescribePart, isPlaceholder, plain } from "../placeholders.ts";
+import { type DescribePart, describePart, isPlaceholder, type PlaceholderStyle, plain } from "../placeholders.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
 import type { Exchange, PartPlace, ReadTurns, Turn, Turns } from "../turns.ts";
 
@@ -30,11 +30,16 @@ export interface ScopeOptions {
   readonly isPinned: (message: object, index: number) => boolean;
   /** Which texts of user messages may be trimmed. */
   readonly isTrimmable: "machine-made" | ((message: object, index: number) => boolean);
-  readonly describe: DescribePart;
+  readonly placeholders: PlaceholderStyle;
+}
+
+/** What one pass may do. */
+interface PassOptions extends ScopeOptions {
+  readonly hasRecall: boolean;
 }
 
 /** Reads the turns of a draft and returns the steps of one pass over it. */
-export function createTrimSteps(draft: HistoryDraft, options: ScopeOptions): TrimSteps {
+export function createTrimSteps(draft: HistoryDraft, options: PassOptions): TrimSteps {
   const scope = createScope(draft, options);
   return {
     turns: scope.turns.list,
@@ -99,7 +104,8 @@ function clearNewest(draft: HistoryDraft, scope: TrimScope, { most, clearing }: 
   const parts: (readonly [number, CountedPart])[] = [];
   for (let index = scope.lastTurn; index < draft.messages.length; index++) {
     if (scope.isPinned(index)) continue;
-    for (const part of (draft.messages[index] as TrackedMessage).original.parts) parts.push([index, part]);
+    for (const part of (draft.messages[index] as TrackedMessage).original.parts)
+      if (index < scope.newest || !scope.isTrimmable(part, index)) parts.push([index, part]);
   }
   parts.sort(([, a], [, b]) => b.tokens - a.tokens);
   for (let next = 0; next < parts.length && draft.size > most; ) {
@@ -305,12 +311,11 @@ function shortenNewest(draft: HistoryDraft, parts: readonly LongPart[], budget: 
   let room = whole - (draft.size - budget);
   for (let attempt = 0; attempt < attempts && draft.size > budget; attempt++) {
     const cap = Math.floor(capFor(parts, room) - noteTokens);
-    if (cap < minKeptTokens) return;
-    cutAll(
-      draft,
-      parts.filter(({ tokens }) => tokens > cap + noteTokens),
-      cap,
-    );
+    // A result may still be cleared. A user message that a program wrote is never erased, so it is cut as far as it goes.
+    const kept = Math.max(cap, minKeptTokens);
+    const cut = parts.filter(({ tokens, isErasable }) => tokens > kept + noteTokens && (cap === kept || !isErasable));
+    cutAll(draft, cut, kept);
+    if (cap < kept) return;
     room -= draft.size - budget;
   }
 }
@@ -320,6 +325,8 @@ interface LongPart {
   readonly part: number;
   readonly tokens: number;
   readonly text: string;
+  /** Whether a placeholder may replace it if it is too large even when it is cut. */
+  readonly isErasable: boolean;
 }
 
 /** The results that the assistant has not seen yet, or what it said and called in its newest turn. */
@@ -337,9 +344,11 @@ function newestParts(draft: HistoryDraft, scope: TrimScope, which: NewestParts):
     const { original, decisions } = draft.messages[message] as TrackedMessage;
     if (scope.isPinned(message)) continue;
     for (const [part, read] of original.parts.entries()) {
-      if (!newestKinds[which].has(read.kind) || decisions.has(part) || scope.placeholder(read) === undefined) continue;
+      const isErasable = newestKinds[which].has(read.kind);
+      const isOne = isErasable || (which === "results" && scope.isTrimmable(read, message));
+      if (!isOne || decisions.has(part) || scope.placeholder(read) === undefined) continue;
       const text = textOf(read);
-      if (text !== "") parts.push({ message, part, tokens: read.tokens, text });
+      if (text !== "") parts.push({ message, part, tokens: read.tokens, text, isErasable });
     }
   }
   return parts;
@@ -390,7 +399,8 @@ interface TrimScope {
   exchange(turn: Turn): Exchange | undefined;
 }
 
-function createScope({ messages, collapsed }: HistoryDraft, options: ScopeOptions): TrimScope {
+function createScope({ messages, collapsed }: HistoryDraft, options: PassOptions): TrimScope {
+  const describe = describePart({ style: options.placeholders, hasRecall: options.hasRecall });
   const turns = options.readTurns(messages, collapsed);
   const last = turns.list.at(-1);
   const isPinned = (index: number): boolean => {
@@ -414,7 +424,7 @@ function createScope({ messages, collapsed }: HistoryDraft, options: ScopeOption
       const { isTrimmable } = options;
       return isTrimmable === "machine-made" ? isMachineMade(textOf(part)) : isTrimmable(message.source, index);
     },
-    placeholder: (part) => (isExcluded(part) ? undefined : options.describe(part, turns.callOf)),
+    placeholder: (part) => (isExcluded(part) ? undefined : describe(part, turns.callOf)),
     exchange(turn) {
       const exchange = turns.exchange(turn);
       // A system message inside a conversation needs the message before it.

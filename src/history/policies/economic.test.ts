@@ -86,7 +86,7 @@ describe("the economic policy", () => {
     expect(await sentWith()).toContain("tool output");
     const machineMade = await sentWith("machine-made");
     expect(machineMade).not.toContain("tool output");
-    expect(machineMade).toMatch(/"text":"\[trimmed: text, \d lines; recall id [a-z2-7]{16}\]"/);
+    expect(machineMade).toMatch(/"text":"\[trimmed: text, \d lines\]"/);
     expect(machineMade).toContain("mind the tests");
     const own = await sentWith((_message, index) => index === 4);
     expect(own).toContain("tool output");
@@ -102,16 +102,43 @@ describe("the economic policy", () => {
   });
 
   it("keeps the path of a trimmed input, and says how much is gone", async () => {
-    const messages = [user("go"), ...exchanges(18, { input: 2_400, result: 40 })];
-    const { messages: sent } = (await create({ policy: "gentle" })).reduce({ messages });
+    const messages = [user("go"), ...exchanges(70, { input: 2_400, result: 40 })];
+    const { messages: sent } = (await create({ policy: "gentle", contextWindow: 40_000 })).reduce({ messages });
     const inputs = sent.flatMap((message) => text(message).match(/"input":\{[^}]*\}/g) ?? []);
     const trimmed = inputs.filter((input) => input.includes("[trimmed"));
     expect(trimmed.length).toBeGreaterThan(2);
     for (const input of trimmed)
-      expect(input).toMatch(
-        /^"input":\{"file_path":"src\/file-\d+\.ts","body":"\[trimmed: input; recall id [a-z2-7]{16}\]"\}$/,
-      );
+      expect(input).toMatch(/^"input":\{"file_path":"src\/file-\d+\.ts","body":"\[trimmed: input\]"\}$/);
     expect(validateRequest(sent, { strict: true })).toEqual([]);
+  });
+
+  it.each([
+    ["alone", []],
+    ["after a turn", [user("go"), ...exchange(0)]],
+    ["after many turns", [user("go"), ...exchanges(60)]],
+  ])("shortens the newest message that may be trimmed, and never erases it: %s", async (_name, before) => {
+    const note = `<system-reminder>first line\n${fill("middle ", 90_000)}\nlast line</system-reminder>`;
+    for (const isTrimmable of ["machine-made", () => true] as const) {
+      const reduction = (await create({ isTrimmable })).reduce({ messages: [...before, user(note)] });
+      expect(reduction.overflow).toBeUndefined();
+      expect(reduction.stats.after).toBeLessThanOrEqual(reduction.stats.budget);
+      const shown = text(reduction.messages.at(-1));
+      expect(shown).toContain("first line");
+      expect(shown).toContain("last line");
+      expect(shown).toMatch(/\[trimmed: \d+ characters\]/);
+      expect(shown.length).toBeGreaterThan(2_000);
+    }
+  });
+
+  it("keeps the ends of the newest message that may be trimmed even if nothing fits", async () => {
+    const note = `<system-reminder>first line\n${fill("middle ", 9_000)}\nlast line</system-reminder>`;
+    const long = user(fill("person ", 60_000));
+    const { messages: sent, overflow } = (await create({ isTrimmable: "machine-made" })).reduce({
+      messages: [long, ...exchange(0), user(note)],
+    });
+    expect(overflow).toBeDefined();
+    expect(sent[0]).toBe(long);
+    expect(text(sent.at(-1))).toMatch(/first line.*trimmed: \d+ characters.*last line/);
   });
 
   it("keeps the beginning and the end of the newest result if it alone is too large", async () => {

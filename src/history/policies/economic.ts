@@ -4,9 +4,10 @@
 import type { HistoryDraft } from "../draft.ts";
 import type { TrackedMessage } from "../tracked-history.ts";
 import type { Turn } from "../turns.ts";
+import { dropBoundThinking } from "./bound-thinking.ts";
 import type { DigestRenderer } from "./digest.ts";
 import { createTrimSteps, type ScopeOptions, type TrimSteps } from "./economic-steps.ts";
-import { dropBoundThinking, type Policy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 
 /** The settings of an economic policy. Shares are shares of the message budget. */
 export interface EconomicOptions extends ScopeOptions {
@@ -24,12 +25,12 @@ export interface EconomicOptions extends ScopeOptions {
 
 export function createEconomicPolicy(options: EconomicOptions): Policy {
   return {
-    decide(draft, { budget, isCold }) {
+    decide(draft, { budget, isCold, hasRecall }) {
       const threshold = budget;
       if (draft.size <= (isCold ? options.coldTrigger * budget : budget)) return { threshold };
       const outgrownAt = firstBeyond(draft, budget);
       const isAdopted = draft.size > budget && draft.adopt();
-      if (!isAdopted || draft.size > budget) runEpoch(draft, budget, options);
+      if (!isAdopted || draft.size > budget) runEpoch(draft, budget, { ...options, hasRecall });
       if (options.bindsThinking) dropBoundThinking(draft);
       const excess = draft.size > budget ? { tokens: draft.size, limit: budget } : undefined;
       return { threshold, excess, outgrownAt };
@@ -47,13 +48,17 @@ function firstBeyond({ messages, size }: HistoryDraft, budget: number): number |
   return found;
 }
 
-function runEpoch(draft: HistoryDraft, budget: number, options: EconomicOptions): void {
+interface EpochOptions extends EconomicOptions {
+  readonly hasRecall: boolean;
+}
+
+function runEpoch(draft: HistoryDraft, budget: number, options: EpochOptions): void {
   const { protect } = options;
   const steps = createTrimSteps(draft, options);
   const target = targetOf(draft, budget, options.lowWater);
   const limit = firstProtected(draft, steps, { turns: protect.turns, tokens: protect.share * budget });
   const pass = { draft, steps, budget };
-  clearOldest(pass, limit, target);
+  clearOldest(pass, { limit, target }, options);
   if (draft.size > runway * budget) makeRoom(pass, options, { limit, target });
   steps.keepRolesApart();
   if (draft.size > budget) squeeze(draft, steps, { goal: runway * budget, most: budget });
@@ -63,7 +68,7 @@ function runEpoch(draft: HistoryDraft, budget: number, options: EconomicOptions)
 
 /** Writes the digest of what is gone into the last result that is trimmed. Leaves the previous digest as it is if the
  *  epoch changes only what comes after it, and writes none if the request is too large anyway. */
-function writeDigest({ draft, steps, budget }: Pass, { renderDigest, needsDigest }: EconomicOptions): void {
+function writeDigest({ draft, steps, budget }: Pass, options: EpochOptions): void {
   const room = digestCeiling * budget - draft.size;
   const digest = steps.digest();
   const isFree = digest.placed >= draft.firstChanged && draft.firstChanged < draft.messages.length;
@@ -71,8 +76,13 @@ function writeDigest({ draft, steps, budget }: Pass, { renderDigest, needsDigest
   digest.drop();
   const share = Math.min(1, room / (budget * (digestShares.names + digestShares.lines)));
   const tokens = (part: number): number => Math.floor(share * part * budget);
-  const text = renderDigest(draft, { names: tokens(digestShares.names), lines: tokens(digestShares.lines) });
-  if (text !== undefined || needsDigest) digest.place(text ?? "[trimmed earlier]");
+  const text = options.renderDigest(draft, {
+    names: tokens(digestShares.names),
+    lines: tokens(digestShares.lines),
+    notes: options.bindsThinking ? tokens(digestShares.notes) : 0,
+    hasIds: options.hasRecall && options.placeholders === "descriptive",
+  });
+  if (text !== undefined || options.needsDigest) digest.place(text ?? "[trimmed earlier]");
 }
 
 /** The longer a session is compared with its budget, the more of it is gone anyway, and the more a deep cut saves. */
@@ -86,7 +96,7 @@ const runway = 0.7;
 const digestCeiling = 0.85;
 /** The share of the budget that exchanges with placeholders may take. They say little about old work, and every call
  *  pays for them. */
-const traceShare = 0.03;
+const traceShare = 0.01;
 
 interface Pass {
   readonly draft: HistoryDraft;
@@ -94,12 +104,18 @@ interface Pass {
   readonly budget: number;
 }
 
-function clearOldest({ draft, steps, budget }: Pass, limit: number, target: number): void {
+function clearOldest({ draft, steps, budget }: Pass, { limit, target }: Reach, options: EconomicOptions): void {
   const trace = createTrace(draft, steps, traceShare * budget);
+  let keepsThinking = options.bindsThinking;
   for (const [index, turn] of steps.turns.entries()) {
     if (turn.start < draft.boundary) continue;
     if (index >= limit || draft.size <= target) break;
     steps.clearTurn(turn, "byAge");
+    if (keepsThinking && draft.firstChanged < draft.messages.length) {
+      // Thinking goes with the first change whatever follows, and leaves more room for the rest.
+      dropBoundThinking(draft);
+      keepsThinking = false;
+    }
     draft.moveBoundary(turn.next);
     trace.add(turn);
   }
@@ -201,8 +217,10 @@ function createTrace(draft: HistoryDraft, steps: TrimSteps, mostTokens: number):
   for (const turn of held) tokens += weightOf(messages, turn);
   const shrink = (): void => {
     while (tokens > mostTokens && held.length > 1) {
-      const oldest = held.shift();
-      if (oldest === undefined) return;
+      const [oldest, ...later] = held as [Turn, ...Turn[]];
+      // The digest needs a trimmed result to stand in.
+      if (steps.hasCalls(oldest) && !later.some(steps.hasCalls)) return;
+      held.shift();
       tokens -= weightOf(messages, oldest);
       steps.collapseTurn(oldest);
       draft.moveCollapsed(oldest.next);
@@ -253,5 +271,5 @@ function firstProtected({ messages }: HistoryDraft, { turns }: TrimSteps, protec
   return Math.min(first, Math.max(0, turns.length - 1));
 }
 
-/** Shares of the message budget. */
-const digestShares = { names: 0.02, lines: 0.03 } as const;
+/** Shares of the message budget. Notes are part of the lines. */
+const digestShares = { names: 0.04, lines: 0.03, notes: 0.01 } as const;

@@ -1,12 +1,14 @@
 /** Every policy by its name. A new one is a file here, a line below, and its name in `policyNames`. */
 
+import { bindsThinking } from "../../messages/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import { describePart, type PlaceholderStyle } from "../placeholders.ts";
+import type { PlaceholderStyle } from "../placeholders.ts";
 import { createTurnReader } from "../turns.ts";
+import { repairEarlierEpochs } from "./bound-thinking.ts";
 import { createDigestRenderer } from "./digest.ts";
 import { createEconomicPolicy } from "./economic.ts";
 import type { ScopeOptions } from "./economic-steps.ts";
-import { bindsThinking, type Policy, type PolicyName } from "./policy.ts";
+import type { Policy, PolicyName } from "./policy.ts";
 import { createRfcPolicy } from "./rfc.ts";
 
 export interface PolicyOptions {
@@ -24,7 +26,8 @@ export interface PolicyOptions {
 }
 
 export function createPolicy(name: PolicyName, options: PolicyOptions): Policy {
-  return policies[name](options);
+  const policy = policies[name](options);
+  return bindsThinking(options.model) ? repairEarlierEpochs(policy) : policy;
 }
 
 const policies: Readonly<Record<PolicyName, (options: PolicyOptions) => Policy>> = {
@@ -43,7 +46,7 @@ function economic(options: PolicyOptions, preset: { lowWater: number; protectSha
   return createEconomicPolicy({
     coldTrigger: options.trimWhenCold ? 0.6 : 1,
     readTurns: createTurnReader(),
-    renderDigest: createDigestRenderer(options.counter, options.placeholders),
+    renderDigest: createDigestRenderer(options.counter),
     needsDigest: options.summarise !== undefined,
     lowWater: preset.lowWater,
     protect: { turns: options.keep, share: preset.protectShare ?? 0.3 },
@@ -51,6 +54,6 @@ function economic(options: PolicyOptions, preset: { lowWater: number; protectSha
     excludeTools: new Set(options.excludeTools),
     isPinned: options.isPinned,
     isTrimmable: options.isTrimmable,
-    describe: describePart(options.placeholders),
+    placeholders: options.placeholders,
   });
 }

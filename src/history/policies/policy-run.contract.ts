@@ -39,8 +39,10 @@ interface PolicyStep {
 
 export async function runPolicy(settings: TrimmerOptions, policyCase: PolicyCase): Promise<Step[]> {
   const { messages, calls, options, format } = policyCase;
-  const trimmer = await createTrimmer(settings);
-  let other = await createTrimmer(settings);
+  // Both have a record from the beginning, so neither derives the turns that a call skips.
+  const checkpoint = await (await createTrimmer(settings)).checkpoint();
+  const trimmer = await createTrimmer({ ...settings, checkpoint });
+  let other = await createTrimmer({ ...settings, checkpoint });
   let reparsed = reparse(messages);
   const lens = createMessageLens(messages, { counter: options.counter, format, model: options.model });
   const steps: Step[] = [];

@@ -1,6 +1,6 @@
 /** A policy decides which parts of a history to trim, and when. It sees the history as it would be sent. */
 import type { MessageLens } from "../../messages/index.ts";
-import { decideParts, drop, type HistoryDraft } from "../draft.ts";
+import type { HistoryDraft } from "../draft.ts";
 import type { Excess } from "../overflow.ts";
 
 /**
@@ -26,9 +26,15 @@ export function isRfc(policy: PolicyName): boolean {
 
 export interface Policy {
   /** Changes the messages before they are counted. Absent: they stay as they are. */
-  prepare?(messages: readonly object[], lens: MessageLens): readonly object[];
+  prepare?(history: GivenHistory, lens: MessageLens): GivenHistory;
   /** Makes the decisions for one call. */
   decide(draft: HistoryDraft, call: PolicyCall): PolicyOutcome;
+}
+
+export interface GivenHistory {
+  readonly messages: readonly object[];
+  /** How many at the start are known to be the same objects as on the previous call. */
+  readonly known: number;
 }
 
 export interface PolicyCall {
@@ -42,6 +48,8 @@ export interface PolicyCall {
   readonly isCold: boolean;
   /** The number of messages that are the same as on the previous call. */
   readonly unchanged: number;
+  /** Whether the request has a tool with which the model can read what was trimmed. */
+  readonly hasRecall: boolean;
 }
 
 export interface PolicyOutcome {
@@ -51,19 +59,4 @@ export interface PolicyOutcome {
   readonly excess?: Excess | undefined;
   /** The index of the message with which the history became too large to be sent as it was. Absent if it did not. */
   readonly outgrownAt?: number | undefined;
-}
-
-/** Models that tie a thinking block to everything before it. If that changes, the API refuses or drops the block
- *  (Anthropic, 2026-11). */
-const binding = /opus-5[-.]5|(?:fable|mythos)-5[-.]1/;
-
-export function bindsThinking(model: string | undefined): boolean {
-  return model !== undefined && binding.test(model.toLowerCase());
-}
-
-/** Drops all thinking after the draft's first change. Such models refuse it once anything before it has changed. */
-export function dropBoundThinking(draft: HistoryDraft): void {
-  for (let index = draft.firstChanged; index < draft.messages.length; index++) {
-    decideParts(draft, index, (part) => (part.kind === "thinking" && part.isBound !== true ? drop : undefined));
-  }
 }

@@ -139,31 +139,36 @@ const said = (role: string, text: string) => ({ role, content: [{ type: "text", 
 const talk = (turns: number) =>
   Array.from({ length: turns }, (_each, turn) => [said("user", `u${turn}`), said("assistant", `a${turn}`)]).flat();
 /** Prepares the messages as if they were seen for the first time. */
-const fresh = (messages: readonly object[]) => createPreparation()(messages, lens);
+const fresh = (messages: readonly object[]) => createPreparer()(messages);
+
+function createPreparer(): (messages: readonly object[], known?: number) => readonly object[] {
+  const prepare = createPreparation();
+  return (messages, known = 0) => prepare({ messages, known }, lens).messages;
+}
 
 it("a tag that is added to one of the newest messages in place is removed, however many messages follow", () => {
-  const prepare = createPreparation();
+  const prepare = createPreparer();
   const block = { type: "text", text: "one" };
   const messages = [...talk(2), { role: "user", content: [block] }];
-  prepare(messages, lens);
+  prepare(messages);
   block.text = "<checkpoint_id>c1</checkpoint_id> two";
   messages.push(said("assistant", "ok"), ...talk(10));
-  expect(prepare(messages, lens)[4]).toEqual(said("user", "two"));
+  expect(prepare(messages)[4]).toEqual(said("user", "two"));
 });
 
 it("a parsed history is sent as its new objects, and merged messages stay the same objects", () => {
-  const prepare = createPreparation();
+  const prepare = createPreparer();
   const messages = [...talk(3), said("user", "and"), said("user", "then"), said("assistant", "ok"), ...talk(8)];
-  const before = [...prepare(messages, lens)];
+  const before = [...prepare(messages)];
   const again = reparse(messages);
-  const joined = prepare(again, lens);
+  const joined = prepare(again);
   expect(joined).toEqual(before);
   expect(joined[6]).toBe(before[6]);
   expect(joined[5]).toBe(again[5]);
 });
 
 it("a change in the middle, a shorter history and a malformed one leave no wrong state", () => {
-  const prepare = createPreparation();
+  const prepare = createPreparer();
   const messages = [...talk(4), said("user", "and"), said("user", "then"), said("assistant", "ok"), ...talk(8)];
   const steps: readonly (readonly object[])[] = [
     messages,
@@ -174,7 +179,21 @@ it("a change in the middle, a shorter history and a malformed one leave no wrong
     messages,
   ];
   for (const step of steps) {
-    expect(() => prepare([...step.slice(0, 5), null as unknown as object], lens)).toThrow("messages[5]");
-    expect(prepare(step, lens)).toEqual(fresh(step));
+    expect(() => prepare([...step.slice(0, 5), null as unknown as object])).toThrow("messages[5]");
+    expect(prepare(step)).toEqual(fresh(step));
+  }
+});
+
+it("a history that is known to have grown is prepared as one that is compared", () => {
+  const prepare = createPreparation();
+  const messages: object[] = [];
+  let before: readonly object[] = [];
+  for (const message of [...talk(9), said("user", "and"), said("user", "then"), said("assistant", "ok"), ...talk(9)]) {
+    const length = messages.push(message) - 1;
+    const { messages: joined, known } = prepare({ messages, known: length }, lens);
+    expect(joined).toEqual(fresh(messages));
+    for (let index = 0; index < known; index++) expect(joined[index]).toBe(before[index]);
+    expect(known).toBeGreaterThan(joined.length - 12);
+    before = [...joined];
   }
 });

@@ -15,7 +15,8 @@ import { plain, plainPlaceholder } from "../placeholders.ts";
 import { advanceBoundary, budgetThreshold, firstBeyond, isTrimmable } from "../rfc-boundary.ts";
 import { finalEstimate, rfcCosts } from "../rfc-message.ts";
 import { removeCheckpointTags } from "../rfc-repairs.ts";
-import { dropBoundThinking, type Policy } from "./policy.ts";
+import { dropBoundThinking } from "./bound-thinking.ts";
+import type { Policy } from "./policy.ts";
 
 export interface RfcPolicyOptions {
   readonly keep: number;
@@ -31,7 +32,9 @@ export function createRfcPolicy(options: RfcPolicyOptions): Policy {
   const { keep, hasHeadroom } = options;
   const known: Estimates = { roles: [], full: [], trimmed: [], sums: { full: [0], trimmed: [0] } };
   return {
-    prepare: createPreparation(),
+    // Thinking may be bound to the messages as they came in. A history does not show whether it was made from them or
+    // from prepared ones, so such a model gets them as they are.
+    ...(!options.bindsThinking && { prepare: createPreparation() }),
     decide(draft, { budget, toolTokens, unchanged, trimmedBefore = 0 }) {
       estimateNew(known, draft, { unchanged, hasHeadroom });
       const threshold = budgetThreshold(budget + toolTokens, options.threshold);
@@ -82,11 +85,16 @@ function isLonger({ full, trimmed }: Estimates, index: number): boolean {
 
 function trimMessage(draft: HistoryDraft, index: number): void {
   decideParts(draft, index, (part, { original }) => {
-    if (part.kind === "tool_result") return plain;
+    if (isResult(part)) return plain;
     if (original.role !== "assistant" && original.role !== "tool") return undefined;
     if (part.kind === "text") return plain;
     return part.kind === "thinking" && part.isBound !== true ? drop : undefined;
   });
+}
+
+/** The RFC knows results of tools only. What a program wrote into a user message is the user's. */
+function isResult({ kind, isFramed }: CountedPart): boolean {
+  return kind === "tool_result" && isFramed !== true;
 }
 
 /** The RFC's estimate for a message of any format. For the RFC's own shape it equals `tokensOf`. */
@@ -107,14 +115,13 @@ function estimateMessage({ role, parts }: CountedMessage, source: object): Messa
     const tokens = overhead + tokensOf(part);
     full += tokens;
     trimmed += isDropped(part, role) ? 0 : overhead + (placeholderTokens(part, role) ?? tokensOf(part));
-    hasResult ||= part.kind === "tool_result";
+    hasResult ||= isResult(part);
   }
   return { role: hasResult && role !== "assistant" ? "tool" : role, full, trimmed };
 }
 
 function tokensOf(part: CountedPart): number {
-  if (part.kind === "tool_result")
-    return rfcCosts.ofBytes(bytesOf(part.pieces) + rfcCosts.wrapperBytes) + pictures(part.pieces);
+  if (isResult(part)) return rfcCosts.ofBytes(bytesOf(part.pieces) + rfcCosts.wrapperBytes) + pictures(part.pieces);
   return rfcCosts.ofBytes(bytesOf(part.pieces)) + pictures(part.pieces);
 }
 
@@ -142,7 +149,7 @@ function isDropped(part: CountedPart, role: string): boolean {
 
 /** Returns undefined for a part that trimming does not change. */
 function placeholderTokens(part: CountedPart, role: string): number | undefined {
-  if (part.kind === "tool_result") return rfcCosts.ofBytes(Buffer.byteLength(plainPlaceholder) + rfcCosts.wrapperBytes);
+  if (isResult(part)) return rfcCosts.ofBytes(Buffer.byteLength(plainPlaceholder) + rfcCosts.wrapperBytes);
   return part.kind === "text" && (role === "assistant" || role === "tool")
     ? rfcCosts.ofBytes(Buffer.byteLength(plainPlaceholder))
     : undefined;
@@ -150,13 +157,15 @@ function placeholderTokens(part: CountedPart, role: string): number | undefined 
 
 /** Does what the RFC does before it counts, for any format: removes checkpoint tags, merges neighbours of the same
  *  role, and keeps the last of two results for one call. The work per call grows with what is new. */
-export function createPreparation(): (messages: readonly object[], lens: MessageLens) => readonly object[] {
+export function createPreparation(): Required<Policy>["prepare"] {
   let state = startWith(undefined);
-  return (messages, lens) => {
+  return ({ messages, known }, lens) => {
     if (state.lens !== lens) state = startWith(lens);
     const { prepared, sources, starts, joined } = state;
     const settled = Math.min(prepared.length, messages.length) - edited;
-    const same = followSame(state, messages, settled);
+    const first = Math.max(0, Math.min(known, settled));
+    const knownJoined = state.places[first] ?? 0;
+    const same = followSame(state, messages, { first, settled });
     const from = firstOfRun(starts, same);
     joined.length = starts[from] ?? 0;
     starts.length = state.places.length = from;
@@ -167,8 +176,9 @@ export function createPreparation(): (messages: readonly object[], lens: Message
       sources[index] = source;
     }
     prepared.length = sources.length = messages.length;
+    const kept = Math.min(joined.length, knownJoined);
     joinRuns(state, lens);
-    return joined;
+    return { messages: joined, known: kept };
   };
 }
 
@@ -202,9 +212,13 @@ function startWith(lens: MessageLens | undefined): State {
 
 /** Counts how many messages from the start did not change. Equal content in another object counts, and replaces the
  *  earlier object. */
-function followSame(state: State, messages: readonly object[], settled: number): number {
+function followSame(
+  state: State,
+  messages: readonly object[],
+  { first, settled }: { readonly first: number; readonly settled: number },
+): number {
   const { prepared, sources, places, joined } = state;
-  let index = 0;
+  let index = first;
   while (index < settled && sources[index] === messages[index]) index++;
   for (; index < settled; index++) {
     const known = prepared[index] as Prepared;

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { createCounter } from "../../tokens/index.ts";
 import { assistant, exchange, exchanges, user } from "../exchanges.contract.ts";
 import { createTrimmer } from "../trimmer.ts";
-import { bindsThinking } from "./policy.ts";
 
 const counter = await createCounter("bytes/4");
 const binding = "claude-opus-5-5";
@@ -18,13 +17,6 @@ const thinkingOf = (messages: readonly object[]): readonly Block[] =>
   messages.flatMap((message) =>
     (message as { content: readonly Block[] }).content.filter(({ type }) => type === "thinking"),
   );
-
-it("knows the models that tie thinking to what comes before it", () => {
-  const models = ["claude-opus-5-5", "claude-opus-5.5-20261001", "claude-fable-5-1", "claude-mythos-5.1"];
-  expect(models.filter((model) => !bindsThinking(model))).toEqual([]);
-  const others = ["claude-opus-4-5", "claude-sonnet-5", "claude-fable-5", "gpt-5.5", undefined];
-  expect(others.filter(bindsThinking)).toEqual([]);
-});
 
 describe("thinking", () => {
   const options = { thinking: 400, result: 800 };
@@ -72,14 +64,17 @@ describe("thinking that is bound to what comes before it", () => {
 
   it("is dropped after an edit at once, and stays if nothing before it changed", async () => {
     const early = exchange(0, { thinking: 400, result: 30, tool: "todo" });
-    const messages = [user("go"), ...early, ...exchanges(60, options, 1)];
+    const messages = [user("go"), ...early];
     const trimmer = await createTrimmer({
       ...{ contextWindow: 12_000, reserve: 0, counter, format: "anthropic", model: binding },
       isPinned: (message) => early.includes(message),
     });
-    const { messages: sent, isEpoch } = trimmer.reduce({ messages });
-    expect(isEpoch).toBe(true);
-    expect(thinkingOf(sent)).toEqual(thinkingOf(early));
+    let reduction = trimmer.reduce({ messages });
+    for (let index = 1; !reduction.isEpoch; index++) {
+      messages.push(...exchange(index, options));
+      reduction = trimmer.reduce({ messages });
+    }
+    expect(thinkingOf(reduction.messages)).toEqual(thinkingOf(early));
   });
 
   it("stays dropped, and new thinking stays until the next epoch", async () => {
@@ -104,4 +99,42 @@ describe("thinking that is bound to what comes before it", () => {
     const { messages: sent } = (await create(binding)).reduce({ messages });
     expect(thinkingOf(sent).length).toBe(8);
   });
+
+  it("goes if a model that does not bind it has left it after an edit", async () => {
+    const messages = [user("go")];
+    const older = await create("claude-opus-5");
+    for (let isEpoch = false; !isEpoch; ) {
+      messages.push(...exchange(messages.length, options));
+      ({ isEpoch } = older.reduce({ messages }));
+    }
+    expect(thinkingOf(older.reduce({ messages }).messages).length).toBeGreaterThan(0);
+    const checkpoint = await older.checkpoint();
+    const trimmer = await createTrimmer({
+      ...{ contextWindow: 12_000, reserve: 0, counter, format: "anthropic", model: binding, checkpoint },
+    });
+    const longer = [...messages, assistant("Done."), user("thanks")];
+    const { messages: sent, isEpoch } = trimmer.reduce({ messages: longer });
+    expect(isEpoch).toBe(true);
+    expect(thinkingOf(sent)).toEqual([]);
+    expect(trimmer.reduce({ messages: [...longer, ...exchange(600, options)] }).isEpoch).toBe(false);
+  });
+
+  it.each(["rfc", "rfc-headroom"] as const)(
+    "stays valid before %s counts: the messages go out as they came in",
+    async (policy) => {
+      const messages = [
+        user("<checkpoint_id>7</checkpoint_id> go"),
+        user("now"),
+        ...exchanges(3, options),
+        assistant("Done."),
+        user("thanks"),
+      ];
+      const send = async (model: string) =>
+        (await createTrimmer({ contextWindow: 100_000, counter, format: "anthropic", model, policy })).reduce({
+          messages,
+        }).messages;
+      expect(await send(binding)).toEqual(messages);
+      expect((await send("claude-opus-5")).length).toBe(messages.length - 1);
+    },
+  );
 });
