@@ -7,22 +7,29 @@ export {
   type CacheSimulator,
   type CacheSimulatorOptions,
   createCacheSimulator,
+  createReplaySimulator,
+  type ReplaySimulator,
 } from "./cache-simulator.ts";
+export { chooseLifetime, hasAnchor, type LifetimeState } from "./choose-lifetime.ts";
 export {
   costOfUsage,
   type InputTokens,
   inputCost,
   stepsOfUsage,
+  tariffOfUsage,
   type UsageCost,
   type UsageStep,
   usdOfStep,
 } from "./cost-of-usage.ts";
+export { outputGrowthOf } from "./lost-thinking.ts";
 export type { BillableBlock } from "./prefix-chain.ts";
 export {
   type ModelPrice,
+  type PriceOptions,
   type Prices,
   type Provider,
   priceOf,
   providerOfModel,
+  type Tariff,
   type Ttl,
 } from "./prices.ts";

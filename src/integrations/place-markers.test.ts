@@ -71,11 +71,12 @@ describe("markers", () => {
     expect(marked(place({ mode: "follow", breakpoints: [1] }))).toEqual({});
     expect(marked(place({ mode: "follow", request: { system }, breakpoints: [1] }))).toEqual({
       1: ["5m"],
+      3: ["5m"],
       4: ["5m"],
     });
     expect(marked(place({ mode: "none", request: { system }, breakpoints: [1] }))).toEqual({});
     const automatic = place({ mode: "follow", request: { cache_control: short }, breakpoints: [1] });
-    expect(marked(automatic)).toEqual({ 1: ["5m"] });
+    expect(marked(automatic)).toEqual({ 1: ["5m"], 3: ["5m"] });
   });
 
   it("use only free slots", () => {
@@ -94,12 +95,13 @@ describe("markers", () => {
     });
     expect(marked(place({ request: { messages, system: "s" }, breakpoints: [1] }))).toEqual({
       1: ["1h"],
+      3: ["1h"],
       4: ["1h"],
     });
     expect(markersOf(place({ request: { messages, system: "s" } }).system)).toEqual(["1h"]);
-    expect(marked(place({ request: { cache_control: hour }, breakpoints: [1] }))).toEqual({ 1: ["1h"] });
+    expect(marked(place({ request: { cache_control: hour }, breakpoints: [1] }))).toEqual({ 1: ["1h"], 3: ["1h"] });
     const longSystem = [{ type: "text", text: "s", cache_control: hour }];
-    expect(marked(place({ request: { system: longSystem } }))).toEqual({ 4: ["5m"] });
+    expect(marked(place({ request: { system: longSystem } }))).toEqual({ 3: ["5m"], 4: ["5m"] });
   });
 
   it("are never on thinking or empty text", () => {
@@ -168,6 +170,50 @@ it("a valid request stays valid with more markers, and the caller's object does 
     }),
     { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 100 },
   );
+});
+
+describe("a tail that is not in the next request", () => {
+  const call = (id: string) => ({ role: "assistant", content: [{ type: "tool_use", id, name: "read", input: {} }] });
+  const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "a file" });
+  const loop: object[] = [
+    { role: "user", content: "Read the files." },
+    call("a"),
+    { role: "user", content: [result("a")] },
+    call("b"),
+    { role: "user", content: [result("b")] },
+    call("c"),
+  ];
+  const clock = { type: "text", text: "It is noon." };
+  const isMarked = (block: unknown) => markersOf(block).length > 0;
+
+  it("gets no marker behind tool results, which do", () => {
+    const content = [result("c"), clock];
+    const { messages } = place({ messages: [...loop, { role: "user", content }] });
+    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, false]);
+    const apart = [...loop, { role: "user", content: [result("c")] }, { role: "user", content: [clock] }];
+    expect(marked(place({ messages: apart }))).toEqual({ 5: ["5m"], 6: ["5m"] });
+  });
+
+  it("is marked too if the history shows that the client keeps such text", () => {
+    const kept = loop.with(2, { role: "user", content: [result("a"), clock] });
+    const { messages } = place({ messages: [...kept, { role: "user", content: [result("c"), clock] }] });
+    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, true]);
+  });
+
+  it("may be in any text, so that what is before the text is marked too", () => {
+    expect(marked(place({ messages: turns(5) }))).toEqual({ 3: ["5m"], 4: ["5m"] });
+    expect(marked(place({ messages: [...turns(5), { role: "user", content: [clock] }] }))).toEqual({
+      ...{ 3: ["5m"], 4: ["5m"], 5: ["5m"] },
+    });
+    const prefilled = [...turns(3), { role: "assistant", content: "{" }];
+    expect(marked(place({ messages: prefilled }))).toEqual({ 2: ["5m"], 3: ["5m"] });
+  });
+
+  it("stays without a marker if the caller marked the turn elsewhere", () => {
+    const content = [{ ...result("c"), cache_control: short }, clock];
+    const { messages } = place({ messages: [loop[0]!, loop[5]!, { role: "user", content }] });
+    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, false]);
+  });
 });
 
 function errorsIn(request: object): unknown[] {

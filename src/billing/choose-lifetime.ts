@@ -1,0 +1,88 @@
+/** Chooses how long the cache keeps what a call writes: Anthropic's 5 minutes, or an hour for a higher price.
+ *
+ *  A call that finds its beginning in the cache pays only for what it adds, and that decides the price of an hour too:
+ *  a marker of one hour then keeps the whole request. So a few calls write for an hour, and the others for 5 minutes. After
+ *  a pause, the next call reads up to the last of these few, and writes again only what came later. */
+import type { ModelPrice, Ttl } from "./prices.ts";
+
+/** What is known about the pauses and the cache of one conversation. */
+export interface LifetimeState {
+  /** When the last call started, and how many tokens it had. */
+  readonly lastMs: number;
+  readonly lastTokens: number;
+  /** How many calls came after another one, and before how many of them the short lifetime had ended and the long one
+   *  would not have. */
+  readonly gaps: number;
+  readonly pauses: number;
+  /** The tokens that the cache has for an hour, and when they were last written or read. */
+  readonly anchorTokens: number;
+  readonly anchorMs: number;
+  /** What pauses were expected to cost since these tokens were written, as full-price input tokens. */
+  readonly exposure: number;
+}
+
+export interface LifetimeCall {
+  readonly nowMs: number;
+  /** All input tokens of the request. */
+  readonly tokens: number;
+  /** Whether the request differs from the last one before its end, as after a trim. */
+  readonly isRewritten: boolean;
+}
+
+type LifetimePrice = Pick<ModelPrice, "read" | "write5m" | "write1h" | "rules">;
+
+/** Returns the lifetime for what the call writes, and the state for the next call. An hour is chosen when pauses were
+ *  expected to have cost as much as it costs: over equal calls, that is the least total of both. */
+export function chooseLifetime(
+  state: LifetimeState | undefined,
+  call: LifetimeCall,
+  price: LifetimePrice,
+): { readonly ttl: Ttl; readonly state: LifetimeState } {
+  const { nowMs, tokens } = call;
+  const seen = countPauses(state, nowMs, price);
+  const { found, anchorTokens, anchorMs } = findCached(state, call, price);
+  const isAging = nowMs - anchorMs >= price.rules.lifetimeMs["1h"] / 2;
+  const lostByPause = tokens - (isAging ? 0 : anchorTokens);
+  const pauseRate = (seen.pauses + assumedPauses) / (seen.gaps + assumedGaps);
+  const exposure = (state?.exposure ?? 0) + pauseRate * (price.write5m - price.read) * lostByPause;
+  const isHour = exposure >= (price.write1h - price.write5m) * Math.max(0, tokens - found);
+  const kept = isHour ? { anchorTokens: tokens, anchorMs: nowMs, exposure: 0 } : { anchorTokens, anchorMs, exposure };
+  return { ttl: isHour ? "1h" : "5m", state: { lastMs: nowMs, lastTokens: tokens, ...seen, ...kept } };
+}
+
+function countPauses(
+  state: LifetimeState | undefined,
+  nowMs: number,
+  { rules }: LifetimePrice,
+): Pick<LifetimeState, "gaps" | "pauses"> {
+  if (state === undefined) return { gaps: 0, pauses: 0 };
+  const gapMs = nowMs - state.lastMs;
+  const isPause = gapMs >= rules.lifetimeMs["5m"] && gapMs < rules.lifetimeMs["1h"];
+  return { gaps: state.gaps + 1, pauses: state.pauses + (isPause ? 1 : 0) };
+}
+
+/** Returns how many tokens of the request the cache has, and what it has for an hour. */
+function findCached(
+  state: LifetimeState | undefined,
+  { nowMs, tokens, isRewritten }: LifetimeCall,
+  price: LifetimePrice,
+): Pick<LifetimeState, "anchorTokens" | "anchorMs"> & { readonly found: number } {
+  // A request that is smaller than what was kept is another one, or a history that was cut.
+  if (state === undefined || isRewritten || tokens < state.anchorTokens) {
+    return { found: 0, anchorTokens: 0, anchorMs: 0 };
+  }
+  const anchorTokens = hasAnchor(state, nowMs, price) ? state.anchorTokens : 0;
+  const found = nowMs - state.lastMs < price.rules.lifetimeMs["5m"] ? state.lastTokens : anchorTokens;
+  // The hour counts from the last call that read exactly this entry.
+  return { found, anchorTokens, anchorMs: found === anchorTokens ? nowMs : state.anchorMs };
+}
+
+/** Whether the cache still has what was written for an hour. */
+export function hasAnchor(state: LifetimeState | undefined, nowMs: number, { rules }: LifetimePrice): boolean {
+  return state !== undefined && state.anchorTokens > 0 && nowMs - state.anchorMs < rules.lifetimeMs["1h"];
+}
+
+// Before anything is known, one pause in 200 calls. Agents that work alone then pay less than half a percent more than
+// with 5 minutes, and the first pause of a person is seldom lost (`npm run bench:markers`).
+const assumedPauses = 0.05;
+const assumedGaps = 10;
