@@ -23,6 +23,8 @@ export class ContextError extends Error {
   readonly file: string | undefined;
   /** The line of that file, counted from 1. */
   readonly line: number | undefined;
+  /** How large the request is and what fills it, if the code is `context_overflow`. */
+  readonly overflow: ErrorDetails["overflow"];
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -30,6 +32,7 @@ export class ContextError extends Error {
     this.hint = details.hint;
     this.file = details.file;
     this.line = details.line;
+    this.overflow = details.overflow;
   }
 }
 
@@ -40,6 +43,20 @@ export interface ErrorDetails {
   /** Counted from 1. */
   line?: number | undefined;
   cause?: unknown;
+  /** The smallest valid request, what may be sent, and the largest parts that are left, largest first. */
+  overflow?:
+    | {
+        readonly tokens: number;
+        readonly limit: number;
+        readonly largest: readonly {
+          /** Such as `messages[3].content[0]`. */
+          readonly path: string;
+          readonly role: string;
+          readonly kind: string;
+          readonly tokens: number;
+        }[];
+      }
+    | undefined;
 }
 
 /** Creates the error for a wrong argument. `hint` says what to pass instead. */
@@ -78,6 +95,7 @@ export const errorCodes = [
   "store_corrupt",
   "store_newer",
   "store_conflict",
+  "hook_failed",
 ] as const;
 
 /** The `code` of a `ContextError`. */

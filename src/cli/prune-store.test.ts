@@ -6,7 +6,7 @@ import { createTrimmer } from "../history/index.ts";
 import { createIntake, readOriginal } from "../intake/index.ts";
 import { listPluginSessions } from "../plugins/index.ts";
 import { type BudgetedTool, createSession, listSessions } from "../session/index.ts";
-import { type MaintainedStore, openStore } from "../store/index.ts";
+import { createEventWriter, type MaintainedStore, openStore, readEvents } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { pruneByRetention, pruneStore } from "./prune-store.ts";
 
@@ -173,5 +173,21 @@ test(`the store stays small over ${results} results with a retention`, { timeout
   for (const { stream, entries } of await store.listStreams()) {
     expect({ stream, isShort: entries < 1_300 }).toEqual({ stream, isShort: true });
   }
+  await store.close();
+});
+
+test("a prune deletes events that are old, or older than 30 days", async () => {
+  const store = await open();
+  const writer = createEventWriter(store, { now: () => clock.ms, onFailure: () => undefined });
+  for (const sent of [1, 2, 3]) {
+    writer.write({ source: "sdk", kind: "call", numbers: { sent } });
+    await writer.settled();
+    clock.ms += 12 * day;
+  }
+  const prune = async (age: number) =>
+    (await pruneStore(store, { before: clock.ms - age, dryRun: false, env, now: () => clock.ms })).events;
+  expect(await prune(90 * day)).toBe(1);
+  expect(await prune(20 * day)).toBe(1);
+  expect((await readEvents(store)).map(({ numbers }) => numbers.sent)).toEqual([3]);
   await store.close();
 });

@@ -4,7 +4,7 @@ import { forgetServer, runningSessions } from "../mcp/index.ts";
 import { type PrunedNebula, pruneNebulas } from "../nebula/index.ts";
 import { forgetPluginSessions, listPluginSessions } from "../plugins/index.ts";
 import { deleteSession, listStoredSessions, pruneOrphans, type StoredSession } from "../session/index.ts";
-import type { MaintainedStore } from "../store/index.ts";
+import { eventLifeMs, type MaintainedStore, pruneEvents } from "../store/index.ts";
 import { isNumber, readJson } from "../text/index.ts";
 import type { Environment } from "../workspace/index.ts";
 import { readAge } from "./whole-number.ts";
@@ -20,6 +20,8 @@ export interface PruneReport {
   readonly nebulas: readonly PrunedNebula[];
   /** Streams that a killed process left. */
   readonly orphans: number;
+  /** Events of the stream `events`. */
+  readonly events: number;
   readonly kept: readonly { readonly id: string; readonly reason: string }[];
 }
 
@@ -38,13 +40,15 @@ interface PruneOptions {
   readonly dryRun: boolean;
   /** Says where the status line keeps its files. */
   readonly env: Environment;
+  /** @default Date.now */
+  readonly now?: (() => number) | undefined;
 }
 
-/** Deletes sessions, conversations, originals, numbers of plugins and finished nebulas that were not used since `before`. Keeps what a
- *  running server has open, results that a newer session uses, and nebulas that can be resumed. Collections that this
- *  version does not know stay as they are. */
+/** Deletes sessions, conversations, originals, numbers of plugins and finished nebulas that were not used since `before`,
+ *  and events before that time or older than 30 days. Keeps what a running server has open, results that a newer session
+ *  uses, and nebulas that can be resumed. Collections that this version does not know stay as they are. */
 export async function pruneStore(store: MaintainedStore, options: PruneOptions): Promise<PruneReport> {
-  const { before, dryRun } = options;
+  const { before, dryRun, now = Date.now } = options;
   const { old, kept } = await chooseSessions(store, before);
   for (const { id } of dryRun ? [] : old) {
     await deleteSession(store, id);
@@ -61,6 +65,7 @@ export async function pruneStore(store: MaintainedStore, options: PruneOptions):
     pluginSessions: await prunePluginSessions(store, options),
     nebulas: nebulas.filter(({ isFinished }) => isFinished),
     orphans: await pruneOrphans(store, options),
+    events: await pruneEvents(store, { before: Math.max(before, now() - eventLifeMs), dryRun }),
     kept: [...kept, ...unfinished],
   };
 }
@@ -135,5 +140,5 @@ export async function pruneByRetention(
     isDue = time - (readJson(text, isNumber) ?? 0) >= Math.min(pauseMs, age);
     return isDue ? String(time) : text!;
   });
-  return isDue ? pruneStore(store, { before: time - age, dryRun: false, env }) : undefined;
+  return isDue ? pruneStore(store, { before: time - age, dryRun: false, env, now }) : undefined;
 }

@@ -1,4 +1,5 @@
 import {
+  APICallError,
   generateText,
   jsonSchema,
   type ModelMessage,
@@ -10,6 +11,7 @@ import {
 } from "ai";
 import { convertArrayToReadableStream, MockLanguageModelV3 } from "ai/test";
 import { describe, expect, it } from "vitest";
+import { toolHistory } from "../../test/generate/generate-request.ts";
 import { countMessages, countTools, hashMessage, validateRequest } from "../messages/index.ts";
 import { createMemoryStore } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
@@ -147,11 +149,11 @@ function sizeOf({ prompt, tools = [] }: Sent): number {
   return countMessages(prompt, counter, options) + countTools(tools, counter, options);
 }
 
-function checkLoop(sent: readonly Sent[], epochs: number, factor = 1): void {
+function checkLoop(sent: readonly Sent[], epochs: number, { factor = 1, most = limit } = {}): void {
   expect(sent).toHaveLength(steps + 1);
   let breaks = 0;
   for (const [index, each] of sent.entries()) {
-    expect(sizeOf(each) * factor).toBeLessThanOrEqual(limit);
+    expect(sizeOf(each) * factor).toBeLessThanOrEqual(most);
     expect(validateRequest(each.prompt, { format: "ai-sdk" })).toEqual([]);
     const before = sent[index - 1]?.prompt.map((each) => hashMessage(each)) ?? [];
     const same = before.every((hash, at) => hash === hashMessage(each.prompt[at] ?? {}));
@@ -174,13 +176,14 @@ describe("a loop of 60 steps", () => {
   });
 
   it.each(["generateText", "streamText"] as const)("stays within the window with prepareStep: %s", async (name) => {
-    // Usage also includes system text and tools, which a step does not show.
+    // Usage also includes system text and tools, which a step does not show. A difference below 10 % is not corrected.
+    const most = 1.1 * limit;
     const { model, call } = loop((size) => size);
     const events: TrimEvent[] = [];
     const prepareStep = contextBudgetPrepareStep({ contextWindow, onTrim: (event) => events.push(event) });
     if (name === "generateText") expect((await generateText({ ...call, model, prepareStep })).text).toBe("Done.");
     else expect(await streamText({ ...call, model, prepareStep }).text).toBe("Done.");
-    checkLoop(sentTo(model), events.length);
+    checkLoop(sentTo(model), events.length, { most });
   });
 
   it("stays within the window with prepareStep if the provider counts more", async () => {
@@ -188,7 +191,7 @@ describe("a loop of 60 steps", () => {
     const events: TrimEvent[] = [];
     const prepareStep = contextBudgetPrepareStep({ contextWindow, onTrim: (event) => events.push(event) });
     await generateText({ ...call, model, prepareStep });
-    checkLoop(sentTo(model), events.length, 1.2);
+    checkLoop(sentTo(model), events.length, { factor: 1.2 });
   });
 });
 
@@ -247,6 +250,18 @@ describe("a call", () => {
     await expect(generateText(call)).rejects.toThrow(RangeError);
     const abortSignal = AbortSignal.abort(new TypeError("stopped"));
     await expect(generateText({ ...call, abortSignal })).rejects.toThrow(TypeError);
+  });
+
+  it("is billed for an hour if the provider says that it wrote for one", async () => {
+    const costs: (number | undefined)[] = [];
+    for (const name of ["ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"]) {
+      const inputTokens = { total: 9_000, noCache: 0, cacheRead: 0, cacheWrite: 9_000 };
+      const usage = { ...usageOf(0), inputTokens, raw: { cache_creation: { [name]: 9_000 } } };
+      const doGenerate = { content: [], finishReason: { unified: "stop", raw: "stop" } as const, usage, warnings: [] };
+      const inner = new MockLanguageModelV3({ modelId: "claude-sonnet-5", doGenerate });
+      await open(inner, { contextWindow, onCall: ({ usd }) => costs.push(usd) }).doGenerate({ prompt: [] });
+    }
+    expect((costs[1] ?? 0) / (costs[0] ?? 1)).toBeCloseTo(2 / 1.25, 2);
   });
 
   it("may report no usage", async () => {
@@ -325,9 +340,9 @@ describe("cache markers", () => {
   const markedIn = (prompt: Prompt) =>
     prompt.flatMap(({ providerOptions }, index) => (providerOptions?.anthropic?.cacheControl ? [index] : []));
 
-  it("are placed after the system text and at the end by default, for a model of Anthropic", async () => {
+  it("are placed after the system text, before the last turn and at the end by default, for a model of Anthropic", async () => {
     const { prompt } = await ask(done(), {}, {});
-    expect(markedIn(prompt)).toEqual([0, 5]);
+    expect(markedIn(prompt)).toEqual([0, 4, 5]);
     expect(prompt[0]).toEqual({ role: "system", content: "Be brief.", providerOptions: short });
     const other = new MockLanguageModelV3({ modelId: "gpt-5", doGenerate: done().doGenerate });
     expect(markedIn((await ask(other, {}, {})).prompt)).toEqual([]);
@@ -359,7 +374,7 @@ describe("cache markers", () => {
     ) as Prompt;
     expect(markedIn((await ask(done(), {}, { prompt: full })).prompt)).toEqual([0, 1, 2, 3]);
     const automatic = await ask(done(), {}, { providerOptions: short });
-    expect(markedIn(automatic.prompt)).toEqual([0]);
+    expect(markedIn(automatic.prompt)).toEqual([0, 4]);
   });
 
   it("are placed by prepareStep too, and a wrong mode is refused at once", async () => {
@@ -392,4 +407,66 @@ it("a model reads what was trimmed with the recall tool", async () => {
   const recall = tool({ description, inputSchema: jsonSchema(inputSchema), execute: handle });
   await generateText({ ...call, model, system: instructions, tools: { ...call.tools, [name]: recall } });
   expect(JSON.stringify(sentTo(inner).at(-1)?.prompt.at(-1))).toMatch(/[a-z2-7]{16}:1: src\/1\.ts/);
+});
+
+describe("a call that the provider refuses", () => {
+  const message =
+    "This model's maximum context length is 30000 tokens. However, your messages resulted in 40000 tokens.";
+  const refusal = new APICallError({
+    ...{ message, url: "", requestBodyValues: {}, statusCode: 400 },
+    responseBody: JSON.stringify({ error: { message } }),
+  });
+  const messages = toolHistory(
+    "ai-sdk",
+    Array.from({ length: 40 }, () => "let x = 1;\n".repeat(120)),
+  ).messages;
+  const finish: StreamPart = { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage: usageOf(9_000) };
+  const answer: StreamPart[] = [
+    { type: "text-start", id: "1" },
+    { type: "text-delta", id: "1", delta: "Done." },
+    { type: "text-end", id: "1" },
+    finish,
+  ];
+  const open = (inner: MockLanguageModelV3) => ({
+    model: wrapLanguageModel({ model: inner, middleware: contextBudgetMiddleware({ contextWindow: 1_000_000 }) }),
+    ...{ messages: messages as ModelMessage[], maxRetries: 0, onError: () => undefined },
+  });
+  const sizesOf = (inner: MockLanguageModelV3) => sentTo(inner).map(({ prompt }) => JSON.stringify(prompt).length);
+
+  it("is generated from a shorter prompt", async () => {
+    const inner: MockLanguageModelV3 = new MockLanguageModelV3({
+      doGenerate: async () => {
+        if (inner.doGenerateCalls.length === 1) throw refusal;
+        const content: Content = [{ type: "text", text: "Done." }];
+        return { content, finishReason: { unified: "stop", raw: "stop" }, usage: usageOf(9_000), warnings: [] };
+      },
+    });
+    expect((await generateText(open(inner))).text).toBe("Done.");
+    const [first, second] = sizesOf(inner);
+    expect(second).toBeLessThan(Number(first) * 0.8);
+  });
+
+  it("is streamed from a shorter prompt, also if the refusal is the stream's first part", async () => {
+    const start: StreamPart = { type: "stream-start", warnings: [] };
+    for (const refuse of [
+      () => Promise.reject(refusal),
+      async () => ({ stream: convertArrayToReadableStream([start, { type: "error" as const, error: refusal }]) }),
+    ]) {
+      const inner: MockLanguageModelV3 = new MockLanguageModelV3({
+        doStream: async () =>
+          inner.doStreamCalls.length === 1 ? refuse() : { stream: convertArrayToReadableStream([start, ...answer]) },
+      });
+      expect(await streamText(open(inner)).text).toBe("Done.");
+      const [first, second] = sizesOf(inner);
+      expect(second).toBeLessThan(Number(first) * 0.8);
+    }
+  });
+
+  it("fails with the SDK's own error if it is refused again", async () => {
+    const inner = new MockLanguageModelV3({ doGenerate: () => Promise.reject(refusal) });
+    const thrown = await generateText(open(inner)).catch((error: unknown) => error);
+    expect(thrown).toBe(refusal);
+    expect((thrown as Error).cause).toMatchObject({ code: "context_overflow" });
+    expect(inner.doGenerateCalls).toHaveLength(2);
+  });
 });

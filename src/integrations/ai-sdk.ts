@@ -1,38 +1,37 @@
 /** The import path `plimsoll/ai-sdk`. */
 import type { JSONSchema7, LanguageModel, LanguageModelMiddleware, ModelMessage } from "ai";
 import { priceOf, providerOfModel } from "../billing/index.ts";
-import {
-  createRecallTool,
-  optionChecks,
-  type RecallDefinition,
-  type RecallSource,
-  type RecallTool,
-  type Reduction,
-} from "../history/index.ts";
+import { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "../history/index.ts";
 import type { Fields } from "../text/index.ts";
+import type { CallEvent, CallSummary, WithSummary } from "./call-events.ts";
+import type { FittedCall } from "./conversation.ts";
 import { recallOriginal } from "./conversation-intake.ts";
 import {
+  addedMarkers,
   type BreakpointMode,
-  breakpointModes,
+  cachePlan,
   type Lifetime,
   lifetimesOf,
+  type MarkerOptions,
   type MarkerShape,
+  markerChecks,
   markerFor,
   modeFor,
   placeMarkers,
 } from "./place-markers.ts";
+import { type Refusal, readRefusal } from "./refusals.ts";
 import {
   type BudgetCall,
   checkBudgetOptions,
   createRequestFitter,
-  type FittedCall,
   type RequestFitter,
   type RequestFitterOptions,
   replaceFields,
   type TrimEvent,
 } from "./request-fitter.ts";
+import { type Outcome, type PreparedRequest, prepareFitted, sendPrepared, withCause } from "./second-try.ts";
 
-export type { BreakpointMode, RecallSource, RecallTool, TrimEvent };
+export type { CallEvent, CallSummary, RecallTool, TrimEvent };
 
 type TransformParams = NonNullable<LanguageModelMiddleware["transformParams"]>;
 /** What the SDK passes to a middleware for one call. */
@@ -43,11 +42,17 @@ export interface MiddlewareOptions extends RequestFitterOptions<CallParams> {
    *  has some, `auto` always, `none` never.
    * @default "auto" for a model of Anthropic, "follow" for any other */
   readonly breakpoints?: BreakpointMode | undefined;
+  /** How long the cache keeps what the added markers write: 5 minutes, an hour, or `auto`, which chooses at each call
+   *  from the pauses of the conversation and the prices of the model. Your own markers keep their lifetime, and decide
+   *  that of the added ones.
+   * @default "auto" for a model under Anthropic's own name, "5m" for any other */
+  readonly ttl?: "auto" | "5m" | "1h" | undefined;
 }
 
 /**
  * Creates a middleware for `wrapLanguageModel` of the AI SDK. Each call of the model, generated or streamed, gets a
- * prompt that fits. The reported usage corrects the token counter.
+ * prompt that fits. The reported usage corrects the token counter. `plimsoll.summary()` of the middleware adds up all
+ * calls.
  *
  * @example
  * ```ts
@@ -60,34 +65,104 @@ export interface MiddlewareOptions extends RequestFitterOptions<CallParams> {
  * }
  * ```
  */
-export function contextBudgetMiddleware(options: MiddlewareOptions = {}): LanguageModelMiddleware {
-  const { budget, mode } = openBudget(options);
-  const calls = new WeakMap<object, FittedCall>();
+export function contextBudgetMiddleware(options: MiddlewareOptions = {}): LanguageModelMiddleware & WithSummary {
+  const { budget, marking } = openBudget(options);
+  const calls = new WeakMap<object, PreparedCall>();
   return {
+    plimsoll: { summary: budget.calls.summary },
     specificationVersion: "v3",
     async transformParams({ params, model: { modelId } }) {
       const { prompt: messages, tools, maxOutputTokens, providerOptions } = params;
       const shown = { messages, tools, maxOutputTokens };
-      const markers = markersIn([messages, tools, { providerOptions }]);
-      const fitted = await budget.fit({ request: params, ...shown, ...modelFields(modelId, markers) });
+      const first = markersIn([tools, messages.filter(({ role }) => role === "system")]);
+      const later = markersIn([messages.filter(({ role }) => role !== "system"), { providerOptions }]);
+      const fields = modelFields(modelId, marking, { first, later });
+      const fitted = await budget.fit({ request: params, ...shown, ...fields });
       const own = { messages, tools, providerOptions };
-      const prompt = withMarkers(own, fitted.reduction, modeFor(mode, modelId));
-      const next = replaceFields(params, { prompt: prompt as CallParams["prompt"] });
-      calls.set(next, fitted);
-      return next;
+      const breakpoints = modeFor(marking.breakpoints, modelId);
+      const prepared = prepareFitted(fitted, (_reduction, current) => {
+        const prompt = withMarkers(own, current, { ...marking, breakpoints });
+        return replaceFields(params, { prompt: prompt as CallParams["prompt"] });
+      });
+      calls.set(prepared.body, prepared);
+      return prepared.body;
     },
-    async wrapGenerate({ doGenerate, params }) {
-      const result = await doGenerate();
-      calls.get(params)?.observe(billed(result.usage));
-      return result;
+    async wrapGenerate({ doGenerate, params, model }) {
+      const first = calls.get(params);
+      if (first === undefined) return doGenerate();
+      return sendPrepared(first, async (call) => {
+        const sent = call === first ? doGenerate() : model.doGenerate(call.body);
+        return outcomeOf(sent, (result) => {
+          call.observe(billed(result.usage));
+          return result;
+        });
+      });
     },
-    async wrapStream({ doStream, params }) {
-      const result = await doStream();
-      const call = calls.get(params);
-      return call === undefined ? result : { ...result, stream: observeStream(result.stream, call) };
+    async wrapStream({ doStream, params, model }) {
+      const first = calls.get(params);
+      if (first === undefined) return doStream();
+      return sendPrepared(first, async (call) => {
+        const sent = await openStream(call === first ? doStream() : model.doStream(call.body));
+        if (sent.refusal !== undefined) return sent;
+        return { ...sent, settle: () => observeStream(sent.settle(), call) };
+      });
     },
   };
 }
+
+type PreparedCall = PreparedRequest<CallParams>;
+
+/** A call that fails with an error has its refusal in there. */
+async function outcomeOf<Result>(
+  sent: PromiseLike<Result>,
+  accept: (result: Result) => Result,
+): Promise<Outcome<Result>> {
+  try {
+    const result = await sent;
+    return { refusal: undefined, settle: () => accept(result) };
+  } catch (error) {
+    return {
+      refusal: refusalIn(error),
+      settle(note) {
+        throw withCause(error, note);
+      },
+    };
+  }
+}
+
+/** The SDK's error has the answer as text; a part of a stream may have anything. */
+function refusalIn(error: unknown): Refusal | undefined {
+  const { statusCode, responseBody, message, data } = Object(error) as Fields;
+  const texts = [responseBody, message, data, typeof error === "string" ? error : undefined];
+  const text = texts.map((each) => (typeof each === "object" ? JSON.stringify(each) : (each ?? ""))).join(" ");
+  return readRefusal(typeof statusCode === "number" ? statusCode : undefined, text);
+}
+
+/** Starts a stream and looks for a refusal as its first part that says something. */
+async function openStream(sent: PromiseLike<StreamResult>): Promise<Outcome<StreamResult>> {
+  const outcome = await outcomeOf(sent, (result) => result);
+  if (outcome.refusal !== undefined) return outcome;
+  const result = outcome.settle();
+  const reader = result.stream.getReader();
+  const read: StreamPart[] = [];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    read.push(part.value);
+    if (!announcements.includes(part.value.type)) break;
+  }
+  const last = read.at(-1);
+  const stream = new ReadableStream<StreamPart>({
+    async pull(controller) {
+      const waiting = read.shift();
+      const { value, done } = waiting === undefined ? await reader.read() : { value: waiting, done: false };
+      if (done) controller.close();
+      else controller.enqueue(value as StreamPart);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return { refusal: last?.type === "error" ? refusalIn(last.error) : undefined, settle: () => ({ ...result, stream }) };
+}
+
+const announcements: readonly string[] = ["stream-start", "response-metadata", "raw"];
 
 /** The fields of the SDK's `prepareStep` argument that are read here. */
 export interface Step {
@@ -102,13 +177,19 @@ export interface PrepareStepOptions extends RequestFitterOptions<Step> {
    *  `auto` always, `none` never.
    * @default "auto" for a model of Anthropic, "follow" for any other */
   readonly breakpoints?: BreakpointMode | undefined;
+  /** How long the cache keeps what the added markers write: 5 minutes, an hour, or `auto`, which chooses at each call
+   *  from the pauses of the conversation and the prices of the model. Your own markers keep their lifetime, and decide
+   *  that of the added ones.
+   * @default "auto" for a model under Anthropic's own name, "5m" for any other */
+  readonly ttl?: "auto" | "5m" | "1h" | undefined;
 }
-export type PrepareStep = (step: Step) => Promise<{ messages: ModelMessage[] } | undefined>;
+export type PrepareStep = ((step: Step) => Promise<{ messages: ModelMessage[] } | undefined>) & WithSummary;
 
 /**
  * Creates a `prepareStep` for `generateText`, `streamText` and agents of the AI SDK. Use it for a model that cannot be
  * wrapped. A step does not show its tools and system text: pass their tokens as `prefixTokens`. After the first answer,
- * the reported usage corrects that number.
+ * the reported usage corrects that number. `plimsoll.summary()` of the function adds up all steps that another step
+ * followed: the usage of the last one does not come back.
  *
  * @example
  * ```ts
@@ -122,35 +203,35 @@ export type PrepareStep = (step: Step) => Promise<{ messages: ModelMessage[] } |
  * ```
  */
 export function contextBudgetPrepareStep(options: PrepareStepOptions = {}): PrepareStep {
-  const { budget, mode } = openBudget(options);
+  const { budget, marking } = openBudget(options);
   // The SDK passes the same array of steps through a whole run.
   const runs = new WeakMap<object, FittedCall>();
-  return async (step) => {
+  const prepareStep = async (step: Step): Promise<{ messages: ModelMessage[] } | undefined> => {
     const { messages, model, steps } = step;
     runs.get(steps)?.observe(billed(steps.at(-1)?.usage));
     const shown = { messages, maxOutputTokens: undefined };
     const modelId = typeof model === "string" ? model : model.modelId;
-    const fitted = await budget.fit({ request: step, ...shown, ...modelFields(modelId, markersIn(messages)) });
+    const fields = modelFields(modelId, marking, { first: [], later: markersIn(messages) });
+    const fitted = await budget.fit({ request: step, ...shown, ...fields });
     runs.set(steps, fitted);
-    const marked = withMarkers({ messages }, fitted.reduction, modeFor(mode, modelId));
+    const mode = modeFor(marking.breakpoints, modelId);
+    const marked = withMarkers({ messages }, fitted, { ...marking, breakpoints: mode });
     const next = replaceFields(step, { messages: marked as ModelMessage[] });
     return next === step ? undefined : { messages: next.messages };
   };
+  return Object.assign(prepareStep, { plimsoll: { summary: budget.calls.summary } });
 }
 
 interface OpenBudget<Request> {
   readonly budget: RequestFitter<Request>;
-  readonly mode: BreakpointMode | undefined;
+  readonly marking: MarkerOptions;
 }
 
-type BudgetOptions<Request> = RequestFitterOptions<Request> & { readonly breakpoints?: BreakpointMode | undefined };
-
-function openBudget<Request>({ breakpoints: mode, ...options }: BudgetOptions<Request>): OpenBudget<Request> {
-  checkBudgetOptions({ ...options, ...(mode !== undefined && { breakpoints: mode }) }, ownChecks);
-  return { budget: createRequestFitter(options), mode };
+function openBudget<Request>(all: RequestFitterOptions<Request> & MarkerOptions): OpenBudget<Request> {
+  checkBudgetOptions(all, markerChecks);
+  const { breakpoints, ttl, ...options } = all;
+  return { budget: createRequestFitter(options, "ai-sdk"), marking: { breakpoints, ttl } };
 }
-
-const ownChecks = { breakpoints: optionChecks.oneOf(breakpointModes) };
 
 interface MarkedCall {
   readonly messages: readonly object[];
@@ -162,16 +243,18 @@ interface MarkedCall {
  *  request to Anthropic. */
 function withMarkers(
   { messages: own, tools, providerOptions }: MarkedCall,
-  reduction: Reduction,
-  mode: BreakpointMode,
+  { reduction, lifetime: chosen }: FittedCall,
+  options: MarkerOptions & { readonly breakpoints: BreakpointMode },
 ) {
   const { messages, breakpoints } = reduction;
   const first = Math.max(
     0,
     messages.findIndex((message) => Reflect.get(message, "role") !== "system"),
   );
+  const { lifetime, anchor } = addedMarkers(options, chosen);
   const placed = placeMarkers({
-    ...{ mode, own, tools, shape: sdkMarkers },
+    ...{ mode: options.breakpoints, own, tools, lifetime, shape: sdkMarkers },
+    anchor: anchor === undefined ? undefined : anchor - first,
     automatic: Object(Object(providerOptions).anthropic).cacheControl,
     system: messages.slice(0, first),
     messages: messages.slice(first),
@@ -219,36 +302,56 @@ function unmarked(value: Fields): Fields {
 }
 
 type StreamResult = Awaited<ReturnType<NonNullable<LanguageModelMiddleware["wrapStream"]>>>;
+type StreamPart = StreamResult["stream"] extends ReadableStream<infer Each> ? Each : never;
 
-function observeStream(stream: StreamResult["stream"], call: FittedCall): StreamResult["stream"] {
-  type Part = StreamResult["stream"] extends ReadableStream<infer Each> ? Each : never;
-  return stream.pipeThrough(
-    new TransformStream<Part, Part>({
-      transform(part, controller) {
-        if (part.type === "finish") call.observe(billed(part.usage));
-        controller.enqueue(part);
-      },
-    }),
-  );
+function observeStream(result: StreamResult, call: PreparedCall): StreamResult {
+  const watch = new TransformStream<StreamPart, StreamPart>({
+    transform(part, controller) {
+      if (part.type === "finish") call.observe(billed(part.usage));
+      controller.enqueue(part);
+    },
+  });
+  return { ...result, stream: result.stream.pipeThrough(watch) };
 }
 
-/** Models report a total with its parts, steps a number. A provider may report nothing. */
+/** Models report a total with its parts, steps numbers. A provider may report nothing. */
 function billed(usage: unknown): object {
-  const { inputTokens } = Object(usage) as { inputTokens?: unknown };
-  return { input_tokens: Object(inputTokens).total ?? inputTokens };
+  const { inputTokens, outputTokens, cachedInputTokens, inputTokenDetails, raw } = Object(usage) as Fields;
+  const { total = inputTokens, cacheRead, cacheWrite } = Object(inputTokens) as Fields;
+  const details = Object(inputTokenDetails) as Fields;
+  const read = Number(cacheRead ?? details.cacheReadTokens ?? cachedInputTokens ?? 0);
+  const written = Number(cacheWrite ?? details.cacheWriteTokens ?? 0);
+  return {
+    input_tokens: typeof total === "number" ? Math.max(0, total - read - written) : undefined,
+    ...{ cache_read_input_tokens: read, cache_creation_input_tokens: written },
+    // Only Anthropic's own usage says for how long it was written.
+    cache_creation: Object(raw).cache_creation,
+    output_tokens: Object(outputTokens).total ?? outputTokens,
+  };
 }
 
 // For an unknown provider, assume the longest common lifetime: a cache that may exist is not treated as lost.
 const unknownLifetimeMs = 3_600_000;
 
+interface FoundMarkers {
+  /** In tools and system text. */
+  readonly first: readonly Lifetime[];
+  readonly later: readonly Lifetime[];
+}
+
 function modelFields(
   model: string,
-  markers: readonly Lifetime[],
-): Pick<BudgetCall<unknown>, "format" | "model" | "cacheLifetimeMs"> {
+  marking: MarkerOptions,
+  { first, later }: FoundMarkers,
+): Pick<BudgetCall<unknown>, "format" | "model" | "cacheLifetimeMs" | "cachePrice" | "ownMarkers"> {
   const provider = providerOfModel(model);
+  const markers = [...first, ...later];
+  const ttl = markers.includes("1h") ? "1h" : "5m";
+  const ownMarkers = { prefix: first.length > 0, end: later.length > 0 || provider !== "anthropic", ttl } as const;
+  const shown = { format: "ai-sdk", model, ownMarkers } as const;
+  if (provider === "anthropic") return { ...shown, ...cachePlan(marking, model, markers) };
   const lifetimes = provider && priceOf({ provider, model }).rules.lifetimeMs;
-  const lifetime = lifetimes?.[markers.includes("1h") ? "1h" : "5m"];
-  return { format: "ai-sdk", model, cacheLifetimeMs: lifetime ?? unknownLifetimeMs };
+  return { ...shown, cacheLifetimeMs: lifetimes?.[ttl] ?? unknownLifetimeMs };
 }
 
 /**

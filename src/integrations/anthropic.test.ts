@@ -1,13 +1,12 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, describe, expect, it } from "vitest";
+import { type Asked, type RunningProvider, startProvider, type Turn } from "../../scripts/provider/provider.mjs";
 import { validateRequest } from "../messages/index.ts";
 import { createMemoryStore } from "../store/index.ts";
 import { type AnthropicOptions, recallTool, withContextBudget } from "./anthropic.ts";
-import { anthropicEvents, anthropicMessage } from "./anthropic-answers.contract.ts";
 import { testIntegration } from "./integration.contract.ts";
 import { anthropicMarkers } from "./place-markers.ts";
 import type { TrimEvent } from "./request-fitter.ts";
-import { type Received, type Reply, type ScriptedServer, startServer } from "./scripted-server.contract.ts";
 
 const { markersOf } = anthropicMarkers;
 
@@ -17,44 +16,56 @@ testIntegration({
   name: "plimsoll/anthropic",
   format: "anthropic",
   async open({ options, billed }) {
-    const server = await startServer(({ body }) => answer(body.stream === true, billed(body)));
+    const server = await startProvider({ answer: ({ body }) => answer(billed(body)), foreignThinking: "accept" });
     const client = withContextBudget(clientOf(server), options as AnthropicOptions);
     return {
       async ask(request, how) {
         const params = request as unknown as Params;
         if (how === "whole") await client.messages.create(params);
         else for await (const _ of await client.messages.create({ ...params, stream: true }));
-        return server.received.at(-1)?.body ?? {};
+        return server.calls.at(-1)?.body ?? {};
       },
-      count: () => server.received.length,
+      count: () => server.calls.length,
       close: server.close,
     };
   },
 });
 
-function answer(isStreamed: boolean, input_tokens: number): Reply {
-  const usage = { input_tokens, output_tokens: 5 };
-  return isStreamed ? { events: anthropicEvents(usage) } : { json: anthropicMessage(usage) };
+function answer(input_tokens: number): Turn {
+  return { text: "Done.", usage: { input_tokens, output_tokens: 5 } };
 }
 
-function clientOf({ url }: ScriptedServer): Anthropic {
+function clientOf({ url }: RunningProvider): Anthropic {
   return new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0 });
 }
 
-const servers: ScriptedServer[] = [];
+const servers: RunningProvider[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
 const contextWindow = 30_000;
 
-async function open(options: AnthropicOptions = {}, reply?: (received: Received) => Reply) {
+async function open(options: AnthropicOptions = {}, reply?: (asked: Asked) => Turn) {
   const events: TrimEvent[] = [];
-  const server = await startServer(reply ?? (({ body }) => answer(body.stream === true, 13_800)));
+  const server = await startProvider({ answer: reply ?? (() => answer(13_800)) });
   servers.push(server);
   const budget = { contextWindow, onTrim: (event: TrimEvent) => events.push(event), ...options };
   const client = withContextBudget(clientOf(server), budget);
-  return { client, events, sent: () => server.received.at(-1)?.body ?? {}, server };
+  return { client, events, sent: () => server.calls.at(-1)?.body ?? {}, server };
+}
+
+/** A store that counts what is written to it. */
+function watchedStore() {
+  const store = createMemoryStore();
+  let writes = 0;
+  const watch = <Method extends (...args: never[]) => unknown>(method: Method) =>
+    ((...args) => {
+      writes += 1;
+      return method(...args);
+    }) as Method;
+  const { put, update, append } = store;
+  return { store: { ...store, put: watch(put), update: watch(update), append: watch(append) }, writes: () => writes };
 }
 
 /** About 750 tokens per turn. */
@@ -104,9 +115,9 @@ describe("every way to ask", () => {
 
   it.each([false, true])("keeps every request of a tool runner within the window, streamed: %s", async (stream) => {
     const steps = 40;
-    const requests = () => server.received.map(({ body }) => body as unknown as Params);
+    const requests = () => server.calls.map(({ body }) => body as unknown as Params);
     const { client, events, server } = await open({ reserve: 4_000 }, ({ body }) => {
-      const call = server.received.length;
+      const call = server.calls.length;
       const use = {
         type: "tool_use",
         id: `toolu_${call}`,
@@ -118,7 +129,7 @@ describe("every way to ask", () => {
         input_tokens: Math.round(JSON.stringify(body.messages).length / 3.5),
         output_tokens: 5,
       };
-      return stream ? { events: anthropicEvents(usage, content) } : { json: anthropicMessage(usage, content) };
+      return { content, usage };
     });
     const ran: string[] = [];
     const read = {
@@ -158,10 +169,10 @@ describe("every way to ask", () => {
     const { client } = await open();
     const { data, response, request_id } = await client.messages.create(paramsOf(1)).withResponse();
     expect(data.content).toEqual([{ type: "text", text: "Done." }]);
-    expect(Reflect.get(data, "_request_id")).toBe("req_1");
-    expect([response.status, request_id]).toEqual([200, "req_1"]);
+    expect(Reflect.get(data, "_request_id")).toBe(request_id);
+    expect([response.status, request_id]).toEqual([200, expect.stringMatching(/^req_/)]);
     const raw = await client.messages.create(paramsOf(1)).asResponse();
-    expect(await raw.json()).toMatchObject({ id: "msg_1" });
+    expect(await raw.json()).toMatchObject({ id: expect.stringMatching(/^msg_/) });
     const texts: string[] = [];
     const message = await client.messages
       .stream(paramsOf(1))
@@ -172,13 +183,45 @@ describe("every way to ask", () => {
   });
 
   it("does not change requests that do not call a model", async () => {
-    const { client, sent, server } = await open({}, () => ({ json: { input_tokens: 7, data: [] } }));
+    const { client, server } = await open();
     expect(client).toBeInstanceOf(Anthropic);
-    const { max_tokens: _none, ...params } = paramsOf(60);
-    expect(await client.messages.countTokens(params)).toMatchObject({ input_tokens: 7 });
-    expect(sent().messages).toEqual(params.messages);
     await client.models.list();
-    expect(server.received.at(-1)?.path).toBe("/v1/models");
+    expect(server.calls.at(-1)?.path).toBe("/v1/models");
+  });
+
+  it.each(["messages", "beta"] as const)("counts the request as it would be sent (%s)", async (door) => {
+    const { store, writes } = watchedStore();
+    const options: AnthropicOptions = { store, sessionId: "s", breakpoints: "none", intake: { pageTokens: 200 } };
+    const { client, sent, events, server } = await open(options);
+    const count = async (turns: number) => {
+      const { max_tokens: _none, ...params } = paramsOf(turns);
+      const { input_tokens } = await (door === "beta" ? client.beta : client).messages.countTokens(params);
+      expect(input_tokens).toBeLessThan(contextWindow);
+      expect(server.calls.at(-1)?.path).toContain("/v1/messages/count_tokens");
+      return sent();
+    };
+    let epochs = 0;
+    for (const turns of [1, 4, 10, 12, 40, 41, 60]) {
+      const before = [writes(), events.length];
+      const counted = await count(turns);
+      expect(await count(turns)).toEqual(counted);
+      expect([writes(), events.length]).toEqual(before);
+      await client.messages.create(paramsOf(turns));
+      expect(counted.messages).toEqual(sent().messages);
+      epochs += events.length - Number(before[1]);
+    }
+    expect(epochs).toBeGreaterThan(1);
+    expect(client.plimsoll.summary()).toMatchObject({ calls: 7, epochs });
+  });
+
+  it("counts without remembering a conversation, and with the decisions that are in the store", async () => {
+    const store = createMemoryStore();
+    const first = await open({ store, sessionId: "s", breakpoints: "none" });
+    for (const turns of [10, 40]) await first.client.messages.create(paramsOf(turns));
+    const second = await open({ store, sessionId: "s", breakpoints: "none" });
+    const { max_tokens: _none, ...params } = paramsOf(40);
+    await second.client.messages.countTokens(params);
+    expect(second.sent().messages).toEqual(first.sent().messages);
   });
 
   it("does not change a conversation that the API holds", async () => {
@@ -191,14 +234,9 @@ describe("every way to ask", () => {
 
 describe("a stream", () => {
   it("passes event by event", async () => {
-    const gates = anthropicEvents({ input_tokens: 5 }).map(gate);
-    async function* events() {
-      for (const [index, event] of anthropicEvents({ input_tokens: 5 }).entries()) {
-        yield event;
-        await gates[index]?.promise;
-      }
-    }
-    const { client } = await open({}, () => ({ events: events() }));
+    const gates = Array.from({ length: 7 }, gate);
+    const afterEvent = (index: number) => gates[index]?.promise;
+    const { client } = await open({}, () => ({ ...answer(5), afterEvent }));
     let index = 0;
     // The server sends the next event only after this one has come through.
     for await (const _ of await client.messages.create({ ...paramsOf(1), stream: true })) {
@@ -208,11 +246,8 @@ describe("a stream", () => {
   });
 
   it("ends when it is aborted, and when the caller stops reading", async () => {
-    async function* endless() {
-      yield* anthropicEvents({ input_tokens: 5 }).slice(0, 3);
-      await new Promise(() => undefined);
-    }
-    const { client } = await open({}, () => ({ events: endless() }));
+    const afterEvent = (index: number) => (index < 2 ? undefined : new Promise(() => undefined));
+    const { client } = await open({}, () => ({ ...answer(5), afterEvent }));
     const controller = new AbortController();
     const stream = await client.messages.create({ ...paramsOf(1), stream: true }, { signal: controller.signal });
     const seen: string[] = [];
@@ -247,7 +282,7 @@ describe("errors", () => {
     const { client, server } = await open();
     const aborted = client.messages.create(paramsOf(1), { signal: AbortSignal.abort() });
     await expect(aborted).rejects.toBeInstanceOf(Anthropic.APIUserAbortError);
-    expect(server.received).toEqual([]);
+    expect(server.calls).toEqual([]);
   });
 
   it("of a malformed or too large request reach the caller before anything is sent", async () => {
@@ -258,7 +293,7 @@ describe("errors", () => {
     await expect(client.messages.create(huge)).rejects.toMatchObject({ code: "context_overflow" });
     const streamed = client.messages.stream(huge).finalMessage();
     await expect(streamed).rejects.toMatchObject({ cause: { code: "context_overflow" } });
-    expect(server.received).toEqual([]);
+    expect(server.calls).toEqual([]);
   });
 
   it("of wrong options come at once", () => {
@@ -278,7 +313,7 @@ describe("the provider's cache", () => {
   const system = [{ type: "text" as const, text: "Be brief.", cache_control: short }];
 
   // A usage of 0 is ignored, so the counter's own sizes apply.
-  const silent = () => answer(false, 0);
+  const silent = () => answer(0);
 
   it.each([
     ["claude-sonnet-5", undefined, 1],
@@ -295,24 +330,24 @@ describe("the provider's cache", () => {
   });
 
   it("is used and the request stays small with no option at all", async () => {
-    const server = await startServer(() => silent());
+    const server = await startProvider({ answer: silent });
     servers.push(server);
     const client = withContextBudget(clientOf(server));
     await client.messages.create(paramsOf(400));
-    const body = server.received.at(-1)?.body ?? {};
+    const body = server.calls.at(-1)?.body ?? {};
     expect(markersOf(body.messages).length).toBeGreaterThan(0);
     expect(JSON.stringify(body).length / 3.5).toBeLessThan(200_000);
     expect(JSON.stringify(paramsOf(400)).length / 3.5).toBeGreaterThan(100_000);
   });
 
-  it("gets markers at the end and where the history was cut, on requests that use it", async () => {
+  it("gets markers at the end, before the last turn and where the history was cut, on requests that use it", async () => {
     const { client, events, sent } = await open({ breakpoints: "follow" }, silent);
     const marked = () => (sent().messages as object[]).map((each) => markersOf(each).length);
     for (let turns = 1; events.length === 0; turns++) {
       await client.messages.create(paramsOf(turns, { system }));
       expect(validateRequest(sent(), { provider: "anthropic" })).toEqual([]);
       expect(marked().at(-1)).toBe(1);
-      expect(marked().filter((count) => count > 0)).toHaveLength(1 + events.length);
+      expect(marked().filter((count) => count > 0)).toHaveLength(2 + events.length);
     }
   });
 
@@ -339,13 +374,13 @@ it("a model reads what was trimmed with the recall tool", async () => {
   const source = { store: createMemoryStore(), sessionId: "s" };
   const recall = recallTool(source);
   const { client, events, server } = await open({ ...source, reserve: 4_000 }, ({ body }) => {
-    const call = server.received.length;
+    const call = server.calls.length;
     const use = (name: string, input: object) => [{ type: "tool_use", id: `toolu_${call}`, name, input }];
     const usage = { input_tokens: Math.round(JSON.stringify(body.messages).length / 3.5), output_tokens: 5 };
     const done = [{ type: "text", text: "Done." }];
     const content =
       call < 40 ? use("read", { path: `src/${call}.ts` }) : call === 40 ? use("recall", { grep: "file 1:" }) : done;
-    return { json: anthropicMessage(usage, content) };
+    return { content, usage };
   });
   const run = { parse: (input: unknown) => input as { path: string } };
   const read = {
@@ -358,7 +393,7 @@ it("a model reads what was trimmed with the recall tool", async () => {
   const params = { model: "claude-sonnet-5", max_tokens: 1_000, system, messages, tools };
   await client.beta.messages.toolRunner(params).runUntilDone();
   expect(events.length).toBeGreaterThan(0);
-  const last = server.received.at(-1)?.body ?? {};
+  const last = server.calls.at(-1)?.body ?? {};
   expect(JSON.stringify((last.messages as object[]).at(-1))).toMatch(/[a-z2-7]{16}:1: file 1: let x = 1;/);
   expect(last.tools).toMatchObject([{ name: "read" }, { name: "recall", input_schema: { type: "object" } }]);
   expect(validateRequest(last, { format: "anthropic" })).toEqual([]);

@@ -1,23 +1,21 @@
 /** The import path `plimsoll/anthropic`. */
-import { priceOf } from "../billing/index.ts";
-import {
-  createRecallTool,
-  optionChecks,
-  type RecallDefinition,
-  type RecallSource,
-  type RecallTool,
-} from "../history/index.ts";
+import { createRecallTool, type RecallDefinition, type RecallSource, type RecallTool } from "../history/index.ts";
 import type { Fields } from "../text/index.ts";
+import type { CallEvent, CallSummary, WithSummary } from "./call-events.ts";
 import { recallOriginal } from "./conversation-intake.ts";
 import {
+  addedMarkers,
   anthropicMarkers,
   type BreakpointMode,
-  breakpointModes,
+  cachePlan,
   lifetimesOf,
+  type MarkerOptions,
+  markerChecks,
   modeFor,
   placeMarkers,
 } from "./place-markers.ts";
 import {
+  type BudgetCall,
   checkBudgetOptions,
   createRequestFitter,
   type RequestFitter,
@@ -25,25 +23,39 @@ import {
   replaceFields,
   type TrimEvent,
 } from "./request-fitter.ts";
+import { prepareFitted } from "./second-try.ts";
 import { type Client, type PreparedBody, wrapClient } from "./wrap-client.ts";
 
-export type { BreakpointMode, RecallSource, RecallTool, TrimEvent };
+export type { CallEvent, CallSummary, RecallTool, TrimEvent };
 
-/** The body of a request, as the caller passed it. */
-export type AnthropicRequest = Fields;
+/** The parameters of `messages.create` of a client, in the types of its SDK. */
+export type AnthropicRequest<Wrapped> = Wrapped extends {
+  readonly messages: { create(body: infer Body, ...rest: never[]): unknown };
+}
+  ? Body
+  : Fields;
 
-/** The settings of `withContextBudget` for Anthropic's client: those of a trimmer, and when to add cache markers. */
-export interface AnthropicOptions extends RequestFitterOptions<AnthropicRequest> {
+/** The settings of `withContextBudget` for Anthropic's client: those of a trimmer, and how to mark the cache. */
+export interface AnthropicOptions<
+  // biome-ignore lint/suspicious/noExplicitAny: options on their own fit the client of every SDK
+  Request = any,
+> extends RequestFitterOptions<Request> {
   /** When to add cache markers in slots that the request leaves free: `follow` only if the request has some, `auto`
    *  always, `none` never.
    * @default "auto" for a model of Anthropic, "follow" for any other */
   readonly breakpoints?: BreakpointMode | undefined;
+  /** How long the cache keeps what the added markers write: 5 minutes, an hour, or `auto`, which chooses at each call
+   *  from the pauses of the conversation and the prices of the model. Your own markers keep their lifetime, and decide
+   *  that of the added ones.
+   * @default "auto" for a model under Anthropic's own name, "5m" for any other */
+  readonly ttl?: "auto" | "5m" | "1h" | undefined;
 }
 
 /**
  * Wraps a client of `@anthropic-ai/sdk` so that every request fits the model's window. It covers `messages.create`,
- * `messages.parse`, `messages.stream`, tool runners and their beta counterparts; the rest of the client is unchanged. A
- * tool runner sends its whole history with each request, because a history that the API holds cannot be trimmed here. A
+ * `messages.parse`, `messages.stream`, tool runners and their beta counterparts; the rest of the client is unchanged.
+ * `messages.countTokens` counts the request as it would be sent, and `client.plimsoll.summary()` adds up all calls. A tool
+ * runner sends its whole history with each request, because a history that the API holds cannot be trimmed here. A
  * thread that you start yourself (`beta.messages.thread`) is sent as it is.
  *
  * @example
@@ -57,16 +69,21 @@ export interface AnthropicOptions extends RequestFitterOptions<AnthropicRequest>
  * });
  * ```
  */
-export function withContextBudget<Wrapped extends Client>(client: Wrapped, options: AnthropicOptions = {}): Wrapped {
-  checkBudgetOptions(options, { breakpoints: optionChecks.oneOf(breakpointModes) });
-  const { breakpoints: mode, ...rest } = options;
-  const budget = createRequestFitter(rest);
+export function withContextBudget<Wrapped extends Client>(
+  client: Wrapped,
+  options: AnthropicOptions<AnthropicRequest<Wrapped>> = {},
+): Wrapped & WithSummary {
+  checkBudgetOptions(options, markerChecks);
+  const { breakpoints, ttl, ...rest } = options as AnthropicOptions;
+  const budget = createRequestFitter(rest, "anthropic");
   const routes = {
-    "/v1/messages": (body: Fields) => prepareAnthropic(body, budget, mode),
+    "/v1/messages": (body: Fields) => prepareAnthropic(body, budget, { breakpoints, ttl }),
+    "/v1/messages/count_tokens": (body: Fields) => prepareCount(body, budget, { breakpoints, ttl }),
   };
   // SDKs without threads would send this setting to the API.
   const hasThreads = Reflect.get(client, "_supportsMessageThreads") === true;
-  return wrapClient(client, routes, hasThreads ? { toolRunner: withoutThread } : {});
+  const added = { plimsoll: { summary: budget.calls.summary } };
+  return wrapClient(client, { routes, added, methods: hasThreads ? { toolRunner: withoutThread } : {} });
 }
 
 function withoutThread(params: Fields): Fields {
@@ -77,19 +94,34 @@ function withoutThread(params: Fields): Fields {
  *  conversation, in a thread. */
 export function prepareAnthropic(
   body: Fields,
-  budget: RequestFitter<AnthropicRequest>,
-  mode: BreakpointMode | undefined,
+  budget: RequestFitter<Fields>,
+  options: MarkerOptions,
 ): Promise<PreparedBody> | undefined {
-  return (body.thread ?? null) === null ? fitMessages(body, budget, mode) : undefined;
+  return (body.thread ?? null) === null ? fitMessages(body, budget, options) : undefined;
 }
 
-async function fitMessages(
+/** Trims a request that is only counted as if it were sent. Returns undefined if the API holds the conversation. */
+export function prepareCount(
   body: Fields,
-  budget: RequestFitter<AnthropicRequest>,
-  mode: BreakpointMode | undefined,
+  budget: RequestFitter<Fields>,
+  options: MarkerOptions,
+): Promise<PreparedBody> | undefined {
+  return (body.thread ?? null) === null ? previewMessages(body, budget, options) : undefined;
+}
+
+async function previewMessages(
+  body: Fields,
+  budget: RequestFitter<Fields>,
+  options: MarkerOptions,
 ): Promise<PreparedBody> {
+  const { messages } = await budget.preview(callOf(body, options));
+  const sent = replaceFields(body, { messages });
+  return { body: sent, observe: () => undefined, refused: async () => undefined };
+}
+
+function callOf(body: Fields, options: MarkerOptions): BudgetCall<Fields> {
   const model = typeof body.model === "string" ? body.model : undefined;
-  const { reduction, observe } = await budget.fit({
+  return {
     request: body,
     format: "anthropic",
     model,
@@ -97,20 +129,37 @@ async function fitMessages(
     system: body.system,
     tools: (body.tools ?? []) as readonly object[],
     maxOutputTokens: typeof body.max_tokens === "number" ? body.max_tokens : undefined,
-    cacheLifetimeMs: cacheLifetimeMs(body, model),
-  });
-  const { messages, breakpoints } = reduction;
-  const { tools, system, cache_control: automatic } = body;
-  const own = body.messages as readonly object[];
-  const placed = placeMarkers({ mode: modeFor(mode, model), own, automatic, tools, system, messages, breakpoints });
-  return { body: replaceFields(body, { ...placed }), observe };
+    ...cacheFields(body, model, options),
+  };
 }
 
-function cacheLifetimeMs(body: Fields, model: string | undefined): number {
+async function fitMessages(body: Fields, budget: RequestFitter<Fields>, options: MarkerOptions): Promise<PreparedBody> {
+  const call = callOf(body, options);
+  const fitted = await budget.fit(call);
+  const { tools, system, cache_control: automatic } = body;
+  const own = body.messages as readonly object[];
+  const mode = modeFor(options.breakpoints, call.model);
+  return prepareFitted(fitted, ({ messages, breakpoints }, { lifetime }) => {
+    const placed = placeMarkers({
+      ...{ mode, own, automatic, tools, system, messages, breakpoints },
+      ...addedMarkers(options, lifetime),
+    });
+    return replaceFields(body, { ...placed });
+  });
+}
+
+function cacheFields(
+  body: Fields,
+  model: string | undefined,
+  options: MarkerOptions,
+): Pick<BudgetCall<Fields>, "cacheLifetimeMs" | "cachePrice" | "ownMarkers"> {
   const { tools, system, messages, cache_control: automatic } = body;
-  const markers = [...anthropicMarkers.markersOf([tools, system, messages]), ...lifetimesOf(automatic)];
-  const { lifetimeMs } = priceOf({ provider: "anthropic", model }).rules;
-  return lifetimeMs[markers.includes("1h") ? "1h" : "5m"];
+  const first = anthropicMarkers.markersOf([tools, system]);
+  const later = [...anthropicMarkers.markersOf(messages), ...lifetimesOf(automatic)];
+  const asked = [...first, ...later];
+  const ttl = asked.includes("1h") ? "1h" : "5m";
+  const ownMarkers = { prefix: first.length > 0, end: later.length > 0, ttl } as const;
+  return { ...cachePlan(options, model, asked), ownMarkers };
 }
 
 /**

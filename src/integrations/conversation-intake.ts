@@ -1,6 +1,6 @@
 /** The intake of one conversation of a wrapped client. A request has the whole history, often in new objects, so messages
  *  are recognised by their content and by what comes before them. Whatever fails, the history is sent as it is. */
-import { olderNames } from "../history/index.ts";
+import { hasRecallTool, olderNames } from "../history/index.ts";
 import {
   createIntake,
   createMessageIntake,
@@ -11,9 +11,9 @@ import {
   type SavedAdmissions,
   withHeldIn,
 } from "../intake/index.ts";
-import { createMessageLens, type FormatName, hashMessage, takeSnapshot } from "../messages/index.ts";
+import { createMessageLens, type FormatName, hashMessage, type MessageLens, takeSnapshot } from "../messages/index.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
-import { createHashKey, createKeyedHash, type Fields, type KeyedHash } from "../text/index.ts";
+import { createHashKey, createKeyedHash, type KeyedHash } from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 
 /** How results are shortened before they are first sent. */
@@ -25,10 +25,14 @@ export type IntakeSettings = Pick<
 export interface ConversationIntake {
   /** Returns the messages with shortened results. */
   admit(messages: readonly object[], tools: readonly object[]): Promise<readonly object[]>;
+  /** Returns the lengths of the earlier requests of this history that have more than `seen` messages. */
+  findRequests(messages: readonly object[], seen: number): readonly number[];
   /** Takes the messages that a trim has left. Returns whether results got their originals back. */
   restore(sent: readonly object[]): Promise<boolean>;
   /** Stores what a later process needs to send the same texts. */
   save(): Promise<void>;
+  /** Returns a copy that changes neither this one nor the store. */
+  fork(): Promise<ConversationIntake>;
 }
 
 export interface ConversationIntakeOptions {
@@ -46,9 +50,16 @@ export interface ConversationIntakeOptions {
 const collection = "history/intake";
 
 export async function openConversationIntake(options: ConversationIntakeOptions): Promise<ConversationIntake> {
+  return openWith(options, await readSaved(options.store, options.sessionId));
+}
+
+async function openWith(
+  options: ConversationIntakeOptions,
+  saved: SavedState | undefined,
+): Promise<ConversationIntake> {
   const { sessionId, settings, format, model, store, markSeed } = options;
+  const originals = store ?? createMemoryStore();
   const counter = options.counter ?? (await createCounter("auto", { model }));
-  const saved = await readSaved(store, sessionId);
   const { key = createHashKey() } = saved ?? {};
   const contexts = createMemoryStore();
   for (const [key, value] of Object.entries(saved?.contexts ?? {})) await contexts.put(heldCollection, key, value);
@@ -58,7 +69,7 @@ export async function openConversationIntake(options: ConversationIntakeOptions)
   const intake = await createIntake({
     ...{ recallHint, ...settings, counter, sessionId, markSeed },
     // One record has what the context holds and the decisions, so that the two never disagree.
-    store: withHeldIn(contexts, store ?? createMemoryStore()),
+    store: withHeldIn(contexts, originals),
   });
   const lens = createMessageLens([], { counter, format });
   const keysOf = createChains(createKeyedHash(key));
@@ -66,23 +77,44 @@ export async function openConversationIntake(options: ConversationIntakeOptions)
     createMessageIntake(lens, intake, { keysOf, saved: admissions });
   const isOlder = saved !== undefined && saved.key === undefined;
   let messages = isOlder ? undefined : open(saved?.admissions);
+  const currentState = async (): Promise<SavedState | undefined> => {
+    if (messages === undefined) return undefined;
+    const records = await contexts.list(heldCollection);
+    const own = Object.fromEntries(records.map(({ key, value }) => [key, value]));
+    return { key, contexts: own, admissions: messages.save() };
+  };
   return {
     async admit(history, tools) {
-      hasRecall ||= tools.some(isRecallTool);
+      hasRecall ||= hasRecallTool(tools);
       messages ??= open(saved && renameOlder(saved.admissions, olderNames(history), keysOf(history)));
       return messages.admit(history).catch(() => history);
     },
+    findRequests: (history, seen) => findRequests(lens, history, seen),
     restore: async (sent) => (await messages?.restore(sent).catch(() => false)) ?? false,
     async save() {
-      if (store === undefined || messages === undefined) return;
-      const records = await contexts.list(heldCollection);
-      const own = Object.fromEntries(records.map(({ key, value }) => [key, value]));
-      const state = JSON.stringify({ key, contexts: own, admissions: messages.save() } satisfies SavedState);
-      if (state === stored) return;
+      const state = store && JSON.stringify(await currentState());
+      if (store === undefined || state === undefined || state === stored) return;
       stored = state;
       await store.put(collection, sessionId, state).catch(() => undefined);
     },
+    async fork() {
+      const memory = createMemoryStore();
+      const get: Store["get"] = async (...record) => (await memory.get(...record)) ?? originals.get(...record);
+      return openWith({ ...options, counter, store: { ...memory, get } }, (await currentState()) ?? saved);
+    },
   };
+}
+
+/** A request ends where an answer begins. */
+function findRequests(lens: MessageLens, messages: readonly object[], seen: number): number[] {
+  const lengths: number[] = [];
+  let isAnswer = true;
+  for (let index = seen; index < messages.length; index++) {
+    const before = isAnswer;
+    isAnswer = lens.role(messages[index] as object, index) === "assistant";
+    if (isAnswer && !before) lengths.push(index);
+  }
+  return lengths;
 }
 
 interface SavedState {
@@ -129,12 +161,6 @@ function renameOlder(
     places: places.map(({ result, call }) => ({ result: rename(result), call: rename(call) })),
     last: rename(last),
   };
-}
-
-/** Tools are named at the top, or in `function` in OpenAI's chat. */
-function isRecallTool(tool: object): boolean {
-  const { name, function: inner } = tool as Fields;
-  return (name ?? (Object(inner) as Fields).name) === "recall";
 }
 
 /** Returns what an intake shortened or a session stored, for the recall tool of a session. */

@@ -1,12 +1,14 @@
 /** The import path `plimsoll/fetch`. */
 import { priceOf } from "../billing/index.ts";
 import { ContextError } from "../errors.ts";
-import { createRecallTool, optionChecks, type RecallSource, type RecallTool } from "../history/index.ts";
+import { createRecallTool, type RecallSource, type RecallTool } from "../history/index.ts";
 import { geminiSystemText } from "../messages/index.ts";
 import { type Fields, isPlainObject } from "../text/index.ts";
-import { prepareAnthropic } from "./anthropic.ts";
+import { prepareAnthropic, prepareCount } from "./anthropic.ts";
+import type { CallEvent, CallSummary, WithSummary } from "./call-events.ts";
 import { prepareChat, prepareResponse } from "./openai.ts";
-import { type BreakpointMode, breakpointModes } from "./place-markers.ts";
+import { type BreakpointMode, type MarkerOptions, markerChecks } from "./place-markers.ts";
+import { callQuietly } from "./report-failure.ts";
 import {
   checkBudgetOptions,
   createRequestFitter,
@@ -15,17 +17,33 @@ import {
   replaceFields,
   type TrimEvent,
 } from "./request-fitter.ts";
-import { createUsageReader, type PreparedBody, type UsageReader } from "./wrap-client.ts";
+import { prepareFitted, sendPrepared } from "./second-try.ts";
+import { findRefusal, watchResponse } from "./watch-response.ts";
+import type { PreparedBody } from "./wrap-client.ts";
 
-export type { BreakpointMode, RecallSource, RecallTool, TrimEvent };
+export type { CallEvent, CallSummary, RecallTool, TrimEvent };
+
+/** The JSON body of a request, as an SDK wrote it. */
+export type FetchedRequest = Fields & {
+  readonly model?: string;
+  readonly metadata?: { readonly [name: string]: string | null | undefined } | null;
+};
 
 /** The settings of `budgetedFetch`: those of a trimmer, with defaults for each model. */
-export interface BudgetedFetchOptions extends RequestFitterOptions<Fields> {
+export interface BudgetedFetchOptions extends RequestFitterOptions<FetchedRequest> {
   /** When to add cache markers to requests for Anthropic's API, in slots that they leave free: `follow` only if the
    *  request has some, `auto` always, `none` never.
    * @default "auto" for a model of Anthropic, "follow" for any other */
   readonly breakpoints?: BreakpointMode | undefined;
-  /** Called with the error if a request could not be read or trimmed. The request is then sent as it is. */
+  /** How long the cache keeps what the added markers write: 5 minutes, an hour, or `auto`, which chooses at each call
+   *  from the pauses of the conversation and the prices of the model. Your own markers keep their lifetime, and decide
+   *  that of the added ones.
+   * @default "auto" for a model under Anthropic's own name, "5m" for any other */
+  readonly ttl?: "auto" | "5m" | "1h" | undefined;
+  /** Called with the error if a request could not be read or trimmed. The request is then sent as it is. Also called
+   *  with a note about what was tried if the provider refused a request twice, once for each callback that fails, with
+   *  the code `hook_failed`, and once if the store fails; these requests are trimmed.
+   * @default a warning of the process for callbacks and the store */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -36,7 +54,8 @@ type Fetch = typeof globalThis.fetch;
  * Wraps a `fetch`, so that every request to a model fits. Pass the result to any SDK that takes a `fetch`. It covers
  * Anthropic's `/v1/messages`, OpenAI's `/chat/completions` and `/responses`, and Gemini's `generateContent` and
  * `streamGenerateContent`. All other requests and all answers pass unchanged. A request that cannot fit is not sent:
- * it is answered with status 400, in the form of its provider.
+ * it is answered with status 400, in the form of its provider, with the sizes in `error.overflow`. `plimsoll.summary()`
+ * of the result adds up all calls.
  *
  * @example
  * ```ts
@@ -46,34 +65,40 @@ type Fetch = typeof globalThis.fetch;
  * const client = new OpenAI({ apiKey: "your key", fetch: budgetedFetch(fetch, { contextWindow: 200_000 }) });
  * ```
  */
-export function budgetedFetch(fetch: Fetch, options: BudgetedFetchOptions = {}): Fetch {
-  checkBudgetOptions(options, {
-    breakpoints: optionChecks.oneOf(breakpointModes),
-    onError: optionChecks.callback,
-  });
-  const { breakpoints: mode, onError, ...rest } = options;
-  const budget = createRequestFitter<Fields>(rest);
-  return async (input, init) => {
+export function budgetedFetch(fetch: Fetch, options: BudgetedFetchOptions = {}): Fetch & WithSummary {
+  checkBudgetOptions(options, markerChecks);
+  const { breakpoints, ttl, ...rest } = options;
+  const budget: RequestFitter<Fields> = createRequestFitter(rest as RequestFitterOptions<Fields>, "fetch");
+  const budgeted: Fetch = async (input, init) => {
     const api = apiOf(input, init);
     const given = api === undefined ? undefined : await readBody(input, init);
     if (api === undefined || given === undefined) return fetch(input, init);
     let prepared: PreparedBody | undefined;
     try {
-      prepared = await api.prepare(given, { budget, mode, url: urlOf(input) });
+      prepared = await api.prepare(given, { budget, markers: { breakpoints, ttl }, url: urlOf(input) });
     } catch (error) {
       const refusal = refusalOf(error, api);
       if (refusal !== undefined) return refusal;
-      onError?.(error);
+      callQuietly(() => options.onError?.(error));
     }
     if (prepared === undefined) return fetch(input, init);
-    const response = await send(fetch, { input, init, given, prepared });
-    return observeResponse(response, createUsageReader(prepared.observe));
+    return sendPrepared(prepared, async (each) => {
+      const { response, refusal } = await findRefusal(await send(fetch, { input, init, given, prepared: each }));
+      return {
+        refusal,
+        settle(note) {
+          if (note !== undefined) callQuietly(() => options.onError?.(note));
+          return watchResponse(response, each);
+        },
+      };
+    });
   };
+  return Object.assign(budgeted, { plimsoll: { summary: budget.calls.summary } });
 }
 
 interface PrepareContext {
   readonly budget: RequestFitter<Fields>;
-  readonly mode: BreakpointMode | undefined;
+  readonly markers: MarkerOptions;
   readonly url: URL;
 }
 
@@ -81,23 +106,33 @@ interface PrepareContext {
 interface Api {
   readonly path: RegExp;
   prepare(body: Fields, context: PrepareContext): Promise<PreparedBody> | undefined;
-  /** Returns the body with which the provider refuses a request. */
-  refuse(message: string): object;
+  /** Returns the error with which the provider refuses a request. */
+  refuse(message: string): Fields & { readonly error: Fields };
 }
 
-const openAiRefusal = (message: string): object => ({
+const anthropicRefusal: Api["refuse"] = (message) => ({
+  type: "error",
+  error: { type: "invalid_request_error", message },
+});
+
+const openAiRefusal: Api["refuse"] = (message) => ({
   error: { message, type: "invalid_request_error", param: "messages", code: "context_length_exceeded" },
 });
 
 const apis: readonly Api[] = [
   {
     path: /\/v1\/messages$/,
-    prepare: (body, { budget, mode }) => prepareAnthropic(body, budget, mode),
-    refuse: (message) => ({ type: "error", error: { type: "invalid_request_error", message } }),
+    prepare: (body, { budget, markers }) => prepareAnthropic(body, budget, markers),
+    refuse: anthropicRefusal,
+  },
+  {
+    path: /\/v1\/messages\/count_tokens$/,
+    prepare: (body, { budget, markers }) => prepareCount(body, budget, markers),
+    refuse: anthropicRefusal,
   },
   {
     path: /\/chat\/completions$/,
-    prepare: (body, { budget }) => prepareChat(body, budget),
+    prepare: (body, { budget, url }) => prepareChat(body, budget, url),
     refuse: openAiRefusal,
   },
   {
@@ -116,7 +151,7 @@ const apis: readonly Api[] = [
 async function prepareGemini(body: Fields, { budget, url }: PrepareContext): Promise<PreparedBody> {
   const model = /\/models\/([^/]+):\w+$/.exec(url.pathname)?.[1];
   const { maxOutputTokens } = Object(body.generationConfig) as Fields;
-  const { reduction, observe } = await budget.fit({
+  const fitted = await budget.fit({
     request: body,
     format: "gemini",
     model,
@@ -125,8 +160,9 @@ async function prepareGemini(body: Fields, { budget, url }: PrepareContext): Pro
     tools: (body.tools ?? []) as readonly object[],
     maxOutputTokens: typeof maxOutputTokens === "number" ? maxOutputTokens : undefined,
     cacheLifetimeMs: priceOf({ provider: "gemini", model }).rules.lifetimeMs["5m"],
+    ownMarkers: { prefix: false, end: true, ttl: "5m" },
   });
-  return { body: replaceFields(body, { contents: reduction.messages }), observe };
+  return prepareFitted(fitted, ({ messages }) => replaceFields(body, { contents: messages }));
 }
 
 type Input = Parameters<Fetch>[0];
@@ -168,7 +204,9 @@ function refusalOf(error: unknown, { refuse }: Api): Response | undefined {
   if (error.code !== "context_overflow" && error.code !== "invalid_argument") return undefined;
   const sentence = error.message.replace(/\.?$/, ".");
   const message = error.hint === undefined ? sentence : `${sentence} ${error.hint}`;
-  return Response.json(refuse(`plimsoll: ${message}`), { status: 400 });
+  const refusal = refuse(`plimsoll: ${message}`);
+  const details = error.overflow === undefined ? {} : { overflow: error.overflow };
+  return Response.json({ ...refusal, error: { ...refusal.error, ...details } }, { status: 400 });
 }
 
 interface Sending {
@@ -185,58 +223,6 @@ function send(fetch: Fetch, { input, init, given, prepared }: Sending): Promise<
   // The runtime sets the new length.
   headers.delete("content-length");
   return fetch(input, { ...init, headers, body: JSON.stringify(prepared.body) });
-}
-
-/** Reads the usage from an answer as it passes. The bytes are not changed, and nothing is held back. */
-function observeResponse(response: Response, reader: UsageReader): Response {
-  const { body, ok, status, statusText, headers } = response;
-  if (body === null || !ok) return response;
-  const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
-  const watch = isStream ? createEventWatcher(reader) : createJsonWatcher(reader);
-  const observed = new Response(body.pipeThrough(watch), { status, statusText, headers });
-  for (const name of ["url", "redirected", "type"] as const) {
-    Object.defineProperty(observed, name, { value: response[name], configurable: true });
-  }
-  return observed;
-}
-
-/** A server-sent event of a model is one line of JSON. */
-function createEventWatcher(reader: UsageReader): TransformStream<Uint8Array, Uint8Array> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  return new TransformStream({
-    transform(chunk, controller) {
-      controller.enqueue(chunk);
-      const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) if (line.startsWith("data:")) addJson(reader, line.slice("data:".length));
-    },
-    flush: () => reader.end(),
-  });
-}
-
-function createJsonWatcher(reader: UsageReader): TransformStream<Uint8Array, Uint8Array> {
-  const decoder = new TextDecoder();
-  let text = "";
-  return new TransformStream({
-    transform(chunk, controller) {
-      controller.enqueue(chunk);
-      text += decoder.decode(chunk, { stream: true });
-    },
-    flush() {
-      addJson(reader, text);
-      reader.end();
-    },
-  });
-}
-
-function addJson(reader: UsageReader, text: string): void {
-  if (!text.includes("sage")) return;
-  try {
-    reader.add(JSON.parse(text));
-  } catch {
-    // An answer that is not JSON has no usage.
-  }
 }
 
 /**

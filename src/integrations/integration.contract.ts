@@ -9,6 +9,7 @@ import { countMessages, countTools, type FormatName, validateRequest } from "../
 import { createMemoryStore, type Store } from "../store/index.ts";
 import type { Fields } from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
+import type { CallEvent } from "./call-events.ts";
 import type { RequestFitterOptions, TrimEvent } from "./request-fitter.ts";
 
 export interface IntegrationDriver {
@@ -119,10 +120,10 @@ export function testIntegration(driver: IntegrationDriver): void {
       }
     });
 
-    it("resumes after a trim with the same bytes", async () => {
+    it.each([2, 3])("resumes after a trim with the same bytes, session %i", async (seed) => {
       const shared = { ...options, store: createMemoryStore(), sessionId: "s" };
       const first = await open(shared);
-      const calls = callsOf(format, 2);
+      const calls = callsOf(format, seed);
       const at = await askUntilEpoch(calls, first.ask, first.events);
       const here = bare(await first.ask(calls[at] as Fields, "whole"));
       const again = await open(shared);
@@ -183,6 +184,8 @@ export function testIntegration(driver: IntegrationDriver): void {
       await expect(refused).rejects.toThrow(/the smallest request has \d+ tokens of messages, but only \d+ fit/);
       const error = contextErrorIn(await refused.catch((thrown: unknown) => thrown));
       expect(error?.code).toBe("context_overflow");
+      expect(error?.overflow?.tokens).toBeGreaterThan(error?.overflow?.limit ?? 0);
+      expect(error?.overflow?.largest[0]).toMatchObject({ role: "user", kind: "text" });
       expect(error?.message).toMatch(/Largest: messages\[\d\](?:\.content\[0\])? \(user text, \d+ tokens\)/);
       expect(count()).toBe(0);
     });
@@ -198,6 +201,40 @@ export function testIntegration(driver: IntegrationDriver): void {
       const { ask } = await open({ onOverflow: "pass" });
       const request = hugeQuestion(format);
       expect(userTexts(await ask(request, "whole"))).toEqual(userTexts(request));
+    });
+  });
+
+  describe(`${name}: what a person sees`, () => {
+    it.each(["whole", "streamed"] as const)("has one event a call, with what was billed, %s", async (how) => {
+      const calls: CallEvent[] = [];
+      const { ask, size, events } = await open({ onCall: (event) => calls.push(event) });
+      const billed: number[] = [];
+      for (const request of callsOf(format, 1)) billed.push(size(await ask(request, how)));
+      expect(calls.map(({ sentTokens }) => sentTokens)).toEqual(billed);
+      expect(calls.every(({ isEstimate, usd }) => !isEstimate && Number(usd) > 0)).toBe(true);
+      expect(calls.filter(({ epoch }) => epoch !== undefined)).toHaveLength(events.length);
+    });
+
+    it("goes on being trimmed if callbacks throw and the store fails", async () => {
+      const errors: unknown[] = [];
+      const boom = (): never => {
+        throw new Error("boom");
+      };
+      const hooks = {
+        onTrim: boom,
+        onCall: boom,
+        onPressure: boom,
+        isPinned: boom,
+        isTrimmable: boom,
+        sessionIdOf: boom,
+      };
+      const store = { ...createMemoryStore(), update: boom, append: boom };
+      const options = { ...hooks, store, onError: (error: unknown) => errors.push(error) };
+      const { ask, size } = await open(options);
+      for (const request of callsOf(format, 1)) expect(size(await ask(request, "whole"))).toBeLessThanOrEqual(limit);
+      const codes = errors.map((error) => (error as ContextError).code);
+      expect(new Set(codes)).toEqual(new Set(["hook_failed", "store_unavailable"]));
+      expect(codes.length).toBeLessThan(10);
     });
   });
 
@@ -388,8 +425,11 @@ function bare(request: Fields): readonly string[] {
 
 /** Whether these are options of the AI SDK with nothing but a cache marker. */
 function isMarker(key: string, value: unknown): boolean {
-  const marker = { anthropic: { cacheControl: { type: "ephemeral" } } };
-  return key === "providerOptions" && JSON.stringify(value) === JSON.stringify(marker);
+  if (key !== "providerOptions") return false;
+  return [{}, { ttl: "1h" }].some((lifetime) => {
+    const marker = { anthropic: { cacheControl: { type: "ephemeral", ...lifetime } } };
+    return JSON.stringify(value) === JSON.stringify(marker);
+  });
 }
 
 function problemsOf(sent: Fields, format: FormatName): unknown[] {

@@ -1,29 +1,28 @@
 import OpenAI, { AzureOpenAI } from "openai";
 import { afterEach, describe, expect, it } from "vitest";
+import { type Asked, type RunningProvider, startProvider, type Turn } from "../../scripts/provider/provider.mjs";
 import { createMemoryStore } from "../store/index.ts";
 import { testIntegration } from "./integration.contract.ts";
 import { type OpenAiOptions, recallTool, withContextBudget } from "./openai.ts";
-import { chat, response, streamedChat, streamedResponse } from "./openai-answers.contract.ts";
 import type { TrimEvent } from "./request-fitter.ts";
-import { type Received, type Reply, type ScriptedServer, startServer } from "./scripted-server.contract.ts";
+
+/** Without this option, a stream does not report its usage. */
+const streamed = { stream: true, stream_options: { include_usage: true } } as const;
 
 testIntegration({
   name: "plimsoll/openai, chat completions",
   format: "openai",
   async open({ options, billed }) {
-    const server = await startServer(({ body }) => {
-      const usage = { prompt_tokens: billed(body), completion_tokens: 1 };
-      return body.stream === true ? streamedChat(usage) : { json: chat(usage) };
-    });
+    const server = await startProvider({ answer: ({ body }) => ({ usage: { prompt_tokens: billed(body) } }) });
     const client = withContextBudget(clientOf(server), options as OpenAiOptions);
     return {
       async ask(request, how) {
         const params = request as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming;
         if (how === "whole") await client.chat.completions.create(params);
-        else for await (const _ of await client.chat.completions.create({ ...params, stream: true }));
-        return server.received.at(-1)?.body ?? {};
+        else for await (const _ of await client.chat.completions.create({ ...params, ...streamed }));
+        return server.calls.at(-1)?.body ?? {};
       },
-      count: () => server.received.length,
+      count: () => server.calls.length,
       close: server.close,
     };
   },
@@ -33,52 +32,45 @@ testIntegration({
   name: "plimsoll/openai, responses",
   format: "responses",
   async open({ options, billed }) {
-    const server = await startServer(({ body }) => {
-      const usage = { input_tokens: billed(body), output_tokens: 1 };
-      return body.stream === true ? streamedResponse(usage) : { json: response(usage) };
-    });
+    const server = await startProvider({ answer: ({ body }) => ({ usage: { input_tokens: billed(body) } }) });
     const client = withContextBudget(clientOf(server), options as OpenAiOptions);
     return {
       async ask(request, how) {
         const params = request as unknown as OpenAI.Responses.ResponseCreateParamsNonStreaming;
         if (how === "whole") await client.responses.create(params);
         else for await (const _ of await client.responses.create({ ...params, stream: true }));
-        return server.received.at(-1)?.body ?? {};
+        return server.calls.at(-1)?.body ?? {};
       },
-      count: () => server.received.length,
+      count: () => server.calls.length,
       close: server.close,
     };
   },
 });
 
-function clientOf({ url }: ScriptedServer): OpenAI {
+function clientOf({ url }: RunningProvider): OpenAI {
   return new OpenAI({ apiKey: "none", baseURL: url, maxRetries: 0 });
 }
 
-const servers: ScriptedServer[] = [];
+const servers: RunningProvider[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-type Open = (server: ScriptedServer) => OpenAI;
+type Open = (server: RunningProvider) => OpenAI;
 
 async function open(options: OpenAiOptions = {}, openClient: Open = clientOf, reply = filledAnswer) {
   const events: TrimEvent[] = [];
-  const server = await startServer(reply);
+  const server = await startProvider({ answer: reply });
   servers.push(server);
   const onTrim = (event: TrimEvent) => events.push(event);
   const client = withContextBudget(openClient(server), { contextWindow: 30_000, onTrim, ...options });
-  return { client, events, server, sent: () => server.received.at(-1)?.body ?? {} };
+  return { client, events, server, sent: () => server.calls.at(-1)?.body ?? {} };
 }
 
 /** A usage as if the request almost filled the window. */
-function filledAnswer({ path, body }: Received): Reply {
-  if (path.includes("/responses")) {
-    const usage = { input_tokens: 14_800, output_tokens: 1 };
-    return body.stream === true ? streamedResponse(usage) : { json: response(usage) };
-  }
-  const usage = { prompt_tokens: 14_800, completion_tokens: 1 };
-  return body.stream === true ? streamedChat(usage) : { json: chat(usage) };
+function filledAnswer({ path }: Asked): Turn {
+  const isResponse = path.includes("/responses");
+  return { text: "Done.", usage: isResponse ? { input_tokens: 14_800 } : { prompt_tokens: 14_800 } };
 }
 
 const file = "let x = 1;\n".repeat(100);
@@ -109,7 +101,6 @@ function responseParams(turns: number): OpenAI.Responses.ResponseCreateParamsNon
 }
 
 describe("every way to ask", () => {
-  const streamed = { stream: true, stream_options: { include_usage: true } } as const;
   const ways: Record<string, (client: OpenAI, turns: number) => Promise<unknown>> = {
     "chat.completions.create": (client, turns) => client.chat.completions.create(chatParams(turns)),
     "chat.completions.create, streamed": async (client, turns) => {
@@ -150,14 +141,14 @@ describe("every way to ask", () => {
     );
     await client.chat.completions.create(chatParams(10));
     await client.chat.completions.create(chatParams(11));
-    expect(server.received.at(-1)?.path).toMatch(/^\/openai\/deployments\/gpt-5\/chat\/completions/);
+    expect(server.calls.at(-1)?.path).toMatch(/^\/openai\/deployments\/gpt-5\/chat\/completions/);
     expect(events).toHaveLength(1);
   });
 
   it("returns what the SDK returns", async () => {
     const { client } = await open();
     const { data, request_id } = await client.chat.completions.create(chatParams(1)).withResponse();
-    expect([data.choices[0]?.message.content, request_id]).toEqual(["Done.", "req_1"]);
+    expect([data.choices[0]?.message.content, request_id]).toEqual(["Done.", expect.stringMatching(/^req_/)]);
     expect((await client.responses.create(responseParams(1))).output_text).toBe("Done.");
     const stream = client.chat.completions.stream({ ...chatParams(1), stream: true });
     const texts: string[] = [];
@@ -177,7 +168,7 @@ describe("what is not trimmed", () => {
     const instructions = "Be brief. ".repeat(10_000);
     const crowded = client.responses.create({ model: "gpt-5", input: "Where is the bug?", instructions });
     await expect(crowded).rejects.toMatchObject({ code: "context_overflow" });
-    expect(server.received).toHaveLength(1);
+    expect(server.calls).toHaveLength(1);
   });
 
   it("is a conversation that the API holds, and a request that does not call a model", async () => {
@@ -187,7 +178,8 @@ describe("what is not trimmed", () => {
     expect(sent().input).toEqual(input);
     await client.responses.create({ model: "gpt-5", input: input as never, conversation: "c1" });
     expect(sent().input).toEqual(input);
-    await client.embeddings.create({ model: "e", input: "text", encoding_format: "float" });
+    const embedding = client.embeddings.create({ model: "e", input: "text", encoding_format: "float" });
+    await expect(embedding).rejects.toMatchObject({ status: 404 });
     expect(sent().input).toBe("text");
     expect(client).toBeInstanceOf(OpenAI);
   });
@@ -205,11 +197,8 @@ describe("errors and aborts", () => {
   });
 
   it("end a stream in the middle", async () => {
-    async function* endless() {
-      yield* (streamedChat({}) as { events: string[] }).events.slice(0, 1);
-      await new Promise(() => undefined);
-    }
-    const { client } = await open({}, clientOf, () => ({ events: endless() }));
+    const afterEvent = () => new Promise(() => undefined);
+    const { client } = await open({}, clientOf, (asked) => ({ ...filledAnswer(asked), afterEvent }));
     const controller = new AbortController();
     const { signal } = controller;
     const stream = await client.chat.completions.create({ ...chatParams(1), stream: true }, { signal });
@@ -231,7 +220,7 @@ it("the recall tool has the form of both APIs, and takes arguments as JSON", asy
     ...responseParams(1),
     tools: [{ type: "function", strict: false, ...definition.function }],
   });
-  expect(server.received.map(({ body }) => body.tools)).toMatchObject([
+  expect(server.calls.map(({ body }) => body.tools)).toMatchObject([
     [{ type: "function", function: { name: "recall", parameters: { type: "object" } } }],
     [{ type: "function", name: "recall", parameters: { type: "object" } }],
   ]);

@@ -3,13 +3,8 @@ import { forgetHistory, listHistories } from "../history/index.ts";
 import { createMemoryStore } from "../store/index.ts";
 import { createCounter } from "../tokens/index.ts";
 import { contextWindowOf } from "./context-windows.ts";
-import {
-  type BudgetCall,
-  createRequestFitter,
-  openCallTimes,
-  type RequestFitterOptions,
-  type TrimEvent,
-} from "./request-fitter.ts";
+import { openCallTimes } from "./conversation.ts";
+import { type BudgetCall, createRequestFitter, type RequestFitterOptions, type TrimEvent } from "./request-fitter.ts";
 
 type Call = BudgetCall<object>;
 
@@ -61,7 +56,7 @@ function open(options: RequestFitterOptions<object> = {}) {
 }
 
 describe("a cold cache", () => {
-  it("causes an early trim: after a pause, with another model, or when starting in the middle", async () => {
+  it("causes an early trim: after a pause, or with another model", async () => {
     const { ask, events, clock } = open();
     for (let turns = 0; turns < 16; turns++) await ask(history(turns));
     clock.ms += 5 * minute;
@@ -75,10 +70,12 @@ describe("a cold cache", () => {
     for (let turns = 0; turns < 18; turns++) await switched.ask(history(turns));
     await switched.ask(history(18), { model: "claude-opus-5" });
     expect(switched.events).toHaveLength(1);
+  });
 
+  it("is not assumed of a conversation whose earlier calls are not known", async () => {
     const resumed = open();
     await resumed.ask(history(18));
-    expect(resumed.events).toHaveLength(1);
+    expect(resumed.events).toHaveLength(0);
   });
 
   it("is not assumed after a restart that was short according to the store", async () => {
@@ -146,15 +143,25 @@ describe("sessions", () => {
   });
 
   it("keep their decisions when another model answers", async () => {
-    const { ask, events } = open();
+    const { ask, events } = open({ trimWhenCold: false });
     const before = await ask(history(30));
     const after = await ask(history(30), { model: "claude-opus-5" });
     expect(after.reduction.messages).toEqual(before.reduction.messages);
     expect(events).toHaveLength(1);
-    expect(after.reduction.stats.epochs).toBe(1);
+    expect(after.reduction.stats.epochs).toBe(before.reduction.stats.epochs);
   });
 
-  it("are dropped after a hundred others, and then trimmed again", async () => {
+  it("are dropped after as many others as the option says, and then send the same bytes", async () => {
+    const { ask } = open({ maxConversations: 2 });
+    for (let turns = 0; turns < 29; turns++) await ask(history(turns));
+    const before = await ask(history(30));
+    for (const question of ["one", "two"]) await ask(history(0, question));
+    const after = await ask(history(30));
+    expect(after.reduction.derived).toMatchObject({ isComplete: true });
+    expect(after.reduction.messages).toEqual(before.reduction.messages);
+  });
+
+  it("are dropped after a hundred others, and then read again", async () => {
     const { ask, events } = open();
     await ask(history(30));
     for (let other = 0; other < 99; other++) await ask(history(0, `question ${other}`));
@@ -170,7 +177,7 @@ describe("sessions", () => {
     const { ask, events } = open({ store });
     await ask(history(30));
     const record = await store.get("history/checkpoints", events[0]?.sessionId ?? "");
-    expect(JSON.parse(record?.value ?? "{}").ledger.epochs).toHaveLength(1);
+    expect(JSON.parse(record?.value ?? "{}").ledger.epochs).toHaveLength(events[0]?.stats.epochs ?? 0);
   });
 });
 
@@ -208,14 +215,19 @@ describe("usage", () => {
 });
 
 describe("limits", () => {
-  it("keep room for the longest requested answer, but at most half of the window", async () => {
+  it("keep room for the answer in classes of its size, but at most half of the window", async () => {
     const { ask } = open();
     const budgetOf = async (maxOutputTokens?: number) =>
       (await ask(history(1), { maxOutputTokens })).reduction.stats.budget;
     expect(await budgetOf()).toBe(24_000);
-    expect(await budgetOf(18_000)).toBe(22_000);
-    expect(await budgetOf(50)).toBe(22_000);
+    expect(await budgetOf(50)).toBe(24_000);
+    expect(await budgetOf(18_000)).toBe(20_000);
     expect(await budgetOf(100_000)).toBe(20_000);
+    const wide = open({ contextWindow: 100_000 });
+    for (const maxOutputTokens of [16_001, 20_000, 32_000]) {
+      const { reduction: sized } = await wide.ask(history(1), { maxOutputTokens });
+      expect(sized.stats.budget).toBe(68_000);
+    }
     const { reduction } = await open({ reserve: 1_000 }).ask(history(1), { maxOutputTokens: 18_000 });
     expect(reduction.stats.budget).toBe(39_000);
   });
@@ -364,6 +376,25 @@ test.each(["x", "null", "[]", '{"m":"soon"}'])("times that cannot be read are ig
   expect(await (await openCallTimes(store, "s")).note("m", 7)).toBeUndefined();
 });
 
+test("a changed system text is reported if the model refuses thinking for it", async () => {
+  const events: object[] = [];
+  const fitter = createRequestFitter({
+    counter,
+    contextWindow,
+    sessionId: "s",
+    onUnbound: (event) => events.push(event),
+  });
+  const thinking = { type: "thinking", thinking: "so", signature: "c2ln" };
+  const messages = [...history(1), { role: "assistant", content: [thinking, { type: "text", text: "Done." }] }];
+  const model = "claude-opus-5-5";
+  await fitter.fit(call(messages, { model, system: "It is Monday." }));
+  const next = [...messages, { role: "user", content: "Thanks." }];
+  const { reduction } = await fitter.fit(call(next, { model, system: "It is Tuesday." }));
+  expect(reduction.messages).toEqual(next);
+  const change = { systemAt: 6, addedTools: [], removedTools: [], changedTools: [], blocks: 1 };
+  expect(events).toEqual([{ sessionId: "s", model, ...change }]);
+});
+
 describe("the table of context windows", () => {
   it.each([
     ["claude-opus-5-5", 1_000_000],
@@ -380,6 +411,17 @@ describe("the table of context windows", () => {
     ["gpt-5.2-chat-latest", 128_000],
     ["o4-mini", 200_000],
     ["gemini-3.8-flash", 1_048_576],
+    ["gemini-4-argon", 1_048_576],
+    ["models/gemini-flash-latest", 1_048_576],
+    ["claude-mythos-preview", 1_000_000],
+    ["arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-5-5-v1:0", 1_000_000],
+    ["claude-fable-5-2@20261109", 1_000_000],
+    ["opus", 200_000],
+    ["x-ai/grok-4.7", 500_000],
+    ["deepseek/deepseek-v4-pro", 1_000_000],
+    ["moonshotai/kimi-k3.1-pro", 1_048_576],
+    ["qwen/qwen3.8-max-0902", 1_000_000],
+    ["z-ai/glm-5.3", 1_000_000],
   ])("knows that of %s", (model, tokens) => {
     expect(contextWindowOf(model)).toEqual({ tokens, maxInput: tokens });
   });
@@ -389,6 +431,8 @@ describe("the table of context windows", () => {
     ["gpt-5.6-terra", { tokens: 1_050_000, maxInput: 922_000 }],
     ["gpt-5.4-mini", { tokens: 400_000, maxInput: 272_000 }],
     ["gpt-5-2025-08-07", { tokens: 400_000, maxInput: 272_000 }],
+    ["gpt-5.6-cyber", { tokens: 400_000, maxInput: 272_000 }],
+    ["chat-latest", { tokens: 400_000, maxInput: 272_000 }],
   ])("knows that %s keeps a part of it for answers", (model, window) => {
     expect(contextWindowOf(model)).toEqual(window);
   });
@@ -398,5 +442,8 @@ describe("the table of context windows", () => {
     expect(unknown).toThrow('the context window of model "deployment-7" is not known');
     expect(unknown).toThrow(expect.objectContaining({ code: "invalid_argument" }));
     expect(() => contextWindowOf(undefined)).toThrow("the context window of the model is not known");
+    for (const model of ["gpt-4", "gemini-9", "grok-9", "llama-4"]) {
+      expect(() => contextWindowOf(model)).toThrow(`the context window of model "${model}" is not known`);
+    }
   });
 });

@@ -1,28 +1,33 @@
 /** What the integrations share: makes a request of any provider fit, with state for each conversation. */
 
+import type { ModelPrice } from "../billing/index.ts";
 import { ContextError } from "../errors.ts";
 import {
-  type Checkpoint,
   checkOptions,
   checkTrimmerOptions,
-  createTrimmer,
   type LargePart,
-  lookForDecisions,
   type OptionChecks,
   type Overflow,
   optionChecks,
   type Reduction,
-  type Trimmer,
   type TrimmerOptions,
   type TrimRequest,
   type TrimStats,
+  type UnboundThinking,
 } from "../history/index.ts";
 import { type FormatName, nameMessage } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
-import { type Fields, isNumber, mapOf, readJson } from "../text/index.ts";
-import { billedInputTokens } from "../tokens/index.ts";
-import { type Limits, limitsFor } from "./context-windows.ts";
-import { type ConversationIntake, type IntakeSettings, openConversationIntake } from "./conversation-intake.ts";
+import type { Fields } from "../text/index.ts";
+import { type Counter, createCounter } from "../tokens/index.ts";
+import { type CallEvent, type CallLog, type ConversationLog, createCallLog, type StartedCall } from "./call-events.ts";
+import type { OwnMarkers } from "./compare-costs.ts";
+import { contextWindowOf, type Limits } from "./context-windows.ts";
+import { createConversation, type FittedCall, type FittedConversation } from "./conversation.ts";
+import type { IntakeSettings } from "./conversation-intake.ts";
+import { createFallbackStores } from "./fallback-store.ts";
+import { type GuardedHooks, guardCounter, guardHooks, notify } from "./guard-hooks.ts";
+import type { Refusal } from "./refusals.ts";
+import { createFailureReporter, type ReportFailure } from "./report-failure.ts";
 
 /** The settings that all integrations share: those of a trimmer, with defaults for each model. */
 export interface RequestFitterOptions<Request>
@@ -43,8 +48,13 @@ export interface RequestFitterOptions<Request>
   /** The id of the conversation that every request belongs to. By default, requests with the same first user message
    *  are one conversation. */
   readonly sessionId?: string | undefined;
-  /** Returns the id of the conversation of one request. If it returns undefined, `sessionId` and its default apply. */
-  readonly sessionIdOf?: ((request: Request) => string | undefined) | undefined;
+  /** Returns the id of the conversation of one request. If it returns nothing or throws, `sessionId` and its default
+   *  apply. */
+  readonly sessionIdOf?: ((request: Request) => string | null | undefined) | undefined;
+  /** How many conversations to keep in memory. One that was dropped and comes back is read again from its messages, or
+   *  from the store, and sends the same bytes.
+   * @default 100 */
+  readonly maxConversations?: number | undefined;
   /** What to do with a request that cannot fit: `throw` an error with the code `context_overflow`, or `pass` on the
    *  smallest valid request.
    * @default "throw" */
@@ -55,6 +65,15 @@ export interface RequestFitterOptions<Request>
   readonly intake?: boolean | IntakeSettings | undefined;
   /** Called after each trim. */
   readonly onTrim?: ((event: TrimEvent) => void) | undefined;
+  /** Called if system text or tools have changed and the model refuses or drops thinking for that. Nothing is removed
+   *  beforehand. */
+  readonly onUnbound?: ((event: UnboundEvent) => void) | undefined;
+  /** Called when a call has been answered, with its tokens, its cost and what happened to the cache. */
+  readonly onCall?: ((event: CallEvent) => void) | undefined;
+  /** Called once for each callback that fails, with the code `hook_failed`, and once if the store fails. The request is
+   *  sent all the same, trimmed.
+   * @default a warning of the process */
+  readonly onError?: ((error: unknown) => void) | undefined;
   /** How long the provider's cache lives after a call, in milliseconds.
    * @default the provider's documented lifetime */
   readonly cacheLifetimeMs?: number | undefined;
@@ -71,10 +90,21 @@ export interface TrimEvent {
   readonly model: string | undefined;
   /** Sizes before and after the trim. */
   readonly stats: TrimStats;
+  /** Whether the trim happened in earlier calls, which this client has not seen. It sends what they led to, so the
+   *  provider's cache still matches. */
+  readonly isDerived: boolean;
   /** Set if a summary was asked for: whether it is used, or why not. */
   readonly summary?: Reduction["summary"];
   /** Set if the request still does not fit. */
   readonly overflow?: Reduction["overflow"];
+}
+
+/** What `onUnbound` receives: what differs from the request before. */
+export interface UnboundEvent extends UnboundThinking {
+  /** The id of the conversation. */
+  readonly sessionId: string;
+  /** The model of the request. */
+  readonly model: string | undefined;
 }
 
 export interface BudgetCall<Request> extends TrimRequest {
@@ -83,48 +113,256 @@ export interface BudgetCall<Request> extends TrimRequest {
   readonly model: string | undefined;
   readonly maxOutputTokens: number | undefined;
   readonly cacheLifetimeMs: number;
+  readonly cachePrice?: ModelPrice | undefined;
+  /** Where the caller's request marks the cache.
+   * @default nowhere */
+  readonly ownMarkers?: OwnMarkers | undefined;
 }
 
 export interface RequestFitter<Request> {
   fit(call: BudgetCall<Request>): Promise<FittedCall>;
+  /** Returns what `fit` would send, without any effect. */
+  preview(call: BudgetCall<Request>): Promise<Reduction>;
+  readonly calls: Pick<CallLog, "refused" | "summary">;
 }
 
-export function createRequestFitter<Request>(options: RequestFitterOptions<Request>): RequestFitter<Request> {
+/** `client` names the integration in events. */
+export function createRequestFitter<Request>(
+  options: RequestFitterOptions<Request>,
+  client = "sdk",
+): RequestFitter<Request> {
   checkBudgetOptions(options);
-  const { sessionIdOf, onOverflow = "throw", onTrim, now = Date.now, cacheLifetimeMs, ...rest } = options;
-  const sessions = createConversations((id) => createConversation(id, { ...rest, now }));
+  const { onOverflow = "throw", now = Date.now, cacheLifetimeMs } = options;
+  const report = createFailureReporter({ onError: options.onError, onReport: (source) => calls.failed(source) });
+  const calls: CallLog = createCallLog({
+    ...{ client, store: options.store, now, onCall: notify("onCall", options.onCall, report) },
+    onStoreFailure: (error) => report("store", error),
+  });
+  const onTrim = notify("onTrim", options.onTrim, report);
+  const onUnbound = notify("onUnbound", options.onUnbound, report);
+  const openById = conversationOpener(options, { now, report, calls });
+  const conversations = createConversations(options.maxConversations ?? 100, openById);
+  const counterFor = createCounters(options.counter);
+  const settle = (call: BudgetCall<Request>) => {
+    const model = options.model ?? call.model;
+    const sessionId = readSessionId(options, call, report);
+    return { sessionId, call: { ...call, model, cacheLifetimeMs: cacheLifetimeMs ?? call.cacheLifetimeMs } };
+  };
   return {
-    async fit(call) {
-      const model = options.model ?? call.model;
-      const sessionId = sessionIdOf?.(call.request) ?? options.sessionId ?? conversationOf(call.messages);
-      const lifetimeMs = cacheLifetimeMs ?? call.cacheLifetimeMs;
-      const fitted = await sessions(sessionId).fit({ ...call, model, cacheLifetimeMs: lifetimeMs });
-      const { isEpoch, stats, summary, overflow } = fitted.reduction;
-      if (isEpoch) {
-        const set = { ...(summary !== undefined && { summary }), ...(overflow !== undefined && { overflow }) };
-        onTrim?.({ sessionId, model, stats, ...set });
+    async fit(given) {
+      const { sessionId, call } = settle(given);
+      const { model } = call;
+      const { conversation, fitted } = await fitSafely(conversations, sessionId, { call, report });
+      const { overflow } = fitted.reduction;
+      const counter = await counterFor(model);
+      const tell = ({ reduction: { isEpoch, derived, stats, summary, unbound, ...reduced } }: FittedCall): void => {
+        if (unbound !== undefined) onUnbound({ sessionId, model, ...unbound });
+        const over = reduced.overflow !== undefined && { overflow: reduced.overflow };
+        const set = { ...(summary !== undefined && { summary }), ...over };
+        if (isEpoch) onTrim({ sessionId, model, stats, isDerived: derived?.keepsCache === true, ...set });
+      };
+      const follow = (each: FittedCall): FittedCall => {
+        const windowTokens = windowOf(model, each.limits);
+        const about = { ...call, counter, windowTokens, cacheLifetimeMs: writtenFor(call, each) };
+        return followCall(each, (shown) => conversation.log.start({ ...about, ...shown }));
+      };
+      tell(fitted);
+      if (overflow !== undefined && onOverflow === "throw") {
+        calls.refused(sessionId, overflow);
+        throw overflowError(overflow, fitted.limits);
       }
-      if (overflow !== undefined && onOverflow === "throw") throw overflowError(overflow, fitted.limits);
-      return fitted;
+      const refused = (tokens = 0, limit = 0): void => calls.refused(sessionId, { tokens, limit });
+      const again = { tell, follow, refused, onOverflow };
+      return { ...follow(fitted), refused: (refusal) => fitAgain(fitted, { refusal, ...again }) };
+    },
+    async preview(given) {
+      const { sessionId, call } = settle(given);
+      return conversations.peek(sessionId).fitted.preview(call);
+    },
+    calls,
+  };
+}
+
+/** Returns how long the cache keeps what the call writes. */
+function writtenFor({ cacheLifetimeMs, cachePrice }: BudgetCall<unknown>, { lifetime }: FittedCall): number {
+  const chosen = lifetime && cachePrice?.rules.lifetimeMs[lifetime.ttl];
+  return Math.max(cacheLifetimeMs, chosen ?? 0);
+}
+
+/** Starts the event of a call, which ends with the usage of the answer. */
+function followCall(
+  fitted: FittedCall,
+  start: (shown: Pick<FittedCall, "reduction" | "isCold">) => StartedCall,
+): FittedCall {
+  const { reduction, isCold, learned } = fitted;
+  const started = start({ reduction, isCold });
+  return {
+    ...fitted,
+    observe(usage) {
+      if (isOfRequest(usage)) fitted.observe(usage);
+      started.end(usage, learned);
     },
   };
 }
 
-// A session holds its conversation's messages. One that was dropped and comes back is trimmed again, or resumes from
-// its store.
-const maxConversations = 100;
+interface SecondFit {
+  readonly refusal: Refusal;
+  tell(fitted: FittedCall): void;
+  follow(fitted: FittedCall): FittedCall;
+  /** Notes a refusal for length. */
+  refused(tokens?: number, limit?: number): void;
+  readonly onOverflow: "throw" | "pass";
+}
 
-/** Keeps the sessions that were used last, by id. */
-function createConversations(create: (id: string) => Conversation): (id: string) => Conversation {
-  const sessions = new Map<string, Conversation>();
-  return (id) => {
-    const session = sessions.get(id) ?? create(id);
-    sessions.delete(id);
-    sessions.set(id, session);
-    const [oldest] = sessions.keys();
-    if (sessions.size > maxConversations && oldest !== undefined) sessions.delete(oldest);
-    return session;
+/** If the request cannot be made to fit what the provider accepts, its refusal stands. So it does if we fail. */
+async function fitAgain(first: FittedCall, again: SecondFit): Promise<FittedCall | undefined> {
+  const { refusal, tell, follow, onOverflow } = again;
+  if (refusal.kind === "length") again.refused(refusal.tokens, refusal.limit);
+  const fitted = await first.refused(refusal).catch(() => undefined);
+  if (fitted === undefined) return undefined;
+  tell(fitted);
+  if (fitted.reduction.overflow !== undefined && onOverflow === "throw") return undefined;
+  return { ...follow(fitted), refused: (next) => fitAgain(fitted, { ...again, refusal: next }) };
+}
+
+/** Returns a counter for the log of calls. Loading one takes a moment. */
+function createCounters(own: Counter | undefined): (model: string | undefined) => Promise<Counter> {
+  const known = new Map<string | undefined, Promise<Counter>>();
+  return async (model) => {
+    if (own !== undefined) return own;
+    const counter = known.get(model) ?? createCounter("auto", { model });
+    known.set(model, counter);
+    return counter;
   };
+}
+
+/** An id that is not a text, or a callback that throws, falls back to the default. */
+function readSessionId<Request>(
+  { sessionIdOf, sessionId }: RequestFitterOptions<Request>,
+  { request, messages }: BudgetCall<Request>,
+  report: ReportFailure,
+): string {
+  let found: unknown;
+  try {
+    found = sessionIdOf?.(request) ?? undefined;
+    if (found !== undefined && typeof found !== "string")
+      throw new TypeError(`it returned a value of type ${typeof found}`);
+  } catch (error) {
+    report("sessionIdOf", error);
+    found = undefined;
+  }
+  return (found as string | undefined) || (sessionId ?? conversationOf(messages));
+}
+
+/** Tools that the provider runs call the model again within one answer. The reported input then is not that of the
+ *  request. */
+function isOfRequest(usage: unknown): boolean {
+  const { server_tool_use: ran } = Object(usage) as Fields;
+  return !Object.values(Object(ran)).some((count) => Number(count) > 0);
+}
+
+/** The caller's own window may be smaller than the model's. */
+function windowOf(model: string | undefined, { contextWindow }: Limits): number {
+  try {
+    return Math.max(contextWindow, contextWindowOf(model).tokens);
+  } catch {
+    return contextWindow;
+  }
+}
+
+interface OpenConversation extends Pick<GuardedHooks<object>, "unpinFailed"> {
+  readonly fitted: FittedConversation;
+  readonly log: ConversationLog;
+}
+
+interface Opening {
+  readonly now: () => number;
+  readonly report: ReportFailure;
+  readonly calls: CallLog;
+}
+
+type OpenById = (id: string, how?: "without store") => OpenConversation;
+
+/** Returns a function that opens a conversation, whose callbacks and store cannot stop a call. */
+function conversationOpener<Request>(
+  options: RequestFitterOptions<Request>,
+  { now, report, calls }: Opening,
+): OpenById {
+  const {
+    sessionIdOf: _id,
+    onOverflow: _overflow,
+    onTrim: _onTrim,
+    onUnbound: _onUnbound,
+    onCall: _onCall,
+    onError: _onError,
+    ...rest
+  } = options;
+  const { cacheLifetimeMs: _lifetime, maxConversations: _most, store, counter, ...own } = rest;
+  const guarded = counter && guardCounter(counter, report);
+  const hosts = new Set<string>();
+  const stores = store && createFallbackStores(store, { now, onFailure: (error) => report("store", error) });
+  return (id, how) => {
+    const opened = how === "without store" ? undefined : stores?.();
+    const { hooks, unpinFailed } = guardHooks(own, report);
+    const kept: { store?: Store; intakeStore?: Store } = opened
+      ? { store: opened.store, intakeStore: opened.strict }
+      : {};
+    const fitted = createConversation(id, { ...hooks, ...kept, counter: guarded, hosts, now });
+    return { fitted, log: calls.conversation(id), unpinFailed };
+  };
+}
+
+interface Conversations {
+  get(id: string): OpenConversation;
+  /** Returns a conversation without keeping it. */
+  peek(id: string): OpenConversation;
+  /** Opens a conversation again, without its store. */
+  openWithoutStore(id: string): OpenConversation;
+}
+
+/** Keeps the conversations that were used last, by id. */
+function createConversations(most: number, openById: OpenById): Conversations {
+  const known = new Map<string, OpenConversation>();
+  const keep = (id: string, conversation: OpenConversation): OpenConversation => {
+    known.delete(id);
+    known.set(id, conversation);
+    const [oldest] = known.keys();
+    if (known.size > most && oldest !== undefined) known.delete(oldest);
+    return conversation;
+  };
+  return {
+    get: (id) => keep(id, known.get(id) ?? openById(id)),
+    peek: (id) => known.get(id) ?? openById(id),
+    openWithoutStore: (id) => keep(id, openById(id, "without store")),
+  };
+}
+
+/** Fits a request, whatever its store holds and its callbacks do. */
+async function fitSafely<Request>(
+  conversations: Conversations,
+  sessionId: string,
+  { call, report }: { readonly call: BudgetCall<Request>; readonly report: ReportFailure },
+): Promise<{ readonly conversation: OpenConversation; readonly fitted: FittedCall }> {
+  let conversation = conversations.get(sessionId);
+  let fitted: FittedCall;
+  try {
+    fitted = await conversation.fitted.fit(call);
+  } catch (error) {
+    if (!isStoreProblem(error)) throw error;
+    // The store answers, but what it holds cannot be read.
+    report("store", error);
+    conversation = conversations.openWithoutStore(sessionId);
+    fitted = await conversation.fitted.fit(call);
+  }
+  // Messages stay if `isPinned` throws, unless the request could not be sent because of that.
+  if (fitted.reduction.overflow !== undefined && conversation.unpinFailed()) {
+    fitted = await conversation.fitted.fit(call);
+  }
+  return { conversation, fitted };
+}
+
+function isStoreProblem(error: unknown): boolean {
+  return error instanceof ContextError && error.code.startsWith("store_") && error.code !== "store_conflict";
 }
 
 /** A history is appended to, forked or rewound after its first question. So the first question identifies a
@@ -145,6 +383,7 @@ function overflowError(overflow: Overflow, { contextWindow, reserve }: Limits): 
   const message = `the smallest request has ${tokens} tokens of messages, but only ${limit} fit (${room}).${named}`;
   return new ContextError("context_overflow", message, {
     hint: 'Shorten the largest parts, raise contextWindow or lower reserve. With onOverflow: "pass" it is sent anyway.',
+    overflow,
   });
 }
 
@@ -166,8 +405,12 @@ const added: OptionChecks & Readonly<Record<Added | LeftOut, unknown>> = {
   contextWindow: optionChecks.positive,
   workingBudget: optionChecks.positive,
   sessionIdOf: optionChecks.callback,
+  maxConversations: optionChecks.positive,
   onOverflow: optionChecks.oneOf(["throw", "pass"]),
   onTrim: optionChecks.callback,
+  onUnbound: optionChecks.callback,
+  onCall: optionChecks.callback,
+  onError: optionChecks.callback,
   intake: checkIntake,
   cacheLifetimeMs: optionChecks.milliseconds,
   now: optionChecks.callback,
@@ -187,249 +430,6 @@ function checkIntake(_name: string, value: unknown): void {
     ...{ deltas: optionChecks.flag, recallHint: optionChecks.callback },
   } satisfies Record<keyof IntakeSettings, unknown>);
 }
-
-interface ConversationOptions extends Omit<TrimmerOptions, "contextWindow" | "format" | "checkpoint"> {
-  readonly intake?: boolean | IntakeSettings | undefined;
-  readonly contextWindow?: number | undefined;
-  readonly workingBudget?: number | undefined;
-  readonly now: () => number;
-}
-
-interface ConversationCall extends TrimRequest {
-  readonly format: FormatName;
-  readonly model: string | undefined;
-  readonly maxOutputTokens: number | undefined;
-  /** How long the provider's cache lives after a call. */
-  readonly cacheLifetimeMs: number;
-}
-
-export interface FittedCall {
-  readonly reduction: Reduction;
-  readonly limits: Limits;
-  /** Takes the usage of the answer. */
-  observe(usage: unknown): void;
-}
-
-/** One conversation: its trimmer, which is created again from its own state if another model answers, and what is known
- *  about the provider's cache. */
-interface Conversation {
-  /** Calls take effect one after the other. The decisions of a trim are in the store before `fit` returns. */
-  fit(call: ConversationCall): Promise<FittedCall>;
-}
-
-function createConversation(id: string, options: ConversationOptions): Conversation {
-  const state: State = {
-    id,
-    options,
-    current: undefined,
-    times: undefined,
-    intake: undefined,
-    maxOutputTokens: 0,
-    growth: 1,
-    saved: undefined,
-    seenRevision: 0,
-    calls: 0,
-    observedTokens: 0,
-  };
-  let queue: Promise<unknown> = Promise.resolve();
-  return {
-    fit(call) {
-      const fitted = queue.then(() => fitNext(state, call));
-      queue = fitted.catch(() => undefined);
-      return fitted;
-    },
-  };
-}
-
-interface State {
-  readonly id: string;
-  readonly options: ConversationOptions;
-  current: { readonly trimmer: Trimmer; readonly settings: Settings } | undefined;
-  times: CallTimes | undefined;
-  intake: ConversationIntake | undefined;
-  /** The longest answer that was ever requested. A call that requests a short answer must not change the budget. */
-  maxOutputTokens: number;
-  /** The factor on the working budget. */
-  growth: number;
-  /** The trimmer's state after the last trim that was sent. */
-  saved: Checkpoint | undefined;
-  /** The revision of the stored checkpoint that this process saw last. */
-  seenRevision: number;
-  /** The number of the last call. */
-  calls: number;
-  /** The size of the largest request since the last trim whose usage was observed. */
-  observedTokens: number;
-}
-
-type Settings = Limits & Pick<ConversationCall, "format" | "model">;
-
-async function fitNext(state: State, call: ConversationCall): Promise<FittedCall> {
-  const isCold = await isCacheCold(state, call);
-  const { trimmer, limits, reduction } = await reduceAndSave(state, call, isCold);
-  const number = ++state.calls;
-  const { after } = reduction.stats;
-  return {
-    reduction,
-    limits,
-    observe(usage) {
-      // A trimmer takes usage as that of its last request. A request smaller than an earlier one is a side question,
-      // such as one for a title. Its usage would make the next estimate worse.
-      if (number !== state.calls || after < state.observedTokens) return;
-      if (billedInputTokens(usage) === undefined) return;
-      trimmer.observe(usage);
-      state.observedTokens = after;
-    },
-  };
-}
-
-/** Reduces the request, and saves the decisions of a trim before anything is sent. If another process has trimmed the
- *  conversation, takes over its decisions first, so that both send the same bytes. */
-async function reduceAndSave(state: State, call: ConversationCall, isCold: boolean): Promise<NextReduction> {
-  for (let attempt = 1; ; attempt += 1) {
-    await takeOverDecisions(state);
-    try {
-      const next = await reduceAdmitted(state, call, isCold);
-      if (!next.reduction.isEpoch) return next;
-      state.observedTokens = 0;
-      state.saved = await next.trimmer.checkpoint();
-      return next;
-    } catch (error) {
-      const isConflict = error instanceof ContextError && error.code === "store_conflict";
-      if (!isConflict || attempt === mostAttempts) throw error;
-    }
-  }
-}
-
-/** Each failed attempt means that another process has trimmed, which is rare. */
-const mostAttempts = 5;
-
-async function takeOverDecisions(state: State): Promise<void> {
-  const { id, options, saved: own, seenRevision } = state;
-  if (options.store === undefined) return;
-  const { revision, isNew } = await lookForDecisions(options.store, id, { revision: seenRevision, own });
-  state.seenRevision = revision;
-  if (!isNew) return;
-  // The next trimmer resumes from the store.
-  state.current = undefined;
-  state.saved = undefined;
-}
-
-interface NextReduction {
-  readonly trimmer: Trimmer;
-  readonly limits: Limits;
-  readonly reduction: Reduction;
-}
-
-/** Reduces the request with its results as the intake gives them. */
-async function reduceAdmitted(state: State, call: ConversationCall, isCold: boolean): Promise<NextReduction> {
-  const intake = await intakeFor(state, call);
-  if (intake === undefined) return reduceNext(state, call, isCold);
-  const reduce = async (): Promise<NextReduction> =>
-    reduceNext(state, { ...call, messages: await intake.admit(call.messages, call.tools ?? []) }, isCold);
-  let next = await reduce();
-  // A trim may remove what a later result refers to. That result gets its original back, which makes the history larger.
-  for (let attempt = 0; attempt < 3 && next.reduction.isEpoch; attempt++) {
-    if (!(await intake.restore(next.reduction.messages))) break;
-    const again = await reduce();
-    next = { ...again, reduction: { ...again.reduction, isEpoch: true } };
-  }
-  await intake.save();
-  return next;
-}
-
-async function intakeFor(state: State, call: ConversationCall): Promise<ConversationIntake | undefined> {
-  const { intake = false, counter, store } = state.options;
-  if (intake === false) return undefined;
-  const settings = intake === true ? {} : intake;
-  const { format, model, system = "", messages } = call;
-  const markSeed = (): string =>
-    nameMessage({ system, first: messages.find((message) => (message as Fields).role === "user") });
-  const options = { sessionId: state.id, settings, format, model, counter, store };
-  state.intake ??= await openConversationIntake({ ...options, markSeed: markSeed() });
-  return state.intake;
-}
-
-/** Reduces the request. If a trim leaves the working budget nearly full, the conversation needs more than that: the trim
- *  is undone, and the budget doubles. */
-async function reduceNext(state: State, call: ConversationCall, isCold: boolean): Promise<NextReduction> {
-  const { messages, system, tools } = call;
-  for (;;) {
-    const { trimmer, settings: limits } = await trimmerFor(state, call);
-    const reduction = await trimmer.reduceWithSummary({ messages, system, tools }, { isCold });
-    const { isEpoch, overflow, stats } = reduction;
-    const isCramped = overflow !== undefined || (isEpoch && stats.after > crampedShare * stats.budget);
-    if (!isCramped || !limits.canGrow) return { trimmer, limits, reduction };
-    state.growth *= 2;
-    state.current = undefined;
-  }
-}
-
-// Above this share of its budget, the next trim would follow soon.
-const crampedShare = 0.7;
-
-/** Returns the trimmer with the settings of this call. Decisions stay valid under other settings. */
-async function trimmerFor(state: State, call: ConversationCall): Promise<NonNullable<State["current"]>> {
-  const { current, id } = state;
-  const { now: _now, intake: _intake, contextWindow, workingBudget, reserve, ...options } = state.options;
-  const { format, model } = call;
-  state.maxOutputTokens = Math.max(state.maxOutputTokens, call.maxOutputTokens ?? 0);
-  const { maxOutputTokens, growth } = state;
-  const limits = limitsFor({ contextWindow, workingBudget, growth, reserve, model, maxOutputTokens });
-  const settings: Settings = { ...limits, format, model };
-  if (current !== undefined && isSame(current.settings, settings)) return current;
-  const saved = current === undefined ? state.saved : await current.trimmer.checkpoint();
-  const { canGrow: _canGrow, ...own } = settings;
-  // From the store, if there is one: another process may have trimmed the conversation in this moment.
-  const checkpoint = options.store === undefined ? saved : undefined;
-  const trimmer = await createTrimmer({ ...options, ...own, sessionId: id, checkpoint });
-  state.observedTokens = 0;
-  state.current = { trimmer, settings };
-  return state.current;
-}
-
-function isSame(known: Settings, asked: Settings): boolean {
-  const names = ["contextWindow", "reserve", "canGrow", "format", "model"] as const;
-  return names.every((name) => known[name] === asked[name]);
-}
-
-/** Whether the cache is lost, because another model wrote it or it has expired. Trimming early then costs nothing
- *  extra. */
-async function isCacheCold(state: State, { model = "", cacheLifetimeMs }: ConversationCall): Promise<boolean> {
-  const { options, id } = state;
-  state.times ??= await openCallTimes(options.store, id);
-  const now = options.now();
-  const before = await state.times.note(model, now);
-  return before === undefined || now - before > cacheLifetimeMs;
-}
-
-/** When a session last called each model. With a store the times survive a restart, so that a warm cache is
- *  recognised. */
-interface CallTimes {
-  /** Records a call. Returns the time of the previous one, or undefined if it is not known. */
-  note(model: string, nowMs: number): Promise<number | undefined>;
-}
-
-/** `forgetHistory` deletes from this collection. */
-const collection = "history/calls";
-
-export async function openCallTimes(store: Store | undefined, sessionId: string): Promise<CallTimes> {
-  const times = parseTimes((await store?.get(collection, sessionId))?.value);
-  return {
-    async note(model, nowMs) {
-      const before = times.get(model);
-      times.set(model, nowMs);
-      await store?.put(collection, sessionId, JSON.stringify(Object.fromEntries(times)));
-      return before;
-    },
-  };
-}
-
-/** Ignores times that cannot be read. */
-function parseTimes(value: string | undefined): Map<string, number> {
-  return new Map(Object.entries(readJson(value, isTimes) ?? {}));
-}
-
-const isTimes = mapOf(isNumber);
 
 /** Replaces some fields of an object. Returns the object itself if nothing changes. */
 export function replaceFields<Body extends object>(body: Body, fields: Partial<Body>): Body {

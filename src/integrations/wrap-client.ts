@@ -3,15 +3,19 @@
  *  accepts a promise of its options. So the result is the SDK's own promise with all its helpers, and the SDK is not
  *  imported here. */
 import type { Fields } from "../text/index.ts";
+import { type Refusal, readRefusal } from "./refusals.ts";
+import { type Outcome, type PreparedRequest, sendPrepared, withCause } from "./second-try.ts";
+import { findRefusal, watchResponse } from "./watch-response.ts";
 
-export interface PreparedBody {
-  readonly body: Fields;
-  /** Takes the usage of the answer. */
-  observe(usage: unknown): void;
+export type PreparedBody = PreparedRequest<Fields>;
+
+/** Where a request goes. */
+export interface Destination {
+  readonly host: string;
 }
 
 /** Prepares a request body. Undefined leaves it as it is. */
-export type PrepareBody = (body: Fields) => Promise<PreparedBody> | undefined;
+export type PrepareBody = (body: Fields, destination: Destination) => Promise<PreparedBody> | undefined;
 
 export interface Client {
   // biome-ignore lint/suspicious/noExplicitAny: each SDK has option and promise types of its own
@@ -24,9 +28,20 @@ type Routes = Readonly<Record<string, PrepareBody>>;
 /** Changes the first argument of a resource's method, by the method's name. */
 type Arguments = Readonly<Record<string, (argument: Fields) => Fields>>;
 
-export function wrapClient<Wrapped extends Client>(client: Wrapped, routes: Routes, methods: Arguments = {}): Wrapped {
+interface Wrapping<Added extends object> {
+  readonly routes: Routes;
+  readonly methods?: Arguments | undefined;
+  /** Properties that the wrapped client has in addition. */
+  readonly added: Added;
+}
+
+export function wrapClient<Wrapped extends Client, Added extends object>(
+  client: Wrapped,
+  wrapping: Wrapping<Added>,
+): Wrapped & Added {
+  const { routes, methods = {}, added } = wrapping;
   const wrapResource = createResourceWrapper(client, { wrapped: () => wrapped, methods });
-  const methodOf = createMethodBinder(client, (other) => wrapClient(other, routes, methods));
+  const methodOf = createMethodBinder(client, (other) => wrapClient(other, wrapping));
   const post = (path: string, options?: unknown): unknown => {
     const prepare = routes[path.split("?")[0] ?? path];
     return prepare === undefined ? client.post(path, options) : postPrepared({ client, path, options }, prepare);
@@ -34,12 +49,13 @@ export function wrapClient<Wrapped extends Client>(client: Wrapped, routes: Rout
   const wrapped: Wrapped = new Proxy(client, {
     get(target, name) {
       if (name === "post") return post;
+      if (Object.hasOwn(added, name)) return Reflect.get(added, name);
       const value: unknown = Reflect.get(target, name);
       return isMethod(target, name, value) ? methodOf(name, value) : wrapResource(value);
     },
     set: (target, name, value) => Reflect.set(target, name, value),
   });
-  return wrapped;
+  return wrapped as Wrapped & Added;
 }
 
 type Method = (...args: unknown[]) => unknown;
@@ -89,8 +105,13 @@ function createResourceWrapper(
   return wrap;
 }
 
+/** What the SDK's promise of an answer is made from. All SDKs of this generator have it. */
 interface SdkPromise {
-  _thenUnwrap?(transform: (answer: unknown) => unknown): unknown;
+  responsePromise?: Promise<SdkResponse>;
+}
+
+interface SdkResponse {
+  readonly response: Response;
 }
 
 interface Post {
@@ -99,89 +120,68 @@ interface Post {
   readonly options: unknown;
 }
 
+/** Posts the prepared body, and after a refusal another one. Both are below the SDK's promise, so all its helpers see one
+ *  call. The SDK itself repeats what it always repeats. */
 function postPrepared({ client, path, options }: Post, prepare: PrepareBody): unknown {
-  let observe: PreparedBody["observe"] | undefined;
-  const prepared = Promise.resolve(options).then(async (given) => {
-    const { body } = Object(given) as { body?: Fields };
-    const ready = typeof body === "object" && body !== null ? await prepare(body) : undefined;
-    observe = ready?.observe;
-    return ready === undefined || ready.body === body ? given : { ...Object(given), body: ready.body };
+  const given = Promise.resolve(options).then((each) => Object(each) as { body?: Fields });
+  const prepared = given.then(async ({ body }) => {
+    return typeof body === "object" && body !== null ? await prepare(body, { host: hostOf(client) }) : undefined;
   });
-  const promise = client.post(path, prepared) as SdkPromise;
-  // All SDKs of this generator use it for their own helpers. Without it the answer is not observed.
-  if (promise._thenUnwrap === undefined) return promise;
-  return promise._thenUnwrap((answer) => observeAnswer(answer, (usage) => observe?.(usage)));
+  const promise = client.post(path, optionsWith(given, prepared)) as SdkPromise;
+  const { responsePromise: first } = promise;
+  // Without it the answer is not observed.
+  if (!(first instanceof Promise)) return promise;
+  const again = (body: PreparedBody): Promise<SdkResponse> =>
+    (client.post(path, optionsWith(given, Promise.resolve(body))) as Required<SdkPromise>).responsePromise;
+  const answered = answerWith({ first, again, prepared });
+  // The promises of openai 7.55 keep the first answer in closures, and its client creates them from any answer.
+  const create: unknown = Reflect.get(client, "responsePromise");
+  if (typeof create === "function") return create.call(client, answered);
+  promise.responsePromise = answered;
+  return promise;
 }
 
-type Observe = (usage: unknown) => void;
-
-/** Reads the usage of an answer, whole or streamed, as it passes. The caller gets the SDK's own object. */
-export function observeAnswer<Answer>(answer: Answer, observe: Observe): Answer {
-  if (isStream(answer)) observeStream(answer, observe);
-  else report(usageIn(answer) ?? {}, observe);
-  return answer;
+async function optionsWith(given: Promise<{ body?: Fields }>, prepared: Promise<PreparedBody | undefined>) {
+  const [own, ready] = await Promise.all([given, prepared]);
+  return ready === undefined || ready.body === own.body ? own : { ...own, body: ready.body };
 }
 
-type EventStream = AsyncIterable<unknown>;
-
-function isStream(answer: unknown): answer is EventStream {
-  return typeof answer === "object" && answer !== null && Symbol.asyncIterator in answer;
+function hostOf(client: Client): string {
+  const { baseURL } = client as { baseURL?: unknown };
+  return typeof baseURL === "string" && URL.canParse(baseURL) ? new URL(baseURL).host : "";
 }
 
-/** Changes the stream itself, so that it stays an instance of its class. A stream that is split with `tee` is not
- *  observed. */
-function observeStream(stream: EventStream, observe: Observe): void {
-  const iterate = stream[Symbol.asyncIterator];
-  Object.defineProperty(stream, Symbol.asyncIterator, {
-    value: () => observeEvents({ [Symbol.asyncIterator]: () => iterate.call(stream) }, observe),
-    configurable: true,
-    writable: true,
-  });
+interface Answering {
+  readonly first: Promise<SdkResponse>;
+  again(body: PreparedBody): Promise<SdkResponse>;
+  readonly prepared: Promise<PreparedBody | undefined>;
 }
 
-async function* observeEvents(events: EventStream, observe: Observe): AsyncGenerator<unknown> {
-  const reader = createUsageReader(observe);
+async function answerWith({ first, again, prepared }: Answering): Promise<SdkResponse> {
+  // If the request cannot be prepared, the SDK's own promise rejects with that error.
+  const ready = await prepared.catch(() => undefined);
+  if (ready === undefined) return first;
+  return sendPrepared(ready, (each) => outcomeOf(each === ready ? first : again(each), each));
+}
+
+async function outcomeOf(sent: Promise<SdkResponse>, prepared: PreparedBody): Promise<Outcome<SdkResponse>> {
   try {
-    for await (const event of events) {
-      reader.add(event);
-      yield event;
-    }
-  } finally {
-    reader.end();
+    const answer = await sent;
+    const { response, refusal } = await findRefusal(answer.response);
+    return { refusal, settle: () => ({ ...answer, response: watchResponse(response, prepared) }) };
+  } catch (error) {
+    return {
+      refusal: refusalOf(error),
+      settle(note) {
+        throw withCause(error, note);
+      },
+    };
   }
 }
 
-/** Collects the usage from the events of a stream. */
-export interface UsageReader {
-  add(event: unknown): void;
-  /** Reports what was found. */
-  end(): void;
-}
-
-export function createUsageReader(observe: Observe): UsageReader {
-  let usage: Fields = {};
-  return {
-    add(event) {
-      // The first value counts: at its end Anthropic also reports what its own tools read meanwhile.
-      const found = usageIn(event);
-      if (found !== undefined) usage = { ...found, ...usage };
-    },
-    end: () => report(usage, observe),
-  };
-}
-
-/** Finds the usage. Anthropic has it on the answer, on the message of message_start and on message_delta; OpenAI on the
- *  answer or the last chunk, and on the response of an event; Gemini as `usageMetadata`. */
-function usageIn(value: unknown): Fields | undefined {
-  const { usage, message, response, usageMetadata } = Object(value) as Fields;
-  const found: unknown = usage ?? Object(message).usage ?? Object(response).usage ?? usageMetadata;
-  if (typeof found !== "object" || found === null) return undefined;
-  return Object.fromEntries(Object.entries(found).filter(([, field]) => (field ?? null) !== null));
-}
-
-// Tools that the provider runs call the model again within one answer. The reported input then is not that of the
-// request.
-function report(usage: Fields, observe: Observe): void {
-  const ran = Object.values(Object(usage.server_tool_use)).some((count) => Number(count) > 0);
-  if (!ran && Object.keys(usage).length > 0) observe(usage);
+/** Reads the refusal from an SDK's error, which has the status and the body of the answer. */
+function refusalOf(error: unknown): Refusal | undefined {
+  const { status, error: body, message } = Object(error) as Fields;
+  if (typeof status !== "number") return undefined;
+  return readRefusal(status, body === undefined ? String(message) : JSON.stringify(body));
 }

@@ -1,11 +1,11 @@
 /** Keeps the calls of the AI SDK within the context window. */
 export {
-  type BreakpointMode,
+  type CallEvent,
+  type CallSummary,
   contextBudgetMiddleware,
   contextBudgetPrepareStep,
   type MiddlewareOptions,
   type PrepareStepOptions,
-  type RecallSource,
   type RecallTool,
   recallTool,
   type TrimEvent,

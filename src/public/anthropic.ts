@@ -1,8 +1,8 @@
 /** Keeps the requests of Anthropic's client within the context window. */
 export {
   type AnthropicOptions,
-  type BreakpointMode,
-  type RecallSource,
+  type CallEvent,
+  type CallSummary,
   type RecallTool,
   recallTool,
   type TrimEvent,

@@ -1,9 +1,9 @@
 /** Keeps the requests of any SDK that takes a `fetch` within the context window. */
 export {
-  type BreakpointMode,
   type BudgetedFetchOptions,
   budgetedFetch,
-  type RecallSource,
+  type CallEvent,
+  type CallSummary,
   type RecallTool,
   recallTool,
   type TrimEvent,

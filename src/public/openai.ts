@@ -1,7 +1,8 @@
 /** Keeps the requests of OpenAI's client within the context window. */
 export {
+  type CallEvent,
+  type CallSummary,
   type OpenAiOptions,
-  type RecallSource,
   type RecallTool,
   recallTool,
   type TrimEvent,

@@ -1,3 +1,10 @@
+export {
+  createEventWriter,
+  type EventWriter,
+  eventLifeMs,
+  pruneEvents,
+  readEvents,
+} from "./events.ts";
 export { createMemoryStore } from "./memory.ts";
 export { isStoreAddress, openStore } from "./open-store.ts";
 export type {

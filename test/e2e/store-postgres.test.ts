@@ -10,7 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createTrimmer, type TrimmerOptions } from "../../src/history/index.ts";
-import { openStore, type Store } from "../../src/store/index.ts";
+import { createRequestFitter } from "../../src/integrations/request-fitter.ts";
+import { createMemoryStore, openStore, type Store } from "../../src/store/index.ts";
 import { openPostgresStore } from "../../src/store/postgres.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
@@ -54,6 +55,32 @@ describe.skipIf(noPostgres !== undefined)("PostgreSQL", () => {
     await (await openPostgresStore({ url })).close();
   }, 60_000);
   afterAll(() => server?.remove());
+
+  test("a wrapped client goes on trimming when the server ends in the middle", { timeout: 60_000 }, async () => {
+    const errors: unknown[] = [];
+    const store = await openPostgresStore({ url: newPlace() });
+    const fitter = createRequestFitter<object>({
+      ...{ contextWindow: 30_000, store, sessionId: "s", onError: (error) => errors.push(error) },
+    });
+    const ask = (messages: number) =>
+      fitter.fit({
+        ...{ request: {}, format: "anthropic", model: "claude-sonnet-5", maxOutputTokens: undefined },
+        ...{ messages: history.slice(0, messages), cacheLifetimeMs: 300_000 },
+      });
+    const { messages: history } = generateRequest("anthropic", { seed: 21, turns: 60 });
+    const before = await ask(61);
+    await server.kill();
+    try {
+      const started = Date.now();
+      expect((await ask(63)).reduction.stats.epochs).toBeGreaterThanOrEqual(before.reduction.stats.epochs);
+      expect((await ask(history.length)).reduction.overflow).toBeUndefined();
+      expect(Date.now() - started).toBeLessThan(20_000);
+      expect(errors).toMatchObject([{ code: "store_unavailable" }]);
+    } finally {
+      await server.start();
+      await store.close();
+    }
+  });
 
   test.each([
     ["compare and set", "increment", "n"],
@@ -114,7 +141,7 @@ describe.skipIf(noPostgres !== undefined)("PostgreSQL", () => {
     };
     const { messages } = generateRequest("anthropic", { seed: 21, turns: 60 });
     const calls = Array.from({ length: 12 }, (_each, index) => Math.ceil((messages.length * (index + 1)) / 12));
-    const alone = await createTrimmer(options);
+    const alone = await createTrimmer({ ...options, store: createMemoryStore() });
     const expected = calls.map((length) => ({
       length,
       sent: digest(alone.reduce({ messages: messages.slice(0, length) })),

@@ -117,9 +117,9 @@ const pruneCommand: Command = defineCommand({
   },
   details: `Deletes sessions with their results and work logs, conversations of trimmers, originals of shortened results,
 numbers of plugin status, and the state of finished nebulas, if they were not used for that long, and says what no
-longer works. Keeps what a running server has open, results that a newer session uses, and nebulas that can be resumed.
-Then rewrites the store's file, so that none of the bytes remain. PostgreSQL reuses the space by itself; --purge rewrites
-its tables too.
+longer works. Deletes events of calls that are that old, or older than 30 days. Keeps what a running server has open,
+results that a newer session uses, and nebulas that can be resumed. Then rewrites the store's file, so that none of the
+bytes remain. PostgreSQL reuses the space by itself; --purge rewrites its tables too.
 Servers prune once a day if the user's configuration has "retention: 30d".`,
   examples: [
     { line: "plimsoll store prune --older-than 30d", meaning: "what was not used for 30 days" },
@@ -144,10 +144,10 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
       if (!dryRun && (options.purge === true || (isFile && isAnything(pruned)))) await store.purge();
       return pruned;
     });
-    const { sessions, originals, pluginSessions, nebulas, orphans, kept } = report ?? nothing;
+    const { sessions, originals, pluginSessions, nebulas, orphans, events, kept } = report ?? nothing;
     for (const { id, reason } of kept) call.output.note(`${printable(id)} is kept: ${printable(reason)}`);
     const json = {
-      ...{ dry_run: dryRun, originals, plugin_sessions: pluginSessions, orphans, kept },
+      ...{ dry_run: dryRun, originals, plugin_sessions: pluginSessions, orphans, events, kept },
       sessions: sessions.map(({ id, calls, lastUsed }) => ({
         ...{ id, calls, last_used: new Date(lastUsed).toISOString() },
       })),
@@ -157,10 +157,12 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
   },
 });
 
-const nothing: PruneReport = { sessions: [], originals: 0, pluginSessions: 0, nebulas: [], orphans: 0, kept: [] };
+const nothing: PruneReport = {
+  ...{ sessions: [], originals: 0, pluginSessions: 0, nebulas: [], orphans: 0, events: 0, kept: [] },
+};
 
-function isAnything({ sessions, originals, pluginSessions, nebulas, orphans }: PruneReport): boolean {
-  return sessions.length + originals + pluginSessions + nebulas.length + orphans > 0;
+function isAnything({ sessions, originals, pluginSessions, nebulas, orphans, events }: PruneReport): boolean {
+  return sessions.length + originals + pluginSessions + nebulas.length + orphans + events > 0;
 }
 
 /** Says what is gone, and what that breaks. */
@@ -187,5 +189,6 @@ function renderPrune(report: PruneReport, dryRun: boolean): string {
     );
   }
   if (report.orphans > 0) lines.push(`${verb} ${countNoun(report.orphans, "stream")} that no session refers to`);
+  if (report.events > 0) lines.push(`${verb} ${countNoun(report.events, "event")} of calls`);
   return lines.length === 0 ? "nothing to delete" : lines.join("\n");
 }
