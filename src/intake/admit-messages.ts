@@ -6,8 +6,10 @@ import type { AdmittedResult, HeldLines, IncomingResult, Intake } from "./intake
 import { heldCollection } from "./originals.ts";
 
 export interface MessageIntake {
-  /** Returns the messages with each tool result as the intake gives it. Messages without one stay the same objects. */
-  admit(messages: readonly object[]): Promise<readonly object[]>;
+  /** Returns the messages with each tool result as the intake gives it. Messages without one stay the same objects. A
+   *  replay says how many messages at the start are known to be those of the previous call. They are not looked at, and
+   *  the list that it gets is valid until the next call. */
+  admit(messages: readonly object[], known?: number): Promise<readonly object[]>;
   /** Takes the messages that a trim has left. Gives results that refer to a removed text their originals back, and
    *  returns whether there were any. Then admit the history again. */
   restore(sent: readonly object[]): Promise<boolean>;
@@ -36,8 +38,16 @@ interface SavedMessage {
   readonly calls: readonly string[];
   /** What these results refer to. */
   readonly bases: readonly Base[];
-  /** Whether they have their originals again. */
+  /** Whether they have their originals again, in every history: so it was stored by earlier versions. */
   readonly isRestored: boolean;
+  /** The histories in which they have. */
+  readonly restoredIn?: readonly HistoryEnd[] | undefined;
+}
+
+/** The last message of a history, by its index and name. Longer histories that have this message have the same past. */
+interface HistoryEnd {
+  readonly index: number;
+  readonly key: unknown;
 }
 
 /** For one result: the message that has it, and the message with its call. */
@@ -54,6 +64,8 @@ interface AdmittedMessage {
   readonly calls: string[];
   readonly bases: Base[];
   isRestored: boolean;
+  /** A rewind or a fork to before the trim has the shortened text again, with thinking that was made from it. */
+  restoredIn: readonly HistoryEnd[];
 }
 
 /** A text that a shortened result refers to: an earlier result by its number, or the input of its call. */
@@ -74,10 +86,15 @@ export function createMessageIntake(
     admitted: new Map(saved?.messages.map(([key, message]) => [key, loaded(message)])),
     places: [...(saved?.places ?? [])],
     last: saved?.last,
+    restored: new Set(),
     followed: { sources: [], keys: [], sent: [] },
   };
+  for (const message of state.admitted.values()) if (message.restoredIn.length > 0) state.restored.add(message);
   return {
-    admit: (messages) => admitAll(state, messages),
+    async admit(messages, known) {
+      const sent = await admitAll(state, messages, known);
+      return known === undefined ? sent.slice() : sent;
+    },
     restore: (sent) => restoreFor(state, sent),
     save: () => ({
       messages: [...state.admitted].map(([key, message]) => [key, savedMessage(message)]),
@@ -96,11 +113,13 @@ interface State {
   /** From result number 1 on. */
   readonly places: Place[];
   last: unknown;
+  /** The messages that have their originals again in some history. */
+  readonly restored: Set<AdmittedMessage>;
   /** The last history, and what is sent for it. A call does not look up again what is the same as before. */
   readonly followed: { readonly sources: object[]; readonly keys: unknown[]; readonly sent: object[] };
 }
 
-async function admitAll(state: State, messages: readonly object[]): Promise<readonly object[]> {
+async function admitAll(state: State, messages: readonly object[], known = 0): Promise<readonly object[]> {
   const { last, intake } = state;
   const keys = state.keysOf(messages);
   // After a rewind or a fork, the context has only what this history has.
@@ -109,8 +128,9 @@ async function admitAll(state: State, messages: readonly object[]): Promise<read
     await intake.forget((text) => branch.has(keyOf(state, text)));
   }
   state.last = keys.at(-1);
+  chooseRestored(state, keys);
   const { followed } = state;
-  for (let index = 0; index < messages.length; index++) {
+  for (let index = Math.min(known, followed.sources.length); index < messages.length; index++) {
     const source = messages[index] as object;
     const key = keys[index];
     if (followed.sources[index] === source && followed.keys[index] === key) continue;
@@ -120,7 +140,18 @@ async function admitAll(state: State, messages: readonly object[]): Promise<read
     followed.sent[index] = message.sent ?? source;
   }
   for (const list of Object.values(followed)) list.length = messages.length;
-  return followed.sent.slice();
+  return followed.sent;
+}
+
+/** Gives results their originals in the histories that lost what the results refer to, and only there. */
+function chooseRestored(state: State, keys: readonly unknown[]): void {
+  for (const message of state.restored) {
+    const isRestored = message.restoredIn.some(({ index, key }) => keys[index] === key);
+    if (message.isRestored === isRestored) continue;
+    message.isRestored = isRestored;
+    if (message.source !== undefined) message.sent = sentFor(message, message.source, state.lens);
+    state.followed.sources.length = 0;
+  }
 }
 
 async function follow(state: State, place: MessagePlace): Promise<AdmittedMessage> {
@@ -139,7 +170,14 @@ interface MessagePlace {
 
 async function admitMessage(state: State, place: MessagePlace): Promise<AdmittedMessage> {
   const { source, key } = place;
-  const message: AdmittedMessage = { source, texts: new Map(), calls: [], bases: [], isRestored: false };
+  const message: AdmittedMessage = {
+    source,
+    texts: new Map(),
+    calls: [],
+    bases: [],
+    isRestored: false,
+    restoredIn: [],
+  };
   for (const [index, part] of readParts(state, place).entries()) {
     const text = textOfResult(part);
     if (text === undefined) continue;
@@ -182,6 +220,7 @@ async function restoreFor(state: State, sent: readonly object[]): Promise<boolea
     return place !== undefined && isWhole.has(place);
   };
   const newest = new Set<string>();
+  const end = { index: state.followed.keys.length - 1, key: state.last };
   let isChanged = false;
   // Only the newest text of a call comes back. Older ones would only repeat it.
   for (const message of [...admitted.values()].reverse()) {
@@ -191,6 +230,8 @@ async function restoreFor(state: State, sent: readonly object[]): Promise<boolea
     for (const call of message.calls) newest.add(call);
     if (isSuperseded || message.bases.every(isHere)) continue;
     message.isRestored = true;
+    message.restoredIn = [...message.restoredIn, end];
+    state.restored.add(message);
     message.sent = source;
     isChanged = true;
   }
@@ -205,12 +246,12 @@ function keyOf({ places }: State, { sequence, isWritten }: Base): unknown {
   return isWritten ? place?.call : place?.result;
 }
 
-function savedMessage({ texts, calls, bases, isRestored }: AdmittedMessage): SavedMessage {
-  return { texts: [...texts], calls, bases, isRestored };
+function savedMessage({ texts, calls, bases, isRestored, restoredIn }: AdmittedMessage): SavedMessage {
+  return { texts: [...texts], calls, bases, isRestored, ...(restoredIn.length > 0 && { restoredIn }) };
 }
 
-function loaded({ texts, calls, bases, isRestored }: SavedMessage): AdmittedMessage {
-  return { texts: new Map(texts), calls: [...calls], bases: [...bases], isRestored };
+function loaded({ texts, calls, bases, isRestored, restoredIn = [] }: SavedMessage): AdmittedMessage {
+  return { texts: new Map(texts), calls: [...calls], bases: [...bases], isRestored, restoredIn };
 }
 
 function sentFor({ texts, isRestored }: AdmittedMessage, source: object, lens: MessageLens): object {

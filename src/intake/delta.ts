@@ -47,7 +47,7 @@ export interface DeltaOptions {
 /** Returns undefined if the context holds none of the lines. */
 export function findDelta(lines: readonly HashedLine[], options: DeltaOptions): Delta | undefined {
   const { isOnePiece } = options;
-  const found = findHeld(lines, options);
+  const found = withoutLongNotes(lines, findHeld(lines, options), options.mark);
   const ranges = isOnePiece ? aroundOnePiece(found, lines.length) : found;
   if (ranges.length === 0) return undefined;
   const text = renderDelta(lines, ranges, options);
@@ -163,6 +163,17 @@ function rankOf({ text, run }: Place, { label, previous }: Pick<Search, "label" 
   return text === previous?.base ? 1 : 0;
 }
 
+/** Drops ranges whose note would be as long as the lines: the note of a line that another call showed has its name. */
+function withoutLongNotes(lines: readonly HashedLine[], ranges: readonly HeldRange[], mark: string): HeldRange[] {
+  if (ranges.length === 0) return [];
+  const main = mainName(ranges);
+  return ranges.filter((range) => {
+    const note = `[${mark} ${noteOf(lines, range, main)}]`;
+    const replaced = lines.slice(range.start, range.end);
+    return replaced.reduce((sum, { text }) => sum + text.length + 1, 0) > note.length;
+  });
+}
+
 /** Writes the result with a note in place of each range. The first line names the call that showed most of them, so that
  *  the notes can be short. */
 function renderDelta(
@@ -204,7 +215,7 @@ function noteOf(lines: readonly HashedLine[], { start, end, name }: HeldRange, m
   const { from, of } = name;
   const words = [linesWord(first, last)];
   if (name.sign !== undefined) words.push(`all with "${name.sign}"`);
-  const there = `there ${shownNumber(from)}-${shownNumber(from + last - first)}`;
+  const there = `there ${numbersWord(from, from + last - first)}`;
   if (of !== undefined) words.push(`${there} of ${of}`);
   else if (!name.isWritten && from !== first) words.push(there);
   if (nameKey(name) !== nameKey(main))
@@ -213,8 +224,11 @@ function noteOf(lines: readonly HashedLine[], { start, end, name }: HeldRange, m
 }
 
 function linesWord(first: number, last: number): string {
-  const word = first < 0 ? "unnumbered " : "";
-  return first === last ? `${word}${shownNumber(first)}` : `${word}${shownNumber(first)}-${shownNumber(last)}`;
+  return `${first < 0 ? "unnumbered " : ""}${numbersWord(first, last)}`;
+}
+
+function numbersWord(first: number, last: number): string {
+  return first === last ? `${shownNumber(first)}` : `${shownNumber(first)}-${shownNumber(last)}`;
 }
 
 function shownNumber(number: number): number {

@@ -61,6 +61,7 @@ export interface OpenContext {
 
 /** What the agent wrote in their calls is in the context all the same. */
 function withoutUnsent(context: HeldContext, unsent: ReadonlySet<number>): HeldContext {
+  if (unsent.size === 0) return context;
   const isUnsent = ({ sequence, isWritten }: HeldText): boolean => isWritten !== true && unsent.has(sequence);
   if (!context.held.some(isUnsent)) return context;
   return { ...context, held: withoutLostNames(context.held.filter((text) => !isUnsent(text))) };

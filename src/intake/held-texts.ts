@@ -80,12 +80,12 @@ const mostHeld = 500;
 
 /** Drops the oldest texts above the window. */
 export function withinWindow(held: readonly HeldText[], window: number): readonly HeldText[] {
-  let left = window;
-  const first = held.findLastIndex(({ tokens }) => {
-    left -= tokens;
-    return left < 0;
-  });
-  const start = Math.max(first + 1, held.length - mostHeld);
+  const oldest = Math.max(0, held.length - mostHeld);
+  let start = held.length;
+  for (let left = window; start > oldest; start--) {
+    left -= (held[start - 1] as HeldText).tokens;
+    if (left < 0) break;
+  }
   return start === 0 ? held : held.slice(start);
 }
 
@@ -263,8 +263,9 @@ function nameLines(held: readonly HeldText[], sent: SentResult): readonly HeldTe
   const isConcerned = (text: HeldText): boolean =>
     text.label === label || ranges.length > 0 || text.runs.some(({ named }) => named?.label === label);
   if (!held.some(isConcerned)) return held;
+  const isRepeated = findRepeated(sent, isGone);
   return held.map((text) => {
-    if (!isConcerned(text)) return text;
+    if (!isConcerned(text) || isRepeated(text)) return text;
     const runs = text.runs.flatMap((run) => {
       const { label: own, from } = run.named ?? { label: text.isWritten === true ? "" : text.label, from: run.from };
       return own === label ? splitRun(run, (line) => isGone(from + line, hashAt(run, line))) : [run];
@@ -282,6 +283,20 @@ function nameLines(held: readonly HeldText[], sent: SentResult): readonly HeldTe
     if (isSame && runs.length === text.runs.length && !(isOther && text.whole !== undefined)) return text;
     return { ...text, runs: withNames(runs, named), whole: isOther ? undefined : text.whole };
   });
+}
+
+/** Returns a function that tells a text with the same lines under the same numbers: nothing of it is gone. Thousands of
+ *  results may be one text. */
+function findRepeated(
+  { text: { label, runs }, hash, ranges }: SentResult,
+  isGone: (number: number, hash: string) => boolean,
+): (text: HeldText) => boolean {
+  const [shown, ...others] = runs;
+  if (shown === undefined || others.length > 0 || ranges.length > 0) return () => false;
+  if (numbersOf(shown, shown.from).some(([number, line]) => isGone(number, line))) return () => false;
+  const isShown = ({ named, from, hashes }: HeldRun): boolean =>
+    named === undefined && from === shown.from && hashes === shown.hashes;
+  return (text) => text.label === label && text.whole === hash && text.isWritten !== true && text.runs.every(isShown);
 }
 
 /** Many short results may name the same lines. Of these names only the newest are kept. */

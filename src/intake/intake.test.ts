@@ -429,3 +429,49 @@ test.each(["before", "after"])(
     expect((await (await open({ store, ...limits })).admit(next)).text).toBe(next.text);
   },
 );
+
+test("a long result is counted once, and then only its page", async () => {
+  let characters = 0;
+  const count = (text: string): number => {
+    characters += text.length;
+    return counter.count(text);
+  };
+  const intake = await open({ counter: { ...counter, count }, maxResultTokens: 4_000, pageTokens: 1_000 });
+  const text = Array.from({ length: 2_000 }, (_, n) => `line ${n} of a file with many words in it`).join("\n");
+  const admitted = await intake.admit({ tool: "Read", input: { file_path: "long.md" }, text });
+  expect(admitted.edit).toBe("page");
+  expect(characters).toBeLessThan(1.5 * text.length);
+});
+
+test("texts with the same bytes in characters of one and of two bytes differ, also for another process", async () => {
+  const store = createMemoryStore();
+  const admit = async (text: string) =>
+    (await open({ store })).admit({ tool: "Read", input: { file_path: "a.md" }, text });
+  const wide = "\u5b57".repeat(2_000);
+  const bytes = Buffer.from(wide, "utf16le").toString("latin1");
+  expect((await admit(wide)).edit).toBe("none");
+  expect((await admit(bytes)).edit).toBe("none");
+  expect((await admit(bytes)).edit).toBe("duplicate");
+});
+
+test("a note is never longer than the lines for which it stands", async () => {
+  const intake = await open();
+  const run = (command: string, lines: readonly string[]) =>
+    intake.admit({ tool: "Bash", input: { command }, text: lines.join("\n") });
+  const shared = "a line of seventy characters that two different commands have printed.";
+  await run("git log --oneline --decorate main -- packages/core/src/evaluation/evaluate.ts", [shared, "one more"]);
+  await run("cat a.ts", source);
+  const { text, edit } = await run("cat a.ts", [shared, ...source]);
+  expect(edit).toBe("delta");
+  expect(text.split("\n").slice(1)).toEqual([shared, `[${mark} 2-121, there 1-120]`]);
+});
+
+test("a note says where one line stood with one number", async () => {
+  const intake = await open();
+  const line = (n: number) => `${n} is a line of which there is only one in all of the results of this program`;
+  const run = (command: string, lines: readonly string[]) =>
+    intake.admit({ tool: "Bash", input: { command }, text: lines.join("\n") });
+  await run("a", [...source, line(1)]);
+  const { text } = await run("b", [...source.toReversed().slice(0, 1), "new", ...source, "new", line(1)]);
+  expect(text).toContain(`\n[${mark} 124, there 121]`);
+});

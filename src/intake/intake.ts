@@ -1,10 +1,16 @@
 /** Takes in tool results before a model first sees them. A result that repeats what the context holds becomes a note or
  *  what is new; a very long one becomes a page. The store has the original before the shorter text is returned. Every
  *  failure returns the original. */
-import { createHash } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
 import { createMemoryStore, type Store } from "../store/index.ts";
-import { countNoun, createMark, createOriginalId, type KeyedHash, refuseUnknownOptions } from "../text/index.ts";
+import {
+  countNoun,
+  createMark,
+  createOriginalId,
+  digestText,
+  type KeyedHash,
+  refuseUnknownOptions,
+} from "../text/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 import { type AdmittedTexts, createAdmittedTexts } from "./admitted-texts.ts";
 import { findDelta } from "./delta.ts";
@@ -272,11 +278,14 @@ interface Admission {
 type AdmissionSettings = Settings & { readonly seen: AdmittedTexts };
 
 function admitInto({ context, hash }: OpenContext, result: Counted, settings: AdmissionSettings): Admission {
-  const whole = hash.text(result.text);
+  // One digest serves to compare the text and to name it: each pass over several MB takes milliseconds.
+  const digest = digestText(result.text);
+  const whole = hash.text(digest);
   const sequence = context.sequence + 1;
   const seed = context.seed ?? (result.callId || settings.markSeed);
   const mark = createMark(seed);
-  const id = createId(result, { ...settings, seed, sequence });
+  // Every process derives the same id from the same conversation.
+  const id = () => createOriginalId(["intake", settings.sessionId, settings.agentId, seed, sequence, digest]);
   const held = withinWindow(context.held, settings.deltaWindow);
   const call = { call: hash.text(JSON.stringify([result.tool, result.input ?? null])), text: whole, sequence };
   // Of an original that the client cuts, an agent that insists would get even less.
@@ -303,17 +312,6 @@ function admitInto({ context, hash }: OpenContext, result: Counted, settings: Ad
       // An agent that has recalled a text need not insist.
       edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
     },
-  };
-}
-
-/** Returns a function for the id of the original. Every process derives the same one from the same conversation. */
-function createId(
-  { text }: Counted,
-  { sessionId, agentId, seed, sequence }: Settings & { readonly seed: string; readonly sequence: number },
-): () => string {
-  return () => {
-    const name = createHash("sha256").update(text, "utf16le").digest("base64url");
-    return createOriginalId(["intake", sessionId, agentId, seed, sequence, name]);
   };
 }
 
@@ -456,11 +454,12 @@ function heldLines({ start, end, base, baseFrom, name: { by } }: HeldRange): Hel
 function pagedResult(result: Counted, { settings, mark, hash, ...options }: EditOptions): Edit | undefined {
   const id = options.id();
   const { counter, pageTokens, recallHint } = settings;
-  const size = sizeOf(result.text, result.tokens);
+  const { tokens: resultTokens } = result;
+  const size = sizeOf(result.text, resultTokens);
   const about = `[${mark}: The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
   if (result.isOnePiece === true) return beginningOf(options.lines, { about, id, mark, settings });
   const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => shareOf(text, result, settings) };
-  const page = pageOf(result.text, { ...fit, about, mark, isOutput: isOutput(result) });
+  const page = pageOf(result.text, { ...fit, resultTokens, about, mark, isOutput: isOutput(result) });
   if (page === undefined) return undefined;
   const { text, tokens } = page;
   // Only parts of a large text were read, so its lines are not counted.

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import { countLineParts, splitLines } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
-import { pageOf } from "./page.ts";
+import { countLarge, pageOf as cutPage, type ResultPage, type ResultPageOptions } from "./page.ts";
 
 const counter = await createCounter("estimate:claude-5");
 const mark = "abcd";
+
+function pageOf(text: string, options: Omit<ResultPageOptions, "resultTokens">): ResultPage | undefined {
+  return cutPage(text, { ...options, resultTokens: countLarge(text, counter) });
+}
 
 /** What a runner prints for one test that passes, for one that fails, and at the end, in the shape of the real one. */
 interface Runner {

@@ -22,6 +22,8 @@ export interface ResultPage {
 
 export interface ResultPageOptions {
   readonly counter: Counter;
+  /** The tokens of the whole result. Counting takes longer than all the rest. */
+  readonly resultTokens: number;
   readonly maxTokens: number;
   /** Returns which share of its reader's limit a text takes. Above 1 the reader cuts it. */
   readonly shareOfLimit?: ((text: string) => number) | undefined;
@@ -36,7 +38,7 @@ export interface ResultPageOptions {
 /** Returns a page of at most `maxTokens` that its reader shows whole, or undefined if not even its notes fit. */
 export function pageOf(text: string, options: ResultPageOptions): ResultPage | undefined {
   // Tokens and characters are nearly proportional in one text, so few attempts are needed.
-  const fitting = (text.length * options.maxTokens) / Math.max(1, countLarge(text, options.counter));
+  const fitting = (text.length * options.maxTokens) / Math.max(1, options.resultTokens);
   let most = Math.floor(Math.min(fitting, text.length));
   const { isOutput, mark } = options;
   // The rows of a table are data, however alike they are.

@@ -1,5 +1,8 @@
+// biome-ignore-all lint/correctness/useImportExtensions: the file beside provider.mjs has only its types
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
+import { createProvider } from "../../scripts/provider/provider.mjs";
+import { bindsThinking } from "../messages/index.ts";
 import { claudeFolder } from "./claude-code.ts";
 
 type Hook = (client: unknown, event: unknown, next: (event: unknown) => Promise<unknown>) => Promise<unknown>;
@@ -251,4 +254,54 @@ test("with --images, old images become notes, as many at once as stay, and other
   expect(await send(6)).toEqual(["note", "note", "note", "note", "image", "image"]);
   const plain = { ...request, init: { ...request.init, body: "not JSON" } };
   expect(await change!({}, plain, next)).toBe(plain);
+});
+
+const models = [
+  "claude-opus-5-5",
+  "claude-opus-5",
+  "claude-sonnet-4-5-20250929",
+  "claude-fable-5-20260601",
+  "us.anthropic.claude-haiku-5-5-v1:0",
+];
+
+test.each(models)("with --images, no thinking stays that %s would refuse, and other thinking does", async (model) => {
+  const text = claudeFolder({ deltas: true, images: 2 })["hooks/register.js"] as string;
+  const register = new Function(`${text.replace("export function", "function")}; return register;`)();
+  let change: Hook | undefined;
+  register((event: string, hook: Hook) => {
+    if (event === "http.fetch") change = hook;
+  });
+  const provider = createProvider({
+    checks: false,
+    answer: ({ number }) => ({ thinking: "so", calls: [{ name: "shot", input: {}, id: `t${number}` }] }),
+  });
+  const next = Object.assign(async (event: unknown) => event, engine);
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } };
+  const messages: object[] = [{ role: "user", content: "go" }];
+  const kept: number[] = [];
+  for (let turn = 1; turn <= 9; turn++) {
+    const body = JSON.stringify({
+      model,
+      max_tokens: 9,
+      thinking: { type: "adaptive" },
+      messages,
+      tools: [{ name: "shot", input_schema: {} }],
+    });
+    const sent = (await change!({}, { ...request, init: { ...request.init, body } }, next)) as typeof request;
+    kept.push(sent.init.body.split('"type":"thinking"').length - 1);
+    const { json, status } = await provider.handle({ path: "/v1/messages", body: JSON.parse(sent.init.body) });
+    expect({ turn, status, refusals: provider.refusals().map(({ refusal }) => refusal) }).toEqual({
+      turn,
+      status: 200,
+      refusals: [],
+    });
+    const result = {
+      type: "tool_result",
+      tool_use_id: `t${turn}`,
+      content: [{ type: "text", text: `shot ${turn}` }, image],
+    };
+    messages.push({ role: "assistant", content: json.content }, { role: "user", content: [result] });
+  }
+  expect(provider.calls.flatMap(({ dropped }) => dropped)).toEqual([]);
+  expect(kept).toEqual(bindsThinking(model) ? [0, 1, 2, 3, 1, 2, 1, 2, 1] : [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 });

@@ -21,6 +21,8 @@ interface Block {
   readonly tool_use_id?: string;
   readonly is_error?: boolean;
   readonly text?: string;
+  readonly signature?: string;
+  readonly data?: string;
   readonly content?: string | readonly Block[];
 }
 
@@ -218,7 +220,10 @@ async function changedRequest($: Client, request: Request): Promise<Request | un
     const body = JSON.parse(String(request.init.body));
     const kept: readonly Message[] = (chosen.trims ? await trimmed($, request, body) : undefined) ?? body.messages;
     // A trim must not change which images are old.
-    const messages = withoutImages(kept, oldImages(body.messages));
+    const { old, since } = oldImages(body.messages);
+    const isBound = old.size > 0 && !bindsNothing.test(body.model);
+    const unbound = isBound ? unboundThinking(body.messages, old, since) : new Set<string>();
+    const messages = withoutThinking(withoutImages(kept, old), unbound);
     if (messages === body.messages) return undefined;
     return { ...request, init: { ...request.init, body: JSON.stringify({ ...body, messages }) } };
   } catch {
@@ -251,13 +256,51 @@ function hasImage({ type, content }: Block): boolean {
   return type === "tool_result" && Array.isArray(content) && content.some((each: Block) => each.type === "image");
 }
 
-/** Returns the calls whose images are left out. A change of what was sent costs the prompt cache, so as many images as
- *  stay are left out at once. */
-function oldImages(messages: readonly Message[]): ReadonlySet<string | undefined> {
-  if (chosen.images === 0) return new Set();
+interface LeftOutImages {
+  /** The calls whose images are left out. */
+  readonly old: ReadonlySet<string | undefined>;
+  /** The call that was the newest when they were. */
+  readonly since: string | undefined;
+}
+
+/** A change of what was sent costs the prompt cache, so as many images as stay are left out at once. */
+function oldImages(messages: readonly Message[]): LeftOutImages {
+  if (chosen.images === 0) return { old: new Set(), since: undefined };
   const calls = messages.flatMap((message) => blocksOf(message).filter(hasImage)).map((block) => block.tool_use_id);
   const rounds = Math.max(0, Math.floor(calls.length / chosen.images) - 1);
-  return new Set(calls.slice(0, rounds * chosen.images));
+  return { old: new Set(calls.slice(0, rounds * chosen.images)), since: calls[(rounds + 1) * chosen.images - 1] };
+}
+
+/** Models that do not tie thinking to what comes before it. `bindsThinking` has the table; a test compares the two. */
+const bindsNothing =
+  /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
+
+/** Returns the signatures of the thinking that was made with images which are left out now. */
+function unboundThinking(
+  messages: readonly Message[],
+  old: LeftOutImages["old"],
+  since: string | undefined,
+): ReadonlySet<string> {
+  const has = (message: Message, isIt: (call: string | undefined) => boolean): boolean =>
+    blocksOf(message).some((block) => hasImage(block) && isIt(block.tool_use_id));
+  const first = messages.findIndex((message) => has(message, (call) => old.has(call)));
+  const last = messages.findIndex((message) => has(message, (call) => call === since));
+  return new Set(messages.slice(first, last + 1).flatMap((message) => blocksOf(message).flatMap(sealOf)));
+}
+
+function sealOf({ type, signature, data }: Block): string[] {
+  if (type !== "thinking" && type !== "redacted_thinking") return [];
+  return [signature ?? data ?? ""];
+}
+
+function withoutThinking(messages: readonly Message[], unbound: ReadonlySet<string>): readonly Message[] {
+  if (unbound.size === 0) return messages;
+  return messages.map((message) => {
+    const blocks = blocksOf(message);
+    const left = blocks.filter((block) => !sealOf(block).some((seal) => unbound.has(seal)));
+    if (left.length === blocks.length) return message;
+    return { ...message, content: left.length > 0 ? left : [{ type: "text", text: "[trimmed]" }] };
+  });
 }
 
 function withoutImages(messages: readonly Message[], old: ReadonlySet<string | undefined>): readonly Message[] {

@@ -86,8 +86,10 @@ export async function createClientHistory(options: HistoryOptions): Promise<Clie
     return trimmer.trimmer;
   };
   const reduceOnce = (current: Trimmer, { messages, view, frame }: HistoryRequest<object>) => {
+    results.follow(() => callsIn(view.show(messages, (_callId, text) => text)));
     const shown = view.show(messages, results.textOf);
-    const reduction = current.reduce({ ...frame, messages: shown });
+    // The model has the command `plimsoll recall` or our MCP server, whatever tools the client shows us.
+    const reduction = current.reduce({ ...frame, messages: shown }, { hasRecall: true });
     return { reduction, sent: blocksIn(reduction.messages), shown: blocksIn(shown) };
   };
   /** A restored text makes the history larger, so the policy decides again. */
@@ -137,6 +139,13 @@ function blocksIn(messages: readonly object[]): Map<string, Fields> {
   return found;
 }
 
+/** The calls that have results, oldest first. */
+function callsIn(messages: readonly object[]): string[] {
+  return [...blocksIn(messages).values()].flatMap(({ tool_use_id: callId }) =>
+    callId === undefined ? [] : String(callId),
+  );
+}
+
 /** The calls that are sent as they are, with their results. */
 function wholeCalls({ shown, sent }: Readonly<Record<"shown" | "sent", ReadonlyMap<string, Fields>>>): Set<string> {
   const changed = new Set<string>();
@@ -167,16 +176,22 @@ interface StoredResults {
   readonly edited: readonly EditedResult[];
   /** Calls whose results have their originals again, with the ids of these. */
   readonly restored: Readonly<Record<string, string>>;
+  /** For these calls, the last calls of the histories in which they have. After a rewind to before the trim, the model
+   *  needs the text from which it made its thinking. Absent in what earlier versions stored: then in every history. */
+  readonly since?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 const isEdited = objectOf({ callId: isText, id: isText, call: isText, bases: listOf(isText) });
-const isStored = objectOf({ edited: listOf(isEdited), restored: mapOf(isText) });
+const isStored = objectOf({ edited: listOf(isEdited), restored: mapOf(isText) }, { since: mapOf(listOf(isText)) });
 
 async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | "agentId">) {
   const key = historyName(of);
   const record = await store.get(pluginResults, key);
   let known: StoredResults = readJson(record?.value, isStored) ?? { edited: [], restored: {} };
   const originals = new Map<string, string>();
+  let calls: readonly string[] = [];
+  const isRestored = (callId: string): boolean =>
+    originals.has(callId) && (known.since?.[callId]?.some((last) => calls.includes(last)) ?? true);
   const load = async (callId: string, id: string): Promise<void> => {
     const original = await readOriginal(store, id);
     if (original?.sessionId === of.sessionId) originals.set(callId, original.text);
@@ -187,8 +202,12 @@ async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | 
     return store.put(pluginResults, key, JSON.stringify(next));
   };
   return {
-    textOf: (callId: string, text: string): string => originals.get(callId) ?? text,
-    hasRestored: () => originals.size > 0,
+    /** Takes the calls of the history that is sent next. */
+    follow(read: () => readonly string[]): void {
+      if (known.edited.length > 0) calls = read();
+    },
+    textOf: (callId: string, text: string): string => (isRestored(callId) ? (originals.get(callId) ?? text) : text),
+    hasRestored: () => [...originals.keys()].some(isRestored),
     async note({ callId, tool, input }: ClientCall, { id, edit, bases = [] }: AdmittedResult) {
       if (id === undefined || edit === "page") return;
       const result = { callId, id, call: JSON.stringify([tool, input]), bases };
@@ -200,13 +219,16 @@ async function openResults(store: Store, of: Pick<HistoryOptions, "sessionId" | 
       const lost = known.edited.toReversed().filter(({ callId, call, bases }) => {
         const isNewest = whole.has(callId) && !newest.has(call);
         if (isNewest) newest.add(call);
-        return isNewest && !originals.has(callId) && !bases.every((base) => whole.has(base));
+        return isNewest && !isRestored(callId) && !bases.every((base) => whole.has(base));
       });
       for (const { callId, id } of lost) await load(callId, id);
       const found = lost.filter(({ callId }) => originals.has(callId));
       if (found.length === 0) return false;
       const ids = Object.fromEntries(found.map(({ callId, id }) => [callId, id]));
-      await save({ ...known, restored: { ...known.restored, ...ids } });
+      const last = calls.at(-1) ?? "";
+      const ends = found.map(({ callId }) => [callId, [...(known.since?.[callId] ?? []), last]]);
+      const since = { ...known.since, ...Object.fromEntries(ends) };
+      await save({ ...known, restored: { ...known.restored, ...ids }, since });
       return true;
     },
   };

@@ -400,4 +400,50 @@ describe("old images", () => {
       messages[3]?.content,
     ]);
   });
+
+  const signed = ["claude-opus-5-5", "claude-opus-5"];
+
+  test.each(signed)("pi: thinking that was made with them goes with them, if %s refuses it", async (id) => {
+    const image = { type: "image", data: "AAAA", mimeType: "image/png" };
+    const messages: PiMessage[] = Array.from({ length: 5 }, (_, index) => [
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: `think ${index}`, thinkingSignature: "s" },
+          { type: "toolCall", id: `c${index}`, name: "read", arguments: {} },
+        ],
+      },
+      { role: "toolResult", toolCallId: `c${index}`, toolName: "read", content: [image] },
+    ]).flat();
+    const context: PiContext = { sessionManager: { getSessionId: () => "s" }, model: { id } };
+    let answer: Promise<object | undefined> | undefined;
+    const on: PiApi["on"] = (event, handler) => {
+      if (event === "context") answer = handler({ messages }, context);
+    };
+    registerPi({ on }, open({ images: 2 }));
+    const { messages: sent } = (await answer) as { messages: PiMessage[] };
+    const left = JSON.stringify(sent).match(/think \d/g);
+    expect(left).toEqual(
+      id === "claude-opus-5-5" ? ["think 0", "think 4"] : [0, 1, 2, 3, 4].map((each) => `think ${each}`),
+    );
+  });
+
+  test.each(signed)("opencode: thinking that was made with them goes with them, if %s refuses it", async (modelID) => {
+    const { hooks } = openCodeSession(open({ images: 2 }));
+    const image = { type: "file", mime: "image/png", url: "data:image/png;base64,AAAA" };
+    const shot = (index: number): OpenCodeMessage => {
+      const state = { status: "completed", input: {}, output: `shot ${index}`, attachments: [image] };
+      const reasoning = { type: "reasoning", text: `think ${index}`, metadata: { anthropic: { signature: "s" } } };
+      const info = { id: `m${index}`, role: "assistant", sessionID: "ses_1" };
+      return { info, parts: [reasoning, { type: "tool", callID: `c${index}`, tool: "shot", state }] };
+    };
+    const info = { id: "u", role: "user", sessionID: "ses_1", model: { modelID } };
+    const user: OpenCodeMessage = { info, parts: [{ type: "text", text: "go" }] };
+    const output = { messages: [user, ...Array.from({ length: 5 }, (_, index) => shot(index))] };
+    await hooks["experimental.chat.messages.transform"]({}, output);
+    const left = JSON.stringify(output.messages).match(/think \d/g);
+    expect(left).toEqual(
+      modelID === "claude-opus-5-5" ? ["think 0", "think 4"] : [0, 1, 2, 3, 4].map((each) => `think ${each}`),
+    );
+  });
 });

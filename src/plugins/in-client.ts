@@ -1,6 +1,7 @@
 /** Runs intake and trimming inside a client's own process. The client waits for every hook, and a hook that throws may
  *  cost it a result. So nothing here rejects, and everything has a time limit: then the client's own text stays. */
 import { createIntake, createParallelCalls, type Intake, type ParallelCalls } from "../intake/index.ts";
+import { bindsThinking } from "../messages/index.ts";
 import type { Store } from "../store/index.ts";
 import { messageOf } from "../text/index.ts";
 import { createCounter } from "../tokens/index.ts";
@@ -46,10 +47,18 @@ export interface InClient {
   endTurn(sessionId: string): void;
   /** Returns the messages to send instead; undefined if they should stay as they are. */
   trim<Message extends object>(request: HistoryRequest<Message>): Promise<readonly Message[] | undefined>;
-  /** Of the calls whose results have images, oldest first, returns those whose images are left out. */
-  withoutImages(callIds: readonly string[]): ReadonlySet<string>;
+  /** Takes the calls whose results have images, oldest first, and the model that answers. */
+  withoutImages(callIds: readonly string[], model: string | undefined): LeftOutImages;
   /** The client compacted or rewound the session. */
   forget(sessionId: string): Promise<void>;
+}
+
+export interface LeftOutImages {
+  /** The calls whose images are left out, oldest first. */
+  readonly old: ReadonlySet<string>;
+  /** The call that was the newest when they were. The model made the thinking before it with these images, and refuses
+   *  it without them. Absent if the model does not bind thinking. */
+  readonly since?: string | undefined;
 }
 
 /** Replaces an image that is left out. */
@@ -135,17 +144,20 @@ export function createInClient({ client, settings, openStore, waitMs }: InClient
       const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : firstPatienceMs);
       return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
     },
-    // A change of what was sent costs the prompt cache, so as many images as stay are left out at once.
-    withoutImages(callIds) {
-      const { images: newest = Number.POSITIVE_INFINITY } = settings;
-      const rounds = Math.floor((callIds.length - newest) / newest);
-      return new Set(rounds > 0 ? callIds.slice(0, rounds * newest) : []);
-    },
+    withoutImages: (callIds, model) => chooseImages(callIds, settings.images, bindsThinking(model)),
     async forget(sessionId) {
       compacted.add(sessionId);
       await attempt(sessionId, waitMs ?? patienceMs, (session) => forgetIn(sessionId, session));
     },
   };
+}
+
+/** A change of what was sent costs the prompt cache, so as many images as stay are left out at once. */
+function chooseImages(callIds: readonly string[], newest = Number.POSITIVE_INFINITY, isBound = false): LeftOutImages {
+  const rounds = Math.floor((callIds.length - newest) / newest);
+  if (!(rounds > 0)) return { old: new Set() };
+  const since = isBound ? callIds[(rounds + 1) * newest - 1] : undefined;
+  return { old: new Set(callIds.slice(0, rounds * newest)), since };
 }
 
 /** Returns the calls of each session. */

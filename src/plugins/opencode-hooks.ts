@@ -2,7 +2,7 @@
  *  or ends the run, and one that hangs stops the client. */
 import type { Fields } from "../text/index.ts";
 import { blockOf, type MessageView, type SentBlocks } from "./client-history.ts";
-import { type InClient, imageNote, recallNote, sessionVariable } from "./in-client.ts";
+import { type InClient, imageNote, type LeftOutImages, recallNote, sessionVariable } from "./in-client.ts";
 
 /** A message as opencode stores it. */
 export interface OpenCodeMessage {
@@ -60,16 +60,22 @@ export function openCodeHooks({ begin, admit, endTurn, trim, forget, trims, with
       endTurn(sessionId);
       const { modelID } = fieldsOf(user?.info.model);
       const limit = limits.get(String(modelID)) ?? {};
+      const model = typeof modelID === "string" ? modelID : undefined;
       const sent = await trim({
-        ...{ sessionId, messages, view: openCodeView, model: typeof modelID === "string" ? modelID : undefined },
+        ...{ sessionId, messages, view: openCodeView, model },
         ...{ window: positive(limit.input) ?? positive(limit.context), longestAnswer: positive(limit.output) },
         usage: last === undefined ? undefined : usageOf(last.info),
       });
       // A trim must not change which images are old.
-      const old = withoutImages(messages.flatMap(({ parts }) => parts.filter(hasImages).map(callOf)));
+      const images = withoutImages(
+        messages.flatMap(({ parts }) => parts.filter(hasImages).map(callOf)),
+        model,
+      );
+      const unbound = unboundThinking(messages, images);
       // opencode reads the list that it passed in.
       if (sent !== undefined) messages.splice(0, messages.length, ...sent);
-      for (const [index, message] of messages.entries()) messages[index] = withoutOldImages(message, old);
+      for (const [index, message] of messages.entries())
+        messages[index] = withoutThinking(withoutOldImages(message, images.old), unbound);
     }),
     "experimental.chat.system.transform": quietly(async ({ sessionID }, { system }) => {
       if (trims && sessionID !== undefined) system.push(recallNote);
@@ -141,6 +147,20 @@ function withoutOldImages(message: OpenCodeMessage, old: ReadonlySet<string>): O
     return { ...part, state: { ...state, output: `${resultOf(part)}\n${imageNote}`, attachments } };
   });
   return { ...message, parts };
+}
+
+/** Returns the thinking that was made with images which are left out now. An answer has its results in it. */
+function unboundThinking(messages: readonly OpenCodeMessage[], { old, since }: LeftOutImages): ReadonlySet<Fields> {
+  const parts = messages.flatMap((message) => message.parts);
+  const first = parts.findIndex((part) => hasImages(part) && old.has(callOf(part)));
+  const last = parts.findIndex((part) => hasImages(part) && callOf(part) === since);
+  return new Set(first < 0 ? [] : parts.slice(first, last + 1).filter(({ type }) => type === "reasoning"));
+}
+
+/** opencode leaves out an answer without parts that a model reads. */
+function withoutThinking(message: OpenCodeMessage, unbound: ReadonlySet<Fields>): OpenCodeMessage {
+  const parts = message.parts.filter((part) => !unbound.has(part));
+  return parts.length === message.parts.length ? message : { ...message, parts };
 }
 
 /** opencode counts what came from the cache separately. */

@@ -2,7 +2,7 @@
 import { quoteNotes } from "../intake/index.ts";
 import type { Fields } from "../text/index.ts";
 import { blockOf, type MessageView, type SentBlocks } from "./client-history.ts";
-import { type InClient, imageNote, recallNote, sessionVariable } from "./in-client.ts";
+import { type InClient, imageNote, type LeftOutImages, recallNote, sessionVariable } from "./in-client.ts";
 
 /** What we use of pi's `ExtensionAPI`. */
 export interface PiApi {
@@ -39,17 +39,20 @@ export function registerPi(pi: PiApi, plugin: InClient): void {
     const list = messages as readonly PiMessage[];
     plugin.endTurn(sessionOf(context));
     const { id, contextWindow, maxTokens } = Object(context.model) as Fields;
+    const model = typeof id === "string" ? id : undefined;
     const sent = await plugin.trim({
-      ...{ sessionId: sessionOf(context), messages: list, view: piView },
-      model: typeof id === "string" ? id : undefined,
+      ...{ sessionId: sessionOf(context), messages: list, view: piView, model },
       window: typeof contextWindow === "number" ? contextWindow : undefined,
       longestAnswer: typeof maxTokens === "number" ? maxTokens : undefined,
       usage: usageOf(list.findLast(({ role }) => role === "assistant")),
     });
     // A trim must not change which images are old.
-    const old = plugin.withoutImages(list.filter(hasImages).map(callOf));
-    if (sent === undefined && old.size === 0) return undefined;
-    return { messages: (sent ?? list).map((message) => withoutOldImages(message, old)) };
+    const images = plugin.withoutImages(list.filter(hasImages).map(callOf), model);
+    if (sent === undefined && images.old.size === 0) return undefined;
+    const unbound = unboundThinking(list, images);
+    return {
+      messages: (sent ?? list).flatMap((message) => withoutThinking(withoutOldImages(message, images.old), unbound)),
+    };
   });
   if (plugin.trims) {
     // pi has one session at a time, and its shell gets the variables of its process.
@@ -115,6 +118,21 @@ function withoutOldImages(message: PiMessage, old: ReadonlySet<string>): PiMessa
     isImage(block) ? { type: "text", text: imageNote } : block,
   );
   return { ...message, content };
+}
+
+/** Returns the thinking that was made with images which are left out now. */
+function unboundThinking(messages: readonly PiMessage[], { old, since }: LeftOutImages): ReadonlySet<Fields> {
+  const first = messages.findIndex((message) => hasImages(message) && old.has(callOf(message)));
+  const last = messages.findIndex((message) => hasImages(message) && callOf(message) === since);
+  const made = first < 0 ? [] : messages.slice(first, last + 1).filter(({ role }) => role === "assistant");
+  return new Set(made.flatMap(({ content }) => blocksOf(content).filter(({ type }) => type === "thinking")));
+}
+
+function withoutThinking(message: PiMessage, unbound: ReadonlySet<Fields>): PiMessage[] {
+  const content = blocksOf(message.content);
+  const left = content.filter((block) => !unbound.has(block));
+  if (left.length === content.length) return [message];
+  return left.length === 0 ? [] : [{ ...message, content: left }];
 }
 
 /** A message of pi: `user`, `assistant`, `toolResult`, or one of its own kinds. */

@@ -123,7 +123,10 @@ async function changedRequest($, request) {
     try {
         const body = JSON.parse(String(request.init.body));
         const kept = (chosen.trims ? await trimmed($, request, body) : undefined) ?? body.messages;
-        const messages = withoutImages(kept, oldImages(body.messages));
+        const { old, since } = oldImages(body.messages);
+        const isBound = old.size > 0 && !bindsNothing.test(body.model);
+        const unbound = isBound ? unboundThinking(body.messages, old, since) : new Set();
+        const messages = withoutThinking(withoutImages(kept, old), unbound);
         if (messages === body.messages)
             return undefined;
         return { ...request, init: { ...request.init, body: JSON.stringify({ ...body, messages }) } };
@@ -147,10 +150,33 @@ function hasImage({ type, content }) {
 }
 function oldImages(messages) {
     if (chosen.images === 0)
-        return new Set();
+        return { old: new Set(), since: undefined };
     const calls = messages.flatMap((message) => blocksOf(message).filter(hasImage)).map((block) => block.tool_use_id);
     const rounds = Math.max(0, Math.floor(calls.length / chosen.images) - 1);
-    return new Set(calls.slice(0, rounds * chosen.images));
+    return { old: new Set(calls.slice(0, rounds * chosen.images)), since: calls[(rounds + 1) * chosen.images - 1] };
+}
+const bindsNothing = /claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-[34](?!\d)|mythos-preview|(?:opus|sonnet|fable|mythos)-5(?![-.]?\d{1,2}(?!\d)))/;
+function unboundThinking(messages, old, since) {
+    const has = (message, isIt) => blocksOf(message).some((block) => hasImage(block) && isIt(block.tool_use_id));
+    const first = messages.findIndex((message) => has(message, (call) => old.has(call)));
+    const last = messages.findIndex((message) => has(message, (call) => call === since));
+    return new Set(messages.slice(first, last + 1).flatMap((message) => blocksOf(message).flatMap(sealOf)));
+}
+function sealOf({ type, signature, data }) {
+    if (type !== "thinking" && type !== "redacted_thinking")
+        return [];
+    return [signature ?? data ?? ""];
+}
+function withoutThinking(messages, unbound) {
+    if (unbound.size === 0)
+        return messages;
+    return messages.map((message) => {
+        const blocks = blocksOf(message);
+        const left = blocks.filter((block) => !sealOf(block).some((seal) => unbound.has(seal)));
+        if (left.length === blocks.length)
+            return message;
+        return { ...message, content: left.length > 0 ? left : [{ type: "text", text: "[trimmed]" }] };
+    });
 }
 function withoutImages(messages, old) {
     if (old.size === 0)
