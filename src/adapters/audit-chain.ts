@@ -52,9 +52,12 @@ export interface ChainOptions {
 /** Claude Code and Gemini CLI stop after this many imports in a row. */
 const mostHops = 5;
 
+/** A file of 1 MB has room for 90,000 imports. Each is looked up, and nobody reads advice on so many. */
+const mostImports = 2_000;
+
 export async function loadChain(tool: ToolFiles, options: ChainOptions): Promise<Chain> {
   const search: Search = {
-    ...{ tool, options, seen: new Set(), usedOtherwise: false },
+    ...{ tool, options, seen: new Set(), imports: 0, usedOtherwise: false },
     ...{ files: [], hidden: [], ignored: [], unread: [], missingImports: [] },
   };
   if (options.home !== undefined) await addAll(tool.user ?? [], "user", search);
@@ -96,6 +99,8 @@ interface Search extends Chain {
   readonly ignored: string[];
   readonly unread: UnreadFile[];
   readonly missingImports: { path: string; importer: string }[];
+  /** How many imports were looked up. */
+  imports: number;
   usedOtherwise: boolean;
 }
 
@@ -161,6 +166,7 @@ async function addImports(importer: LoadedFile, hop: number, search: Search): Pr
   const { reader, root, home } = search.options;
   const paths = importedPaths(importer.text, { file: importer.realPath, home: home ?? "~" });
   for (const path of paths.filter((each) => home !== undefined || isInside(each, root))) {
+    if (!takeImport(path, search)) return;
     const file = await reader.read(path);
     if (file === undefined) {
       // Not every @word is an import: package names and people's names look the same.
@@ -173,6 +179,15 @@ async function addImports(importer: LoadedFile, hop: number, search: Search): Pr
       await addImports(loaded, hop + 1, search);
     }
   }
+}
+
+/** Returns false for an import beyond the limit. The first of these is reported. */
+function takeImport(path: string, search: Search): boolean {
+  search.imports++;
+  if (search.imports === mostImports + 1) {
+    search.unread.push({ path, reason: `comes after ${mostImports} other imports` });
+  }
+  return search.imports <= mostImports;
 }
 
 function waits(frontMatter: string, { onDemand, always }: ToolFiles): boolean {

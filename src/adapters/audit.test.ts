@@ -90,6 +90,13 @@ test("reports an import of a missing file, but not a word with an at sign", asyn
   expect((await look())("claude-code").advice).toEqual(["CLAUDE.md imports docs/gone.md, which does not exist."]);
 });
 
+test("looks up only the first 2,000 imports, and says which one is not counted", async () => {
+  write("CLAUDE.md", Array.from({ length: 3_000 }, (_, at) => `@docs/gone${at}.md`).join("\n"));
+  const { advice } = (await look())("claude-code");
+  expect(advice.filter((each) => each.endsWith("which does not exist."))).toHaveLength(2_000);
+  expect(advice).toContain("docs/gone2000.md comes after 2000 other imports, so it is not counted.");
+});
+
 test("a link shows its target, and a broken link is reported", async () => {
   write("AGENTS.md", "Use tabs in every file.");
   symlinkSync("AGENTS.md", join(root, "CLAUDE.md"));

@@ -3,6 +3,7 @@
 
 import type { BillableBlock } from "../billing/index.ts";
 import {
+  type CountedMessage,
   type CountedPart,
   countSystem,
   countTools,
@@ -13,6 +14,8 @@ import {
   type MessageLens,
   normaliseMessages,
   type Role,
+  textsOf,
+  withFramedResults,
 } from "../messages/index.ts";
 import type { Fields } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
@@ -171,8 +174,10 @@ export type KindTokens = Readonly<Record<SentKind, number>>;
 export function createBlockReader(recorded: readonly object[], lens: MessageLens): (message: object) => MessageBlocks {
   const known = new WeakMap<object, MessageBlocks>();
   const recordedKeys = new Set<string>();
+  let previous: CountedMessage | undefined;
   for (const [index, message] of recorded.entries()) {
-    const blocks = blocksOf(message, { lens, index });
+    previous = withFramedResults(lens.read(message, index), previous);
+    const blocks = blocksOf(previous, {});
     for (const { key } of blocks.blocks) recordedKeys.add(String(key));
     known.set(message, blocks);
   }
@@ -180,20 +185,17 @@ export function createBlockReader(recorded: readonly object[], lens: MessageLens
     const found = known.get(message);
     if (found !== undefined) return found;
     // Not index 0: for the counter's cache that starts a conversation.
-    const blocks = blocksOf(message, { lens, index: 1, recordedKeys });
+    const blocks = blocksOf(lens.read(message, 1), { recordedKeys });
     known.set(message, blocks);
     return blocks;
   };
 }
 
 interface BlockContext {
-  readonly lens: MessageLens;
-  readonly index: number;
   readonly recordedKeys?: ReadonlySet<string>;
 }
 
-function blocksOf(message: object, { lens, index, recordedKeys }: BlockContext): MessageBlocks {
-  const { role, parts, tokens } = lens.read(message, index);
+function blocksOf({ role, parts, tokens }: CountedMessage, { recordedKeys }: BlockContext): MessageBlocks {
   const blocks: BillableBlock[] = [];
   const byKind = noTokens();
   // The frame and separators are billed with the first part.
@@ -224,8 +226,10 @@ function keyOf({ value }: CountedPart, role: Role): string {
 /** Shortened content keeps more tokens than this, and a placeholder has fewer. */
 const mostPlaceholderTokens = 200;
 
-function isPlaceholder({ kind, tokens }: CountedPart, role: Role): boolean {
-  return tokens < mostPlaceholderTokens && (role === "assistant" || kind === "tool_result");
+function isPlaceholder(part: CountedPart, role: Role): boolean {
+  if (part.tokens >= mostPlaceholderTokens) return false;
+  // Agents without tool calls have their results in user messages.
+  return role === "assistant" || part.kind === "tool_result" || textsOf(part)[0]?.startsWith("[trimmed") === true;
 }
 
 function kindOf({ kind }: CountedPart, role: Role): SentKind {

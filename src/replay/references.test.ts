@@ -84,6 +84,41 @@ describe("quotes", () => {
   });
 });
 
+test("notes are the first sentences of thinking in the last 10 turns", async () => {
+  const thought = (turn: number) => ({
+    type: "thinking",
+    thinking: `I do step ${turn} now. And more.`,
+    signature: "s",
+  });
+  const turns = Array.from({ length: 15 }, (_each, turn) => {
+    const [called, answered] = call({ step: turn }, "done") as [{ content: object[] }, object];
+    return [{ ...called, content: [thought(turn), ...called.content] }, answered];
+  });
+  const messages = [user("go"), ...turns.flat(), assistant("done")];
+  // 0 to 9 notes for the first ten calls, then 10 for each of the other six.
+  expect((await measure(messages, nothing)).notes).toEqual({ found: 105, total: 105 });
+  const session = prepareSession({ file: "a", source: "messages", messages, notes: [] }, { counter: characters });
+  const bare = (message: object): object => {
+    const { role, content } = message as { role: string; content: { type: string }[] };
+    return { role, content: content.filter(({ type }) => type !== "thinking") };
+  };
+  const reduce: Reducer = (history) => ({
+    messages: history.map(bare),
+    ...{ isEpoch: false, keptShare: 1, breakpoints: [] },
+  });
+  expect((await replayReducer(session, reduce, wide)).totals.references.notes).toEqual({ found: 0, total: 105 });
+});
+
+test("results in user messages of an agent without tool calls can be quoted", async () => {
+  const messages = [
+    user("go"),
+    assistant("```bash\ncat a.ts\n```"),
+    user(`<returncode>0</returncode>\n<output>\n${line}\n</output>`),
+    assistant(`It says:\n${line}`),
+  ];
+  expect((await measure(messages, nothing)).quotes).toMatchObject({ found: 1, total: 1 });
+});
+
 describe("names", () => {
   test("come from one to three results and not from the person", async () => {
     const uses = "see src/app/main.ts and src/app/common.ts and src/app/said.ts and plainword and maxTokens_9";

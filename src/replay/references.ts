@@ -1,6 +1,6 @@
 /** Finds what each turn of a session refers to. A reference is something from earlier in the session that a turn uses: a
  *  line that it quotes, a name that it uses again, or the text that an edit replaces. */
-import { type CountedPart, filesOf, type Role, textsOf } from "../messages/index.ts";
+import { type CountedPart, filesOf, noteIn, type Role, textsOf } from "../messages/index.ts";
 import { visitNames } from "../text/index.ts";
 
 /** How many references there were, and how many of them the request contained. */
@@ -24,6 +24,8 @@ export interface ReferenceTotals extends Readonly<Record<ReferenceKind, Referenc
   refetches: number;
   /** Counts calls after the first edit; found are those whose request names every file that was edited so far. */
   readonly filesNamed: Tally;
+  /** Counts, for each call, the notes in the thinking of the last 10 turns; found are those that the request contains. */
+  readonly notes: Tally;
 }
 
 /** All references of a session. They are the same for every policy and window. */
@@ -37,6 +39,8 @@ export interface SessionReferences {
 export interface CallReferences extends Readonly<Record<ReferenceKind, readonly Reference[]>> {
   /** The files that were edited for the first time since the call before. */
   readonly newFiles: readonly string[];
+  /** The notes in the thinking of the last turns. */
+  readonly notes: readonly string[];
 }
 
 export interface Reference {
@@ -65,7 +69,11 @@ export function findReferences(session: ReferenceSession): SessionReferences {
   const sightings = createSightings(units, unitsOfPart);
   const calls: CallReferences[] = [];
   for (const [index, message] of messages.entries()) {
-    if (session.calls[calls.length] === index) calls.push(sightings.refer(uses[calls.length] as TurnUses));
+    if (session.calls[calls.length] === index) {
+      const turn = calls.length;
+      const notes = uses.slice(Math.max(0, turn - noteTurns), turn).flatMap((each) => each.notes);
+      calls.push({ ...sightings.refer(uses[turn] as TurnUses), notes });
+    }
     const { role, parts } = read(message);
     for (const part of parts) sightings.add(part, { role, turn: calls.length });
   }
@@ -79,12 +87,16 @@ interface TurnUses {
   readonly edits: string[][];
   /** The files that were edited for the first time since the turn before. */
   readonly newFiles: readonly string[];
+  readonly notes: string[];
 }
+
+/** How many turns an agent's notes are expected to be there. */
+const noteTurns = 10;
 
 function unitsOf(uses: readonly TurnUses[]): ReadonlySet<string> {
   const units = new Set<string>();
-  for (const { quotes, names, edits, newFiles } of uses)
-    for (const some of [quotes, names, newFiles, ...edits]) for (const unit of some) units.add(unit);
+  for (const { quotes, names, edits, newFiles, notes } of uses)
+    for (const some of [quotes, names, newFiles, notes, ...edits]) for (const unit of some) units.add(unit);
   return units;
 }
 
@@ -97,13 +109,17 @@ function usesOf({ messages, calls, read }: ReferenceSession): TurnUses[] {
   let known = 0;
   for (const [index, message] of messages.entries()) {
     if (calls[uses.length] === index) {
-      uses.push({ quotes: new Set(), names: new Set(), edits: [], newFiles: [...files].slice(known) });
+      uses.push({ quotes: new Set(), names: new Set(), edits: [], newFiles: [...files].slice(known), notes: [] });
       known = files.size;
     }
     const { role, parts } = read(message);
     const turn = uses.at(-1);
     if (role !== "assistant" || turn === undefined) continue;
-    for (const part of parts) if (part.kind !== "thinking") addUses(part, turn, { files, printed });
+    for (const part of parts) {
+      if (part.kind !== "thinking") addUses(part, turn, { files, printed });
+      const note = noteIn(part);
+      if (note !== undefined) turn.notes.push(note);
+    }
   }
   return uses;
 }
@@ -149,7 +165,7 @@ function linesOf(text: string): string[] {
 interface Sightings {
   add(part: CountedPart, place: { readonly role: Role; readonly turn: number }): void;
   /** Returns what a turn uses and was seen before. */
-  refer(uses: TurnUses): CallReferences;
+  refer(uses: TurnUses): Omit<CallReferences, "notes">;
 }
 
 const farTurns = 10;

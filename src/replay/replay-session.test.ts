@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { generateRequest } from "../../test/generate/generate-request.ts";
 import { generateSession } from "../../test/generate/generate-session.ts";
+import { priceOf } from "../billing/index.ts";
 import { ContextError } from "../errors.ts";
+import { createTrimmer, policyNames } from "../history/index.ts";
 import { formatNames, validateRequest } from "../messages/index.ts";
 import { type Counter, createCounter } from "../tokens/index.ts";
 import { type PreparedSession, prepareSession, prepareStretches, sentKinds } from "./prepare-session.ts";
@@ -44,8 +46,32 @@ describe("billing", () => {
       [0, first, first],
       [first, 250, second],
     ]);
-    expect(totals.cost).toBeCloseTo(1.25 * first + 0.1 * first + 1.25 * 250, 6);
+    expect(totals.cost).toBeCloseTo(1.25 * first + 0.05 * first + 1.25 * 250, 6);
     expect(totals).toMatchObject({ calls: 2, breaks: 0, overWindow: 0, invalid: 0, visibleShare: 1 });
+  });
+
+  test("lost thinking makes later answers longer, on a model that binds it", async () => {
+    const { messages } = generateSession({ seed: 3, turns: 60 });
+    const costs = async (model: string) => {
+      const session = prepareSession(recorded(messages), { counter: estimate, model });
+      const { calls } = await replaySession(session, {
+        window: 30_000,
+        reserve: 2_000,
+        prefixTokens: 0,
+        policy: "economic",
+      });
+      return calls.map(({ bill, isEpoch }) => {
+        const { uncached, write5m, write1h, read, cost } = bill;
+        const { read: readPrice, write5m: writePrice } = priceOf({ provider: "anthropic", model });
+        return { isEpoch, more: cost - (uncached + writePrice * write5m + 2 * write1h + readPrice * read) };
+      });
+    };
+    const bound = await costs("claude-opus-5-5");
+    const first = bound.findIndex(({ isEpoch }) => isEpoch);
+    expect(first).toBeGreaterThan(0);
+    for (const { more } of bound.slice(0, first)) expect(more).toBeCloseTo(0);
+    for (const { more } of bound.slice(first)) expect(more).toBeGreaterThan(0.1);
+    for (const { more } of await costs("claude-opus-5")) expect(more).toBeCloseTo(0);
   });
 
   test("a lost cache is written again, and is not a break", async () => {
@@ -334,4 +360,25 @@ test("an invalid request names the rule that it breaks", async () => {
   const sent = { messages: [orphan], isEpoch: false, keptShare: 1, breakpoints: [] };
   const { totals } = await replayReducer(session, () => sent, { ...wide });
   expect(totals).toMatchObject({ invalid: 1, invalidRules: { "orphan-result": 1 } });
+});
+
+// A replay tells the trimmer what is known to be the same. Users' requests are compared message by message.
+test.each(policyNames)("%s sends in a replay what it sends to a caller whose messages are compared", async (policy) => {
+  const options = { window: 12_000, reserve: 2_000, prefixTokens: 500 };
+  const session = generated(7, 150);
+  const { format, counter, frameTokens } = session;
+  const settings = { reserve: 2_000, prefixTokens: 500, format, counter, sealed: "readable" } as const;
+  const trimmer = await createTrimmer({ contextWindow: 12_000, policy, ...settings });
+  const compared = await replayReducer(
+    session,
+    (messages, { isCold }) => {
+      const { stats, isEpoch, breakpoints, ...sent } = trimmer.reduce({ messages: [...messages] }, { isCold });
+      const keptShare = (stats.kept - frameTokens) / (stats.before - frameTokens);
+      return { ...sent, isEpoch, keptShare, breakpoints: policy.startsWith("rfc") ? [] : breakpoints };
+    },
+    options,
+  );
+  const replay = await replaySession(session, { ...options, policy });
+  expect(replay.calls.some(({ isEpoch }) => isEpoch)).toBe(true);
+  expect(replay).toEqual(compared);
 });

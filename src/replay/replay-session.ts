@@ -2,15 +2,17 @@
 import {
   type Bill,
   type BillableBlock,
-  type CacheSimulator,
-  createCacheSimulator,
+  createReplaySimulator,
+  outputGrowthOf,
   type Prices,
+  priceOf,
   providerOfModel,
+  type ReplaySimulator,
   type Ttl,
 } from "../billing/index.ts";
-import { createTrimmer, type PolicyName, policyNames, type Trimmer } from "../history/index.ts";
+import { createReplayTrimmer, type PolicyName, policyNames, type ReplayTrimmer } from "../history/index.ts";
 import { createIntake, createMessageIntake } from "../intake/index.ts";
-import { createMessageLens } from "../messages/index.ts";
+import { bindsThinking, createMessageLens } from "../messages/index.ts";
 import {
   type KindTokens,
   type MessageBlocks,
@@ -32,7 +34,7 @@ export interface ReplayOptions
     Pick<PolicyReducerOptions, "window" | "reserve" | "prefixTokens"> {
   readonly prices?: Prices | undefined;
   /** The provider's cache as earlier stretches of the session left it. By default it is empty. */
-  readonly cache?: CacheSimulator | undefined;
+  readonly cache?: ReplaySimulator | undefined;
   /** Whether the provider's cache was lost before a call, by the call's index. By default never. */
   readonly isCold?: ((call: number) => boolean) | undefined;
   /** When a call was sent, in milliseconds, by the call's index. By default no time passes, so that nothing expires. */
@@ -89,10 +91,10 @@ async function withIntake(
     await createIntake({ counter, sessionId: "replay", deltas: mode !== "page", ...limits }),
   );
   return async (history, call) => {
-    let sent = await reduce(await intake.admit(history), call);
+    let sent = await reduce(await intake.admit(history, call.known), call);
     // A restored text makes the history larger, so the policy decides again.
     for (let attempt = 0; attempt < 3 && sent.isEpoch && (await intake.restore(sent.messages)); attempt++) {
-      sent = await reduce(await intake.admit(history), call);
+      sent = { ...(await reduce(await intake.admit(history, 0), { ...call, known: 0 })), same: 0 };
     }
     return sent;
   };
@@ -115,19 +117,14 @@ export async function replayReducer(
   let elapsedMs = 0;
   // One list that grows: a copy for each call would take most of the time of a session of thousands of calls.
   const messages: object[] = [];
-  let wasWhole = false;
   for (const [index, length] of session.calls.entries()) {
-    const call = { isCold: isCold(index) };
-    const before = messages.length;
+    const call = { isCold: isCold(index), known: messages.length };
     while (messages.length < length) messages.push(session.messages[messages.length] as object);
     const started = now();
     const reduced = reduce(messages, call);
     const sent = reduced instanceof Promise ? await reduced : reduced;
     elapsedMs += now() - started;
-    const isWhole = sent.messages === messages;
-    const known = isWhole && wasWhole ? before : 0;
-    wasWhole = isWhole;
-    meter.add(sent, { given: messages, known, isCold: call.isCold });
+    meter.add(sent, { given: messages, isCold: call.isCold });
     const paused = options.pause?.(index + 1);
     if (paused !== undefined) await paused;
   }
@@ -142,8 +139,6 @@ interface Meter {
 
 interface MeteredCall {
   readonly given: readonly object[];
-  /** How many messages at the start are known to be those of the previous call. */
-  readonly known: number;
   readonly isCold: boolean;
 }
 
@@ -152,16 +147,18 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   const request = createSentRequest({ prefixTokens, blocksOf: session.blocksOf });
   const simulator = options.cache ?? createSimulator(session, options.prices);
   const observer = createRequestObserver(session, options);
+  const addThinking = createThinkingBill(session, options.prices);
   const calls: Omit<CallReplay, "isInvalid" | "invalidRule">[] = [];
   return {
-    add({ messages, breakpoints, isEpoch, keptShare }, { given, known, isCold }) {
-      const unchanged = request.update(messages, known);
+    add({ messages, same, breakpoints, isEpoch, keptShare }, { given, isCold }) {
+      const unchanged = request.update(messages, same);
       const { blocks, tokens } = request;
       const places = [0, ...breakpoints.map(request.lastBlockOf), blocks.length - 1];
       const markers = places.map((after) => ({ after, ttl }));
       const startMs = options.startOf?.(calls.length);
       const sameBlocks = calls.length === 0 ? 0 : request.lastBlockOf(unchanged - 1) + 1;
-      const bill = simulator.bill({ blocks, sameBlocks, breakpoints: markers, isCold, startMs });
+      const input = simulator.bill({ blocks, breakpoints: markers, isCold, startMs }, sameBlocks);
+      const bill = addThinking(input, tokens.thinking, session.messages[given.length]);
       const removed = observer.add({ given, sent: messages, unchanged, isEpoch });
       calls.push({ tokens: { ...tokens }, isEpoch, keptShare, bill, isOver: bill.total > window - reserve, removed });
     },
@@ -177,9 +174,31 @@ function createMeter(session: PreparedSession, { window, reserve, ttl = "5m", ..
   };
 }
 
-function createSimulator({ model }: PreparedSession, prices: Prices | undefined): CacheSimulator {
+/** Adds what an answer costs more because the model that binds thinking no longer has all of it. */
+type BillThinking = (bill: Bill, sentThinking: number, answer: object | undefined) => Bill;
+
+function createThinkingBill({ model, blocksOf }: PreparedSession, prices: Prices | undefined): BillThinking {
+  if (!bindsThinking(model)) return (bill) => bill;
+  const price = priceOf({ provider: "anthropic", model, prices });
+  let [losses, calls, before] = [0, 0, 0];
+  return (bill, sentThinking, answer) => {
+    calls++;
+    if (sentThinking < before) losses++;
+    before = sentThinking;
+    const answered = answer === undefined ? 0 : blocksOf(answer).blocks.reduce((sum, { tokens }) => sum + tokens, 0);
+    const more = outputGrowthOf({ losses, calls }) * answered;
+    if (more === 0) return bill;
+    return {
+      ...bill,
+      cost: bill.cost + (more * price.output) / price.input,
+      usd: bill.usd + (more * price.output) / 1e6,
+    };
+  };
+}
+
+function createSimulator({ model }: PreparedSession, prices: Prices | undefined): ReplaySimulator {
   const provider = (model === undefined ? undefined : providerOfModel(model)) ?? "anthropic";
-  return createCacheSimulator({ provider, model, prices });
+  return createReplaySimulator({ provider, model, prices });
 }
 
 /** What a call sends. It is kept between calls, so that only changed messages are read. */
@@ -235,11 +254,22 @@ function add(sum: Record<SentKind, number>, tokens: KindTokens, factor: 1 | -1):
 
 /** Decides what to send instead of a history. Called once per call, in order, with the same list: it has grown by the
  *  messages that are new. */
-export type Reducer = (messages: readonly object[], call: { readonly isCold: boolean }) => Sent | Promise<Sent>;
+export type Reducer = (messages: readonly object[], call: ReducedCall) => Sent | Promise<Sent>;
+
+interface ReducedCall {
+  readonly isCold: boolean;
+  /** The number of messages on the previous call.
+   *  @default 0 */
+  readonly known?: number | undefined;
+}
 
 export interface Sent {
-  /** Messages that are the same objects as on the previous call are not read again. */
+  /** Messages that are the same objects as on the previous call are not read again. The list may change on the next
+   *  call. */
   readonly messages: readonly object[];
+  /** How many at the start are known to be the same objects as on the previous call. Only the others are compared.
+   *  @default 0 */
+  readonly same?: number | undefined;
   /** Whether this call changed what was sent before. */
   readonly isEpoch: boolean;
   /** The share of all tokens so far that can still be read. */
@@ -279,9 +309,9 @@ async function createPolicyTrimmer(
   { format, counter, model }: PreparedSession,
   policy: PolicyName,
   { window, reserve, prefixTokens, keep, ...options }: PolicyReducerOptions,
-): Promise<Trimmer> {
+): Promise<ReplayTrimmer> {
   const threshold = isRfc(policy) ? options.threshold : undefined;
-  return createTrimmer({
+  return createReplayTrimmer({
     ...{ contextWindow: window, policy, reserve, prefixTokens, keep, threshold },
     ...{ format, counter, model, sealed: "readable" },
   });
@@ -290,17 +320,19 @@ async function createPolicyTrimmer(
 /** Creates a reducer that sends what the trimmer returns, or everything if there is none. */
 function createPolicyReducer(
   { system, tools, frameTokens }: PreparedSession,
-  trimmer: Trimmer | undefined,
+  trimmer: ReplayTrimmer | undefined,
   policy: Trimming,
 ): Reducer {
   if (trimmer === undefined) {
-    return (messages) => ({ messages, isEpoch: false, keptShare: 1, breakpoints: [] });
+    return (messages, { known }) => ({ messages, same: known, isEpoch: false, keptShare: 1, breakpoints: [] });
   }
   return (messages, call) => {
-    const { stats, isEpoch, ...reduction } = trimmer.reduce({ messages, system, tools }, call);
+    const { reduction, same } = trimmer({ messages, system, tools }, call);
+    const { stats, isEpoch } = reduction;
     const [before, kept] = [stats.before - frameTokens, stats.kept - frameTokens];
     return {
       messages: reduction.messages,
+      same,
       isEpoch,
       keptShare: before > 0 ? kept / before : 1,
       // The RFC does not set its own markers.
@@ -316,7 +348,8 @@ function isRfc(policy: Trimming): boolean {
 /** The totals of one or more sessions under one policy at one window. */
 export interface ReplayTotals {
   readonly calls: number;
-  /** The cost of all input, expressed as full-price tokens. */
+  /** The cost of all input, expressed as full-price tokens, and on models that bind thinking what answers cost more
+   *  because thinking was lost. */
   readonly cost: number;
   /** The same in dollars. */
   readonly usd: number;
@@ -411,6 +444,7 @@ function addReferences(all: readonly ReferenceTotals[]): ReferenceTotals {
       add(sum[kind].far, each[kind].far);
     }
     add(sum.filesNamed, each.filesNamed);
+    add(sum.notes, each.notes);
     sum.refetches += each.refetches;
   }
   return sum;

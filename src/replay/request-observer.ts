@@ -210,7 +210,8 @@ function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceM
       count(sent.splice(unchanged), -1);
       for (let index = unchanged; index < messages.length; index++) sent.push(messages[index] as object);
       count(sent.slice(unchanged), 1);
-      const { newFiles, ...references } = calls[call] as CallReferences;
+      const { newFiles, notes, ...references } = calls[call] as CallReferences;
+      for (const note of notes) tick(totals.notes, isThere(note));
       for (const kind of referenceKinds) for (const reference of references[kind]) look(kind, reference);
       for (const file of newFiles) noteFile(file);
       if (files.size > 0) tick(totals.filesNamed, unnamed.size === 0);
@@ -227,7 +228,7 @@ function tick(tally: Tally, isFound: boolean): void {
 export function noReferences(): ReferenceTotals & { refetches: number } {
   const none = (): Tally => ({ found: 0, total: 0 });
   const kind = (): ReferenceTally => ({ ...none(), far: none() });
-  return { quotes: kind(), names: kind(), edits: kind(), refetches: 0, filesNamed: none() };
+  return { quotes: kind(), names: kind(), edits: kind(), refetches: 0, filesNamed: none(), notes: none() };
 }
 
 /** Finds the requests of a session that a provider would refuse. */

@@ -1,18 +1,32 @@
-/** Prints how much longer the built code takes for four times as much of one thing: `{ input: ratio }`, the least of up to
+/** Prints how much longer the built code takes for four times as much of one thing (twice as much for `bill --what-if`): `{ input: ratio }`, the least of up to
  *  three tries. An input that the code refuses has the error instead. Arguments: the work, the least ratio that is too high.
- *  For `replay`, prints the seconds of processor time for a recording of 1 MB of each client. */
+ *  For `thousands of calls` and `1 MB`, prints the seconds of processor time for each input. */
 
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCli } from "../../dist/cli/run-cli.js";
 import { createTrimmer } from "../../dist/history/index.js";
 import { createIntake } from "../../dist/intake/index.js";
 import { countMessages, formatOfRequest, validateRequest } from "../../dist/messages/index.js";
 import { prepareStretches, readRecording, replaySession } from "../../dist/replay/index.js";
 import { createCounter } from "../../dist/tokens/index.js";
-import { conversations, histories, recordings } from "./quadratic-inputs.mjs";
+import {
+  conversations,
+  histories,
+  instructions,
+  manyRewinds,
+  recordedRequests,
+  recordings,
+  shortTurns,
+} from "./quadratic-inputs.mjs";
 
 const [work, limit] = [process.argv[2], Number(process.argv[3])];
 const counter = await createCounter("estimate:o200k");
 /** An intake holds at most 500 texts. Only above that its time is linear. */
-const bytes = work === "intake" ? 300_000 : 100_000;
+const bytes = { intake: 300_000, "bill --what-if": 500_000 }[work] ?? 100_000;
+/** A bill trims only what is too large for a window, so it starts with a large recording. */
+const times = work === "bill --what-if" ? 2 : 4;
 
 /** Thousands of short calls: the most calls that a recording of this size can have. */
 async function replay(write) {
@@ -40,6 +54,38 @@ async function admit(text) {
   }
 }
 
+const folder = mkdtempSync(join(tmpdir(), "plimsoll-costs-"));
+for (const name of ["objects", "refs"]) mkdirSync(join(folder, ".git", name), { recursive: true });
+writeFileSync(join(folder, ".git", "HEAD"), "ref: refs/heads/main\n");
+
+/** Runs a command on a file with this text. A command that refuses the file has looked at it, too. */
+const command =
+  (name, ...args) =>
+  async (text) => {
+    writeFileSync(join(folder, name), text);
+    const quiet = { write: () => true };
+    const world = { env: { HOME: folder }, stdin: (async function* () {})(), stdinKind: "other", stdout: quiet };
+    const code = await runCli([...args, "--quiet"], { ...world, stderr: quiet, cwd: () => folder });
+    if (code > 1) throw new Error(`exit code ${code}`);
+  };
+/** opencode exports one JSON value. */
+const fileOf = (client) => (client === "opencode" ? "recording.json" : "recording.jsonl");
+const replayOf = (client) => command(fileOf(client), "replay", fileOf(client));
+const whatIfOf = (client) => command(fileOf(client), "bill", "--what-if", "--no-index", fileOf(client));
+const auditFile = command("CLAUDE.md", "audit");
+
+const everyRecording = (runOf, kinds) =>
+  Object.entries(recordings).flatMap(([client, write]) =>
+    kinds.map((kind) => [`${client}: ${kind}`, (size) => write(conversations[kind](size)), runOf(client)]),
+  );
+const everyInstruction = () => Object.entries(instructions).map(([name, make]) => [name, make, auditFile]);
+
+/** A recording is about three times as large as its conversation. */
+function fitted([name, make, run]) {
+  const probe = make(100_000).length;
+  return [name, make((100_000 * 1_000_000) / probe), run];
+}
+
 /** The RFC's own messages are validated, and counted or trimmed only after they were converted. */
 const formats = Object.keys(histories).filter((name) => name !== "rfc");
 const everyHistory = (run, { only = formats, kinds = Object.keys(conversations) } = {}) =>
@@ -48,7 +94,15 @@ const everyHistory = (run, { only = formats, kinds = Object.keys(conversations) 
   );
 const manyParts = ["calls in one message", "one id in one message", "messages of one call", "thinking"];
 const allPolicies = ["economic", "gentle", "frugal", "rfc", "rfc-headroom"];
+const manyCalls = ["messages of one call", "short turns", "calls in one message"];
 const jobs = {
+  replay: () => [
+    ...everyRecording(replayOf, manyCalls),
+    ["messages: short turns", shortTurns, replayOf("messages")],
+    ["claude-code: recorded requests", recordedRequests, replayOf("claude-code")],
+  ],
+  "bill --what-if": () => everyRecording(whatIfOf, manyCalls),
+  audit: everyInstruction,
   trim: () => everyHistory((text) => trim(text, ["economic", "rfc"]), { only: ["anthropic", "responses"] }),
   "trim with each policy": () =>
     allPolicies.flatMap((policy) =>
@@ -77,7 +131,7 @@ const leastMs = 30;
 
 /** Most inputs stay below that and run once. */
 async function ratioOf(make, run) {
-  const large = make(4 * bytes);
+  const large = make(times * bytes);
   let least = Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < 3 && least > limit; attempt++) {
     let after = await time(large, run);
@@ -92,11 +146,21 @@ async function ratioOf(make, run) {
 }
 
 const found = {};
-if (work === "replay")
+if (work === "thousands of calls")
   for (const [client, write] of Object.entries(recordings)) found[client] = (await time(write, replay)) / 1_000;
+if (work === "1 MB") {
+  const all = [
+    ...jobs.replay().map(([name, ...job]) => [`replay, ${name}`, ...job]),
+    ...jobs["bill --what-if"]().map(([name, ...job]) => [`bill --what-if, ${name}`, ...job]),
+    ...everyInstruction().map(([name, ...job]) => [`audit, ${name}`, ...job]),
+    ["replay, claude-code: rewinds", manyRewinds, replayOf("claude-code")],
+  ];
+  for (const [name, text, run] of all.map(fitted)) found[name] = (await time(text, run)) / 1_000;
+}
 for (const [name, make, run] of jobs[work]?.() ?? []) {
   // An input that is not read costs nothing: that is a failure, not a good ratio.
   const ratio = await ratioOf(make, run).catch((error) => `${error}`);
   found[name] = typeof ratio === "number" ? Number(ratio.toFixed(2)) : ratio;
 }
+rmSync(folder, { recursive: true });
 console.log(JSON.stringify(found));

@@ -447,3 +447,53 @@ function pi(turns) {
 
 /** The text of a recording as a client writes it. */
 export const recordings = { "claude-code": claudeCode, codex, "gemini-cli": geminiCli, opencode, pi };
+
+/** The shortest messages that a recording can have: thousands of calls in 1 MB. */
+export const shortTurns = (bytes) =>
+  jsonLines(
+    list(Math.floor(bytes / 62), (at) => [
+      { role: "user", content: `${at}` },
+      { role: "assistant", content: "b" },
+    ]).flat(),
+  );
+
+/** A session of Claude Code whose second half only goes back to the end of its first half. */
+export function manyRewinds(bytes) {
+  const count = Math.floor(bytes / 400);
+  const line = (role, uuid, parentUuid, content) => ({ type: role, uuid, parentUuid, message: { role, content } });
+  const turn = (at, parent) => [
+    line("user", `u${at}`, parent, `question ${at}`),
+    line("assistant", `a${at}`, `u${at}`, "b"),
+  ];
+  return jsonLines([
+    ...list(count, (at) => turn(at, at === 0 ? null : `a${at - 1}`)).flat(),
+    ...list(count, (at) => turn(count + at, `a${count - 1}`)).flat(),
+  ]);
+}
+
+/** An answer of thousands of lines in a session of Claude Code that records its requests. */
+export const recordedRequests = (bytes) =>
+  `${claudeCode(conversations["calls in one message"](bytes))}${jsonLines([{ type: "api-request", id: "r", tail: [] }])}`;
+
+/** Files that AI tools load, each about `bytes`. */
+export const instructions = {
+  "one line": (bytes) => repeat("lorem ipsum ", bytes),
+  "one letter": (bytes) => repeat("a", bytes),
+  fences: (bytes) => repeat("```\n", bytes),
+  "open fences": (bytes) => repeat("````js\nx\n", bytes),
+  "nested lists": (bytes) => list(Math.floor(Math.sqrt(2 * bytes)), (at) => `${" ".repeat(at)}- a`).join("\n"),
+  quotes: (bytes) => repeat(">", bytes),
+  headings: (bytes) => repeat("# a\n", bytes),
+  "longer and longer code": (bytes) => list(Math.floor(Math.sqrt(2 * bytes)), (at) => "`".repeat(at)).join(" "),
+  "imports of missing files": (bytes) => list(Math.floor(bytes / 11), (at) => `@f${at}.md`).join("\n"),
+  "one import again and again": (bytes) => repeat("@a.md ", bytes),
+  comments: (bytes) => repeat("<!-- a -->\n", bytes),
+  "open comments": (bytes) => repeat("<!--", bytes),
+  "our markers": (bytes) => repeat("<!-- plimsoll:begin -->\n", bytes),
+  "open front matter": (bytes) => `---\n${repeat("a: b\n", bytes)}`,
+  "one paragraph": (bytes) => repeat("Always write tests for the code that you change.\n\n", bytes),
+  "different lines": (bytes) =>
+    list(Math.floor(bytes / 40), (at) => `- Rule ${at}: use ${at * 7}, never ${at}.`).join("\n"),
+  links: (bytes) => repeat("[a](", bytes),
+  "at signs": (bytes) => repeat("@", bytes),
+};

@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 const script = new URL("quadratic-costs.mjs", import.meta.url).pathname;
 
 /** Inputs that take more than `most` times as long if there is four times as much. In linear time it is 4, in quadratic
- *  time 16. For `replay`, recordings of 1 MB that take more than `most` seconds. The code is the built one, because what the test runner rewrites is slower than what users run. */
+ *  time 16. For work that is measured in seconds, inputs that take more than `most`. The code is the built one, because what
+ *  the test runner rewrites is slower than what users run. */
 function steepInputs(work: string, most: number): [string, number][] {
   const output = execFileSync(process.execPath, [script, work, String(most)], { encoding: "utf8" });
   // An input that was refused has an error and no ratio.
@@ -19,11 +20,34 @@ describe("four times as much of anything takes little more than four times as lo
     },
     120_000,
   );
+
+  // Twice as much takes at most 2.6 times as long.
+  it.each(["replay", "audit"])(
+    "to %s",
+    (work) => {
+      expect(steepInputs(work, 6.8)).toEqual([]);
+    },
+    300_000,
+  );
+});
+
+it("a bill with --what-if takes at most 2.6 times as long for twice as much", {
+  tags: ["perf"],
+  timeout: 600_000,
+}, () => {
+  expect(steepInputs("bill --what-if", 2.6)).toEqual([]);
 });
 
 it("a recording of 1 MB with thousands of short calls is replayed in ten seconds of processor time", {
   tags: ["perf"],
   timeout: 120_000,
 }, () => {
-  expect(steepInputs("replay", 10)).toEqual([]);
+  expect(steepInputs("thousands of calls", 10)).toEqual([]);
+});
+
+it("a file of 1 MB is replayed, billed or audited in four seconds of processor time, also beside other work", {
+  tags: ["perf"],
+  timeout: 300_000,
+}, () => {
+  expect(steepInputs("1 MB", 4)).toEqual([]);
 });

@@ -6,7 +6,7 @@ import type { ReplayReport } from "./replay-files.ts";
 
 const hostile = "</script><script>alert(1)</script><!--\u2028\u2029 & \"'";
 const none = { found: 0, total: 0, far: { found: 0, total: 0 } };
-const references = { quotes: none, names: none, edits: none, refetches: 0, filesNamed: none.far };
+const references = { quotes: none, names: none, edits: none, refetches: 0, filesNamed: none.far, notes: none.far };
 const totals = {
   calls: 1,
   cost: 12.5,

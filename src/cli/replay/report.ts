@@ -53,13 +53,13 @@ export function shareOf({ found, total }: Tally): number | null {
 }
 
 /** Returns shares and counts of references, for programs and for the page. */
-export function describeReferences({ refetches, filesNamed, ...kinds }: ReferenceTotals): object {
+export function describeReferences({ refetches, filesNamed, notes, ...kinds }: ReferenceTotals): object {
   const described = (tally: Tally): object => {
     const share = shareOf(tally);
     return { count: tally.total, share: share === null ? null : rounded(share, 4) };
   };
   const byKind = referenceKinds.map((kind) => [kind, { ...described(kinds[kind]), far: described(kinds[kind].far) }]);
-  return { ...Object.fromEntries(byKind), refetches, filesNamed: described(filesNamed) };
+  return { ...Object.fromEntries(byKind), refetches, filesNamed: described(filesNamed), notes: described(notes) };
 }
 
 /** Names the rules that requests break, one line for each window and policy. */

@@ -2,7 +2,7 @@
  *  (`api-request`): a request names an earlier one, how many of its messages it keeps, and the hashes of the messages that
  *  follow. A hash refers to an `api-request-blob`, or to neighbouring lines of the conversation. */
 
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { type Fields, isFields, isPlainObject } from "../../text/index.ts";
 import { type JsonLine, type SessionDraft, timeOf } from "./recorded-session.ts";
 
@@ -27,31 +27,31 @@ export function createRequestIndex(lines: readonly JsonLine[]): RequestIndex {
   if (!records.some(({ type }) => type === "api-request")) {
     return { get: () => undefined, known: (message) => message };
   }
-  const messages = messagesByHash(records);
+  const findMessage = indexMessages(records);
   const shapes = new Map<unknown, Fields>();
   for (const record of records) {
     if (record.type === "api-request-shape") shapes.set(record.shapeHash, Object(record.shape) as Fields);
     if (record.type !== "api-request") continue;
-    const request = readRequest(record, { requests, messages, shapes });
+    const request = readRequest(record, { requests, findMessage, shapes });
     if (request !== undefined) requests.set(record.id, request);
   }
   return {
     get: (id) => (id === undefined ? undefined : requests.get(id)),
-    known: (message) => (isFields(message) ? messages.get(hashOf(message)) : undefined) ?? message,
+    known: (message) => (isFields(message) ? findMessage(hashOf(message)) : undefined) ?? message,
   };
 }
 
 interface Recorded {
   readonly requests: ReadonlyMap<unknown, RecordedRequest>;
-  readonly messages: ReadonlyMap<unknown, object>;
+  readonly findMessage: FindMessage;
   readonly shapes: ReadonlyMap<unknown, Fields>;
 }
 
-function readRequest(record: Fields, { requests, messages, shapes }: Recorded): RecordedRequest | undefined {
+function readRequest(record: Fields, { requests, findMessage, shapes }: Recorded): RecordedRequest | undefined {
   const { base, keep, tail, shapeHash, timestamp } = record;
   const before = base === undefined ? [] : requests.get(base)?.messages;
   if (before === undefined || !Array.isArray(tail)) return undefined;
-  const added = tail.map((hash) => messages.get(hash));
+  const added = tail.map(findMessage);
   if (added.some((message) => message === undefined)) return undefined;
   const { system, tools } = shapes.get(shapeHash) ?? {};
   return {
@@ -62,22 +62,50 @@ function readRequest(record: Fields, { requests, messages, shapes }: Recorded): 
   };
 }
 
+type FindMessage = (hash: unknown) => object | undefined;
+
 /** Neighbouring lines of one role are one message: those of the user, and those of one answer. Each beginning of such
- *  a run has a hash, because a request may be sent before the run is complete. */
-function messagesByHash(records: readonly Fields[]): Map<unknown, object> {
+ *  a run has a hash, because a request may be sent before the run is complete. A run may have thousands of lines, so a
+ *  line adds to the hash, and only a beginning that was sent becomes a message. */
+function indexMessages(records: readonly Fields[]): FindMessage {
   const messages = new Map<unknown, object>();
-  let run: { readonly role: unknown; readonly id: unknown; readonly content: readonly unknown[] } | undefined;
+  const beginnings = new Map<unknown, { readonly run: MessageRun; readonly length: number }>();
+  let run: MessageRun | undefined;
   for (const { type, hash, message } of records) {
     if (type === "api-request-blob" && isFields(message)) messages.set(hash, message);
     if ((type !== "user" && type !== "assistant") || !isFields(message)) continue;
-    const { role, id, content } = message;
+    const { role, id } = message;
     const isSame = run !== undefined && run.role === role && (role === "user" || run.id === id);
-    run = { role, id, content: [...(isSame && run ? run.content : []), ...blocksOf(content)] };
-    const joined = { role, content: run.content };
-    const key = hashOf(joined);
-    if (!messages.has(key)) messages.set(key, joined);
+    if (!isSame || run === undefined)
+      run = { role, id, content: [], hash: createHash("sha256").update('{"content":[') };
+    const key = extendRun(run, blocksOf(message.content));
+    if (!beginnings.has(key)) beginnings.set(key, { run, length: run.content.length });
   }
-  return messages;
+  return (hash) => {
+    const found = beginnings.get(hash);
+    if (found !== undefined && !messages.has(hash)) {
+      messages.set(hash, { role: found.run.role, content: found.run.content.slice(0, found.length) });
+    }
+    return messages.get(hash);
+  };
+}
+
+interface MessageRun {
+  readonly role: unknown;
+  readonly id: unknown;
+  readonly content: Fields[];
+  /** Of the JSON so far: `content` comes before `role`. */
+  readonly hash: Hash;
+}
+
+/** Adds blocks to a run. Returns the hash of the message that it is now, as `hashOf` does. */
+function extendRun({ role, content, hash }: MessageRun, blocks: readonly Fields[]): string {
+  for (const block of blocks) {
+    hash.update(`${content.length === 0 ? "" : ","}${sortedJson(block)}`);
+    content.push(block);
+  }
+  const end = role === undefined ? "]}" : `],"role":${sortedJson(role)}}`;
+  return hash.copy().update(end).digest("hex");
 }
 
 function blocksOf(content: unknown): readonly Fields[] {
@@ -125,12 +153,13 @@ type LeftOutCounter = Pick<SessionDraft, "leaveOut">;
 export function joinRequestLines(lines: readonly ContentLine[], counter: LeftOutCounter): readonly JoinedMessage[] {
   const messages: JoinedMessage[] = [];
   const answered = new Map<unknown, unknown>();
+  const join = createJoin(counter);
   for (const line of lines) {
     const fresh = withoutRepeatedResults(line, answered, counter);
     if (fresh === undefined) continue;
     const target = fresh.role === "assistant" ? sameAnswer(messages, fresh) : openResults(messages, fresh);
     if (target === undefined) messages.push({ ...fresh });
-    else join(target, fresh, counter);
+    else join(target, fresh);
   }
   return messages;
 }
@@ -168,16 +197,26 @@ function openResults(messages: readonly JoinedMessage[], line: ContentLine): Joi
   return line.isAttachment || (isResults(last) && isResults(line)) ? last : undefined;
 }
 
-function join(target: JoinedMessage, line: ContentLine, counter: LeftOutCounter): void {
-  const blocks = blocksOf(target.content);
-  const ids = new Set<unknown>(blocks.filter(isCall).map((block) => block.id));
-  const added = blocksOf(line.content).filter((block) => {
-    const isCopy = isCall(block) && ids.has(block.id);
-    if (isCopy) counter.leaveOut("repeated call");
-    return !isCopy;
-  });
-  target.content = [...blocks, ...added];
-  if (target.role === "user") target.time = line.time ?? target.time;
+/** An answer may have thousands of lines, so each adds to the blocks and the calls of those before. */
+function createJoin(counter: LeftOutCounter): (target: JoinedMessage, line: ContentLine) => void {
+  const joined = new Map<JoinedMessage, { readonly blocks: Fields[]; readonly ids: Set<unknown> }>();
+  return (target, line) => {
+    const known = joined.get(target) ?? { blocks: [...blocksOf(target.content)], ids: idsOf(blocksOf(target.content)) };
+    joined.set(target, known);
+    const added = blocksOf(line.content).filter((block) => {
+      const isCopy = isCall(block) && known.ids.has(block.id);
+      if (isCopy) counter.leaveOut("repeated call");
+      return !isCopy;
+    });
+    for (const block of added) known.blocks.push(block);
+    for (const id of idsOf(added)) known.ids.add(id);
+    target.content = known.blocks;
+    if (target.role === "user") target.time = line.time ?? target.time;
+  };
+}
+
+function idsOf(blocks: readonly Fields[]): Set<unknown> {
+  return new Set(blocks.filter(isCall).map((block) => block.id));
 }
 
 function isCall(block: Fields): boolean {

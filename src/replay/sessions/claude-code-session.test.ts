@@ -232,6 +232,18 @@ function recorded(hasRequests: boolean): ClaudeCodeRecorder {
 }
 
 describe("a Claude Code session with rewinds and compactions", () => {
+  it("is refused if its rewinds repeat more messages than can be replayed", () => {
+    const turn = (at: number, parentUuid: string | null) => [
+      said(`question ${at}`, { uuid: `q${at}`, parentUuid }),
+      answer(`m${at}`, { type: "text", text: "b" }, { uuid: `a${at}`, parentUuid: `q${at}` }),
+    ];
+    const turns = Array.from({ length: 400 }, (_, at) => turn(at, at === 0 ? null : `a${at - 1}`)).flat();
+    const rewinds = (count: number) => Array.from({ length: count }, (_, at) => turn(400 + at, "a399")).flat();
+    // The first of them only continues.
+    expect(read(...turns, ...rewinds(100)).earlier).toHaveLength(99);
+    expect(() => read(...turns, ...rewinds(200))).toThrow("repeat more than 100000 messages");
+  });
+
   it("has exactly the requests that were recorded, with system text and tools", () => {
     const session = recorded(true);
     const result = readLines(session);

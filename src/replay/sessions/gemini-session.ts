@@ -25,7 +25,10 @@ function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSe
   const records = lines.map(({ value }) => Object(value) as Fields);
   const draft = createSessionDraft();
   const messages = convertMessages(records);
-  const reading: GeminiReading = { ...{ keys: [], known: new Set(), sent: [], answered: 0 }, messages, draft };
+  const reading: GeminiReading = {
+    ...{ keys: [], known: new Set(), sent: [], isGrowing: true, answered: 0 },
+    ...{ messages, draft },
+  };
   for (const record of records) {
     draft.report(usageOf(record));
     readRecord(record, reading);
@@ -39,6 +42,8 @@ interface GeminiReading {
   keys: string[];
   known: Set<string>;
   sent: object[];
+  /** Whether the messages of the draft are the first of these. */
+  isGrowing: boolean;
   /** The number of keys up to the last answer. */
   answered: number;
   /** The keys up to the last answer, if the program has written another history since. */
@@ -68,6 +73,7 @@ function readRecord(record: Fields, reading: GeminiReading): void {
 function setHistory(reading: GeminiReading, keys: string[]): void {
   reading.keys = keys;
   reading.known = new Set(keys);
+  reading.isGrowing = false;
   reading.sent = keys.flatMap((key) => reading.messages.get(key) ?? []);
 }
 
@@ -92,7 +98,8 @@ function addAnswer(record: Fields, reading: GeminiReading): void {
   if (!isRewound && replaced.some((each) => !known.has(each))) draft.count("compaction");
   reading.isRewound = false;
   reading.replaced = undefined;
-  draft.request(sent);
+  draft.request(sent, { known: reading.isGrowing ? draft.length : 0 });
+  reading.isGrowing = true;
   const [answer] = messages.get(keyOf(record)) ?? [];
   if (answer !== undefined) draft.add(answer, { time: timeOf(record.timestamp), answerId: String(record.id) });
 }

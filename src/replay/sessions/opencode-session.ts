@@ -25,6 +25,7 @@ export function readOpencodeSession(value: unknown, file: string): RecordedSessi
   /** The first message of the history for each id. */
   const firstOf = new Map<unknown, object>();
   let keptFrom: unknown;
+  let isGrowing = false;
   for (const { info, parts } of messages) {
     draft.report(usageOfMessage(info));
     if (info.role === "user") {
@@ -41,10 +42,12 @@ export function readOpencodeSession(value: unknown, file: string): RecordedSessi
     if (info.summary === true) {
       draft.count("compaction");
       const first = history.indexOf(firstOf.get(keptFrom) as object);
+      isGrowing = false;
       history = [...history.slice(-1), answer, ...(first < 0 ? [] : history.slice(first, -1))];
     } else {
       const { created, completed } = Object(info.time) as Fields;
-      draft.request(history, { time: timeOf(created) });
+      draft.request(history, { known: isGrowing ? draft.length : 0, time: timeOf(created) });
+      isGrowing = true;
       draft.add(answer, { time: timeOf(completed), answerId: idOf(info) });
       history.push(answer, ...results);
     }

@@ -20,6 +20,7 @@ function readPiSession(lines: readonly JsonLine[], file: string): RecordedSessio
   const draft = createSessionDraft();
   const entries = new Map<unknown, PiEntry>();
   let last: PiEntry | undefined;
+  let answer: LastAnswer | undefined;
   for (const { value } of lines) {
     const fields = Object(value) as Fields;
     draft.report(usageOf(fields));
@@ -33,7 +34,7 @@ function readPiSession(lines: readonly JsonLine[], file: string): RecordedSessio
     if (entry.isCompaction) draft.count("compaction");
     if (entry.parent !== last) draft.count("rewind");
     last = entry;
-    if (entry.message?.role === "assistant") addAnswer(entry, draft);
+    if (entry.message?.role === "assistant") answer = addAnswer(entry, answer, draft);
   }
   return draft.finish({ file, source: "pi", format: "anthropic" });
 }
@@ -140,13 +141,29 @@ function answerBlock(block: Fields): readonly object[] {
   return type === "thinking" ? [{ type, thinking, signature: thinkingSignature }] : [];
 }
 
-function addAnswer(entry: PiEntry, draft: SessionDraft): void {
-  draft.request(contextOf(entry.parent), { time: entry.parent?.time });
+interface LastAnswer {
+  readonly entry: PiEntry;
+  /** The messages up to the answer. */
+  readonly context: object[];
+}
+
+/** An answer that follows the last one adds only what is between them. */
+function addAnswer(entry: PiEntry, last: LastAnswer | undefined, draft: SessionDraft): LastAnswer {
+  const added: PiEntry[] = [];
+  let before = entry.parent;
+  for (; before !== undefined && before !== last?.entry && !before.isCompaction; before = before.parent)
+    added.push(before);
+  const isGrowing = last !== undefined && before === last.entry;
+  const context = isGrowing ? last.context : contextOf(entry.parent);
+  if (isGrowing) for (const message of messagesOf(added.reverse())) context.push(message);
+  draft.request(context, { known: isGrowing ? draft.length : 0, time: entry.parent?.time });
   draft.add(entry.message as object, { time: entry.time, answerId: entry.answerId });
+  context.push(entry.message as object);
+  return { entry, context };
 }
 
 /** The messages from the root to an entry. The last compaction replaces what is before its first kept entry. */
-function contextOf(leaf: PiEntry | undefined): readonly object[] {
+function contextOf(leaf: PiEntry | undefined): object[] {
   const path: PiEntry[] = [];
   for (let entry = leaf; entry !== undefined; entry = entry.parent) path.push(entry);
   path.reverse();
@@ -158,6 +175,6 @@ function contextOf(leaf: PiEntry | undefined): readonly object[] {
   return messagesOf([compaction, ...before.filter(({ isCompaction }) => !isCompaction), ...path.slice(at + 1)]);
 }
 
-function messagesOf(path: readonly PiEntry[]): readonly object[] {
+function messagesOf(path: readonly PiEntry[]): object[] {
   return path.flatMap(({ message }) => message ?? []);
 }

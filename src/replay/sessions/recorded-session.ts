@@ -1,5 +1,6 @@
 /** A session as a reader returns it: the recorded messages without repairs, and notes on what was left out. */
 
+import { ContextError } from "../../errors.ts";
 import type { FormatName } from "../../messages/index.ts";
 import { countNoun } from "../../text/index.ts";
 import type { UsageRecord } from "./recorded-usage.ts";
@@ -80,6 +81,9 @@ interface MessageFacts {
 }
 
 interface RequestFacts {
+  /** How many messages at the start are known to be those of the current stretch. They are not compared.
+   *  @default 0 */
+  readonly known?: number | undefined;
   readonly time?: number | undefined;
   readonly system?: unknown;
   readonly tools?: readonly object[] | undefined;
@@ -95,16 +99,26 @@ export function createSessionDraft(): SessionDraft {
   const notes: string[] = [];
   const counts = { compaction: 0, rewind: 0 };
   const usage: UsageRecord[] = [];
+  let [own, repeated] = [0, 0];
+  const push = (entry: DraftStretch["entries"][number]): void => {
+    own++;
+    stretch.entries.push(entry);
+  };
   const start = (next: DraftStretch): void => {
     if (stretch.entries.length > stretch.answersFrom) earlier.push(stretch);
     stretch = next;
+    repeat(next.entries.length);
+  };
+  const repeat = (count: number): void => {
+    repeated += count;
+    if (repeated > Math.max(mostRepeated, mostRepeats * own)) throw tooManyRepeats(earlier.length);
   };
   return {
     get length() {
       return stretch.entries.length;
     },
     add(message, facts = {}) {
-      stretch.entries.push({ message, ...facts });
+      push({ message, ...facts });
     },
     branch(kept) {
       const { system, tools } = stretch;
@@ -112,10 +126,12 @@ export function createSessionDraft(): SessionDraft {
     },
     skipAnswers() {
       stretch.answersFrom = stretch.entries.length;
+      own -= stretch.answersFrom;
+      repeat(stretch.answersFrom);
     },
-    request(messages, { time, system, tools } = {}) {
+    request(messages, { known = 0, time, system, tools } = {}) {
       const { entries } = stretch;
-      let same = 0;
+      let same = known;
       while (same < entries.length && entries[same]?.message === messages[same]) same++;
       const isFresh = entries.length === 0;
       const isMore = same === entries.length && !messages.slice(same).some(isAnswer);
@@ -123,7 +139,7 @@ export function createSessionDraft(): SessionDraft {
       if (isFresh || !isMore || !isSameShape) {
         start({ entries: entries.slice(0, same), answersFrom: messages.length, system, tools });
       }
-      for (const message of messages.slice(same)) stretch.entries.push({ message, time });
+      for (const message of messages.slice(same)) push({ message, time });
     },
     count(reason) {
       counts[reason]++;
@@ -151,6 +167,17 @@ export function createSessionDraft(): SessionDraft {
       };
     },
   };
+}
+
+/** Each stretch is prepared and replayed as a whole history. A small file can have thousands of rewinds of thousands of
+ *  messages, which would take hours; people's sessions have far fewer. */
+const mostRepeated = 100_000;
+/** How often a long session may be repeated as a whole. */
+const mostRepeats = 10;
+
+function tooManyRepeats(stretches: number): ContextError {
+  const problem = `its first ${stretches} rewinds and edits repeat more than ${mostRepeated} messages`;
+  return new ContextError("invalid_message", `${problem}, which is too many to replay`);
 }
 
 interface DraftStretch {

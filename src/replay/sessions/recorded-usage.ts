@@ -49,7 +49,8 @@ export function createUsageSum({ model, prices }: UsageSumOptions = {}): UsageSu
       sessions.add(record);
       if (record.sums !== undefined) return false;
       const known = answers.get(record.id);
-      const cost = record.cost ?? costOfUsage(record.usage, { model: model ?? record.model, prices });
+      const cost =
+        record.cost ?? costOfUsage(record.usage, { model: model ?? record.model, prices, timeMs: record.time });
       // While an answer is streamed, early lines report only a part of its output.
       if (cost !== undefined && sizeOf(cost) >= sizeOf(known)) answers.set(record.id, cost);
       return known === undefined && cost !== undefined;
