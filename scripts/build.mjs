@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { minifySync } from "rolldown/utils";
 import { bundleCommand } from "./bundle-command.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -15,9 +16,11 @@ compile(["--emitDeclarationOnly", ...unchecked]);
 // Users read comments in the declarations. In the code they would be a tenth of the package.
 compile(["--noCheck", "--removeComments", "--declaration", "false", "--isolatedDeclarations", "false"]);
 removeInnerDeclarations(join(root, "dist"));
+await writeCommonJsTypes(join(root, "dist"));
 await compileContent(`${root}content`);
 await writePlugins(`${root}plugins`);
 await bundleCommand(`${root}dist`);
+removeIndentation(join(root, "dist"));
 chmodSync(`${root}dist/cli/main.js`, 0o755);
 
 function compile(options) {
@@ -26,11 +29,23 @@ function compile(options) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
+/** Removes white space from the library's modules: it was 2 % of the packed package. Names stay. The command reads data
+ *  files as text. */
+function removeIndentation(dist) {
+  const options = { compress: false, mangle: false, codegen: { removeWhitespace: true } };
+  for (const path of readdirSync(dist, { recursive: true })) {
+    if (!path.endsWith(".js") || path.endsWith(".data.js") || path.startsWith("cli")) continue;
+    const file = join(dist, path);
+    const text = readFileSync(file, "utf8");
+    if (text.trim() !== "export {};") writeFileSync(file, minifySync(file, text, options).code);
+  }
+}
+
 /** Removes the declarations that no import path of the package leads to: users cannot import them. */
 function removeInnerDeclarations(dist) {
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const doors = Object.values(exports).filter((path) => path.startsWith("./dist/"));
-  const pending = doors.map((path) => declarationOf(join(root, path)));
+  const doors = Object.values(exports).flatMap(({ types }) => types?.default ?? []);
+  const pending = doors.map((path) => join(root, path));
   const reached = new Set();
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
     if (reached.has(file)) continue;
@@ -41,6 +56,26 @@ function removeInnerDeclarations(dist) {
   for (const path of readdirSync(dist, { recursive: true })) {
     const file = join(dist, path);
     if (file.endsWith(".d.ts") && !reached.has(file)) rmSync(file);
+  }
+}
+
+/** Programs in CommonJS can require the package, because Node loads modules with `require`. Their compiler accepts that only from
+ *  declarations in a folder of CommonJS. A copy of all declarations would be a tenth of the package, so these refer to them. */
+async function writeCommonJsTypes(dist) {
+  const folder = join(dist, "commonjs");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify({ type: "commonjs" })}\n`);
+  for (const name of readdirSync(join(dist, "public")).filter((each) => each.endsWith(".d.ts"))) {
+    const values = await import(`../dist/public/${name.replace(/\.d\.ts$/, ".js")}`);
+    const text = readFileSync(join(dist, "public", name), "utf8").replace(/\/\*\*.*?\*\//gs, "");
+    const from = `"../public/${name.replace(/\.d\.ts$/, ".js")}" with { "resolution-mode": "import" }`;
+    const types = [...text.matchAll(/\btype (\w+)/g)].map(([, type]) => type);
+    const lines = [`import type * as door from ${from};`, `export type { ${types.join(", ")} } from ${from};`];
+    for (const [value, { prototype }] of Object.entries(values)) {
+      lines.push(`export declare const ${value}: typeof door.${value};`);
+      if (prototype instanceof Error) lines.push(`export type ${value} = door.${value};`);
+    }
+    writeFileSync(join(folder, name), `${lines.join("\n")}\n`);
   }
 }
 

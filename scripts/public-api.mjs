@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 export function readPublicApi() {
   const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   return Object.entries(exports)
-    .filter(([, path]) => path.startsWith("./dist/public/"))
-    .map(([door, path]) => {
+    .filter(([, { default: path }]) => path !== undefined)
+    .map(([door, { default: path }]) => {
       const file = path.replace("./dist/", "src/").replace(/\.js$/, ".ts");
       const { comments } = readSource(file);
       return {

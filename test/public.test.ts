@@ -61,12 +61,15 @@ test("every field of public options has a doc comment", () => {
 
 const examples = values.flatMap(({ name, doc }) => doc.examples.map((text) => ({ name, text })));
 /** What the compiler says about each folder of `programs`. It runs once for all of them. */
-const errorsIn = { examples: [] as string[], wrong: [] as string[], sessions: [] as string[] };
+const errorsIn = {
+  ...{ examples: [] as string[], wrong: [] as string[], sessions: [] as string[], requests: [] as string[] },
+};
 beforeAll(() => {
   const groups = Object.entries({
     examples: Object.fromEntries(examples.map(({ name, text }, index) => [`${name}-${index}.ts`, text])),
     wrong: wrongExample(),
     sessions: sessionPrograms(),
+    requests: requestPrograms(),
   });
   const files = groups.flatMap(([folder, programs]) =>
     Object.entries(programs).map(([name, text]) => [`${folder}/${name}`, text] as const),
@@ -111,6 +114,41 @@ test("a session takes only the names of its tools, if these are known", () => {
   const typos = ["both_typo", "tools_typo", "tuple_typo"];
   const named = errorsIn.sessions.map((error) => /Argument of type '"(\w+)"'/.exec(error)?.[1]);
   expect(named.sort()).toEqual(typos);
+});
+
+function requestPrograms(): Record<string, string> {
+  const client = (name: string, from: string) => `import ${name} from "${from}";`;
+  const wrap = (options: string, name: string) => `withContextBudget(new ${name}(), { ${options} });`;
+  const byUser = "sessionIdOf: (r) => r.metadata?.user_id";
+  return {
+    "anthropic.ts": `${client("Anthropic", "@anthropic-ai/sdk")}
+      import { type AnthropicOptions, withContextBudget } from "plimsoll/anthropic";
+      const client = ${wrap(byUser, "Anthropic")}
+      const total: number = client.plimsoll.summary().calls;
+      const options: AnthropicOptions = { ${byUser} };
+      withContextBudget(client, options).messages.create({ model: "m", max_tokens: total, messages: [] });
+      ${wrap("sessionIdOf: (r) => r.anthropic_typo", "Anthropic")}`,
+    "openai.ts": `${client("OpenAI", "openai")}
+      import { withContextBudget } from "plimsoll/openai";
+      ${wrap(byUser, "OpenAI")}
+      ${wrap("sessionIdOf: (r) => r.openai_typo", "OpenAI")}`,
+    "ai-sdk.ts": `import { contextBudgetMiddleware } from "plimsoll/ai-sdk";
+      contextBudgetMiddleware({ sessionIdOf: (r) => r.headers?.["x-session"] });
+      contextBudgetMiddleware({ sessionIdOf: (r) => r.sdk_typo });`,
+    "fetch.ts": `${client("OpenAI", "openai")}
+      import { budgetedFetch } from "plimsoll/fetch";
+      const budgeted = budgetedFetch(fetch, { ${byUser} });
+      new OpenAI({ fetch: budgeted });
+      budgeted.plimsoll.summary().breaks.fetch_typo;`,
+    "other.ts": `import { withContextBudget } from "plimsoll/openai";
+      const other = { post: (path: string, options?: object) => [path, options] };
+      withContextBudget(other, { sessionIdOf: (r) => String(r.whatever) });`,
+  };
+}
+
+test("callbacks get requests in the types of the SDK whose client is wrapped", () => {
+  const named = errorsIn.requests.map((error) => /'(\w+_typo)'/.exec(error)?.[1]);
+  expect(named.sort()).toEqual(["anthropic_typo", "fetch_typo", "openai_typo", "sdk_typo"]);
 });
 
 /** The errors of the compiler, each with its file and its further lines. Each file is a module of a user of the package. */

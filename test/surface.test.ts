@@ -6,7 +6,9 @@ import { parseSync } from "vite";
 import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const manifest: { exports: Record<string, string> } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+const manifest: { exports: Record<string, { default: string }> } = JSON.parse(
+  readFileSync(`${root}package.json`, "utf8"),
+);
 
 const doors: Readonly<Record<string, Surface>> = {
   ".": {
@@ -134,11 +136,11 @@ const doors: Readonly<Record<string, Surface>> = {
   },
   "./ai-sdk": {
     values: ["contextBudgetMiddleware", "contextBudgetPrepareStep", "recallTool"],
-    types: ["BreakpointMode", "MiddlewareOptions", "PrepareStepOptions", "RecallSource", "RecallTool", "TrimEvent"],
+    types: ["CallEvent", "CallSummary", "MiddlewareOptions", "PrepareStepOptions", "RecallTool", "TrimEvent"],
   },
   "./fetch": {
     values: ["budgetedFetch", "recallTool"],
-    types: ["BreakpointMode", "BudgetedFetchOptions", "RecallSource", "RecallTool", "TrimEvent"],
+    types: ["BudgetedFetchOptions", "CallEvent", "CallSummary", "RecallTool", "TrimEvent"],
   },
   "./intake": {
     values: ["createIntake"],
@@ -146,11 +148,11 @@ const doors: Readonly<Record<string, Surface>> = {
   },
   "./anthropic": {
     values: ["recallTool", "withContextBudget"],
-    types: ["AnthropicOptions", "BreakpointMode", "RecallSource", "RecallTool", "TrimEvent"],
+    types: ["AnthropicOptions", "CallEvent", "CallSummary", "RecallTool", "TrimEvent"],
   },
   "./openai": {
     values: ["recallTool", "withContextBudget"],
-    types: ["OpenAiOptions", "RecallSource", "RecallTool", "TrimEvent"],
+    types: ["CallEvent", "CallSummary", "OpenAiOptions", "RecallTool", "TrimEvent"],
   },
 };
 
@@ -164,7 +166,7 @@ test("package.json exports these doors, the schemas and itself", () => {
 });
 
 test.each(Object.entries(doors))("the door %s gives these names", async (door, expected) => {
-  const target = `${root}${manifest.exports[door]}`;
+  const target = `${root}${manifest.exports[door]?.default}`;
   const values = Object.keys(await import(/* @vite-ignore */ target)).sort();
   const types = declaredNames(target.replace(/\.js$/, ".d.ts")).filter((name) => !values.includes(name));
   expect({ values, types }).toEqual(expected);
@@ -188,6 +190,7 @@ test("errors have these codes", async () => {
     "store_corrupt",
     "store_newer",
     "store_conflict",
+    "hook_failed",
   ]);
 });
 

@@ -19,7 +19,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-const doors = Object.keys(manifest.exports).filter((door) => manifest.exports[door].startsWith("./dist/"));
+const doors = Object.keys(manifest.exports).filter((door) => manifest.exports[door].default !== undefined);
 const onWindows = process.platform === "win32";
 const deep = process.env.PLIMSOLL_DEEP === "1";
 
@@ -62,9 +62,11 @@ test("the package holds every file that one of its modules imports", () => {
 });
 
 test("the package holds no module that neither an import path, the command nor a plugin leads to", () => {
-  const entries = doors.map((door) => join(installed, manifest.exports[door]));
+  const entries = doors.map((door) => join(installed, manifest.exports[door].default));
+  const declarations = doors.flatMap((door) => Object.values<string>(manifest.exports[door].types));
   const alone = ["plugin-hooks.js", "database-reader.js"].map((name) => join(installed, "dist/cli/bundle", name));
-  const pending = [join(installed, manifest.bin.plimsoll), ...alone, ...entries, ...entries.map(declarationOf)];
+  const pending = [join(installed, manifest.bin.plimsoll), ...alone, ...entries];
+  pending.push(...declarations.map((path) => join(installed, path)));
   const reached = new Set<string>();
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
     if (reached.has(file)) continue;
@@ -98,6 +100,33 @@ test("every import path of the package loads with the declared dependencies alon
   const program = `for (const name of ${JSON.stringify(names)}) console.log(name, Object.keys(await import(name)).length > 0);`;
   writeFileSync(join(project, "load.mjs"), program);
   expect(run(process.execPath, ["load.mjs"], project)).toBe(names.map((name) => `${name} true\n`).join(""));
+});
+
+test("a program in CommonJS requires the package, and its compiler knows the types", () => {
+  const program = `import { ContextError, createTrimmer } from "plimsoll";
+    import { withContextBudget } from "plimsoll/openai";
+    const client = withContextBudget({ post: () => undefined }, { contextWindow: 9, onCall: ({ usd }) => usd?.toFixed(2) });
+    const calls: number = client.plimsoll.summary().calls;
+    console.log(calls, new ContextError("usage", "x").code, typeof createTrimmer);`;
+  writeFileSync(join(project, "program.cts"), program);
+  symlinkSync(join(root, "node_modules/@types"), join(project, "node_modules/@types"), "junction");
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  for (const module of ["node16", "nodenext"]) {
+    const options = [
+      "--strict",
+      "--target",
+      "es2022",
+      "--module",
+      module,
+      "--types",
+      "node",
+      "--skipLibCheck",
+      "false",
+    ];
+    expect(run(process.execPath, [tsc, ...options, "program.cts"], project)).toBe("");
+    const printed = run(process.execPath, ["--no-warnings", "program.cjs"], project);
+    expect(printed).toBe("0 usage function\n");
+  }
 });
 
 test("a program that imports one name bundles little else", async () => {
