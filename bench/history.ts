@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createCounter } from "../src/tokens/index.ts";
 import { type BenchSessions, generateSessions, readSessions } from "./history/bench-session.ts";
-import { goalsOf } from "./history/goals.ts";
+import { goalsOf, readPriceGoals } from "./history/goals.ts";
+import { measureReadPrices, type ReadPriceRow } from "./history/measure-read-prices.ts";
 import { measureTurns } from "./history/measure-turns.ts";
 import { measureWindow, type WindowReport } from "./history/measure-window.ts";
 import { loadPeers } from "./history/peers/load-peers.ts";
@@ -58,9 +59,12 @@ async function measure({ source, sessions, notes }: BenchSessions, { windows, is
   progress("installing peers");
   const { peers, notes: missing } = await loadPeers(isQuick ? undefined : join(folder, "peers"));
   const reports: WindowReport[] = [];
+  const readPrices: ReadPriceRow[] = [];
   for (const window of windows) {
     const tell = (step: string): void => progress(`${window}: ${step}`);
     reports.push(await measureWindow(sessions, { window, peers, isQuick, progress: tell }));
+    tell("prices of reading");
+    readPrices.push(...(await measureReadPrices(sessions, { window, isQuick })));
   }
   progress("time per turn");
   const turns = await measureTurns(peers, { isQuick });
@@ -74,8 +78,9 @@ async function measure({ source, sessions, notes }: BenchSessions, { windows, is
       tokens: sessions.reduce((sum, { sizes }) => sum + (sizes.at(-1) ?? 0), 0),
     },
     windows: reports,
+    readPrices,
     turns,
-    goals: goalsOf(reports, turns),
+    goals: [...goalsOf(reports, turns), ...readPriceGoals(readPrices)],
     notes: [...notes, ...missing],
   };
 }

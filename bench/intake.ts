@@ -17,13 +17,20 @@ import {
   type Tally,
 } from "../src/replay/index.ts";
 import { type Counter, createCounter } from "../src/tokens/index.ts";
-import { type BenchSession, generateSessions, PREFIX_TOKENS, RESERVE, readSessions } from "./history/bench-session.ts";
+import {
+  type BenchSession,
+  generateSessions,
+  PREFIX_TOKENS,
+  PRICES,
+  RESERVE,
+  readSessions,
+} from "./history/bench-session.ts";
 
 const pageSizes = [
   [12_000, 8_000],
   [8_000, 6_000],
 ] as const;
-const fixed = { reserve: RESERVE, prefixTokens: PREFIX_TOKENS } as const;
+const fixed = { reserve: RESERVE, prefixTokens: PREFIX_TOKENS, prices: PRICES } as const;
 const { values } = parseArgs({
   options: { transcripts: { type: "string" }, outputs: { type: "string" }, json: { type: "boolean", default: false } },
 });

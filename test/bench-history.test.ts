@@ -31,7 +31,7 @@ async function generated(seed: number, turns: number) {
 
 /** Billed by the simulator, with a marker where the history was cut and, on the call that cuts, where it was cut before. */
 function billOf({ messages, calls }: BoundSession, boundaries: readonly number[]): number {
-  const simulator = createCacheSimulator({ provider: "anthropic" });
+  const simulator = createCacheSimulator({ provider: "anthropic", model: "claude-sonnet-5" });
   let cost = 0;
   for (const [call, length] of calls.entries()) {
     const boundary = boundaries[call]!;

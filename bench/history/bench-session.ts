@@ -22,6 +22,8 @@ export interface BenchSessions {
 
 /** What a coding agent's tools and system text take, and what is kept free for an answer. */
 export const PREFIX_TOKENS = 20_000;
+/** All sessions are billed at the ratios of Claude Sonnet 5: a read costs a tenth of the input, a write 1.25 times. */
+export const PRICES = { anthropic: { input: 2, cache_read: 0.2, cache_write_5m: 2.5 } } as const;
 export const RESERVE = 8_000;
 
 /** Tokens that the messages of a session may have. */
@@ -87,7 +89,7 @@ export function generateSessions(counter: Counter, { isQuick }: { isQuick: boole
 }
 
 export function benchSession(recorded: RecordedSession, counter: Counter): BenchSession {
-  // No model: all are billed alike, by the provider's default prices.
+  // No model: all are billed alike, by PRICES.
   const prepared = prepareSession(recorded, { counter });
   const sizes = [0];
   for (const message of prepared.messages) sizes.push((sizes.at(-1) ?? 0) + tokensOf(prepared, message));

@@ -1,5 +1,6 @@
 /** What the measurements are held against. `floor` is what must hold, `goal` what is aimed at. A peer that was left out has no goal. */
 import { createLine } from "./bound/frontier.ts";
+import type { ReadPriceRow } from "./measure-read-prices.ts";
 import type { TurnsReport } from "./measure-turns.ts";
 import type { Row, WindowReport } from "./measure-window.ts";
 
@@ -11,6 +12,16 @@ export interface Goal {
 
 export function goalsOf(windows: readonly WindowReport[], turns: TurnsReport): Goal[] {
   return [...windows.filter(({ needing }) => needing > 0).flatMap(windowGoals), ...turnGoals(turns)];
+}
+
+export function readPriceGoals(rows: readonly ReadPriceRow[]): Goal[] {
+  return rows.map(({ window, read, toBound = Number.NaN }) =>
+    most(
+      `${window / 1_000}k, reading at ${read} of input: economic ÷ offline bound at equal kept share`,
+      toBound,
+      1.06,
+    ),
+  );
 }
 
 /** Economic at most so much of `rfc` at equal kept share, and breaks a hundred calls. */

@@ -73,7 +73,7 @@ export async function measureWindow(sessions: readonly BenchSession[], options: 
   const bound = measureBound(needing, options).map(relative);
   const compared = { none, line: createLine(line), bound: createHull(bound) };
   const rows: Row[] = [];
-  for (const run of [...policies.map(policyRun), ...peers.map(peerRun)]) {
+  for (const run of [...policies.map((policy) => policyRun(policy)), ...peers.map(peerRun)]) {
     progress(run.name);
     rows.push(rowOf(run, await replayBoth(run, { needing, fitting, window }), compared));
   }

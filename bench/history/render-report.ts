@@ -3,6 +3,7 @@ import { renderTable } from "../../src/cli/table.ts";
 import { formatNumber } from "../../src/text/index.ts";
 import { PREFIX_TOKENS, RESERVE } from "./bench-session.ts";
 import type { Goal } from "./goals.ts";
+import type { ReadPriceRow } from "./measure-read-prices.ts";
 import type { TurnsReport } from "./measure-turns.ts";
 import type { Row, WindowReport } from "./measure-window.ts";
 
@@ -16,6 +17,7 @@ export interface Report {
     readonly tokens: number;
   };
   readonly windows: readonly WindowReport[];
+  readonly readPrices: readonly ReadPriceRow[];
   readonly turns: TurnsReport;
   readonly goals: readonly Goal[];
   /** What was left out, and why. */

@@ -1,4 +1,5 @@
 /** Ways to trim a history, each of which replays whole sessions: our policies, and the peers. */
+import type { Prices } from "../../src/billing/index.ts";
 import {
   addTotals,
   type ReplayPolicy,
@@ -6,7 +7,7 @@ import {
   replayReducer,
   replaySession,
 } from "../../src/replay/index.ts";
-import { type BenchSession, messageBudget, PREFIX_TOKENS, RESERVE } from "./bench-session.ts";
+import { type BenchSession, messageBudget, PREFIX_TOKENS, PRICES, RESERVE } from "./bench-session.ts";
 import { createStopwatch, type Peer } from "./peers/peer.ts";
 
 export interface Run {
@@ -15,15 +16,15 @@ export interface Run {
   replay(session: BenchSession, window: number): Promise<ReplayTotals>;
 }
 
-const fixed = { reserve: RESERVE, prefixTokens: PREFIX_TOKENS } as const;
+const fixed = { reserve: RESERVE, prefixTokens: PREFIX_TOKENS, prices: PRICES } as const;
 
-export function policyRun(policy: ReplayPolicy): Run {
+export function policyRun(policy: ReplayPolicy, prices: Prices = PRICES): Run {
   return {
     name: policy,
     kind: "policy",
     async replay({ prepared }, window) {
       const now = (): number => performance.now();
-      return (await replaySession(prepared, { ...fixed, policy, window, now })).totals;
+      return (await replaySession(prepared, { ...fixed, policy, window, prices, now })).totals;
     },
   };
 }

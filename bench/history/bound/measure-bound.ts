@@ -1,6 +1,6 @@
 /** What the best oldest-first trimming of many sessions costs, from cost alone to keeping all that the window allows. */
-import { priceOf } from "../../../src/billing/index.ts";
-import { type BenchSession, messageBudget, PREFIX_TOKENS } from "../bench-session.ts";
+import { type Prices, priceOf } from "../../../src/billing/index.ts";
+import { type BenchSession, messageBudget, PREFIX_TOKENS, PRICES } from "../bench-session.ts";
 import type { Point } from "./frontier.ts";
 import { type BoundOptions, type BoundResult, fewestBreaks, offlineBound } from "./offline-bound.ts";
 import { clearings, type TrimmedMessage, trimmedMessages } from "./trimmed-messages.ts";
@@ -9,13 +9,15 @@ export interface BoundMeasureOptions {
   readonly window: number;
   /** Fewer points. */
   readonly isQuick: boolean;
+  readonly prices?: Prices | undefined;
 }
 
 /** What a call is worth on which everything can be read, in tokens of uncached input. */
 const worths = [0, 3, 6, 8, 10, 12, 14, 16, 20, 25, 30, 40, 60, 100, 200, 500].map((each) => each * 1_000);
 
 /** A point for each way of clearing and each worth, with the sessions' costs added up. */
-export function measureBound(sessions: readonly BenchSession[], { window, isQuick }: BoundMeasureOptions): Point[] {
+export function measureBound(sessions: readonly BenchSession[], options: BoundMeasureOptions): Point[] {
+  const { window, isQuick, prices } = options;
   const chosen = worths.filter((_, index) => !isQuick || index % 3 === 0);
   return clearings.flatMap((clearing) => {
     const trimmed = sessions.map((session) => ({
@@ -23,7 +25,7 @@ export function measureBound(sessions: readonly BenchSession[], { window, isQuic
       messages: trimmedMessages(session.prepared, clearing),
     }));
     return chosen.map((worth) => {
-      const results = trimmed.map(({ session, messages }) => boundOf(session, { messages, window, worth }));
+      const results = trimmed.map(({ session, messages }) => boundOf(session, { messages, window, worth, prices }));
       return pointOf(results);
     });
   });
@@ -48,7 +50,7 @@ function fewestOf(sessions: readonly BenchSession[], window: number, protect?: B
   const breaksWith = (clearing: (typeof clearings)[number]): number =>
     sessions.reduce((sum, session) => {
       const messages = trimmedMessages(session.prepared, clearing);
-      const options = { ...boundOptions(session, window, 0), ...(protect !== undefined && { protect }) };
+      const options = { ...boundOptions(session, { window, worth: 0 }), ...(protect !== undefined && { protect }) };
       return sum + fewestBreaks({ messages, calls: session.prepared.calls }, options);
     }, 0);
   return Math.min(...clearings.map(breaksWith));
@@ -56,14 +58,18 @@ function fewestOf(sessions: readonly BenchSession[], window: number, protect?: B
 
 function boundOf(
   session: BenchSession,
-  { messages, window, worth }: { messages: readonly TrimmedMessage[]; window: number; worth: number },
+  { messages, ...at }: BoundPoint & { readonly messages: readonly TrimmedMessage[] },
 ): BoundResult {
-  return offlineBound({ messages, calls: session.prepared.calls }, boundOptions(session, window, worth));
+  return offlineBound({ messages, calls: session.prepared.calls }, boundOptions(session, at));
 }
 
-function boundOptions(session: BenchSession, window: number, worth: number): BoundOptions {
+interface BoundPoint extends Pick<BoundMeasureOptions, "window" | "prices"> {
+  readonly worth: number;
+}
+
+function boundOptions(session: BenchSession, { window, worth, prices = PRICES }: BoundPoint): BoundOptions {
   const { prefixTokens, frameTokens } = session.prepared;
-  const { read, write5m } = priceOf({ provider: "anthropic" });
+  const { read, write5m } = priceOf({ provider: "anthropic", prices });
   return {
     budget: messageBudget(session, window),
     prefixTokens: PREFIX_TOKENS + prefixTokens + frameTokens,
