@@ -78,6 +78,12 @@ test("every layer sees those below it, none above it, and no sibling", { tags: [
   expect(layers).toHaveLength(25);
 });
 
+test("the scripted provider is for tests alone", () => {
+  const text = 'export { createProvider } from "../../scripts/provider/provider.mjs";';
+  expect(problemsWith({ "src/text/a.test.ts": text })).toEqual([]);
+  expect(problemsWith({ "src/text/a.ts": text })).toEqual([expect.stringContaining("is no TypeScript file in src")]);
+});
+
 test("siblings of a group do not know each other", () => {
   expect(problemsWith({ "src/store/a.ts": 'export { count } from "../tokens/index.ts";' })).toEqual([
     "src/store/a.ts:1 → ../tokens/index.ts → breaks the layers: tokens and store are siblings in one group and do not know each other.",

@@ -10,7 +10,7 @@ import { checkWrites } from "./writes.ts";
 
 export interface Manifest {
   readonly name: string;
-  readonly exports: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -22,7 +22,9 @@ export function createProject(files: Readonly<Record<string, string>>, manifest:
   return {
     name: manifest.name,
     sources: new Map(Object.entries(files).map(([path, text]) => [path, readSource(path, text)])),
-    doors: new Set(Object.values(manifest.exports).flatMap((target) => sourceOf(target) ?? [])),
+    doors: new Set(
+      Object.values(manifest.exports).flatMap((target) => sourceOf(Object(target).default ?? target) ?? []),
+    ),
     dependencies: new Set(Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies })),
   };
 }

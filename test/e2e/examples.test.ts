@@ -35,6 +35,6 @@ describe.each(["ai-sdk", "anthropic", "openai"])("the example %s", (example) => 
 test("the example of a summary uses what its small model says, and the digest while that model is down", async () => {
   const lines = await run("anthropic", "summary.mjs");
   const summaries = lines.flatMap((line) => /^ {2}trimmed to \d+ tokens, summary (.*)$/.exec(line)?.[1] ?? []);
-  expect(summaries).toEqual(["used", "used", "failed", "used"]);
+  expect(summaries).toEqual(["used", "used", "failed", "used", "used"]);
   expect(lines.at(-1)).toMatch(/^The agent has read \d+ files and has found no bug yet\.\]$/);
 });
