@@ -5,7 +5,7 @@ import { relative, resolve } from "node:path";
 import { ContextError, usageError } from "../errors.ts";
 import { isRequestList } from "../messages/index.ts";
 import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../text/index.ts";
-import { readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
+import { messagesLimit, readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
 import type { Call } from "./command.ts";
 
 export interface MessagesInput {
@@ -31,12 +31,6 @@ export interface MessagesSource {
 }
 
 export type MessagesKey = "messages" | "input" | "contents";
-
-/** Far larger than any context window. */
-export const messagesLimit: TextLimit = {
-  maxBytes: 100 * 1024 * 1024,
-  reason: "a history above 100 MB is not read. Remove its oldest messages first",
-};
 
 /** Reads messages from a file, or from a pipe without a name. Throws with file and line if they cannot be read. */
 export async function readMessagesInput(

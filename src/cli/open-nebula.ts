@@ -12,12 +12,11 @@ import {
 } from "../nebula/index.ts";
 import { didYouMean, printable } from "../text/index.ts";
 import type { Counter } from "../tokens/index.ts";
-import { loadConfig } from "../workspace/index.ts";
+import { loadConfig, storeFile } from "../workspace/index.ts";
 import { type ChosenAgent, conventionsOf } from "./choose-agent.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "./choose-counters.ts";
 import type { ArgumentSpec, Call, OptionSpec } from "./command.ts";
 import { type ContextFlags, readContextSettings } from "./compose-context.ts";
-import { storeFile } from "./store-file.ts";
 import { noteIgnoredStore } from "./trust.ts";
 import { wholeNumber } from "./whole-number.ts";
 

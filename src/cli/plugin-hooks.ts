@@ -2,8 +2,7 @@
  *  the client, so it writes to no stream. */
 import { type HookSettings, loadClientHooks, type OpenCodeHooks, type PiApi } from "../plugins/index.ts";
 import { openStore, type Store } from "../store/index.ts";
-import { loadConfig } from "../workspace/index.ts";
-import { storeFile } from "./store-file.ts";
+import { loadConfig, storeFile } from "../workspace/index.ts";
 
 export async function openHooks(settings: HookSettings): Promise<OpenCodeHooks> {
   const { openCodeHooks, createInClient } = await loadClientHooks();

@@ -1,6 +1,6 @@
 import { relative } from "node:path";
-import { countNoun, printable } from "../text/index.ts";
-import { type ContentProblem, type Environment, homeDirectory, isInside, projectRoot } from "../workspace/index.ts";
+import { printable } from "../text/index.ts";
+import { type Environment, homeDirectory, isInside, projectRoot } from "../workspace/index.ts";
 
 /** Aligns columns, with two spaces between them and no space at the end of a line. A cell with control characters stays
  *  on its line. */
@@ -28,18 +28,4 @@ export function shownPath(path: string, cwd: string, env: Environment): string {
   const below = relative(cwd, path);
   if (isInside(path, cwd) || path.startsWith(`${projectRoot(cwd, home)}/`)) return below;
   return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : below;
-}
-
-/** Renders one line per problem, then the totals. */
-export function renderProblems(
-  problems: readonly ContentProblem[],
-  checked: { readonly count: number; readonly noun: string },
-): string {
-  const lines = problems.map(
-    ({ file, line, severity, rule, message }) =>
-      `${printable(file)}:${line}: ${severity} ${rule}: ${printable(message)}`,
-  );
-  const total = (severity: string) => problems.filter((each) => each.severity === severity).length;
-  const found = `${countNoun(total("error"), "error")}, ${countNoun(total("warning"), "warning")}`;
-  return [...lines, `${countNoun(checked.count, checked.noun)}: ${found}`].join("\n");
 }

@@ -30,8 +30,6 @@ export {
   resolveEntry,
 } from "./fabric.ts";
 
-export { codeLanguage } from "./folder-tree.ts";
-
 export { renderFabric } from "./render-fabric.ts";
 
 export {

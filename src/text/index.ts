@@ -1,3 +1,4 @@
+export { codeLanguage } from "./code-language.ts";
 export {
   closeFence,
   closes,

@@ -52,6 +52,7 @@ export {
   refuseOpened,
 } from "./files/read-foreign.ts";
 export {
+  messagesLimit,
   openDirectory,
   readTextFile,
   readTextStream,
@@ -80,17 +81,18 @@ export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { findSigns } from "./scan/find-signs.ts";
 export { detectFacts } from "./scan/project-facts.ts";
 export { listFiles } from "./scan/scan-project.ts";
+export { storeFile } from "./store-file.ts";
 export { companyDirectory } from "./sync/company.ts";
 export { expandLayers } from "./sync/expand-layers.ts";
 export { pinFolder } from "./sync/fetched-texts.ts";
 export type { SyncReport, TextSync } from "./sync/sync.ts";
+export { readProjectFetches } from "./sync/trusted-fetches.ts";
 
 export {
   otherOwner,
   type PowerfulSetting,
   type ProjectPlace,
   powerfulSetting,
-  readProjectFetches,
   refuseOtherOwner,
   trustRecord,
   untrustedOf,

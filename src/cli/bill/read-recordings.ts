@@ -18,6 +18,7 @@ import { ContextError } from "../../errors.ts";
 import {
   isInside,
   makeDirectory,
+  messagesLimit,
   openForeign,
   readForeign,
   stateDirectory,
@@ -25,7 +26,6 @@ import {
 } from "../../workspace/index.ts";
 import type { Call } from "../command.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
-import { messagesLimit } from "../messages-input.ts";
 import { findSessionFiles, type SessionFile } from "../replay/open-sessions.ts";
 
 export interface Recordings {

@@ -17,11 +17,17 @@ import {
 import type { HintMode, PageFormat, PageLimit } from "../../session/index.ts";
 import type { SecretRules } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
-import { changeFile, type LoadedConfig, loadConfig, readTextFile, stateDirectory } from "../../workspace/index.ts";
+import {
+  changeFile,
+  type LoadedConfig,
+  loadConfig,
+  readTextFile,
+  stateDirectory,
+  storeFile,
+} from "../../workspace/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { takeEndSignals } from "../report-error.ts";
-import { storeFile } from "../store-file.ts";
 import { shownPath } from "../table.ts";
 import { noteIgnoredStore, noteLeftOut } from "../trust.ts";
 import { readVersion } from "../version.ts";

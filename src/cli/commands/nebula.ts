@@ -20,8 +20,9 @@ import { type Call, type Command, type CommandGroup, type CommandResult, defineC
 import { describeFailure, duration, renderApplyReport } from "../nebula-report.ts";
 import { folderArgument, phaseOf, readNebula, usableNebula } from "../open-nebula.ts";
 import { phaseRuns, renderPhaseRuns, showWaves } from "../phase-runs.ts";
+import { renderProblems } from "../render-problems.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
-import { renderProblems, shownPath } from "../table.ts";
+import { shownPath } from "../table.ts";
 
 export const nebulaCommand: CommandGroup = {
   subcommands: [

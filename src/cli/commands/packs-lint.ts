@@ -22,7 +22,8 @@ import {
 } from "../../workspace/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { type ContentCall, contentOptions, loadPacksContent, type PacksContent } from "../packs-content.ts";
-import { renderProblems, shownPath } from "../table.ts";
+import { renderProblems } from "../render-problems.ts";
+import { shownPath } from "../table.ts";
 
 export const lintCommand: Command = defineCommand({
   options: { ...contentOptions },

@@ -26,9 +26,8 @@ import {
 } from "../../replay/index.ts";
 import { printable } from "../../text/index.ts";
 import { type Counter, createCounter } from "../../tokens/index.ts";
-import { listForeign, readForeignText, readTextFile } from "../../workspace/index.ts";
+import { listForeign, messagesLimit, readForeignText, readTextFile } from "../../workspace/index.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
-import { messagesLimit } from "../messages-input.ts";
 import type { Output } from "../output.ts";
 import { describeError } from "../report-error.ts";
 

@@ -156,3 +156,9 @@ export async function openDirectory(name: string, cwd = ""): Promise<string> {
 }
 
 const directoryReasons = { ENOENT: "no such directory", ENOTDIR: "is not a directory" };
+
+/** Far larger than any context window. */
+export const messagesLimit: TextLimit = {
+  maxBytes: 100 * 1024 * 1024,
+  reason: "a history above 100 MB is not read. Remove its oldest messages first",
+};

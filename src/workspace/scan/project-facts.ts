@@ -2,8 +2,8 @@
  *  commands. */
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { codeLanguage } from "../../compose/index.ts";
-import { compareText, isSecretName, tomlString } from "../../text/index.ts";
+
+import { codeLanguage, compareText, isSecretName, tomlString } from "../../text/index.ts";
 import { isGitInternal, isInside } from "../files/paths.ts";
 import { readForeign } from "../files/read-foreign.ts";
 

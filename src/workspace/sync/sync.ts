@@ -14,7 +14,7 @@ import {
   readEmbeddedContent,
 } from "../load-content.ts";
 import { withoutPasswords } from "../processes/start-git.ts";
-import { type PowerfulSetting, untrustedFetches } from "../trust/trusted.ts";
+import type { PowerfulSetting } from "../trust/trusted.ts";
 import { type CompanySync, syncCompany } from "./company.ts";
 import { fetchText } from "./fetch-text.ts";
 import {
@@ -27,6 +27,7 @@ import {
   pinnedName,
   type TextLimits,
 } from "./fetched-texts.ts";
+import { untrustedFetches } from "./trusted-fetches.ts";
 
 export interface SyncOptions {
   readonly config: Config;

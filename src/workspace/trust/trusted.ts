@@ -4,15 +4,13 @@ import { createHash } from "node:crypto";
 import { chmod, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { ContextError } from "../../errors.ts";
-import type { PackLayer } from "../../packs/index.ts";
-import { findFetchMarkers, isText, listOf, objectOf, readJson } from "../../text/index.ts";
+import { isText, listOf, objectOf, readJson } from "../../text/index.ts";
 import { type Environment, homeDirectory, stateDirectory } from "../directories.ts";
 import { withLock } from "../files/lock.ts";
 import { makeDirectory } from "../files/make-directory.ts";
 import { exists, followLinks } from "../files/paths.ts";
 import { readForeignText } from "../files/read-foreign.ts";
 import { replaceOwnFile } from "../files/replace-file.ts";
-import { loadAnyAdapter, loadContent } from "../load-content.ts";
 import { collectOutput, startGit, withoutPasswords } from "../processes/start-git.ts";
 
 /** A setting of a project that could start a program, read outside the root, reach the network or change costs. */
@@ -167,34 +165,6 @@ async function changeTrusted(
     await chmod(dirname(file), 0o700);
     await replaceOwnFile(file, bytes);
   });
-}
-
-/** Returns the addresses that the project's own packs fetch and that nobody has trusted. */
-export async function untrustedFetches(
-  layers: readonly PackLayer[],
-  place: ProjectPlace,
-): Promise<readonly PowerfulSetting[]> {
-  return untrustedOf(fetchSettings(layers, place.root), place);
-}
-
-/** Returns all addresses that the packs of a project fetch, trusted or not. Packs with mistakes are not read. */
-export async function readProjectFetches(root: string): Promise<PowerfulSetting[]> {
-  const { packs } = await loadContent({
-    layers: [{ layer: "project", directory: join(root, ".plimsoll"), root, strictness: "warning" }],
-    loadAdapterSchema: loadAnyAdapter,
-  });
-  return fetchSettings(packs, root);
-}
-
-function fetchSettings(layers: readonly PackLayer[], root: string): PowerfulSetting[] {
-  const sources = layers.filter(({ layer }) => layer === "project").flatMap((layer) => layer.sources);
-  return sources.flatMap(({ directory, texts }) =>
-    Object.entries(texts).flatMap(([name, text]) =>
-      findFetchMarkers(text).markers.map(({ line, url }) =>
-        powerfulSetting({ root, file: join(directory, name), line, key: "sync:fetch", value: url }),
-      ),
-    ),
-  );
 }
 
 // The owner of a `.plimsoll` folder. Another user's folder is not read, as git does not read another user's repository:

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeRepository } from "../../test/make-repository.ts";
-import { loadConfig } from "../workspace/index.ts";
+import { loadConfig } from "./load-config.ts";
 import { storeFile } from "./store-file.ts";
 
 let base: string;

@@ -1,0 +1,16 @@
+import { countNoun, printable } from "../text/index.ts";
+import type { ContentProblem } from "../workspace/index.ts";
+
+/** Renders one line per problem, then the totals. */
+export function renderProblems(
+  problems: readonly ContentProblem[],
+  checked: { readonly count: number; readonly noun: string },
+): string {
+  const lines = problems.map(
+    ({ file, line, severity, rule, message }) =>
+      `${printable(file)}:${line}: ${severity} ${rule}: ${printable(message)}`,
+  );
+  const total = (severity: string) => problems.filter((each) => each.severity === severity).length;
+  const found = `${countNoun(total("error"), "error")}, ${countNoun(total("warning"), "warning")}`;
+  return [...lines, `${countNoun(checked.count, checked.noun)}: ${found}`].join("\n");
+}
