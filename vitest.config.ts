@@ -11,7 +11,7 @@ class ProcessesFirst extends BaseSequencer {
 }
 
 const turns: readonly RegExp[] = [
-  /\/src\/(tools|workspace|agent|nebula|store)\/|\/test\/properties\/(tools|store)-/,
+  /\/src\/(results\/tools|host|plans)\/|\/test\/properties\/(tools|store)-/,
   /\/test\/(e2e\/|docs-run|bench-|public)/,
   /(?:)/,
 ];

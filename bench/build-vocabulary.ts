@@ -1,9 +1,9 @@
 /** Builds the estimator's vocabulary table from the ranks that gpt-tokenizer ships: the most frequent pieces of o200k that are valid
  *  UTF-8, in a perfect hash (buckets placed largest first, each with the first displacement that fits).
- *  Writes src/tokens/vocabulary.data.ts. */
+ *  Writes src/core/tokens/vocabulary.data.ts. */
 import { writeFileSync } from "node:fs";
 import ranks from "gpt-tokenizer/bpeRanks/o200k_base";
-import { BUCKET_BITS, bucketOf, EMPTY_HASH, fold, SLOT_BITS, slotOf } from "../src/tokens/features.ts";
+import { BUCKET_BITS, bucketOf, EMPTY_HASH, fold, SLOT_BITS, slotOf } from "../src/core/tokens/features.ts";
 
 /** Share of the slots in use: above it the last buckets find no place. */
 const LOAD = 0.975;
@@ -18,7 +18,7 @@ interface Entry {
 
 const { slots, displacements } = place(fillBuckets());
 writeFileSync(
-  new URL("../../src/tokens/vocabulary.data.ts", import.meta.url),
+  new URL("../../src/core/tokens/vocabulary.data.ts", import.meta.url),
   `/** Written by bench/build-vocabulary.ts from o200k's ranks as gpt-tokenizer 4.0.0 ships them (MIT). */
 export const packedVocabulary: { slots: string; displacements: string } = {
   slots: "${packWords(slots)}",

@@ -1,6 +1,7 @@
 /** What composing large layers costs, in processor time: three of them, of 10 MB each, to 10,000 tokens. */
-import { type ContextLayers, createPromptComposer } from "../src/compose/index.ts";
-import { createCounter } from "../src/tokens/index.ts";
+
+import { createCounter } from "../src/core/tokens/index.ts";
+import { type ContextLayers, createPromptComposer } from "../src/plans/compose/index.ts";
 import { processorTime } from "./tokens/processor-time.ts";
 import { type Measurement, measurementOf, timeInTurns } from "./tools/measurement.ts";
 

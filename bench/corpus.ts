@@ -1,7 +1,7 @@
 /** Labelled texts: every `*.jsonl` of a directory, a line each `{ cat, text, source?, o200k, cl100k, claude3, claude5 }`. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Family } from "../src/tokens/index.ts";
+import type { Family } from "../src/core/tokens/index.ts";
 
 export interface LabelledText {
   readonly category: string;

@@ -2,12 +2,12 @@
  *  [--json]`. The same agent calls the API through a bare client, through one that sets cache markers, and through
  *  wrapped ones with several working budgets. The API is scripted, and a simulated cache bills each request. */
 import { parseArgs } from "node:util";
-import { billableRequest, createCacheSimulator } from "../src/billing/index.ts";
-import { renderTable } from "../src/cli/table.ts";
-import { withContextBudget } from "../src/integrations/anthropic.ts";
-import { countMessages } from "../src/messages/index.ts";
-import { formatNumber } from "../src/text/index.ts";
-import { type Counter, createCounter } from "../src/tokens/index.ts";
+import { withContextBudget } from "../src/conversation/sdk/anthropic.ts";
+import { billableRequest, createCacheSimulator } from "../src/core/billing/index.ts";
+import { countMessages } from "../src/core/messages/index.ts";
+import { formatNumber } from "../src/core/text/index.ts";
+import { type Counter, createCounter } from "../src/core/tokens/index.ts";
+import { renderTable } from "../src/host/print/table.ts";
 import { generateSession } from "../test/generate/generate-session.ts";
 import { createFarNamesMeter, type FarNames } from "./defaults/far-names.ts";
 import { readSessions } from "./history/bench-session.ts";

@@ -1,10 +1,10 @@
 /** Fits the estimator's coefficients to a labelled corpus: `npm run fit:estimator -- DIRECTORY`. Prints the error on parts that were
- *  held out, then fits to all of it and writes src/tokens/coefficients.data.ts. The same corpus gives the same file. */
+ *  held out, then fits to all of it and writes src/core/tokens/coefficients.data.ts. The same corpus gives the same file. */
 import { writeFileSync } from "node:fs";
-import { type Script, scripts } from "../src/tokens/character-kinds.ts";
-import { scan } from "../src/tokens/estimator.ts";
-import { FEATURE_COUNT, type FeatureName, featureSizes, features } from "../src/tokens/features.ts";
-import { type Family, families } from "../src/tokens/index.ts";
+import { type Script, scripts } from "../src/core/tokens/character-kinds.ts";
+import { scan } from "../src/core/tokens/estimator.ts";
+import { FEATURE_COUNT, type FeatureName, featureSizes, features } from "../src/core/tokens/features.ts";
+import { type Family, families } from "../src/core/tokens/index.ts";
 import { accuracyOf, contextErrors } from "./accuracy.ts";
 import { type LabelledText, PARTS, readCorpus } from "./corpus.ts";
 import { dot, fitRidge, type Row } from "./ridge.ts";
@@ -72,7 +72,7 @@ const tables = families.map((family) => {
   ).join(", ")}],`;
 });
 writeFileSync(
-  new URL("../../src/tokens/coefficients.data.ts", import.meta.url),
+  new URL("../../src/core/tokens/coefficients.data.ts", import.meta.url),
   `/** Tokens a feature, in the order of features.ts. Written by bench/fit-estimator.ts. */
 export const coefficients: Readonly<Record<"${families.join('" | "')}", readonly number[]>> = {
 ${tables.join("\n")}

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createCounter } from "../src/tokens/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
 import { type BenchSessions, generateSessions, readSessions } from "./history/bench-session.ts";
 import { goalsOf, readPriceGoals } from "./history/goals.ts";
 import { measureReadPrices, type ReadPriceRow } from "./history/measure-read-prices.ts";

@@ -5,8 +5,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createIntake, createMessageIntake, type Intake } from "../src/intake/index.ts";
-import { createMessageLens } from "../src/messages/index.ts";
+import { createIntake, createMessageIntake, type Intake } from "../src/conversation/intake/index.ts";
+import { createMessageLens } from "../src/core/messages/index.ts";
+import { type Counter, createCounter } from "../src/core/tokens/index.ts";
 import {
   addTotals,
   type PreparedSession,
@@ -15,8 +16,7 @@ import {
   replayReducer,
   replaySession,
   type Tally,
-} from "../src/replay/index.ts";
-import { type Counter, createCounter } from "../src/tokens/index.ts";
+} from "../src/recordings/replay/index.ts";
 import {
   type BenchSession,
   generateSessions,

@@ -7,11 +7,17 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { chooseLifetime, type LifetimeState } from "../src/billing/choose-lifetime.ts";
-import { type BillableBlock, billableRequest, createCacheSimulator, priceOf, type Ttl } from "../src/billing/index.ts";
-import { budgetedFetch } from "../src/integrations/fetch.ts";
-import type { MarkerOptions } from "../src/integrations/place-markers.ts";
-import { createCounter } from "../src/tokens/index.ts";
+import { budgetedFetch } from "../src/conversation/sdk/fetch.ts";
+import type { MarkerOptions } from "../src/conversation/sdk/place-markers.ts";
+import { chooseLifetime, type LifetimeState } from "../src/core/billing/choose-lifetime.ts";
+import {
+  type BillableBlock,
+  billableRequest,
+  createCacheSimulator,
+  priceOf,
+  type Ttl,
+} from "../src/core/billing/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
 
 const { values } = parseArgs({ options: { recordings: { type: "string" } } });
 const print = (line: string): void => void process.stdout.write(`${line}\n`);

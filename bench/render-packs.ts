@@ -1,8 +1,9 @@
 /** A process of its own, run by inject/measure-packs.ts: loads a content directory, renders it for its adapters without writing, and prints
  *  the processor seconds of both. */
-import { injectFiles, loadPacks } from "../src/adapters/index.ts";
-import { createCounter } from "../src/tokens/index.ts";
-import { loadConfig, readProjectTree } from "../src/workspace/index.ts";
+
+import { createCounter } from "../src/core/tokens/index.ts";
+import { loadConfig, readProjectTree } from "../src/host/index.ts";
+import { injectFiles, loadPacks } from "../src/rules/adapters/index.ts";
 
 const [contentDirectory = ".", root = "."] = process.argv.slice(2);
 const env = process.env;

@@ -2,9 +2,9 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { renderSnapshot } from "../src/compose/index.ts";
-import { createCounter } from "../src/tokens/index.ts";
-import { scanProject } from "../src/workspace/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
+import { scanProject } from "../src/host/index.ts";
+import { renderSnapshot } from "../src/plans/compose/index.ts";
 import { type Measurement, measurementOf, timeInTurns } from "./tools/measurement.ts";
 import { runPlain } from "./tools/plain-command.ts";
 import { createRepository, type Repository } from "./tools/repository.ts";

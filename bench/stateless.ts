@@ -1,14 +1,14 @@
 /** Measures what it costs to wrap a new client for each request, as a serverless function does, beside one client for the
  *  whole conversation: `npm run bench:stateless [-- --transcripts DIR] [--quick]`. A simulated cache bills each request. */
 import { parseArgs } from "node:util";
-import { billableRequest, createCacheSimulator } from "../src/billing/index.ts";
-import { renderTable } from "../src/cli/table.ts";
-import { createTrimmer } from "../src/history/index.ts";
-import { contextBudgetMiddleware } from "../src/integrations/ai-sdk.ts";
-import { withContextBudget as wrapAnthropic } from "../src/integrations/anthropic.ts";
-import { withContextBudget as wrapOpenAi } from "../src/integrations/openai.ts";
-import { countMessages, type FormatName } from "../src/messages/index.ts";
-import { createCounter } from "../src/tokens/index.ts";
+import { createTrimmer } from "../src/conversation/history/index.ts";
+import { contextBudgetMiddleware } from "../src/conversation/sdk/ai-sdk.ts";
+import { withContextBudget as wrapAnthropic } from "../src/conversation/sdk/anthropic.ts";
+import { withContextBudget as wrapOpenAi } from "../src/conversation/sdk/openai.ts";
+import { billableRequest, createCacheSimulator } from "../src/core/billing/index.ts";
+import { countMessages, type FormatName } from "../src/core/messages/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
+import { renderTable } from "../src/host/print/table.ts";
 import { convertMessages } from "../test/generate/convert/convert-messages.ts";
 import { generateSession } from "../test/generate/generate-session.ts";
 import { readSessions } from "./history/bench-session.ts";

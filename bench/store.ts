@@ -10,7 +10,8 @@ import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { type MaintainedStore, openStore } from "../src/store/index.ts";
+import type { MaintainedStore } from "../src/core/store/index.ts";
+import { openStore } from "../src/host/store/open-store.ts";
 import { noPostgres, startPostgres } from "../test/postgres-server.ts";
 
 interface Settings {

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { createCounter } from "../src/tokens/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
 
 const project = fileURLToPath(new URL("../../", import.meta.url));
 const command = join(project, "dist/cli/main.js");

@@ -85,9 +85,9 @@ function declarationOf(path) {
 
 /** content/ becomes dist/content.json, held against the schemas that people's own layers are held against. A mistake fails the build. */
 async function compileContent(directory) {
-  const { loadContent } = await import("../dist/workspace/load-content.js");
-  const { adapterFileSchema } = await import("../dist/adapters/adapter-schema.js");
-  const { mergeLayers } = await import("../dist/packs/index.js");
+  const { loadContent } = await import("../dist/rules/content/load-content.js");
+  const { adapterFileSchema } = await import("../dist/rules/adapters/adapter-schema.js");
+  const { mergeLayers } = await import("../dist/rules/packs/index.js");
   const layers = [{ layer: "embedded", directory, strictness: "error", required: true }];
   const { packs, profiles, adapters, problems } = await loadContent({
     layers,
@@ -111,8 +111,8 @@ async function writePlugins(directory) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), text);
   };
-  const register = readFileSync(join(root, "dist/plugins/claude-register.js"), "utf8");
-  write("hooks/register.js", `// Built from src/plugins/claude-register.ts, which explains it.\n${register}`);
-  const { claudeFolder } = await import("../dist/plugins/claude-code.js");
+  const register = readFileSync(join(root, "dist/clients/plugins/claude-register.js"), "utf8");
+  write("hooks/register.js", `// Built from src/clients/plugins/claude-register.ts, which explains it.\n${register}`);
+  const { claudeFolder } = await import("../dist/clients/plugins/claude-code.js");
   for (const [name, text] of Object.entries(claudeFolder({ deltas: true }))) write(name, text);
 }

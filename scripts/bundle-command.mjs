@@ -50,7 +50,7 @@ const minify = { compress: true, mangle: { toplevel: false, keepNames: true }, c
 /** The first file holds all that `--version` needs. */
 async function bundleMain(dist) {
   const main = join(dist, "cli/main.js");
-  const places = { "./run-cli.js": "./bundle/run-cli.js", "./spend/status-line.js": "./bundle/status.js" };
+  const places = { "./run-cli.js": "./bundle/run-cli.js", "../clients/spend/status-line.js": "./bundle/status.js" };
   const resolveId = (id) => (id in places ? { id: places[id], external: true } : null);
   const build = await rolldown({
     input: main,
@@ -83,7 +83,7 @@ async function bundleAlone(dist, name) {
 /** The status line runs after every answer of an agent. In files of its own it reads a sixth of what common.js has. */
 async function bundleStatusLine(dist) {
   const build = await rolldown({
-    input: { status: join(dist, "cli/spend/status-line.js") },
+    input: { status: join(dist, "clients/spend/status-line.js") },
     platform: "node",
     plugins: [{ name: "quick-start", renderChunk: importBuiltinsDirectly }],
     external: (id) => !isOwn(id),
@@ -140,7 +140,7 @@ function licenceOf(name) {
 function readVocabulary(id) {
   if (!id.endsWith("vocabulary.data.js")) return null;
   return `import { readFileSync } from "node:fs";
-    const source = readFileSync(new URL("../../tokens/vocabulary.data.js", import.meta.url), "latin1");
+    const source = readFileSync(new URL("../../core/tokens/vocabulary.data.js", import.meta.url), "latin1");
     const [, slots, , displacements] = source.split('"');
     export const packedVocabulary = { slots, displacements };`;
 }

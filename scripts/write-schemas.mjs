@@ -2,10 +2,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { adapterFileSchema } from "../dist/adapters/adapter-schema.js";
-import { nebulaSchemas } from "../dist/nebula/nebula-files.js";
-import { packSchemas } from "../dist/packs/schema.js";
-import { configJsonSchema } from "../dist/workspace/config-file.js";
+import { configJsonSchema } from "../dist/host/config/config-file.js";
+import { nebulaSchemas } from "../dist/plans/nebula/nebula-files.js";
+import { adapterFileSchema } from "../dist/rules/adapters/adapter-schema.js";
+import { packSchemas } from "../dist/rules/packs/schema.js";
 
 const directory = fileURLToPath(new URL("../schemas/", import.meta.url));
 mkdirSync(directory, { recursive: true });

@@ -28,7 +28,7 @@ test("the list of readers has only files that read", () => {
 
 test("every door has its source, and the tree was really read", () => {
   expect([...project.doors].filter((door) => !project.sources.has(door))).toEqual([]);
-  expect(paths).toEqual(expect.arrayContaining(["src/errors.ts", "src/public/index.ts", "src/cli/main.ts"]));
+  expect(paths).toEqual(expect.arrayContaining(["src/core/errors.ts", "src/public/index.ts", "src/cli/main.ts"]));
 });
 
 test("the version costs two modules", () => {

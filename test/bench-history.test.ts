@@ -14,9 +14,9 @@ import { goalsOf } from "../bench/history/goals.ts";
 import { measureWindow, type Row } from "../bench/history/measure-window.ts";
 import { aiSdkPeer } from "../bench/history/peers/ai-sdk.ts";
 import { createStopwatch } from "../bench/history/peers/peer.ts";
-import { createCacheSimulator } from "../src/billing/index.ts";
-import { validateRequest } from "../src/messages/index.ts";
-import { createCounter } from "../src/tokens/index.ts";
+import { createCacheSimulator } from "../src/core/billing/index.ts";
+import { validateRequest } from "../src/core/messages/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
 import { generateSession } from "./generate/generate-session.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";

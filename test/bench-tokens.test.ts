@@ -6,7 +6,7 @@ import { measureAccuracy } from "../bench/tokens/measure-accuracy.ts";
 import { createSession } from "../bench/tokens/measure-turns.ts";
 import { medianOf } from "../bench/tokens/processor-time.ts";
 import { type BenchText, splitInHalves } from "../bench/tokens/texts.ts";
-import { countMessages } from "../src/messages/index.ts";
+import { countMessages } from "../src/core/messages/index.ts";
 
 const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 300;
 

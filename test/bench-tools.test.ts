@@ -12,9 +12,9 @@ import { goalsOf, renderReport } from "../bench/tools/render-report.ts";
 import { createRepository, needlesIn } from "../bench/tools/repository.ts";
 import type { ServerClient } from "../bench/tools/server-client.ts";
 import { createSourceRepository } from "../bench/tools/source-repository.ts";
-import { createSession } from "../src/session/index.ts";
-import { createCounter } from "../src/tokens/index.ts";
-import { createTools } from "../src/tools/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
+import { createSession } from "../src/results/session/index.ts";
+import { createTools } from "../src/results/tools/index.ts";
 
 const folders: string[] = [];
 afterEach(() => {
@@ -50,7 +50,7 @@ it("the repository has the files and the needles that it is said to have, and ig
 
 it("pages in text form have every fact of the plain commands, and cost at most 5 % more", {
   timeout: 120_000,
-  // Everyday runs compare the text forms in src/tools/text-forms.test.ts.
+  // Everyday runs compare the text forms in src/results/tools/text-forms.test.ts.
   tags: ["deep"],
 }, async () => {
   const modules = fileURLToPath(new URL("../node_modules", import.meta.url));

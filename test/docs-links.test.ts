@@ -69,7 +69,7 @@ test("the site shows pages of docs/ itself and every other file on GitHub", () =
   expect(linkOf("docs/public/favicon.svg", "index.md")).toBe("/favicon.svg");
   expect(linkOf("../README.md#quick-start", "history.md")).toBe("index.md#quick-start");
   expect(linkOf("../../README.md", "api/history.md")).toBe("../index.md");
-  expect(linkOf("../src/errors.ts", "history.md")).toBe("https://x.test/r/blob/main/src/errors.ts");
+  expect(linkOf("../src/core/errors.ts", "history.md")).toBe("https://x.test/r/blob/main/src/core/errors.ts");
   expect(linkOf("ARCHITECTURE.md#layers", "index.md")).toBe("https://x.test/r/blob/main/ARCHITECTURE.md#layers");
   for (const href of ["#layers", "https://example.com/a.md", "mailto:a@example.com"]) {
     expect(linkOf(href, "history.md")).toBe(href);

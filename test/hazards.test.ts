@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createMessageLens, formatNames, validateRequest } from "../src/messages/index.ts";
-import { createCounter } from "../src/tokens/index.ts";
+import { createMessageLens, formatNames, validateRequest } from "../src/core/messages/index.ts";
+import { createCounter } from "../src/core/tokens/index.ts";
 import { clientHazards, hazards, malformed } from "./hazards.ts";
 
 const counter = await createCounter("estimate:claude-5");

@@ -1,5 +1,5 @@
 /** Histories that break trimmers, in every message format. All are frozen: who changes a caller's object fails at once. */
-import type { FormatName } from "../src/messages/index.ts";
+import type { FormatName } from "../src/core/messages/index.ts";
 import { convertMessages } from "./generate/convert/convert-messages.ts";
 import type { SessionMessage } from "./generate/session-message.ts";
 import { brokenHistories, type NamedHistory, said, session, validHistories } from "./hazard-histories.ts";

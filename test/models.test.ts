@@ -1,10 +1,10 @@
 /** The tables of models belong together: a model that one of them names is in the others, or a reason is here. */
 import { expect, it } from "vitest";
-import { priceRows } from "../src/billing/prices.data.ts";
-import { priceOf, providerOfModel } from "../src/billing/prices.ts";
-import { contextWindowOf } from "../src/integrations/context-windows.ts";
-import { claudeModels } from "../src/messages/binds-thinking.ts";
-import { familyOfModel } from "../src/tokens/families.ts";
+import { contextWindowOf } from "../src/conversation/sdk/context-windows.ts";
+import { priceRows } from "../src/core/billing/prices.data.ts";
+import { priceOf, providerOfModel } from "../src/core/billing/prices.ts";
+import { claudeModels } from "../src/core/messages/binds-thinking.ts";
+import { familyOfModel } from "../src/core/tokens/families.ts";
 
 /** One answer fills the window. */
 const withoutWindow = ["gpt-4"];

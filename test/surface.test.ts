@@ -173,7 +173,7 @@ test.each(Object.entries(doors))("the door %s gives these names", async (door, e
 });
 
 test("errors have these codes", async () => {
-  const { errorCodes } = await import(/* @vite-ignore */ `${root}dist/errors.js`);
+  const { errorCodes } = await import(/* @vite-ignore */ `${root}dist/core/errors.js`);
   expect(errorCodes).toEqual([
     "usage",
     "unknown_counter",

@@ -1,6 +1,7 @@
 /** All measurements as one table, and the goals that they are held against. */
-import { renderTable } from "../../src/cli/table.ts";
-import { formatNumber } from "../../src/text/index.ts";
+
+import { formatNumber } from "../../src/core/text/index.ts";
+import { renderTable } from "../../src/host/print/table.ts";
 import { mostComposeMs } from "../compose-layers.ts";
 import { mostSnapshotMs } from "../snapshot-scan.ts";
 import type { Measurement } from "../tools/measurement.ts";

@@ -1,6 +1,6 @@
 /** Measures whether a request still holds the names that the model is about to use: paths, identifiers and the like that
  *  it read at least ten turns ago. */
-import type { Fields } from "../../src/text/index.ts";
+import type { Fields } from "../../src/core/text/index.ts";
 
 /** How many far names a session's calls used, and how many of them the requests still held. */
 export interface FarNames {

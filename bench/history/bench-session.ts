@@ -1,10 +1,15 @@
 /** The sessions that everything is measured on: recorded ones from a directory, or generated ones. */
 import { relative } from "node:path";
-import { findSessionFiles } from "../../src/cli/replay/open-sessions.ts";
-import { ContextError } from "../../src/errors.ts";
-import { type PreparedSession, prepareSession, type RecordedSession, readRecording } from "../../src/replay/index.ts";
-import type { Counter } from "../../src/tokens/index.ts";
-import { readTextFile } from "../../src/workspace/index.ts";
+import { ContextError } from "../../src/core/errors.ts";
+import type { Counter } from "../../src/core/tokens/index.ts";
+import { readTextFile } from "../../src/host/index.ts";
+import {
+  type PreparedSession,
+  prepareSession,
+  type RecordedSession,
+  readRecording,
+} from "../../src/recordings/replay/index.ts";
+import { findSessionFiles } from "../../src/recordings/replay/open-sessions.ts";
 import { generateSession, type SessionOptions } from "../../test/generate/generate-session.ts";
 
 export interface BenchSession {

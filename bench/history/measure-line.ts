@@ -1,6 +1,6 @@
 /** What `economic` costs for what it keeps, from little to much: on smaller budgets, then as `gentle`, which cuts less deep. Only
  *  what every user can set takes part, so the line is the policy's own whatever its constants are. */
-import type { PolicyName } from "../../src/history/index.ts";
+import type { PolicyName } from "../../src/conversation/history/index.ts";
 import { type BenchSession, PREFIX_TOKENS, RESERVE } from "./bench-session.ts";
 import type { Point } from "./bound/frontier.ts";
 import { policyRun, replayAll } from "./replay-runs.ts";

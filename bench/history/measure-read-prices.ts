@@ -1,6 +1,6 @@
 /** What `economic` costs beside the offline bound at each price of reading from the cache. The bound is computed for each price:
  *  the cheaper reading is, the rarer an epoch pays. */
-import type { Prices } from "../../src/billing/index.ts";
+import type { Prices } from "../../src/core/billing/index.ts";
 import { type BenchSession, needsTrimming } from "./bench-session.ts";
 import { createHull } from "./bound/frontier.ts";
 import { type BoundMeasureOptions, measureBound } from "./bound/measure-bound.ts";

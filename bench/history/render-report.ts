@@ -1,6 +1,7 @@
 /** The measurements as tables, and the goals that they are held against. */
-import { renderTable } from "../../src/cli/table.ts";
-import { formatNumber } from "../../src/text/index.ts";
+
+import { formatNumber } from "../../src/core/text/index.ts";
+import { renderTable } from "../../src/host/print/table.ts";
 import { PREFIX_TOKENS, RESERVE } from "./bench-session.ts";
 import type { Goal } from "./goals.ts";
 import type { ReadPriceRow } from "./measure-read-prices.ts";

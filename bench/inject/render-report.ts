@@ -1,5 +1,5 @@
 /** The measurements as two tables and the goals that they are held against. */
-import { renderTable } from "../../src/cli/table.ts";
+import { renderTable } from "../../src/host/print/table.ts";
 import { ADAPTERS, PACK_BYTES, PACKS } from "./many-packs.ts";
 import type { CommandRow } from "./measure-commands.ts";
 import type { PacksRow } from "./measure-packs.ts";

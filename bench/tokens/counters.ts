@@ -2,7 +2,7 @@
 import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";
 import * as o200k from "gpt-tokenizer/encoding/o200k_base";
 import { estimateTokenCount } from "tokenx";
-import { type Counter, createCounter, type Family, families } from "../../src/tokens/index.ts";
+import { type Counter, createCounter, type Family, families } from "../../src/core/tokens/index.ts";
 
 export interface BenchCounter extends Counter {
   readonly truths: readonly Family[];

@@ -1,5 +1,5 @@
 /** How far counters are from the truth: errors by category, of all texts and of whole contexts; for exact ones the texts that differ. */
-import { type Family, families } from "../../src/tokens/index.ts";
+import { type Family, families } from "../../src/core/tokens/index.ts";
 import { type Accuracy, accuracyOf, contextErrors } from "../accuracy.ts";
 import type { BenchCounter } from "./counters.ts";
 import { type BenchText, groupByCategory } from "./texts.ts";

@@ -1,6 +1,6 @@
 /** What counting a growing conversation costs: counted again on every turn, from the cache, and after the messages were parsed again. */
-import { countMessages } from "../../src/messages/index.ts";
-import type { Counter } from "../../src/tokens/index.ts";
+import { countMessages } from "../../src/core/messages/index.ts";
+import type { Counter } from "../../src/core/tokens/index.ts";
 import { type BenchCounter, counterNamed } from "./counters.ts";
 import { bestTime } from "./processor-time.ts";
 import type { BenchText } from "./texts.ts";

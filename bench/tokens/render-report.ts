@@ -1,7 +1,8 @@
 /** The measurements as aligned tables, one a question. */
-import { renderTable } from "../../src/cli/table.ts";
-import { formatNumber } from "../../src/text/index.ts";
-import { families } from "../../src/tokens/index.ts";
+
+import { formatNumber } from "../../src/core/text/index.ts";
+import { families } from "../../src/core/tokens/index.ts";
+import { renderTable } from "../../src/host/print/table.ts";
 import { REFERENCE } from "./counters.ts";
 import type { AccuracyRow, MismatchRow } from "./measure-accuracy.ts";
 import { RUN_ESTIMATOR, RUN_EXACT, type RunRow } from "./measure-runs.ts";

@@ -1,8 +1,8 @@
 /** The texts that are counted: a labelled corpus, or the repository's own files with the exact counters as the truth. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { createCounter, type Family } from "../../src/tokens/index.ts";
-import { readTextFile } from "../../src/workspace/index.ts";
+import { createCounter, type Family } from "../../src/core/tokens/index.ts";
+import { readTextFile } from "../../src/host/index.ts";
 import { chunkText } from "./chunk-text.ts";
 
 export interface BenchText {

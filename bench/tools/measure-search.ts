@@ -1,4 +1,4 @@
-import { formatNumber } from "../../src/text/index.ts";
+import { formatNumber } from "../../src/core/text/index.ts";
 import { medianOf } from "../tokens/processor-time.ts";
 import type { MeasureOptions } from "./measure-listing.ts";
 import { type Measurement, measurementOf, timeInTurns } from "./measurement.ts";

@@ -1,6 +1,6 @@
 /** What a model pays for results in text form, beside the plainest command that gives the same facts. */
 import { execFileSync } from "node:child_process";
-import { type Counter, createCounter } from "../../src/tokens/index.ts";
+import { type Counter, createCounter } from "../../src/core/tokens/index.ts";
 import { type ServerCommand, startServer } from "./server-client.ts";
 import { createSourceRepository, type SourceRepository } from "./source-repository.ts";
 

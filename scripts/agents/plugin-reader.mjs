@@ -97,8 +97,8 @@ function originalIn(recalled) {
 }
 
 async function readBack(messages, { recall, labelled = (input) => input }) {
-  const { labelOf } = await import("../../dist/intake/read-call.js");
-  const reader = createDeltaReader(await import("../../dist/intake/result-lines.js"));
+  const { labelOf } = await import("../../dist/conversation/intake/read-call.js");
+  const reader = createDeltaReader(await import("../../dist/conversation/intake/result-lines.js"));
   const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
   const calls = new Map(blocks.filter(({ type }) => type === "tool_use").map((block) => [block.id, block]));
   let edited = 0;

@@ -1,6 +1,9 @@
 /** What `nebula apply` tells and asks a person: a line for each start and end, a summary on a terminal, and questions
  *  before work is lost or accepted. With --json, it tells events. */
 
+import { countNoun, formatNumber, printable } from "../core/text/index.ts";
+import { decodeBytes, readGit, splitRecords } from "../host/index.ts";
+import type { Output } from "../host/print/output.ts";
 import {
   type ApplyEvent,
   type ApplyOptions,
@@ -9,13 +12,10 @@ import {
   type FinishedWork,
   type NebulaProblem,
   type PhaseReport,
-} from "../nebula/index.ts";
-import { countNoun, formatNumber, printable } from "../text/index.ts";
-import { decodeBytes, readGit, splitRecords } from "../workspace/index.ts";
+} from "../plans/nebula/index.ts";
 import type { Call } from "./command.ts";
 import { layerName, missing } from "./compose-context.ts";
 import { describeFailure, duration } from "./nebula-report.ts";
-import type { Output } from "./output.ts";
 import { createQuestions, type QuestionOptions } from "./questions.ts";
 
 export interface ApplyTelling {

@@ -2,12 +2,9 @@ import { execFile } from "node:child_process";
 import { constants, existsSync } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
-import { embeddedAdapters, loadAudit } from "../adapters/index.ts";
-import { type AgentPreset, agentCommand, agentPresets } from "../agent/index.ts";
-import { priceOf, providerOfModel } from "../billing/index.ts";
-import { ContextError, usageError } from "../errors.ts";
-import type { LoadedNebula, NebulaProblem } from "../nebula/index.ts";
-import { counterNameForModel } from "../tokens/index.ts";
+import { priceOf, providerOfModel } from "../core/billing/index.ts";
+import { ContextError, usageError } from "../core/errors.ts";
+import { counterNameForModel } from "../core/tokens/index.ts";
 import {
   type Allow,
   allowLevels,
@@ -19,7 +16,10 @@ import {
   loadConfig,
   placeOf,
   upward,
-} from "../workspace/index.ts";
+} from "../host/index.ts";
+import { type AgentPreset, agentCommand, agentPresets } from "../plans/agent/index.ts";
+import type { LoadedNebula, NebulaProblem } from "../plans/nebula/index.ts";
+import { embeddedAdapters, loadAudit } from "../rules/adapters/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
 /** Options of every command that runs agents. */

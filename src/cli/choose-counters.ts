@@ -1,4 +1,4 @@
-import { closest } from "../text/index.ts";
+import { closest } from "../core/text/index.ts";
 import {
   type Counter,
   type CounterName,
@@ -6,8 +6,8 @@ import {
   counterNames,
   createCounter,
   createDraftCounter,
-} from "../tokens/index.ts";
-import { type Config, loadConfig } from "../workspace/index.ts";
+} from "../core/tokens/index.ts";
+import { type Config, loadConfig } from "../host/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
 /** Options of every command that counts. */

@@ -1,7 +1,7 @@
 /** A command: plain data for parsing, help and completion, and a `run`. */
-import { usageError } from "../errors.ts";
-import type { Environment } from "../workspace/index.ts";
-import type { Output } from "./output.ts";
+import { usageError } from "../core/errors.ts";
+import type { Environment } from "../host/index.ts";
+import type { Output } from "../host/print/output.ts";
 
 /** A line of the command table. Its module is loaded only when the command is used. */
 export interface CommandEntry {

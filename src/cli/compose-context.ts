@@ -1,5 +1,9 @@
 import { join } from "node:path";
-import { leaveOutConventions } from "../agent/index.ts";
+import { countNoun, formatNumber, printable } from "../core/text/index.ts";
+import { wholeNumber } from "../core/text/whole-number.ts";
+import type { Counter } from "../core/tokens/index.ts";
+import { loadConfig, scanProject } from "../host/index.ts";
+import { leaveOutConventions } from "../plans/agent/index.ts";
 import {
   type ComposedContext,
   type ComposedLayer,
@@ -8,16 +12,12 @@ import {
   createPromptComposer,
   type ProjectScan,
   renderSnapshot,
-} from "../compose/index.ts";
-import { countNoun, formatNumber, printable } from "../text/index.ts";
-import type { Counter } from "../tokens/index.ts";
-import { loadConfig, scanProject } from "../workspace/index.ts";
+} from "../plans/compose/index.ts";
 import type { LoadsItself } from "./choose-agent.ts";
 import { chooseCounter } from "./choose-counters.ts";
 import type { Call } from "./command.ts";
 import { readTextInput } from "./messages-input.ts";
 import { noteLeftOut } from "./trust.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 export interface ContextAccount extends Omit<ComposedContext, "text"> {
   readonly maxTokens: number;

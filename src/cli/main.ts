@@ -5,7 +5,7 @@ import { printedVersion } from "./version.ts";
 
 const [command, ...options] = process.argv.slice(2);
 if (command === "statusline" && options.every((option) => option === "--json")) {
-  const { printStatusLine } = await import("./spend/status-line.ts");
+  const { printStatusLine } = await import("../clients/spend/status-line.ts");
   await printStatusLine(options, process.env);
 } else if (!printedVersion(process.argv.slice(2))) {
   const { runProcess } = await import("./run-cli.ts");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, test } from "vitest";
-import { ContextError } from "../errors.ts";
+import { ContextError } from "../core/errors.ts";
 import { readMessagesInput } from "./messages-input.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "plimsoll-messages-"));

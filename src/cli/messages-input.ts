@@ -2,10 +2,10 @@
  *  message per line. Writes them back into the same text. */
 
 import { relative, resolve } from "node:path";
-import { ContextError, usageError } from "../errors.ts";
-import { isRequestList } from "../messages/index.ts";
-import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../text/index.ts";
-import { messagesLimit, readTextFile, readTextStream, type TextLimit } from "../workspace/index.ts";
+import { ContextError, usageError } from "../core/errors.ts";
+import { isRequestList } from "../core/messages/index.ts";
+import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../core/text/index.ts";
+import { messagesLimit, readTextFile, readTextStream, type TextLimit } from "../host/index.ts";
 import type { Call } from "./command.ts";
 
 export interface MessagesInput {
@@ -116,7 +116,7 @@ const expected =
 /** Refuses recordings and lists of requests with one error, instead of one problem per line. */
 async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
   if (messages.length === 0 || arePlain(messages)) return;
-  const { kindOfLines } = await import("../replay/index.ts");
+  const { kindOfLines } = await import("../recordings/replay/index.ts");
   const kind = kindOfLines(messages);
   // Later code refuses entries of a list that are not messages.
   if (kind === "messages" || (kind === undefined && !source.isLines)) return;

@@ -1,11 +1,11 @@
 import { PassThrough } from "node:stream";
 import { setImmediate as immediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { ApplyEvent } from "../nebula/index.ts";
+import type { Output } from "../host/print/output.ts";
+import type { ApplyEvent } from "../plans/nebula/index.ts";
 import { tellApply } from "./apply-progress.ts";
 import { renderApplyPlan } from "./commands/nebula-apply.ts";
 import { duration, renderApplyReport } from "./nebula-report.ts";
-import type { Output } from "./output.ts";
 
 function trial({ json = false, completed = 0 } = {}) {
   const lines: string[] = [];

@@ -1,8 +1,8 @@
 /** Shows how the phases of a nebula stand: their states, times and failures. */
 
-import { type ApplyEvent, type ApplyReport, dollars, type PhaseReport } from "../nebula/index.ts";
-import { countNoun, formatNumber, printable, printableLines } from "../text/index.ts";
-import { renderTable } from "./table.ts";
+import { countNoun, formatNumber, printable, printableLines } from "../core/text/index.ts";
+import { renderTable } from "../host/print/table.ts";
+import { type ApplyEvent, type ApplyReport, dollars, type PhaseReport } from "../plans/nebula/index.ts";
 
 /** From where a report is looked at. */
 export interface Viewer {

@@ -1,7 +1,11 @@
 /** The nebula that a command names, and the settings that decide how it is applied. */
 import { stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { ContextError, usageError } from "../errors.ts";
+import { ContextError, usageError } from "../core/errors.ts";
+import { didYouMean, printable } from "../core/text/index.ts";
+import { wholeNumber } from "../core/text/whole-number.ts";
+import type { Counter } from "../core/tokens/index.ts";
+import { loadConfig, storeFile } from "../host/index.ts";
 import {
   type ApplyOptions,
   type LoadedNebula,
@@ -9,16 +13,12 @@ import {
   type Nebula,
   type NebulaProblem,
   type Phase,
-} from "../nebula/index.ts";
-import { didYouMean, printable } from "../text/index.ts";
-import type { Counter } from "../tokens/index.ts";
-import { loadConfig, storeFile } from "../workspace/index.ts";
+} from "../plans/nebula/index.ts";
 import { type ChosenAgent, conventionsOf } from "./choose-agent.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "./choose-counters.ts";
 import type { ArgumentSpec, Call, OptionSpec } from "./command.ts";
 import { type ContextFlags, readContextSettings } from "./compose-context.ts";
 import { noteIgnoredStore } from "./trust.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 /** The argument with the nebula's folder. */
 export const folderArgument: ArgumentSpec = { name: "DIR", summary: "the folder with nebula.toml" };

@@ -1,20 +1,14 @@
 /** The packs that a `packs` command looks at, as inject would see them from here. */
 import { join, resolve } from "node:path";
-import { type LoadedPacks, loadPacks, type PackChoice, type PackSelection } from "../adapters/index.ts";
-import { ContextError } from "../errors.ts";
-import type { Profile } from "../packs/index.ts";
-import { printable, type Tier, tiers, type UnknownName, unknownName } from "../text/index.ts";
-import type { Counter } from "../tokens/index.ts";
-import {
-  type ContentProblem,
-  homeDirectory,
-  type LoadedConfig,
-  loadConfig,
-  placeOf,
-  projectRoot,
-} from "../workspace/index.ts";
+import { ContextError } from "../core/errors.ts";
+import { printable, type Tier, tiers, type UnknownName, unknownName } from "../core/text/index.ts";
+import type { Counter } from "../core/tokens/index.ts";
+import { homeDirectory, type LoadedConfig, loadConfig, placeOf, projectRoot } from "../host/index.ts";
+import { shownPath } from "../host/print/table.ts";
+import { type LoadedPacks, loadPacks, type PackChoice, type PackSelection } from "../rules/adapters/index.ts";
+import type { ContentProblem } from "../rules/content/load-content.ts";
+import type { Profile } from "../rules/packs/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
-import { shownPath } from "./table.ts";
 import { noteLeftOut, trustOption } from "./trust.ts";
 
 /** Options of every `packs` command. */

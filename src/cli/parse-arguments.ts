@@ -1,7 +1,7 @@
 /** Parses command lines with Node's parser, because a library took longer to load than most commands run. */
 import { parseArgs } from "node:util";
-import { type ContextError, usageError } from "../errors.ts";
-import { didYouMean } from "../text/index.ts";
+import { type ContextError, usageError } from "../core/errors.ts";
+import { didYouMean } from "../core/text/index.ts";
 import type { ArgumentSpec, CommandTarget, OptionSpec, OptionSpecs, OptionValues } from "./command.ts";
 
 export interface ParsedArguments {

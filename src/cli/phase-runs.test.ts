@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Phase } from "../nebula/index.ts";
+import type { Phase } from "../plans/nebula/index.ts";
 import { renderMermaid } from "./phase-runs.ts";
 
 function phase(id: string, title: string, dependsOn: readonly string[] = []): Phase {

@@ -1,13 +1,13 @@
 /** Shows in which order the phases of a nebula would run, and how the agent of each one would run, for a person who must
  *  decide whether to trust a plan. */
 import { relative, resolve } from "node:path";
-import { dollars, type Nebula, type Phase, renderTask, wavesOf } from "../nebula/index.ts";
-import { countNoun, formatNumber, printable } from "../text/index.ts";
-import type { Counter } from "../tokens/index.ts";
-import { followLinks } from "../workspace/index.ts";
+import { countNoun, formatNumber, printable } from "../core/text/index.ts";
+import type { Counter } from "../core/tokens/index.ts";
+import { followLinks } from "../host/index.ts";
+import type { Style } from "../host/print/output.ts";
+import { renderTable } from "../host/print/table.ts";
+import { dollars, type Nebula, type Phase, renderTask, wavesOf } from "../plans/nebula/index.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
-import type { Style } from "./output.ts";
-import { renderTable } from "./table.ts";
 
 export interface RunStart {
   readonly id: string;

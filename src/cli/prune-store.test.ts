@@ -2,12 +2,13 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { createTrimmer } from "../history/index.ts";
-import { createIntake, readOriginal } from "../intake/index.ts";
-import { listPluginSessions } from "../plugins/index.ts";
-import { type BudgetedTool, createSession, listSessions } from "../session/index.ts";
-import { createEventWriter, type MaintainedStore, openStore, readEvents } from "../store/index.ts";
-import { createCounter } from "../tokens/index.ts";
+import { listPluginSessions } from "../clients/plugins/index.ts";
+import { createTrimmer } from "../conversation/history/index.ts";
+import { createIntake, readOriginal } from "../conversation/intake/index.ts";
+import { createEventWriter, type MaintainedStore, readEvents } from "../core/store/index.ts";
+import { createCounter } from "../core/tokens/index.ts";
+import { openStore } from "../host/store/open-store.ts";
+import { type BudgetedTool, createSession, listSessions } from "../results/session/index.ts";
 import { pruneByRetention, pruneStore } from "./prune-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-prune-"));

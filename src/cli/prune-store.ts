@@ -1,13 +1,13 @@
-import { forgetHistory, listHistoryUses } from "../history/index.ts";
-import { pruneIntake } from "../intake/index.ts";
-import { forgetServer, runningSessions } from "../mcp/index.ts";
-import { type PrunedNebula, pruneNebulas } from "../nebula/index.ts";
-import { forgetPluginSessions, listPluginSessions } from "../plugins/index.ts";
-import { deleteSession, listStoredSessions, pruneOrphans, type StoredSession } from "../session/index.ts";
-import { eventLifeMs, type MaintainedStore, pruneEvents } from "../store/index.ts";
-import { isNumber, readJson } from "../text/index.ts";
-import type { Environment } from "../workspace/index.ts";
-import { readAge } from "./whole-number.ts";
+import { forgetPluginSessions, listPluginSessions } from "../clients/plugins/index.ts";
+import { forgetHistory, listHistoryUses } from "../conversation/history/index.ts";
+import { pruneIntake } from "../conversation/intake/index.ts";
+import { eventLifeMs, type MaintainedStore, pruneEvents } from "../core/store/index.ts";
+import { isNumber, readJson } from "../core/text/index.ts";
+import { readAge } from "../core/text/whole-number.ts";
+import type { Environment } from "../host/index.ts";
+import { type PrunedNebula, pruneNebulas } from "../plans/nebula/index.ts";
+import { forgetServer, runningSessions } from "../results/mcp/index.ts";
+import { deleteSession, listStoredSessions, pruneOrphans, type StoredSession } from "../results/session/index.ts";
 
 /** What a prune deletes, and what it keeps although it is old. */
 export interface PruneReport {

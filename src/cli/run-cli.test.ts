@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { ContextError } from "../errors.ts";
+import { ContextError } from "../core/errors.ts";
 import {
   type Call,
   type Command,

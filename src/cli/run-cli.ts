@@ -1,8 +1,10 @@
 /** Runs one command line: find the command, parse, run, print. Never throws: the result is the exit code. */
 import { fstatSync } from "node:fs";
-import { ContextError, usageError } from "../errors.ts";
-import { didYouMean } from "../text/index.ts";
-import type { Environment } from "../workspace/index.ts";
+import { ContextError, usageError } from "../core/errors.ts";
+import { didYouMean } from "../core/text/index.ts";
+import type { Environment } from "../host/index.ts";
+import { createOutput, type Output, type TextStream } from "../host/print/output.ts";
+import { type ExitCode, exitCodes, reportError } from "../host/print/report-error.ts";
 import type {
   ArgumentSpec,
   Call,
@@ -17,9 +19,7 @@ import type {
   Target,
 } from "./command.ts";
 import { commandTable } from "./commands/index.ts";
-import { createOutput, type Output, type TextStream } from "./output.ts";
 import { flagsOf, groupOptions, isSwitchedOn, optionsOf, parseArguments, unknownSwitch } from "./parse-arguments.ts";
-import { type ExitCode, exitCodes, reportError } from "./report-error.ts";
 import { readVersion } from "./version.ts";
 
 /** The process, or a stand-in for it in tests. */

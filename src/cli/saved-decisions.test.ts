@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { generateSession } from "../../test/generate/generate-session.ts";
-import { type Checkpoint, createTrimmer } from "../history/index.ts";
-import { plainCounter } from "../tokens/index.ts";
+import { type Checkpoint, createTrimmer } from "../conversation/history/index.ts";
+import { plainCounter } from "../core/tokens/index.ts";
 import type { Call } from "./command.ts";
 import { openCheckpoint, withDecisions } from "./saved-decisions.ts";
 

@@ -1,15 +1,15 @@
 /** Where `trim` keeps the decisions of a conversation between two runs: in a file, or in a session of the store. */
 import { parse, relative, resolve } from "node:path";
-import { ContextError, usageError } from "../errors.ts";
 import {
   type Checkpoint,
   type ContextMetadata,
   createTrimmer,
   type Trimmer,
   type TrimmerOptions,
-} from "../history/index.ts";
-import { fromByteString, toByteString } from "../text/index.ts";
-import { type ChangeOptions, changeFile, type FileChange } from "../workspace/index.ts";
+} from "../conversation/history/index.ts";
+import { ContextError, usageError } from "../core/errors.ts";
+import { type ChangeOptions, changeFile, type FileChange } from "../host/index.ts";
+import { fromByteString, toByteString } from "../rules/files/marked-block.ts";
 import type { Call } from "./command.ts";
 import { parseJson } from "./messages-input.ts";
 import { shownStore, storePath, withStore } from "./store-file.ts";

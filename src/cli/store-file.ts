@@ -1,7 +1,8 @@
-import { isStoreAddress, type MaintainedStore, openStore, shownAddress } from "../store/index.ts";
-import { type Environment, exists, loadConfig, storeFile } from "../workspace/index.ts";
+import { type MaintainedStore, shownAddress } from "../core/store/index.ts";
+import { type Environment, exists, loadConfig, storeFile } from "../host/index.ts";
+import { shownPath } from "../host/print/table.ts";
+import { isStoreAddress, openStore } from "../host/store/open-store.ts";
 import type { Call, OptionSpec } from "./command.ts";
-import { shownPath } from "./table.ts";
 import { noteIgnoredStore } from "./trust.ts";
 
 /** The option of every command that keeps its state in a store. */

@@ -1,8 +1,7 @@
 /** How commands treat settings of a project that need trust: stop, or leave them out with a note. */
 import { join, resolve } from "node:path";
-import { ContextError } from "../errors.ts";
-import type { LoadedNebula } from "../nebula/index.ts";
-import { printable } from "../text/index.ts";
+import { ContextError } from "../core/errors.ts";
+import { printable } from "../core/text/index.ts";
 import {
   configDirectory,
   followLinks,
@@ -12,9 +11,10 @@ import {
   type PowerfulSetting,
   powerfulSetting,
   projectRoot,
-} from "../workspace/index.ts";
+} from "../host/index.ts";
+import { shownPath } from "../host/print/table.ts";
+import type { LoadedNebula } from "../plans/nebula/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
-import { shownPath } from "./table.ts";
 
 /** The option of every command that uses settings of a project. It sets PLIMSOLL_TRUST=1. */
 export const trustOption: { readonly trust: OptionSpec & { readonly value?: never } } = {

@@ -1,4 +1,6 @@
 /** Starts agents as processes, and calls hooks at the points of an agent's life. */
+
+export { scanProject } from "../host/index.ts";
 export {
   type AgentEnd,
   type AgentLimits,
@@ -15,6 +17,5 @@ export {
   type Hook,
   type HookRegistry,
   type LifecycleEvent,
-  scanProject,
   startAgent,
-} from "../agent/index.ts";
+} from "../plans/agent/index.ts";

@@ -9,4 +9,4 @@ export {
   type RecallTool,
   recallTool,
   type TrimEvent,
-} from "../integrations/ai-sdk.ts";
+} from "../conversation/sdk/ai-sdk.ts";

@@ -7,4 +7,4 @@ export {
   recallTool,
   type TrimEvent,
   withContextBudget,
-} from "../integrations/anthropic.ts";
+} from "../conversation/sdk/anthropic.ts";

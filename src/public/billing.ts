@@ -13,4 +13,4 @@ export {
   type Provider,
   priceOf,
   type UsageCost,
-} from "../billing/index.ts";
+} from "../core/billing/index.ts";

@@ -14,4 +14,4 @@ export {
   renderSnapshot,
   type Snapshot,
   withTask,
-} from "../compose/index.ts";
+} from "../plans/compose/index.ts";

@@ -7,4 +7,4 @@ export {
   type RecallTool,
   recallTool,
   type TrimEvent,
-} from "../integrations/fetch.ts";
+} from "../conversation/sdk/fetch.ts";

@@ -28,4 +28,4 @@ export {
   type TrimmerOptions,
   type TrimRequest,
   type TrimStats,
-} from "../history/index.ts";
+} from "../conversation/history/index.ts";

@@ -5,4 +5,4 @@ export {
   type IncomingResult,
   type Intake,
   type IntakeOptions,
-} from "../intake/index.ts";
+} from "../conversation/intake/index.ts";

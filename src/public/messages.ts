@@ -8,4 +8,4 @@ export {
   type Problem,
   type ValidateOptions,
   validateRequest,
-} from "../messages/index.ts";
+} from "../core/messages/index.ts";

@@ -14,4 +14,4 @@ export {
   type Phase,
   planApply,
   readAnswer,
-} from "../nebula/index.ts";
+} from "../plans/nebula/index.ts";

@@ -7,4 +7,4 @@ export {
   recallTool,
   type TrimEvent,
   withContextBudget,
-} from "../integrations/openai.ts";
+} from "../conversation/sdk/openai.ts";

@@ -16,4 +16,4 @@ export {
   type SessionStatus,
   type ToolArguments,
   type ToolResult,
-} from "../session/index.ts";
+} from "../results/session/index.ts";

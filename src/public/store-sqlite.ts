@@ -1,2 +1,2 @@
 /** Keeps state in one SQLite file that several processes can use at once. */
-export { openSqliteStore, type SqliteStoreOptions } from "../store/sqlite.ts";
+export { openSqliteStore, type SqliteStoreOptions } from "../host/store/sqlite.ts";

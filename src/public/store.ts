@@ -6,4 +6,4 @@ export {
   type Store,
   type StoreRecord,
   type StreamEntry,
-} from "../store/index.ts";
+} from "../core/store/index.ts";

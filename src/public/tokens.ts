@@ -6,4 +6,4 @@ export {
   counterNames,
   createCalibrator,
   createCounter,
-} from "../tokens/index.ts";
+} from "../core/tokens/index.ts";

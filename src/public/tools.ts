@@ -1,2 +1,2 @@
 /** The tools that read a project: files, search, and git. */
-export { createTools, type ToolsOptions } from "../tools/index.ts";
+export { createTools, type ToolsOptions } from "../results/tools/index.ts";

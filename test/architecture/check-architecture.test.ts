@@ -15,25 +15,25 @@ const manifest: Manifest = {
 
 /** A tree in order, with some of everything that is allowed. */
 const tree: Readonly<Record<string, string>> = {
-  "src/errors.ts": "export class ContextError extends Error {}",
+  "src/core/errors.ts": "export class ContextError extends Error {}",
   "src/public/index.ts": 'export { count } from "../tokens/index.ts";',
-  "src/tokens/index.ts": 'export { count } from "./count.ts";',
+  "src/core/tokens/index.ts": 'export { count } from "./count.ts";',
   "src/tokens/count.ts": `import { ContextError } from "../errors.ts";
     export const count = async () => import("./exact.ts");
     export const failure = new ContextError();`,
-  "src/tokens/exact.ts": 'export const load = () => import("gpt-tokenizer/bpeRanks/o200k_base");',
-  "src/store/index.ts": 'export type { Options } from "./sqlite.ts";',
-  "src/store/sqlite.ts": `import { readFileSync } from "node:fs";
+  "src/core/tokens/exact.ts": 'export const load = () => import("gpt-tokenizer/bpeRanks/o200k_base");',
+  "src/core/store/index.ts": 'export type { Options } from "./sqlite.ts";',
+  "src/host/store/sqlite.ts": `import { readFileSync } from "node:fs";
     import type Libsql from "libsql";
     export type Options = { now: number };
     export const open = () => [readFileSync, Date.now(), process.pid] as unknown as Libsql.Database;`,
-  "src/text/index.ts": `import { z } from "zod";
+  "src/core/text/index.ts": `import { z } from "zod";
     // process.env and Date.now() in a comment are no use of them; "Math.random()" in a string is none either
     export const text = z.literal("Math.random()");
     export const moment = (date: Date, step: { fetch: number }) => new Date(date.getTime() + step.fetch);
     export const least = (a: unknown) => (a instanceof Date ? Math.min(1, Date.UTC(2020, 1), Date.parse("x")) : 0);`,
   "src/text/text.test.ts": 'import { readFileSync } from "node:fs"; console.log(readFileSync, Date.now());',
-  "src/workspace/index.ts": `import { open } from "../store/sqlite.ts";
+  "src/host/index.ts": `import { open } from "../store/sqlite.ts";
     import { cwd } from "node:process";
     export const workspace = [open, cwd, Date.now(), Math.random()];`,
   "src/cli/main.ts": 'export const run = () => import("./commands/count.ts");',
@@ -93,7 +93,7 @@ test("siblings of a group do not know each other", () => {
 test("a folder is entered by its door alone, also by tests", () => {
   for (const file of ["src/text/a.ts", "src/text/a.test.ts"]) {
     expect(problemsWith({ [file]: '\nexport { count } from "../tokens/count.ts";' })).toEqual([
-      `${file}:2 → ../tokens/count.ts → is no door. Import from src/tokens/index.ts.`,
+      `${file}:2 → ../tokens/count.ts → is no door. Import from src/core/tokens/index.ts.`,
     ]);
   }
   expect(
@@ -149,7 +149,7 @@ test.each([
   expect(problemsWith({ "src/history/a.ts": text })).toEqual([
     `src/history/a.ts:3 → ${subject} → is not pure, and everything below the workspace is. Let the caller pass it in.`,
   ]);
-  expect(problemsWith({ "src/history/index.ts": text })).toHaveLength(1);
+  expect(problemsWith({ "src/conversation/history/index.ts": text })).toHaveLength(1);
   expect(problemsWith({ "src/workspace/a.ts": text })).toEqual([]);
   expect(problemsWith({ "src/store/sqlite-lock.ts": text })).toEqual([]);
 });
@@ -159,10 +159,10 @@ test.each(["fs", "fs/promises", "net", "http", "child_process", "os", "worker_th
   (name) => {
     for (const specifier of [`node:${name}`, name]) {
       const text = `import * as x from "${specifier}"; export const y = x;`;
-      expect(problemsWith({ "src/store/memory.ts": text })).toEqual([
-        expect.stringContaining(`src/store/memory.ts:1 → ${specifier} → is not pure`),
+      expect(problemsWith({ "src/core/store/memory.ts": text })).toEqual([
+        expect.stringContaining(`src/core/store/memory.ts:1 → ${specifier} → is not pure`),
       ]);
-      expect(problemsWith({ "src/workspace/files/read-foreign.ts": text })).toEqual([]);
+      expect(problemsWith({ "src/host/files/read-foreign.ts": text })).toEqual([]);
     }
   },
 );
@@ -172,20 +172,20 @@ test.each([
   ["src/text/a.ts", 'import type { Command } from "commander";', "commander → is no package for code below"],
   ["src/text/a.ts", 'import type { Database } from "libsql";', "libsql → does not belong here"],
   ["src/text/a.ts", 'export const x = () => import("gpt-tokenizer");', "gpt-tokenizer → does not belong here"],
-  ["src/tokens/exact.ts", 'import * as x from "gpt-tokenizer/model/x";', "model/x → is heavy. Load it with"],
-  ["src/store/sqlite.ts", 'import { Database } from "libsql";', "libsql → is heavy. Load it with import()"],
+  ["src/core/tokens/exact.ts", 'import * as x from "gpt-tokenizer/model/x";', "model/x → is heavy. Load it with"],
+  ["src/host/store/sqlite.ts", 'import { Database } from "libsql";', "libsql → is heavy. Load it with import()"],
   ["src/cli/a.ts", 'import fc from "fast-check";', "fast-check → is not among the dependencies"],
   ["src/cli/a.ts", 'import { x } from "@scope/name/deep";', "@scope/name/deep → is not among the dependencies"],
 ])("%s may not %s", (file, text, problem) => {
-  const problems = problemsWith({ "src/workspace/index.ts": "", [file]: text });
+  const problems = problemsWith({ "src/host/index.ts": "", [file]: text });
   expect(problems).toEqual([expect.stringContaining(problem)]);
   expect(problems[0]?.startsWith(`${file}:1 → `)).toBe(true);
 });
 
 test.each([
-  ["src/store/index.ts", 'export { open } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
-  ["src/store/index.ts", 'export { type Options } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
-  ["src/tokens/index.ts", 'import "./exact.ts";', "./exact.ts", "a counter's tables"],
+  ["src/core/store/index.ts", 'export { open } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
+  ["src/core/store/index.ts", 'export { type Options } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
+  ["src/core/tokens/index.ts", 'import "./exact.ts";', "./exact.ts", "a counter's tables"],
   ["src/cli/main.ts", 'import "./commands/count.ts";', "./commands/count.ts", "a command"],
 ])("%s is light: %s is found", (entry, text, target, what) => {
   const reached = `src/${entry.split("/")[1]}/${target.slice(2)}`;
@@ -202,8 +202,8 @@ test("what a door must not load is found over any number of files", () => {
   const chain = "src/tokens/count.ts → src/tokens/far.ts → gpt-tokenizer → is a tokenizer, loaded together with";
   expect(problems).toEqual(
     expect.arrayContaining([
-      expect.stringContaining(`src/tokens/index.ts:1 → ${chain} src/tokens/index.ts.`),
-      expect.stringContaining(`src/public/index.ts:1 → src/tokens/index.ts → ${chain} src/public/index.ts.`),
+      expect.stringContaining(`src/core/tokens/index.ts:1 → ${chain} src/core/tokens/index.ts.`),
+      expect.stringContaining(`src/public/index.ts:1 → src/core/tokens/index.ts → ${chain} src/public/index.ts.`),
     ]),
   );
 });
@@ -226,7 +226,7 @@ test.each([
   expect(reads("src/workspace/a.ts")).toEqual([
     `src/workspace/a.ts:1 → ${subject} → reads a file in its own way. Use readForeign, or readTextFile for what a person typed.`,
   ]);
-  expect(reads("src/workspace/files/read-foreign.ts")).toEqual([]);
+  expect(reads("src/host/files/read-foreign.ts")).toEqual([]);
   expect(problemsWith({ "src/workspace/a.test.ts": text })).toEqual([]);
 });
 
@@ -238,7 +238,7 @@ test("looking at files and types of the file system are allowed everywhere", () 
 });
 
 test("a reader that no longer reads is found", () => {
-  const path = "src/workspace/files/read-foreign.ts";
+  const path = "src/host/files/read-foreign.ts";
   const idle = (text: string) => idleReaders(createProject({ [path]: text }, manifest).sources);
   expect(idle("export const x = 1;")).toContain(path);
   expect(idle('import { openSync } from "node:fs"; export const x = openSync;')).not.toContain(path);

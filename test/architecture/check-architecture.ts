@@ -42,7 +42,7 @@ export function checkArchitecture(project: Project): string[] {
   return [...violations, ...checkReach(project)].map(describeViolation);
 }
 
-/** The source of a built file: ./dist/store/index.js → src/store/index.ts. */
+/** The source of a built file: ./dist/core/store/index.js → src/core/store/index.ts. */
 function sourceOf(target: string): string | undefined {
   const built = /^\.\/dist\/(.+)\.js$/.exec(target);
   return built === null ? undefined : `src/${built[1]}.ts`;

@@ -1,44 +1,51 @@
-/** Who may import whom. A folder imports only from groups before its own, and only through a door. */
+/** Who may import whom. A room imports only from rooms before its own, and only through a door. */
 import { posix } from "node:path";
 import type { Source } from "./source.ts";
 import type { Project, Violation } from "./violation.ts";
 
-/** Lowest first. The folders of one group do not know each other. Those that do not exist yet have their place already. */
-export const layerGroups: readonly (readonly string[])[] = [
-  ["errors.ts"],
-  ["tokens", "store"],
-  ["text"],
-  ["messages"],
-  ["budget", "billing"],
-  ["packs", "compose", "session", "history", "intake"],
-  ["replay"],
-  ["bill"],
-  ["workspace"],
-  ["adapters", "tools"],
-  ["agent", "integrations"],
-  ["nebula", "mcp", "plugins", "gateway", "dashboard"],
+/** Lowest first. The rooms of one group do not know each other. */
+export const roomGroups: readonly (readonly string[])[] = [
+  ["core"],
+  ["conversation"],
+  ["host"],
+  ["rules"],
+  ["results"],
+  ["plans", "recordings"],
+  ["clients"],
+  ["web"],
   ["cli", "public"],
 ];
 
-/** Everything below it is pure. */
-const firstImpure = groupOf("workspace");
+/** Parts with a door of their own, lowest first in each room. A part does not know the later parts of its room. */
+export const parts: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  core: [["errors.ts"], ["tokens", "store"], ["text"], ["messages"], ["budget", "billing"]],
+  conversation: [["history", "intake"], ["sdk"]],
+  rules: [["packs"], ["adapters"]],
+  results: [["session"], ["tools"], ["mcp"]],
+  plans: [["compose"], ["agent"], ["nebula"]],
+  recordings: [["replay"], ["bill"]],
+};
 
-/** The layer of a file: its folder below src, or for a file directly in src the file itself. */
-function layerOf(path: string): string {
-  return path.split("/")[1] ?? "";
-}
+/** These touch no file, clock, environment or network. */
+const pureFolders = [
+  "core",
+  "conversation/history",
+  "conversation/intake",
+  "rules/packs",
+  "results/session",
+  "plans/compose",
+  "recordings/sessions",
+];
 
-/** Below the workspace: the part that is pure. */
 export function isPure(path: string): boolean {
-  const group = groupOf(layerOf(path));
-  return group >= 0 && group < firstImpure;
+  return pureFolders.some((folder) => path.startsWith(`src/${folder}/`));
 }
 
 export function checkLayers(source: Source, project: Project): Violation[] {
-  const from = layerOf(source.path);
-  if (groupOf(from) < 0) {
-    const rule = "is in no layer. Give it a place in test/architecture/layers.ts and in ARCHITECTURE.md.";
-    return [{ file: source.path, line: 1, subject: `src/${from}`, rule }];
+  const { room } = placeOf(source.path);
+  if (groupOf(roomGroups, room) < 0) {
+    const rule = "is in no room. Give it a place in test/architecture/layers.ts and in ARCHITECTURE.md.";
+    return [{ file: source.path, line: 1, subject: `src/${room}`, rule }];
   }
   return source.imports.flatMap(({ specifier, line }) => {
     const rule = specifier === undefined ? computed : problemOf(source, specifier, project);
@@ -59,13 +66,26 @@ function problemOf({ path, isTest }: Source, specifier: string, project: Project
   const target = resolveImport(path, specifier);
   if (isTest && (target.startsWith("test/") || target === providerDoor)) return undefined;
   if (!project.sources.has(target)) return "is no TypeScript file in src.";
-  const [from, to] = [layerOf(path), layerOf(target)];
-  if (from === to) return undefined;
-  if (to === "public") return "is for users. Use the folder's own door.";
-  if (groupOf(to) === groupOf(from))
-    return `breaks the layers: ${to} and ${from} are siblings in one group and do not know each other.`;
-  if (groupOf(to) > groupOf(from)) return `breaks the layers: ${to} lies above ${from}.`;
-  return isDoor(target) ? undefined : `is no door. Import from src/${to}/index.ts.`;
+  const [from, to] = [placeOf(path), placeOf(target)];
+  if (from.room === to.room) return from.part === to.part ? undefined : partProblem(from, to, target);
+  if (to.room === "public") return "is for users. Use the room's own door.";
+  if (lateLoads[path] === target) return undefined;
+  const order = orderProblem(roomGroups, from.room, to.room);
+  return order ?? (isDoor(target) ? undefined : `is no door. Import from an index.ts of src/${to.room}.`);
+}
+
+function partProblem(from: Place, to: Place, target: string): string | undefined {
+  const groups = parts[from.room] ?? [];
+  // Other folders of a room only sort its files.
+  if (groupOf(groups, to.part) < 0) return undefined;
+  const order = groupOf(groups, from.part) < 0 ? undefined : orderProblem(groups, from.part, to.part);
+  return order ?? (isDoor(target) ? undefined : `is no door. Import from src/${to.room}/${to.part}/index.ts.`);
+}
+
+function orderProblem(groups: readonly (readonly string[])[], from: string, to: string): string | undefined {
+  const distance = groupOf(groups, to) - groupOf(groups, from);
+  if (distance === 0) return `breaks the order: ${to} and ${from} are siblings in one group and do not know each other.`;
+  return distance > 0 ? `breaks the order: ${to} lies above ${from}.` : undefined;
 }
 
 /** The path in src that a relative import names. */
@@ -73,21 +93,37 @@ export function resolveImport(path: string, specifier: string): string {
   return posix.join(posix.dirname(path), specifier);
 }
 
-/** Beside the index of a folder: what is loaded only where it is asked for by name. */
+/** The one import against the order: a recall tool also opens what a session stored, and loads it when it is asked. */
+const lateLoads: Readonly<Record<string, string>> = {
+  "src/conversation/sdk/conversation-intake.ts": "src/results/session/index.ts",
+};
+
+/** Beside the indexes: what is loaded only where it is asked for by name. */
 const otherDoors: ReadonlySet<string> = new Set([
-  "src/errors.ts",
-  "src/store/postgres.ts",
-  "src/store/sqlite.ts",
-  "src/integrations/ai-sdk.ts",
-  "src/integrations/fetch.ts",
-  "src/integrations/anthropic.ts",
-  "src/integrations/openai.ts",
+  "src/core/errors.ts",
+  "src/host/store/postgres.ts",
+  "src/host/store/sqlite.ts",
+  "src/conversation/sdk/ai-sdk.ts",
+  "src/conversation/sdk/fetch.ts",
+  "src/conversation/sdk/anthropic.ts",
+  "src/conversation/sdk/openai.ts",
 ]);
 
 function isDoor(path: string): boolean {
-  return path === `src/${layerOf(path)}/index.ts` || otherDoors.has(path);
+  return /^src\/[\w-]+\/([\w-]+\/)?index\.ts$/.test(path) || otherDoors.has(path);
 }
 
-function groupOf(layer: string): number {
-  return layerGroups.findIndex((group) => group.includes(layer));
+interface Place {
+  readonly room: string;
+  /** The folder or file directly in the room. */
+  readonly part: string;
+}
+
+function placeOf(path: string): Place {
+  const [, room = "", part = ""] = path.split("/");
+  return { room, part };
+}
+
+function groupOf(groups: readonly (readonly string[])[], name: string): number {
+  return groups.findIndex((group) => group.includes(name));
 }

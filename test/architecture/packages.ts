@@ -13,11 +13,11 @@ interface PackageRule {
 
 /** All that pure code may use. */
 const purePackages: ReadonlyMap<string, PackageRule> = new Map([
-  ["gpt-tokenizer", { lazy: true, allows: (path) => path === "src/tokens/exact.ts" }],
-  ["libsql", { lazy: true, allows: (path) => isDriver(path) || path === "src/store/sqlite-connection.ts" }],
+  ["gpt-tokenizer", { lazy: true, allows: (path) => path === "src/core/tokens/exact.ts" }],
+  ["libsql", { lazy: true, allows: (path) => isDriver(path) || path === "src/host/store/sqlite-connection.ts" }],
   ["pg", { lazy: true, allows: isDriver }],
-  // Only fetched pages need it: src/text/index.ts loads the file that uses it with import().
-  ["parse5", { lazy: false, allows: (path: string) => path === "src/text/convert-html.ts" }],
+  // Only fetched pages need it: src/core/text/index.ts loads the file that uses it with import().
+  ["parse5", { lazy: false, allows: (path: string) => path === "src/core/text/convert-html.ts" }],
   ["zod", { lazy: false, allows: () => true }],
   ["yaml", { lazy: false, allows: () => true }],
   ["smol-toml", { lazy: false, allows: () => true }],

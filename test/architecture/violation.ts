@@ -8,7 +8,7 @@ export interface Violation {
   readonly rule: string;
 }
 
-/** Everything the rules look at. Paths are relative to the root, such as src/text/index.ts. */
+/** Everything the rules look at. Paths are relative to the root, such as src/core/text/index.ts. */
 export interface Project {
   readonly name: string;
   readonly sources: ReadonlyMap<string, Source>;

@@ -24,7 +24,7 @@ test("allows reading, tests, and the files that are listed", () => {
   expect(subjects('import { open, readFile, stat } from "node:fs/promises"; await open("x", "r");')).toEqual([]);
   const write = 'import { rm } from "node:fs/promises"; rm;';
   expect(subjects(write, "src/cli/x.test.ts")).toEqual([]);
-  expect(subjects(write, "src/workspace/files/lock.ts")).toEqual([]);
+  expect(subjects(write, "src/host/files/lock.ts")).toEqual([]);
 });
 
 test("every listed file still writes something", () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
-import { adoptAgent } from "../../src/agent/start-agent.ts";
+import { adoptAgent } from "../../src/plans/agent/start-agent.ts";
 
 const starter = fileURLToPath(new URL("agent-starter.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-agents-"));

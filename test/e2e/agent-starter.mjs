@@ -1,5 +1,5 @@
 /** Starts an agent and follows it, to be killed meanwhile. Arguments: folder, command. */
-import { startAgent } from "../../dist/agent/index.js";
+import { startAgent } from "../../dist/plans/agent/index.js";
 
 const [folder = "", command = ""] = process.argv.slice(2);
 const limits = { timeoutMs: 60_000, maxOutputBytes: 1_000_000 };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate as immediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { markedBlock } from "../../src/text/index.ts";
+import { markedBlock } from "../../src/rules/files/marked-block.ts";
 import { createSandbox, type Run, runProcess, type Sandbox } from "./run-plimsoll.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
@@ -16,7 +16,7 @@ const eight = Array.from({ length: 8 });
 
 let sandbox: Sandbox;
 beforeAll(() => {
-  const built = fileURLToPath(new URL("../../dist/workspace/files/change-file.js", import.meta.url));
+  const built = fileURLToPath(new URL("../../dist/host/files/change-file.js", import.meta.url));
   if (!existsSync(built)) throw new Error("These tests run the built package: npm run build");
 });
 beforeEach(() => {

@@ -1,8 +1,8 @@
 /** Times the built trimmer: prints `{ perTurn: { kind: 5,000 messages by 50 }, parsedAnew: { kind: ratio to JSON.parse } }`.
  *  Arguments: the limits, as JSON; a file with the messages of a long session. */
 import { readFileSync } from "node:fs";
-import { createTrimmer } from "../../dist/history/index.js";
-import { createCounter } from "../../dist/tokens/index.js";
+import { createTrimmer } from "../../dist/conversation/history/index.js";
+import { createCounter } from "../../dist/core/tokens/index.js";
 
 const counter = await createCounter("estimate:claude-5");
 const messages = JSON.parse(readFileSync(process.argv[3], "utf8"));

@@ -8,10 +8,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createTrimmer, policyNames, type Reduction, type TrimmerOptions } from "../../src/history/index.ts";
-import { type FormatName, formatNames } from "../../src/messages/index.ts";
-import { createMemoryStore } from "../../src/store/index.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import {
+  createTrimmer,
+  policyNames,
+  type Reduction,
+  type TrimmerOptions,
+} from "../../src/conversation/history/index.ts";
+import { type FormatName, formatNames } from "../../src/core/messages/index.ts";
+import { createMemoryStore } from "../../src/core/store/index.ts";
+import { openSqliteStore } from "../../src/host/store/sqlite.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
@@ -21,7 +26,7 @@ const root = mkdtempSync(join(tmpdir(), "plimsoll-history-"));
 const children: ChildProcess[] = [];
 
 beforeAll(() => {
-  const built = fileURLToPath(new URL("../../dist/history/index.js", import.meta.url));
+  const built = fileURLToPath(new URL("../../dist/conversation/history/index.js", import.meta.url));
   if (!existsSync(built)) throw new Error("These tests run the built package: npm run build");
 });
 afterEach(() => {

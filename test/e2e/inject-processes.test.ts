@@ -4,7 +4,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { markedBlock, readOwnership } from "../../src/text/index.ts";
+import { markedBlock, readOwnership } from "../../src/rules/files/marked-block.ts";
 import { createProject, type InjectProject } from "./inject-project.ts";
 import { mainFile } from "./run-plimsoll.ts";
 

@@ -2,7 +2,7 @@
 /** A page must arrive whole in every client that is known to cut results. Each client's cut is simulated as its runs showed it. */
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { connectLines, joinItems, type LineClient, plimsoll, readTextPages, type ToolResult } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 

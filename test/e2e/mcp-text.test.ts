@@ -1,7 +1,7 @@
 /** The text form of results over MCP, as a client gets it by default. */
 import { execFileSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { connectLines, type LineClient, plimsoll, readTextPages } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { connectLines, type LineClient, officialClients, plimsoll } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 

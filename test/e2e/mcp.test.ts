@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import {
   connectLines,
   joinItems,

@@ -1,9 +1,9 @@
 /** Times the built message counting: prints `{ parsedAnew: { kind: ratio to JSON.parse }, everyTurn: ratio to recounting }` for one counter,
  *  or for the argument `hash` `{ hashing, comparing }`, both by JSON.parse. */
 
-import { countMessages, hashMessage } from "../../dist/messages/index.js";
-import { isSameJson } from "../../dist/messages/json-snapshot.js";
-import { createCounter } from "../../dist/tokens/index.js";
+import { countMessages, hashMessage } from "../../dist/core/messages/index.js";
+import { isSameJson } from "../../dist/core/messages/json-snapshot.js";
+import { createCounter } from "../../dist/core/tokens/index.js";
 
 const words = "the budget const return function 42 of error: line => { } import value if (count > 0) src/a.ts\n".split(
   " ",

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { claudeFolder } from "../../src/plugins/claude-code.ts";
+import { claudeFolder } from "../../src/clients/plugins/claude-code.ts";
 import { makeRepository } from "../make-repository.ts";
 import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
 

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openMaintainedPostgres, openPostgresStore, postgresMigrations } from "../../src/store/postgres.ts";
-import { describeStore, describeUpkeep } from "../../src/store/store.contract.ts";
+import { describeStore, describeUpkeep } from "../../src/core/store/store.contract.ts";
+import { openMaintainedPostgres, openPostgresStore, postgresMigrations } from "../../src/host/store/postgres.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 import { createSandbox } from "./run-plimsoll.ts";
 

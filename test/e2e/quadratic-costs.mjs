@@ -6,11 +6,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCli } from "../../dist/cli/run-cli.js";
-import { createTrimmer } from "../../dist/history/index.js";
-import { createIntake } from "../../dist/intake/index.js";
-import { countMessages, formatOfRequest, validateRequest } from "../../dist/messages/index.js";
-import { prepareStretches, readRecording, replaySession } from "../../dist/replay/index.js";
-import { createCounter } from "../../dist/tokens/index.js";
+import { createTrimmer } from "../../dist/conversation/history/index.js";
+import { createIntake } from "../../dist/conversation/intake/index.js";
+import { countMessages, formatOfRequest, validateRequest } from "../../dist/core/messages/index.js";
+import { createCounter } from "../../dist/core/tokens/index.js";
+import { prepareStretches, readRecording, replaySession } from "../../dist/recordings/replay/index.js";
 import {
   conversations,
   histories,

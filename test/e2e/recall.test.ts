@@ -1,11 +1,11 @@
 /** `plimsoll recall`: what an intake shortened is printed as the tool returned it. */
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { createTrimmer } from "../../src/history/index.ts";
-import { createIntake } from "../../src/intake/index.ts";
-import { createSession } from "../../src/session/index.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createTrimmer } from "../../src/conversation/history/index.ts";
+import { createIntake } from "../../src/conversation/intake/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
+import { openSqliteStore } from "../../src/host/store/sqlite.ts";
+import { createSession } from "../../src/results/session/index.ts";
 import { createSandbox } from "./run-plimsoll.ts";
 
 const sandbox = createSandbox();

@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createTrimmer } from "../../src/history/index.ts";
-import { createIntake } from "../../src/intake/index.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createTrimmer } from "../../src/conversation/history/index.ts";
+import { createIntake } from "../../src/conversation/intake/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
+import { openSqliteStore } from "../../src/host/store/sqlite.ts";
 import { connectLines, type LineClient, plimsoll } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 

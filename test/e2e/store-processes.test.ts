@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import Database from "libsql";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Store } from "../../src/store/index.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/core/store/index.ts";
+import { openSqliteStore } from "../../src/host/store/sqlite.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
 const kills = deep ? 200 : 2;
@@ -18,7 +18,7 @@ const root = mkdtempSync(join(tmpdir(), "plimsoll-processes-"));
 const newPath = (): string => join(mkdtempSync(join(root, "case-")), "state.db");
 
 beforeAll(() => {
-  const built = fileURLToPath(new URL("../../dist/store/sqlite.js", import.meta.url));
+  const built = fileURLToPath(new URL("../../dist/host/store/sqlite.js", import.meta.url));
   if (!existsSync(built)) throw new Error("These tests run the built package: npm run build");
 });
 const children: ChildProcess[] = [];

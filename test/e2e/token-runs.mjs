@@ -1,6 +1,6 @@
 /** Times a built counter on 1 MB of one thing each: prints `{ run: milliseconds of processor time }`, the least of as many tries as it
  *  takes to get below the limit, for four seconds at most: other tests share the processor. Arguments: counter, limit. */
-import { createCounter } from "../../dist/tokens/index.js";
+import { createCounter } from "../../dist/core/tokens/index.js";
 
 let seed = 7;
 const random = (below) => {

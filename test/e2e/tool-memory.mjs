@@ -1,7 +1,7 @@
 /** Calls a built tool on a small file first, so that its code is loaded, then on a large one in the same folder: prints by how many MB
  *  the most memory that this process ever had grew. Arguments: folder, tool, arguments but for the path, as JSON. */
 import { readFileSync } from "node:fs";
-import { createTools } from "../../dist/tools/index.js";
+import { createTools } from "../../dist/results/tools/index.js";
 
 const [root, name, args] = process.argv.slice(2);
 const tool = createTools({ root }).find((each) => each.name === name);

@@ -2,9 +2,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createTrimmer } from "../../src/history/index.ts";
-import { createMemoryStore, openStore, type Store } from "../../src/store/index.ts";
-import { plainCounter } from "../../src/tokens/index.ts";
+import { createTrimmer } from "../../src/conversation/history/index.ts";
+import { createMemoryStore, type Store } from "../../src/core/store/index.ts";
+import { plainCounter } from "../../src/core/tokens/index.ts";
+import { openStore } from "../../src/host/store/open-store.ts";
 import { generateSession } from "../generate/generate-session.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";

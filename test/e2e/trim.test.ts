@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type FormatName, formatNames } from "../../src/messages/index.ts";
+import { type FormatName, formatNames } from "../../src/core/messages/index.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 import { createSandbox, mainFile, type Run, runProcess, type Sandbox } from "./run-plimsoll.ts";
 

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { setImmediate as immediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { changeFile, copyTree, openFolder, removeEmptyFolders, removeTree } from "../../src/workspace/index.ts";
+import { changeFile, copyTree, openFolder, removeEmptyFolders, removeTree } from "../../src/host/index.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";

@@ -1,4 +1,4 @@
-import type { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
+import type { readResultLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
 
 export interface DeltaReader {
   linesIn(text: string, original: string): string[] | undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMessageLens, formatNames, validateRequest } from "../../src/messages/index.ts";
+import { createMessageLens, formatNames, validateRequest } from "../../src/core/messages/index.ts";
 import { generateRequest } from "./generate-request.ts";
 import { generateSession } from "./generate-session.ts";
 import { isCall, isResult } from "./read-blocks.ts";

@@ -1,5 +1,5 @@
 /** A generated session as the request of one format, ready to be sent: system prompt and tools where the format has them. */
-import type { FormatName } from "../../src/messages/index.ts";
+import type { FormatName } from "../../src/core/messages/index.ts";
 import { convertMessages } from "./convert/convert-messages.ts";
 import { generateSession, type SessionOptions } from "./generate-session.ts";
 import type { SessionMessage } from "./session-message.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { generateSession, type SessionOptions } from "./generate-session.ts";
 import type { ProfileName } from "./profiles.ts";
 import { isCall, isResult } from "./read-blocks.ts";

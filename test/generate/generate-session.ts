@@ -1,5 +1,5 @@
 /** Sessions like those of real agents, for tests and benchmarks: nothing in them is anybody's, and a seed always gives the same. */
-import { ContextError } from "../../src/errors.ts";
+import { ContextError } from "../../src/core/errors.ts";
 import { createProject, type Project } from "./content/project.ts";
 import { createRandom, type Random } from "./content/random.ts";
 import { toolDefinition, useTool } from "./content/tools.ts";

@@ -1,12 +1,12 @@
 /** A store that a version without keyed hashes wrote. It made `records.json` with the histories below. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { exchanges, user } from "../../src/history/exchanges.contract.ts";
-import { createTrimmer } from "../../src/history/index.ts";
-import { createIntake } from "../../src/intake/index.ts";
-import { openConversationIntake } from "../../src/integrations/conversation-intake.ts";
-import { createMemoryStore, type Store } from "../../src/store/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+import { exchanges, user } from "../../src/conversation/history/exchanges.contract.ts";
+import { createTrimmer } from "../../src/conversation/history/index.ts";
+import { createIntake } from "../../src/conversation/intake/index.ts";
+import { openConversationIntake } from "../../src/conversation/sdk/conversation-intake.ts";
+import { createMemoryStore, type Store } from "../../src/core/store/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 
 interface OlderStore {
   readonly records: Readonly<Record<string, readonly (readonly [key: string, value: string])[]>>;

@@ -2,11 +2,11 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { olderNames } from "../../src/history/older-hashes.ts";
-import { createIntake } from "../../src/intake/index.ts";
-import { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
-import { createMemoryStore } from "../../src/store/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+import { olderNames } from "../../src/conversation/history/older-hashes.ts";
+import { createIntake } from "../../src/conversation/intake/index.ts";
+import { readResultLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
+import { createMemoryStore } from "../../src/core/store/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { collidingLines, collidingMessage, loneSurrogates } from "../generate/colliding-texts.ts";
 import { createDeltaReader } from "../generate/delta-reader.mjs";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { type ComposedLayer, type ContextLayers, createPromptComposer } from "../../src/compose/index.ts";
-import { scanLines } from "../../src/text/index.ts";
-import { type Counter, counterNames, createCounter } from "../../src/tokens/index.ts";
+import { scanLines } from "../../src/core/text/index.ts";
+import { type Counter, counterNames, createCounter } from "../../src/core/tokens/index.ts";
+import { type ComposedLayer, type ContextLayers, createPromptComposer } from "../../src/plans/compose/index.ts";
 import { checkSections, type DrawnSection, drawnFabric, fabricText } from "./drawn-fabric.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;

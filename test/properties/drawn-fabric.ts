@@ -1,7 +1,7 @@
 /** Fabric layers with sections and items that can be told apart, and what must hold of them in a composed text. */
 import fc from "fast-check";
 import { expect } from "vitest";
-import type { Counter } from "../../src/tokens/index.ts";
+import type { Counter } from "../../src/core/tokens/index.ts";
 
 export interface DrawnSection {
   /** "" only for the first one. */

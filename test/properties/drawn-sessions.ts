@@ -1,6 +1,6 @@
 /** Sessions for the properties of trimming: short ones of any shape, which shrink, and some like those of real agents. */
 import fc from "fast-check";
-import { type FormatName, normaliseMessages } from "../../src/messages/index.ts";
+import { type FormatName, normaliseMessages } from "../../src/core/messages/index.ts";
 import { convertMessages } from "../generate/convert/convert-messages.ts";
 import { generateSession } from "../generate/generate-session.ts";
 import { quirks } from "../generate/quirks.ts";

@@ -9,9 +9,9 @@ import {
   type Trimmer,
   type TrimmerOptions,
   type TrimStats,
-} from "../../src/history/index.ts";
-import { countMessages, type FormatName, formatNames } from "../../src/messages/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+} from "../../src/conversation/history/index.ts";
+import { countMessages, type FormatName, formatNames } from "../../src/core/messages/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { asRecorded, asSent, drawnSession } from "./drawn-sessions.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 1;

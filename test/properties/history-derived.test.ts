@@ -2,10 +2,10 @@
  *  bytes as one that was there from the beginning. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createTrimmer, type TrimmerOptions } from "../../src/history/index.ts";
-import { createRequestFitter } from "../../src/integrations/request-fitter.ts";
-import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/messages/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+import { createTrimmer, type TrimmerOptions } from "../../src/conversation/history/index.ts";
+import { createRequestFitter } from "../../src/conversation/sdk/request-fitter.ts";
+import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/core/messages/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 2;

@@ -8,8 +8,8 @@ import {
   policyNames,
   type Reduction,
   type TrimmerOptions,
-} from "../../src/history/index.ts";
-import { withoutHashes } from "../../src/history/policies/policy-promises.contract.ts";
+} from "../../src/conversation/history/index.ts";
+import { withoutHashes } from "../../src/conversation/history/policies/policy-promises.contract.ts";
 import {
   type CountedPart,
   countMessages,
@@ -17,8 +17,8 @@ import {
   type FormatName,
   formatNames,
   validateRequest,
-} from "../../src/messages/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+} from "../../src/core/messages/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { clientHazards, type Hazard, hazards, malformed } from "../hazards.ts";
 
 const counter = await createCounter("estimate:claude-5");

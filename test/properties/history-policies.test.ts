@@ -1,11 +1,11 @@
 /** Every policy in every message format keeps what the contract of policies asks. */
 import fc from "fast-check";
 import { describe } from "vitest";
-import { type PolicyName, policyNames } from "../../src/history/index.ts";
-import { testPolicy } from "../../src/history/policies/policy.contract.ts";
-import type { PolicyCase } from "../../src/history/policies/policy-run.contract.ts";
-import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/messages/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+import { type PolicyName, policyNames } from "../../src/conversation/history/index.ts";
+import { testPolicy } from "../../src/conversation/history/policies/policy.contract.ts";
+import type { PolicyCase } from "../../src/conversation/history/policies/policy-run.contract.ts";
+import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/core/messages/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 1;

@@ -1,15 +1,15 @@
 /** The policies `rfc` and `rfc-headroom` over the RFC's own shape, beside the RFC's function. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type AgentState, createContextHook } from "../../src/agent/index.ts";
 import {
   type ContextMetadata,
   createTrimmer,
   reduceContextWithBudget,
   type TrimmerOptions,
-} from "../../src/history/index.ts";
-import { type FormatName, validateRequest } from "../../src/messages/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+} from "../../src/conversation/history/index.ts";
+import { type FormatName, validateRequest } from "../../src/core/messages/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
+import { type AgentState, createContextHook } from "../../src/plans/agent/index.ts";
 import { asRecorded, asSent, drawnSession } from "./drawn-sessions.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 3_000 : 40;

@@ -15,18 +15,19 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import type { Adapter } from "../../src/adapters/adapter.ts";
-import { adapterFileSchema } from "../../src/adapters/adapter-schema.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
+import { readProjectTree } from "../../src/host/index.ts";
+import type { Adapter } from "../../src/rules/adapters/adapter.ts";
+import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
 import {
   chooseAdapters,
   injectFiles,
   injectionStatus,
   type TargetResult,
   uninstallFiles,
-} from "../../src/adapters/index.ts";
-import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/packs/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
-import { loadContent, readProjectTree } from "../../src/workspace/index.ts";
+} from "../../src/rules/adapters/index.ts";
+import { loadContent } from "../../src/rules/content/load-content.ts";
+import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/rules/packs/index.ts";
 import { makeRepository } from "../make-repository.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 3;

@@ -1,10 +1,10 @@
 /** Any sequence of results: what an edited result leaves out can be put back from what was sent before. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type AdmittedResult, createIntake, type HeldLines, type Intake } from "../../src/intake/index.ts";
-import { readResultLines, unnumbered } from "../../src/intake/result-lines.ts";
-import { createMemoryStore } from "../../src/store/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
+import { type AdmittedResult, createIntake, type HeldLines, type Intake } from "../../src/conversation/intake/index.ts";
+import { readResultLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
+import { createMemoryStore } from "../../src/core/store/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
 import { createDeltaReader } from "../generate/delta-reader.mjs";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";

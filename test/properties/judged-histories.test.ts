@@ -4,9 +4,9 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { expect, test } from "vitest";
 import { createProvider, type Message, readTranscript } from "../../scripts/provider/provider.mjs";
-import { policyNames } from "../../src/history/index.ts";
-import { withContextBudget } from "../../src/integrations/anthropic.ts";
-import { createMemoryStore } from "../../src/store/index.ts";
+import { policyNames } from "../../src/conversation/history/index.ts";
+import { withContextBudget } from "../../src/conversation/sdk/anthropic.ts";
+import { createMemoryStore } from "../../src/core/store/index.ts";
 import { createRandom, type Random } from "../generate/content/random.ts";
 import { generateSession } from "../generate/generate-session.ts";
 

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, test } from "vitest";
 import { createProvider, playTranscript, readTranscript, type Transcript } from "../../scripts/provider/provider.mjs";
-import { ContextError } from "../../src/errors.ts";
-import { type PolicyName, policyNames } from "../../src/history/index.ts";
-import { withContextBudget } from "../../src/integrations/anthropic.ts";
+import { type PolicyName, policyNames } from "../../src/conversation/history/index.ts";
+import { withContextBudget } from "../../src/conversation/sdk/anthropic.ts";
+import { ContextError } from "../../src/core/errors.ts";
 import { generateSession } from "../generate/generate-session.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { type LineKind, scanLines, textAt, verbosities } from "../../src/core/text/index.ts";
+import { fromByteString, markedBlock, toByteString } from "../../src/rules/files/marked-block.ts";
 import {
   createPackSource,
   mergeLayers,
@@ -8,16 +10,7 @@ import {
   type PackSource,
   renderContext,
   trimPacks,
-} from "../../src/packs/index.ts";
-import {
-  fromByteString,
-  type LineKind,
-  markedBlock,
-  scanLines,
-  textAt,
-  toByteString,
-  verbosities,
-} from "../../src/text/index.ts";
+} from "../../src/rules/packs/index.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 100;
 

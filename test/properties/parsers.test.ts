@@ -4,36 +4,36 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { adapterFileSchema } from "../../src/adapters/adapter-schema.ts";
-import { jsonFormat } from "../../src/adapters/mcp-wire/edit-json.ts";
-import { loadTomlFormat } from "../../src/adapters/mcp-wire/edit-toml.ts";
-import { ContextError, errorCodes } from "../../src/errors.ts";
-import { type Checkpoint, createTrimmer } from "../../src/history/index.ts";
-import { parseLine } from "../../src/mcp/rpc-message.ts";
-import { countMessages, formatNames, normaliseMessages, validateRequest } from "../../src/messages/index.ts";
-import { checkPhases } from "../../src/nebula/check-phases.ts";
-import { parseManifest, parsePhaseFile } from "../../src/nebula/nebula-files.ts";
-import { openNebulaRecord } from "../../src/nebula/nebula-record.ts";
-import { parseFabricBlock } from "../../src/nebula/phase-prompt.ts";
-import { mergeLayers, orderPacks, renderContext } from "../../src/packs/index.ts";
-import { readRecording } from "../../src/replay/sessions/index.ts";
-import { parseToken } from "../../src/session/continuations.ts";
-import { createMemoryStore } from "../../src/store/index.ts";
-import { convertHtml } from "../../src/text/convert-html.ts";
+import { type Checkpoint, createTrimmer } from "../../src/conversation/history/index.ts";
+import { ContextError, errorCodes } from "../../src/core/errors.ts";
+import { countMessages, formatNames, normaliseMessages, validateRequest } from "../../src/core/messages/index.ts";
+import { createMemoryStore } from "../../src/core/store/index.ts";
+import { convertHtml } from "../../src/core/text/convert-html.ts";
 import {
   closeFence,
   findFetchMarkers,
   fitForeignText,
   importedNames,
-  markedBlock,
   parseSegments,
-  toByteString,
-  toPlainProse,
-} from "../../src/text/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
-import { parseConfigFile } from "../../src/workspace/config-file.ts";
-import { openIgnoreRules } from "../../src/workspace/files/ignore-rules.ts";
-import { loadContent, readNotes } from "../../src/workspace/index.ts";
+} from "../../src/core/text/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
+import { parseConfigFile } from "../../src/host/config/config-file.ts";
+import { openIgnoreRules } from "../../src/host/files/ignore-rules.ts";
+import { checkPhases } from "../../src/plans/nebula/check-phases.ts";
+import { parseManifest, parsePhaseFile } from "../../src/plans/nebula/nebula-files.ts";
+import { openNebulaRecord } from "../../src/plans/nebula/nebula-record.ts";
+import { parseFabricBlock } from "../../src/plans/nebula/phase-prompt.ts";
+import { readRecording } from "../../src/recordings/sessions/index.ts";
+import { parseLine } from "../../src/results/mcp/rpc-message.ts";
+import { parseToken } from "../../src/results/session/continuations.ts";
+import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
+import { loadContent } from "../../src/rules/content/load-content.ts";
+import { readNotes } from "../../src/rules/content/notes.ts";
+import { markedBlock, toByteString } from "../../src/rules/files/marked-block.ts";
+import { toPlainProse } from "../../src/rules/files/plain-prose.ts";
+import { jsonFormat } from "../../src/rules/mcp-wire/edit-json.ts";
+import { loadTomlFormat } from "../../src/rules/mcp-wire/edit-toml.ts";
+import { mergeLayers, orderPacks, renderContext } from "../../src/rules/packs/index.ts";
 import { convertMessages } from "../generate/convert/convert-messages.ts";
 import { generateSession } from "../generate/generate-session.ts";
 

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ContextError } from "../../src/errors.ts";
-import { createMemoryStore, type RevisionOptions, type Store, type StoreRecord } from "../../src/store/index.ts";
-import { openPostgresStore } from "../../src/store/postgres.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { ContextError } from "../../src/core/errors.ts";
+import { createMemoryStore, type RevisionOptions, type Store, type StoreRecord } from "../../src/core/store/index.ts";
+import { openPostgresStore } from "../../src/host/store/postgres.ts";
+import { openSqliteStore } from "../../src/host/store/sqlite.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 12;

@@ -1,6 +1,6 @@
 /** What stays of each tool's result in the work log. The texts are those that the design asks for, word for word. */
-import { testCompressor } from "../../src/session/compressor.contract.ts";
-import { createTools } from "../../src/tools/index.ts";
+import { testCompressor } from "../../src/results/session/compressor.contract.ts";
+import { createTools } from "../../src/results/tools/index.ts";
 
 const tools = createTools({ root: "." });
 

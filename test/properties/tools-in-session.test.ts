@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { createSession, type PageData, type Session } from "../../src/session/index.ts";
-import { createMemoryStore } from "../../src/store/index.ts";
-import { createCounter } from "../../src/tokens/index.ts";
-import { createTools } from "../../src/tools/index.ts";
+import { createMemoryStore } from "../../src/core/store/index.ts";
+import { createCounter } from "../../src/core/tokens/index.ts";
+import { createSession, type PageData, type Session } from "../../src/results/session/index.ts";
+import { createTools } from "../../src/results/tools/index.ts";
 
 const root = createProject();
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
 /** What the best oldest-first trimming of many sessions costs, from cost alone to keeping all that the window allows. */
-import { type Prices, priceOf } from "../../../src/billing/index.ts";
+import { type Prices, priceOf } from "../../../src/core/billing/index.ts";
 import { type BenchSession, messageBudget, PREFIX_TOKENS, PRICES } from "../bench-session.ts";
 import type { Point } from "./frontier.ts";
 import { type BoundOptions, type BoundResult, fewestBreaks, offlineBound } from "./offline-bound.ts";

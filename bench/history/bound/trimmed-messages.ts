@@ -5,8 +5,8 @@ import {
   createMessageLens,
   type MessageLens,
   type PartEdit,
-} from "../../../src/messages/index.ts";
-import type { PreparedSession } from "../../../src/replay/index.ts";
+} from "../../../src/core/messages/index.ts";
+import type { PreparedSession } from "../../../src/recordings/replay/index.ts";
 
 export interface TrimmedMessage {
   readonly isAssistant: boolean;

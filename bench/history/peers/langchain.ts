@@ -1,5 +1,5 @@
 /** LangChain's `trimMessages` and the edit behind `contextEditingMiddleware`. */
-import type { Counter } from "../../../src/tokens/index.ts";
+import type { Counter } from "../../../src/core/tokens/index.ts";
 import { type Block, type BlockHistory, createBlockHistory, textOf } from "./block-history.ts";
 import type { Peer } from "./peer.ts";
 

@@ -1,5 +1,5 @@
-import type { Reducer } from "../../../src/replay/index.ts";
-import type { Counter } from "../../../src/tokens/index.ts";
+import type { Counter } from "../../../src/core/tokens/index.ts";
+import type { Reducer } from "../../../src/recordings/replay/index.ts";
 import type { BenchSession } from "../bench-session.ts";
 
 /** Another package's way to make a history smaller, run as it comes from npm. */

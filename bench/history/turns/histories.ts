@@ -1,6 +1,6 @@
 /** Histories of a chosen length, and a way through them turn by turn, as an agent goes. */
-import { createTrimmer, type Trimmer } from "../../../src/history/index.ts";
-import { type Counter, createCounter } from "../../../src/tokens/index.ts";
+import { createTrimmer, type Trimmer } from "../../../src/conversation/history/index.ts";
+import { type Counter, createCounter } from "../../../src/core/tokens/index.ts";
 import { generateSession } from "../../../test/generate/generate-session.ts";
 import { PREFIX_TOKENS, RESERVE } from "../bench-session.ts";
 

@@ -1,5 +1,9 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
+import { formatNumber, printable } from "../../core/text/index.ts";
+import { homeDirectory, loadConfig, openDirectory, projectRoot } from "../../host/index.ts";
+import type { Style } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
 import {
   type Adapter,
   type AuditedTool,
@@ -8,13 +12,9 @@ import {
   loadAudit,
   loadPacks,
   refuseUnknownTools,
-} from "../../adapters/index.ts";
-import { formatNumber, printable } from "../../text/index.ts";
-import { homeDirectory, loadConfig, openDirectory, projectRoot } from "../../workspace/index.ts";
+} from "../../rules/adapters/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import type { Style } from "../output.ts";
-import { renderTable } from "../table.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const auditCommand: Command = defineCommand({

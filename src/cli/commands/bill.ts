@@ -1,17 +1,23 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { agentNames, type Grouping, groupings, type Loss } from "../../bill/index.ts";
-import { ContextError, usageError } from "../../errors.ts";
-import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import { type Environment, homeDirectory, loadConfig } from "../../workspace/index.ts";
-import { renderBillPage } from "../bill/bill-page.ts";
-import { type BillReport, type BillSettings, billJson, createBillReport, iso } from "../bill/bill-report.ts";
-import { billText, projectName, stamp, usdText } from "../bill/bill-text.ts";
-import { createRecordingsReader, type RecordingsReader } from "../bill/read-recordings.ts";
-import { whatIfOfFiles } from "../bill/what-if-files.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import { type Environment, homeDirectory, loadConfig } from "../../host/index.ts";
+import { shownPath } from "../../host/print/table.ts";
+import {
+  type BillReport,
+  type BillSettings,
+  billJson,
+  createBillReport,
+  iso,
+} from "../../recordings/bill/bill-report.ts";
+import { billText, projectName, stamp, usdText } from "../../recordings/bill/bill-text.ts";
+import { agentNames, type Grouping, groupings, type Loss } from "../../recordings/bill/index.ts";
+import { createRecordingsReader, type RecordingsReader } from "../../recordings/bill/read-recordings.ts";
+import { whatIfOfFiles } from "../../recordings/bill/what-if-files.ts";
+import { renderBillPage } from "../../web/bill/bill-page.ts";
+import { checkPageTarget, writePage } from "../../web/page/html-page.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { checkPageTarget, writePage } from "../page/html-page.ts";
-import { shownPath } from "../table.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const billCommand: Command = defineCommand({

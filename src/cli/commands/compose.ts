@@ -1,4 +1,4 @@
-import { usageError } from "../../errors.ts";
+import { usageError } from "../../core/errors.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import {

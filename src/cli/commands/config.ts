@@ -1,8 +1,8 @@
-import { shownAddress } from "../../store/index.ts";
-import { printable } from "../../text/index.ts";
-import { keyOf, type LoadedConfig, loadConfig } from "../../workspace/index.ts";
+import { shownAddress } from "../../core/store/index.ts";
+import { printable } from "../../core/text/index.ts";
+import { keyOf, type LoadedConfig, loadConfig } from "../../host/index.ts";
+import { renderTable } from "../../host/print/table.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { renderTable } from "../table.ts";
 import { noteIgnoredStore, noteLeftOut, trustOption } from "../trust.ts";
 
 /** What to show for a key without a value. */

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { relative, resolve } from "node:path";
-import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import type { Counter } from "../../tokens/index.ts";
+import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
 import {
   listFiles,
   readForeignText,
@@ -11,11 +11,11 @@ import {
   type TextRead,
   textLimit,
   type Unread,
-} from "../../workspace/index.ts";
+} from "../../host/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
 import { chooseCounters, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand, type StdinKind } from "../command.ts";
-import type { Output } from "../output.ts";
-import { renderTable } from "../table.ts";
 
 /** How many files of a directory a terminal shows; the others share one line. */
 const shownOnTerminal = 20;

@@ -1,4 +1,7 @@
 import { basename, join, relative, resolve } from "node:path";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { didYouMean, printable } from "../../core/text/index.ts";
+import { exists } from "../../host/index.ts";
 import {
   addToFabric,
   emptyFabric,
@@ -11,11 +14,15 @@ import {
   type Reporter,
   renderFabric,
   resolveEntry,
-} from "../../compose/index.ts";
-import { ContextError, usageError } from "../../errors.ts";
-import { fabricOf, type Nebula, openNebulaRecord, person, readNebulaName, storedKey } from "../../nebula/index.ts";
-import { didYouMean, printable } from "../../text/index.ts";
-import { exists } from "../../workspace/index.ts";
+} from "../../plans/compose/index.ts";
+import {
+  fabricOf,
+  type Nebula,
+  openNebulaRecord,
+  person,
+  readNebulaName,
+  storedKey,
+} from "../../plans/nebula/index.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
 import { lookInStore, storeOptions, storePath, withStore } from "../store-file.ts";
 

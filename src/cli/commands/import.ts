@@ -1,21 +1,22 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { embeddedAdapters, loadInstructions } from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
-import { type EarlierPack, type ImportedPack, loadImport } from "../../packs/index.ts";
-import { countNoun, printable, shorten, toByteString } from "../../text/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { countNoun, printable, shorten } from "../../core/text/index.ts";
 import {
   attemptChange,
   homeDirectory,
   loadConfig,
   projectRoot,
-  readEmbeddedContent,
   readForeignText,
   readProjectTree,
-} from "../../workspace/index.ts";
+} from "../../host/index.ts";
+import { describeError } from "../../host/print/report-error.ts";
+import { renderTable, shownPath } from "../../host/print/table.ts";
+import { embeddedAdapters, loadInstructions } from "../../rules/adapters/index.ts";
+import { readEmbeddedContent } from "../../rules/content/load-content.ts";
+import { toByteString } from "../../rules/files/marked-block.ts";
+import { type EarlierPack, type ImportedPack, loadImport } from "../../rules/packs/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { describeError } from "../report-error.ts";
-import { renderTable, shownPath } from "../table.ts";
 
 export const importCommand: Command = defineCommand({
   arguments: [

@@ -1,13 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Adapter, chooseAdapters } from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
-import { printable, toByteString } from "../../text/index.ts";
-import { changeFile, homeDirectory, projectRoot, readEmbeddedContent } from "../../workspace/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { printable } from "../../core/text/index.ts";
+import { changeFile, homeDirectory, projectRoot } from "../../host/index.ts";
+import { describeError } from "../../host/print/report-error.ts";
+import { shownPath } from "../../host/print/table.ts";
+import { type Adapter, chooseAdapters } from "../../rules/adapters/index.ts";
+import { readEmbeddedContent } from "../../rules/content/load-content.ts";
+import { toByteString } from "../../rules/files/marked-block.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { describeError } from "../report-error.ts";
-import { shownPath } from "../table.ts";
 
 export const initCommand: Command = defineCommand({
   options: {},

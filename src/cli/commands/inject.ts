@@ -1,14 +1,14 @@
-import { injectionStatus, scopes, type TargetState, uninstallFiles } from "../../adapters/index.ts";
-import { usageError } from "../../errors.ts";
-import { formatNumber, printable, verbosities } from "../../text/index.ts";
-import { onOverflows } from "../../workspace/index.ts";
+import { usageError } from "../../core/errors.ts";
+import { formatNumber, printable, verbosities } from "../../core/text/index.ts";
+import { onOverflows } from "../../host/index.ts";
+import { describeError } from "../../host/print/report-error.ts";
+import { renderTable, shownPath } from "../../host/print/table.ts";
+import { injectionStatus, scopes, type TargetState, uninstallFiles } from "../../rules/adapters/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { budgetProblem, renderRemoved } from "../inject/inject-report.ts";
 import { type Prepared, prepareInject } from "../inject/prepare.ts";
 import { runInject } from "../inject/run-inject.ts";
-import { describeError } from "../report-error.ts";
-import { renderTable, shownPath } from "../table.ts";
 import { trustOption } from "../trust.ts";
 
 /** Flags that choose another mode of the command. */

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Adapter } from "../../adapters/index.ts";
-import { readEmbeddedContent } from "../../workspace/index.ts";
+import { createOutput } from "../../host/print/output.ts";
+import type { Adapter } from "../../rules/adapters/index.ts";
+import { readEmbeddedContent } from "../../rules/content/load-content.ts";
 import type { Call } from "../command.ts";
-import { createOutput } from "../output.ts";
 import { mcpCommand } from "./mcp.ts";
 import { type InstallFlags, mcpInstall, mcpUninstall, runMcpInstall, runMcpUninstall } from "./mcp-install.ts";
 

@@ -2,8 +2,21 @@
 import { randomBytes } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { join, parse, resolve } from "node:path";
-import { type LedgerOptions, leastAllocation } from "../../budget/index.ts";
-import { ContextError, usageError } from "../../errors.ts";
+import { type LedgerOptions, leastAllocation } from "../../core/budget/index.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import type { SecretRules } from "../../core/text/index.ts";
+import { wholeNumber } from "../../core/text/whole-number.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import {
+  changeFile,
+  type LoadedConfig,
+  loadConfig,
+  readTextFile,
+  stateDirectory,
+  storeFile,
+} from "../../host/index.ts";
+import { takeEndSignals } from "../../host/print/report-error.ts";
+import { shownPath } from "../../host/print/table.ts";
 import {
   type Conversation,
   chooseRoot,
@@ -13,25 +26,12 @@ import {
   serverToolNames,
   serveStdio,
   sessionIdOf,
-} from "../../mcp/index.ts";
-import type { HintMode, PageFormat, PageLimit } from "../../session/index.ts";
-import type { SecretRules } from "../../text/index.ts";
-import type { Counter } from "../../tokens/index.ts";
-import {
-  changeFile,
-  type LoadedConfig,
-  loadConfig,
-  readTextFile,
-  stateDirectory,
-  storeFile,
-} from "../../workspace/index.ts";
+} from "../../results/mcp/index.ts";
+import type { HintMode, PageFormat, PageLimit } from "../../results/session/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
-import { takeEndSignals } from "../report-error.ts";
-import { shownPath } from "../table.ts";
 import { noteIgnoredStore, noteLeftOut } from "../trust.ts";
 import { readVersion } from "../version.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 type ServeFlags = ServerFlags & {
   readonly root?: string | undefined;

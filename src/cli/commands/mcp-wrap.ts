@@ -1,10 +1,10 @@
 /** `mcp wrap`: runs other MCP servers behind a budget. */
 import { resolve } from "node:path";
-import { loadMcpWire, type McpServer } from "../../adapters/index.ts";
-import { usageError } from "../../errors.ts";
-import { sessionIdOf, wrapServer } from "../../mcp/index.ts";
+import { usageError } from "../../core/errors.ts";
+import { takeEndSignals } from "../../host/print/report-error.ts";
+import { sessionIdOf, wrapServer } from "../../results/mcp/index.ts";
+import { loadMcpWire, type McpServer } from "../../rules/adapters/index.ts";
 import type { Call, CommandExit } from "../command.ts";
-import { takeEndSignals } from "../report-error.ts";
 import { readVersion } from "../version.ts";
 import { prepare } from "./mcp-install.ts";
 

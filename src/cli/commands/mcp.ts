@@ -1,5 +1,5 @@
-import { usageError } from "../../errors.ts";
-import type { PageFormat } from "../../session/index.ts";
+import { usageError } from "../../core/errors.ts";
+import type { PageFormat } from "../../results/session/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import {
   type ActionHelp,

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { setImmediate as immediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { ApplyReport } from "../../nebula/index.ts";
+import type { ApplyReport } from "../../plans/nebula/index.ts";
 import { mayRunAgain } from "../apply-progress.ts";
 import { createQuestions } from "../questions.ts";
 

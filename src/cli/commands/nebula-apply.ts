@@ -1,5 +1,10 @@
-import { defaultAgentLimits } from "../../agent/index.ts";
-import { ContextError } from "../../errors.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { formatNumber, printable } from "../../core/text/index.ts";
+import { homeDirectory, loadConfig, ownMachine, projectRoot, untrustedOf } from "../../host/index.ts";
+import { takeEndSignals } from "../../host/print/report-error.ts";
+import { renderTable, shownPath } from "../../host/print/table.ts";
+import { defaultAgentLimits } from "../../plans/agent/index.ts";
 import {
   type ApplyEvent,
   type ApplyOptions,
@@ -15,10 +20,7 @@ import {
   standingOf,
   storedKey,
   withDependents,
-} from "../../nebula/index.ts";
-import type { Store } from "../../store/index.ts";
-import { formatNumber, printable } from "../../text/index.ts";
-import { homeDirectory, loadConfig, ownMachine, projectRoot, untrustedOf } from "../../workspace/index.ts";
+} from "../../plans/nebula/index.ts";
 import { type ApplyTelling, tellApply } from "../apply-progress.ts";
 import {
   type AgentFlags,
@@ -42,9 +44,7 @@ import {
   workingDirectory,
 } from "../open-nebula.ts";
 import { phaseRuns, renderPhaseRuns } from "../phase-runs.ts";
-import { takeEndSignals } from "../report-error.ts";
 import { lookInStore, storeOptions, withStore } from "../store-file.ts";
-import { renderTable, shownPath } from "../table.ts";
 import { nebulaSettings, requireTrust, trustOption } from "../trust.ts";
 
 const options = {

@@ -1,5 +1,8 @@
 /** Commands about one phase of a nebula: its prompt, and the output of its agent. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Store } from "../../core/store/index.ts";
+import { countNoun, formatNumber, printable, printableLines } from "../../core/text/index.ts";
+import { ownMachine } from "../../host/index.ts";
 import {
   type AttemptOutput,
   attemptOutput,
@@ -8,10 +11,7 @@ import {
   type Phase,
   planPrompt,
   storedKey,
-} from "../../nebula/index.ts";
-import type { Store } from "../../store/index.ts";
-import { countNoun, formatNumber, printable, printableLines } from "../../text/index.ts";
-import { ownMachine } from "../../workspace/index.ts";
+} from "../../plans/nebula/index.ts";
 import { agentOptions, chooseAgent } from "../choose-agent.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { layerName, missing } from "../compose-context.ts";

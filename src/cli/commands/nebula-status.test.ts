@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { applyNebula, loadNebula } from "../../nebula/index.ts";
-import { createCounter } from "../../tokens/index.ts";
+import { createCounter } from "../../core/tokens/index.ts";
+import { applyNebula, loadNebula } from "../../plans/nebula/index.ts";
 import { runCli } from "../run-cli.ts";
 import { withStore } from "../store-file.ts";
 

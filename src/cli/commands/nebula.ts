@@ -1,6 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
-import { ContextError, usageError } from "../../errors.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { printable, printableLines } from "../../core/text/index.ts";
+import { changeFile, type Environment, ownMachine } from "../../host/index.ts";
+import { shownPath } from "../../host/print/table.ts";
 import {
   lastWords,
   type Nebula,
@@ -10,10 +14,8 @@ import {
   readAnswer,
   standingOf,
   storedKey,
-} from "../../nebula/index.ts";
-import type { Store } from "../../store/index.ts";
-import { printable, printableLines, toByteString } from "../../text/index.ts";
-import { changeFile, type Environment, ownMachine } from "../../workspace/index.ts";
+} from "../../plans/nebula/index.ts";
+import { toByteString } from "../../rules/files/marked-block.ts";
 import { agentOptions, chooseAgent, limitProblems } from "../choose-agent.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
@@ -22,7 +24,6 @@ import { folderArgument, phaseOf, readNebula, usableNebula } from "../open-nebul
 import { phaseRuns, renderPhaseRuns, showWaves } from "../phase-runs.ts";
 import { renderProblems } from "../render-problems.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
-import { shownPath } from "../table.ts";
 
 export const nebulaCommand: CommandGroup = {
   subcommands: [

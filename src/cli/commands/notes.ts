@@ -1,8 +1,9 @@
-import { ContextError } from "../../errors.ts";
-import { countNoun, printable } from "../../text/index.ts";
-import { addNote, clearNotes, homeDirectory, projectRoot, readNotes, refuseOtherOwner } from "../../workspace/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { countNoun, printable } from "../../core/text/index.ts";
+import { homeDirectory, projectRoot, refuseOtherOwner } from "../../host/index.ts";
+import { shownPath } from "../../host/print/table.ts";
+import { addNote, clearNotes, readNotes } from "../../rules/content/notes.ts";
 import { type Call, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
-import { shownPath } from "../table.ts";
 
 const addCommand = defineCommand({
   arguments: [{ name: "TEXT", repeated: true, summary: "the note, one line of at most 500 bytes" }],

@@ -1,6 +1,9 @@
 import { readdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { type Adapter, isEnforced } from "../../adapters/index.ts";
+import { homeDirectory, loadYaml, projectRoot, readForeignText } from "../../host/index.ts";
+import { shownPath } from "../../host/print/table.ts";
+import { type Adapter, isEnforced } from "../../rules/adapters/index.ts";
+import { type ContentProblem, readEmbeddedContent } from "../../rules/content/load-content.ts";
 import {
   type LintFinding,
   loadLint,
@@ -9,21 +12,12 @@ import {
   type PackLayer,
   packFileNames,
   packTextName,
-} from "../../packs/index.ts";
-import {
-  type ContentProblem,
-  expandLayers,
-  homeDirectory,
-  loadYaml,
-  pinFolder,
-  projectRoot,
-  readEmbeddedContent,
-  readForeignText,
-} from "../../workspace/index.ts";
+} from "../../rules/packs/index.ts";
+import { expandLayers } from "../../rules/sync/expand-layers.ts";
+import { pinFolder } from "../../rules/sync/fetched-texts.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { type ContentCall, contentOptions, loadPacksContent, type PacksContent } from "../packs-content.ts";
 import { renderProblems } from "../render-problems.ts";
-import { shownPath } from "../table.ts";
 
 export const lintCommand: Command = defineCommand({
   options: { ...contentOptions },

@@ -1,6 +1,4 @@
 import { isAbsolute } from "node:path";
-import type { PackChoice } from "../../adapters/index.ts";
-import { type Pack, trimPacks } from "../../packs/index.ts";
 import {
   formatNumber,
   printable,
@@ -9,10 +7,13 @@ import {
   unknownName,
   type Verbosity,
   verbosities,
-} from "../../text/index.ts";
+} from "../../core/text/index.ts";
+import type { Style } from "../../host/print/output.ts";
+import { renderTable, shownPath } from "../../host/print/table.ts";
+import type { PackChoice } from "../../rules/adapters/index.ts";
+import { type Pack, trimPacks } from "../../rules/packs/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import type { Style } from "../output.ts";
 import {
   type ContentCall,
   contentOptions,
@@ -22,7 +23,6 @@ import {
   type PacksContent,
   reportProblems,
 } from "../packs-content.ts";
-import { renderTable, shownPath } from "../table.ts";
 
 export const showCommand: Command = defineCommand({
   arguments: [{ name: "ID", summary: "the pack" }],

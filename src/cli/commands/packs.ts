@@ -1,9 +1,9 @@
-import { formatNumber, printable } from "../../text/index.ts";
+import { formatNumber, printable } from "../../core/text/index.ts";
+import type { Style } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
-import type { Style } from "../output.ts";
 import { contentOptions, describePack, type ListedPack, loadPacksContent, reportProblems } from "../packs-content.ts";
-import { renderTable } from "../table.ts";
 
 export const packsCommand: CommandGroup = {
   subcommands: [

@@ -1,4 +1,3 @@
-import { usageError } from "../../errors.ts";
 import {
   changePlugin,
   installState,
@@ -9,9 +8,13 @@ import {
   type PluginSession,
   type PluginSettings,
   pluginClients,
-} from "../../plugins/index.ts";
-import { countNoun, didYouMean, formatNumber, printable } from "../../text/index.ts";
-import { findProgram, homeDirectory, projectRoot } from "../../workspace/index.ts";
+} from "../../clients/plugins/index.ts";
+import { usageError } from "../../core/errors.ts";
+import { countNoun, didYouMean, formatNumber, printable } from "../../core/text/index.ts";
+import { wholeNumber } from "../../core/text/whole-number.ts";
+import { findProgram, homeDirectory, projectRoot } from "../../host/index.ts";
+import { describeError } from "../../host/print/report-error.ts";
+import { renderTable, shownPath } from "../../host/print/table.ts";
 import {
   type ActionHelp,
   type Call,
@@ -23,10 +26,7 @@ import {
   refuseOthers,
 } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
-import { describeError } from "../report-error.ts";
 import { lookInStore, storeOptions, storePath } from "../store-file.ts";
-import { renderTable, shownPath } from "../table.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 const scopeOption = {
   scope: { value: "SCOPE", choices: ["user", "project"], summary: "where the plugin is (default: user)" },

@@ -1,11 +1,11 @@
-import { ContextError } from "../../errors.ts";
-import { readOriginal, recallLines } from "../../intake/index.ts";
-import type { Store } from "../../store/index.ts";
-import { countNoun, printable } from "../../text/index.ts";
-import { createCounter } from "../../tokens/index.ts";
+import { readOriginal, recallLines } from "../../conversation/intake/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { countNoun, printable } from "../../core/text/index.ts";
+import { wholeNumber } from "../../core/text/whole-number.ts";
+import { createCounter } from "../../core/tokens/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 export const recallCommand: Command = defineCommand({
   arguments: [{ name: "ID", summary: "the id in the note of a shortened result" }],
@@ -77,9 +77,9 @@ interface Found {
 async function find(store: Store, id: string, sessionId: string | undefined): Promise<Found | undefined> {
   const original = await readOriginal(store, id);
   if (original !== undefined && (sessionId ?? original.sessionId) === original.sessionId) return original;
-  const { findTrimmed } = await import("../../history/index.ts");
+  const { findTrimmed } = await import("../../conversation/history/index.ts");
   const trimmed = await findTrimmed(store, id, sessionId);
   if (trimmed !== undefined) return { call: trimmed.toolName ?? trimmed.kind, text: trimmed.text };
-  const { findStoredResult } = await import("../../session/index.ts");
+  const { findStoredResult } = await import("../../results/session/index.ts");
   return findStoredResult(store, id, sessionId);
 }

@@ -1,5 +1,10 @@
-import { type Prices, priceOf, providerOfModel, type Ttl } from "../../billing/index.ts";
-import { ContextError } from "../../errors.ts";
+import { type Prices, priceOf, providerOfModel, type Ttl } from "../../core/billing/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import { problemWithWindow, wholeNumber } from "../../core/text/whole-number.ts";
+import { loadConfig } from "../../host/index.ts";
+import type { Style } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
 import {
   type IntakeMode,
   intakeModes,
@@ -7,16 +12,9 @@ import {
   type ReplayTotals,
   replayPolicies,
   type UsageTotals,
-} from "../../replay/index.ts";
-import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import { loadConfig } from "../../workspace/index.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
-import { type Call, type Command, defineCommand } from "../command.ts";
-import type { Style } from "../output.ts";
-import { checkPageTarget, writePage } from "../page/html-page.ts";
-import { findSessionFiles } from "../replay/open-sessions.ts";
-import { renderPage } from "../replay/render-page.ts";
-import { type ReplayReport, type ReplaySettings, replayFiles } from "../replay/replay-files.ts";
+} from "../../recordings/replay/index.ts";
+import { findSessionFiles } from "../../recordings/replay/open-sessions.ts";
+import { type ReplayReport, type ReplaySettings, replayFiles } from "../../recordings/replay/replay-files.ts";
 import {
   describeInvalid,
   describeRecorded,
@@ -25,10 +23,12 @@ import {
   resultRows,
   rounded,
   shareOf,
-} from "../replay/report.ts";
-import { renderTable } from "../table.ts";
+} from "../../recordings/replay/report.ts";
+import { checkPageTarget, writePage } from "../../web/page/html-page.ts";
+import { renderPage } from "../../web/replay/render-page.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
+import { type Call, type Command, defineCommand } from "../command.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
-import { problemWithWindow, wholeNumber } from "../whole-number.ts";
 
 export const replayCommand: Command = defineCommand({
   arguments: [

@@ -2,11 +2,14 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
-import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../agent/index.ts";
-import { withTask } from "../../compose/index.ts";
-import { usageError } from "../../errors.ts";
-import { printable, printableLines } from "../../text/index.ts";
-import { loadConfig, removeTree } from "../../workspace/index.ts";
+import { usageError } from "../../core/errors.ts";
+import { printable, printableLines } from "../../core/text/index.ts";
+import { wholeNumber } from "../../core/text/whole-number.ts";
+import { loadConfig, removeTree } from "../../host/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { type ExitCode, exitCodes, takeEndSignals } from "../../host/print/report-error.ts";
+import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../plans/agent/index.ts";
+import { withTask } from "../../plans/compose/index.ts";
 import {
   type AgentFlags,
   agentOptions,
@@ -25,10 +28,7 @@ import {
   readContextSettings,
 } from "../compose-context.ts";
 import { readTextInput, refuseSharedStdin } from "../messages-input.ts";
-import type { Output } from "../output.ts";
-import { type ExitCode, exitCodes, takeEndSignals } from "../report-error.ts";
 import { requireTrust, trustOption } from "../trust.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 export const runCommand: Command = defineCommand({
   arguments: [{ name: "TASK", summary: 'what the agent should do, or "-" for standard input', isSentence: true }],

@@ -1,16 +1,16 @@
-import { ContextError } from "../../errors.ts";
-import { forgetHistory, listHistories, listHistoryUses } from "../../history/index.ts";
-import { forgetIntake, listIntakeUses } from "../../intake/index.ts";
-import { forgetServer, runningSessions } from "../../mcp/index.ts";
-import { findAttempts } from "../../nebula/index.ts";
-import { forgetPluginSessions, listPluginSessions } from "../../plugins/index.ts";
-import { deleteSession, listStoredSessions, type StoredSession } from "../../session/index.ts";
-import type { MaintainedStore } from "../../store/index.ts";
-import { countNoun, didYouMean, printable, shownTime } from "../../text/index.ts";
-import type { Environment } from "../../workspace/index.ts";
+import { forgetPluginSessions, listPluginSessions } from "../../clients/plugins/index.ts";
+import { forgetHistory, listHistories, listHistoryUses } from "../../conversation/history/index.ts";
+import { forgetIntake, listIntakeUses } from "../../conversation/intake/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { MaintainedStore } from "../../core/store/index.ts";
+import { countNoun, didYouMean, printable, shownTime } from "../../core/text/index.ts";
+import { readAge } from "../../core/text/whole-number.ts";
+import type { Environment } from "../../host/index.ts";
+import { findAttempts } from "../../plans/nebula/index.ts";
+import { forgetServer, runningSessions } from "../../results/mcp/index.ts";
+import { deleteSession, listStoredSessions, type StoredSession } from "../../results/session/index.ts";
 import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
 import { lookInStore, storeOptions, storePath } from "../store-file.ts";
-import { readAge } from "../whole-number.ts";
 
 const options = {
   all: { summary: "delete every session, and the folders of finished agent runs" },

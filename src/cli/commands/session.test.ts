@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { LogEntry, SessionReport } from "../../session/index.ts";
+import type { LogEntry, SessionReport } from "../../results/session/index.ts";
 import { renderSession } from "./session.ts";
 
 const style = { bold: (text: string) => text, dim: (text: string) => text };

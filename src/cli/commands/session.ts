@@ -1,4 +1,8 @@
-import { ContextError } from "../../errors.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { countNoun, didYouMean, formatNumber, printable, shownTime } from "../../core/text/index.ts";
+import type { Style } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
 import {
   type LogEntry,
   listSessions,
@@ -10,13 +14,9 @@ import {
   type WorkLogView,
   type WorkLogViewName,
   workLogViews,
-} from "../../session/index.ts";
-import type { Store } from "../../store/index.ts";
-import { countNoun, didYouMean, formatNumber, printable, shownTime } from "../../text/index.ts";
+} from "../../results/session/index.ts";
 import { type Call, type Command, type CommandGroup, defineCommand } from "../command.ts";
-import type { Style } from "../output.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
-import { renderTable } from "../table.ts";
 
 export const sessionCommand: CommandGroup = {
   subcommands: [

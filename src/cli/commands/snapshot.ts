@@ -1,9 +1,9 @@
-import { defaultMaxSnapshotTokens, renderSnapshot } from "../../compose/index.ts";
-import { openDirectory } from "../../workspace/index.ts";
+import { wholeNumber } from "../../core/text/whole-number.ts";
+import { openDirectory } from "../../host/index.ts";
+import { defaultMaxSnapshotTokens, renderSnapshot } from "../../plans/compose/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { scanDirectory } from "../compose-context.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 export const snapshotCommand: Command = defineCommand({
   arguments: [{ name: "DIR", optional: true, summary: "the project's folder (default: the current one)" }],

@@ -1,9 +1,10 @@
 /** The commands that Claude Code runs by itself: its status line, and its guard before each tool call. */
-import { loadConfig } from "../../workspace/index.ts";
+
+import { guardCall, verdictOn } from "../../clients/spend/guard.ts";
+import { statusLine } from "../../clients/spend/status-line.ts";
+import { loadConfig } from "../../host/index.ts";
+import { readSpend } from "../../recordings/spend/read-spend.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { guardCall, verdictOn } from "../spend/guard.ts";
-import { readSpend } from "../spend/read-spend.ts";
-import { statusLine } from "../spend/status-line.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const statuslineCommand: Command = defineCommand({

@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
-import { ContextError } from "../../errors.ts";
-import { isStoreAddress, type MaintainedStore, openStore } from "../../store/index.ts";
-import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import { exists } from "../../workspace/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { MaintainedStore } from "../../core/store/index.ts";
+import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import { exists } from "../../host/index.ts";
+import { isStoreAddress, openStore } from "../../host/store/open-store.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { shownStore } from "../store-file.ts";
 

@@ -1,12 +1,12 @@
-import { ContextError } from "../../errors.ts";
-import type { MaintainedStore } from "../../store/index.ts";
-import { countNoun, formatNumber, printable, shownTime } from "../../text/index.ts";
-import { loadConfig } from "../../workspace/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { MaintainedStore } from "../../core/store/index.ts";
+import { countNoun, formatNumber, printable, shownTime } from "../../core/text/index.ts";
+import { readAge } from "../../core/text/whole-number.ts";
+import { loadConfig } from "../../host/index.ts";
+import { renderTable } from "../../host/print/table.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
 import type { PruneReport } from "../prune-store.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
-import { renderTable } from "../table.ts";
-import { readAge } from "../whole-number.ts";
 
 export const storeCommand: CommandGroup = {
   subcommands: [

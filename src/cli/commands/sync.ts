@@ -1,16 +1,10 @@
 import { dirname, relative, resolve } from "node:path";
-import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import {
-  homeDirectory,
-  loadConfig,
-  loadSync,
-  projectRoot,
-  type SyncReport,
-  type TextSync,
-} from "../../workspace/index.ts";
+import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import { homeDirectory, loadConfig, loadSync, projectRoot } from "../../host/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { renderTable, shownPath } from "../../host/print/table.ts";
+import type { SyncReport, TextSync } from "../../rules/sync/sync.ts";
 import { type Command, defineCommand } from "../command.ts";
-import type { Output } from "../output.ts";
-import { renderTable, shownPath } from "../table.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const syncCommand: Command = defineCommand({

@@ -1,5 +1,4 @@
 import { relative, resolve } from "node:path";
-import { ContextError, usageError } from "../../errors.ts";
 import {
   createTrimmer,
   isRfc,
@@ -9,11 +8,15 @@ import {
   type Reduction,
   type Trimmer,
   type TrimRequest,
-} from "../../history/index.ts";
-import { type FormatName, formatNames, formatOfRequest, geminiSystemText } from "../../messages/index.ts";
-import { countNoun, type Fields, formatNumber, printable } from "../../text/index.ts";
-import type { Counter } from "../../tokens/index.ts";
-import { type Config, loadConfig, readTextFile } from "../../workspace/index.ts";
+} from "../../conversation/history/index.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { type FormatName, formatNames, formatOfRequest, geminiSystemText } from "../../core/messages/index.ts";
+import { countNoun, type Fields, formatNumber, printable } from "../../core/text/index.ts";
+import { problemWithWindow, wholeNumber } from "../../core/text/whole-number.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import { type Config, loadConfig, readTextFile } from "../../host/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
 import {
@@ -23,11 +26,8 @@ import {
   readMessagesInput,
   rewriteMessages,
 } from "../messages-input.ts";
-import type { Output } from "../output.ts";
 import { type SavedDecisions, withDecisions } from "../saved-decisions.ts";
 import { storeOptions } from "../store-file.ts";
-import { renderTable } from "../table.ts";
-import { problemWithWindow, wholeNumber } from "../whole-number.ts";
 
 const trimOptions = {
   window: { value: "N", summary: "the model's limit in tokens" },

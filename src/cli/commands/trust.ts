@@ -1,7 +1,6 @@
 import { basename, dirname, join, resolve } from "node:path";
-import { usageError } from "../../errors.ts";
-import { loadNebula } from "../../nebula/index.ts";
-import { countNoun, printable } from "../../text/index.ts";
+import { usageError } from "../../core/errors.ts";
+import { countNoun, printable } from "../../core/text/index.ts";
 import {
   type Environment,
   exists,
@@ -14,12 +13,13 @@ import {
   type PowerfulSetting,
   type ProjectPlace,
   projectRoot,
-  readProjectFetches,
   trustRecord,
-} from "../../workspace/index.ts";
+} from "../../host/index.ts";
+import { renderTable, shownPath } from "../../host/print/table.ts";
+import { loadNebula } from "../../plans/nebula/index.ts";
+import { readProjectFetches } from "../../rules/sync/trusted-fetches.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { createQuestions } from "../questions.ts";
-import { renderTable, shownPath } from "../table.ts";
 import { nebulaSettings } from "../trust.ts";
 
 export const trustCommand: Command = defineCommand({

@@ -1,9 +1,15 @@
-import { type FormatName, formatNames, formatOfRequest, type Problem, validateRequest } from "../../messages/index.ts";
-import { countNoun, printable } from "../../text/index.ts";
+import {
+  type FormatName,
+  formatNames,
+  formatOfRequest,
+  type Problem,
+  validateRequest,
+} from "../../core/messages/index.ts";
+import { countNoun, printable } from "../../core/text/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { readMessagesInput } from "../messages-input.ts";
-import type { Output } from "../output.ts";
-import { renderTable } from "../table.ts";
 
 export const validateCommand: Command = defineCommand({
   arguments: [{ name: "FILE", optional: true, summary: 'messages as JSON or JSON Lines, or "-" for standard input' }],

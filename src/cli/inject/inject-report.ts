@@ -1,4 +1,8 @@
 /** The report of `inject`: rows for programs, tables and sentences for people. */
+
+import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import type { FileChange } from "../../host/index.ts";
+import { renderTable } from "../../host/print/table.ts";
 import {
   type Adapter,
   type ClipResult,
@@ -7,10 +11,7 @@ import {
   type LimitUse,
   type RemovedFile,
   type TargetResult,
-} from "../../adapters/index.ts";
-import { countNoun, formatNumber, printable } from "../../text/index.ts";
-import type { FileChange } from "../../workspace/index.ts";
-import { renderTable } from "../table.ts";
+} from "../../rules/adapters/index.ts";
 
 /** What a run did, or would do. */
 interface ReportedRun {

@@ -1,5 +1,23 @@
 /** Prepares a run of inject: configuration, layers, profile, tools, notes and facts. */
 import { relative, resolve } from "node:path";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { type Verbosity, verbosities } from "../../core/text/index.ts";
+import { wholeNumber } from "../../core/text/whole-number.ts";
+import {
+  type Config,
+  defaultConfig,
+  detectFacts,
+  homeDirectory,
+  type LoadedConfig,
+  loadConfig,
+  lonelyFolder,
+  placeOf,
+  projectRoot,
+  readProjectTree,
+  type Surroundings,
+  type ToolBudget,
+} from "../../host/index.ts";
+import { describeError } from "../../host/print/report-error.ts";
 import {
   type Adapter,
   applyBudgets,
@@ -15,31 +33,13 @@ import {
   type StatusOptions,
   type ToolBudgets,
   withRelated,
-} from "../../adapters/index.ts";
-import { ContextError, usageError } from "../../errors.ts";
-import { type Verbosity, verbosities } from "../../text/index.ts";
-import {
-  type Config,
-  type ContentProblem,
-  defaultConfig,
-  detectFacts,
-  homeDirectory,
-  type LoadedConfig,
-  loadConfig,
-  lonelyFolder,
-  placeOf,
-  projectRoot,
-  readNotes,
-  readProjectTree,
-  type Surroundings,
-  type ToolBudget,
-} from "../../workspace/index.ts";
+} from "../../rules/adapters/index.ts";
+import type { ContentProblem } from "../../rules/content/load-content.ts";
+import { readNotes } from "../../rules/content/notes.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { refuseUnknownPacks, selectionOf } from "../packs-content.ts";
-import { describeError } from "../report-error.ts";
 import { requireTrust } from "../trust.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 export interface InjectFlags {
   readonly scope?: string | undefined;

@@ -1,4 +1,10 @@
 /** Runs `inject` and `inject --dry-run`, and reports the results. */
+
+import { ContextError } from "../../core/errors.ts";
+import { formatNumber, printable, scanLines } from "../../core/text/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { describeError } from "../../host/print/report-error.ts";
+import { shownPath } from "../../host/print/table.ts";
 import {
   type ClipResult,
   copyToClipboard,
@@ -10,13 +16,8 @@ import {
   leftOversOf,
   removeLeftOvers,
   type TargetResult,
-} from "../../adapters/index.ts";
-import { ContextError } from "../../errors.ts";
-import { formatNumber, printable, scanLines } from "../../text/index.ts";
+} from "../../rules/adapters/index.ts";
 import type { Call, CommandResult } from "../command.ts";
-import type { Output } from "../output.ts";
-import { describeError } from "../report-error.ts";
-import { shownPath } from "../table.ts";
 import { budgetProblem, renderRemoved, reportRun, tightestLimit } from "./inject-report.ts";
 import type { Prepared } from "./prepare.ts";
 import { createDiff } from "./unified-diff.ts";

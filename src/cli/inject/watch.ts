@@ -2,13 +2,14 @@
  *  watching. Writes nothing while a project's `.plimsoll` folder is missing, as on a branch without it. */
 import { existsSync, type FSWatcher, type Stats, statSync, watch } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { ContextError } from "../../errors.ts";
-import { countNoun } from "../../text/index.ts";
-import { companyDirectory, configDirectory, homeDirectory, loadConfig, projectRoot } from "../../workspace/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { countNoun } from "../../core/text/index.ts";
+import { configDirectory, homeDirectory, loadConfig, projectRoot } from "../../host/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { reportError } from "../../host/print/report-error.ts";
+import { shownPath } from "../../host/print/table.ts";
+import { companyDirectory } from "../../rules/sync/company.ts";
 import type { Call } from "../command.ts";
-import type { Output } from "../output.ts";
-import { reportError } from "../report-error.ts";
-import { shownPath } from "../table.ts";
 import { type InjectFlags, isProjectScope, prepareInject } from "./prepare.ts";
 import { runInject } from "./run-inject.ts";
 

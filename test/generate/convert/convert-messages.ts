@@ -1,5 +1,5 @@
 /** A generated history in the shape of another format. For tests only: real histories are never converted, lenses read them as they are. */
-import type { FormatName } from "../../../src/messages/index.ts";
+import type { FormatName } from "../../../src/core/messages/index.ts";
 import { isCall, resultText, splitResults } from "../read-blocks.ts";
 import type { SessionMessage } from "../session-message.ts";
 import { toAiSdk } from "./convert-to-ai-sdk.ts";

@@ -1,0 +1,26 @@
+/** What the plugin files of opencode and pi import: the build makes dist/cli/bundle/plugin-hooks.js of it. It runs inside
+ *  the client, so it writes to no stream. */
+
+import type { Store } from "../core/store/index.ts";
+import { loadConfig, storeFile } from "../host/index.ts";
+import { openStore } from "../host/store/open-store.ts";
+import { type HookSettings, loadClientHooks, type OpenCodeHooks, type PiApi } from "./plugins/index.ts";
+
+export async function openHooks(settings: HookSettings): Promise<OpenCodeHooks> {
+  const { openCodeHooks, createInClient } = await loadClientHooks();
+  return openCodeHooks(createInClient({ client: "opencode", settings, openStore: openOwnStore }));
+}
+
+export async function openExtension(settings: HookSettings, pi: PiApi): Promise<void> {
+  const { registerPi, createInClient } = await loadClientHooks();
+  registerPi(pi, createInClient({ client: "pi", settings, openStore: openOwnStore }));
+}
+
+/** A store that is busy for longer counts as broken, and the result stays as it is. */
+const waitMs = 40;
+
+async function openOwnStore(): Promise<Store> {
+  const surroundings = { cwd: process.cwd(), env: process.env };
+  const place = storeFile(undefined, { ...surroundings, config: await loadConfig(surroundings) });
+  return openStore({ place, waitMs });
+}

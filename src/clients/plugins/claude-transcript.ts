@@ -1,0 +1,133 @@
+/** Reads the transcript that Claude Code writes: a tree of rows, one JSON line each. A rewind leaves the old rows in the
+ *  file and goes on from an earlier one, so what the model sees is the branch of the last row. */
+import { closeSync, readSync } from "node:fs";
+import { type FoundNote, findNotes } from "../../conversation/intake/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { textsIn } from "../../core/messages/index.ts";
+import { isPlainObject } from "../../core/text/index.ts";
+import { openForeign } from "../../host/index.ts";
+
+/** A block of a message in the transcript. */
+export type TranscriptBlock = Readonly<Record<string, unknown>>;
+
+export interface Transcript {
+  /** Reads what was added since the last call. */
+  read(): Promise<void>;
+  /** Returns whether the context has the result of a call; undefined if the file does not say, because the client writes
+   *  it with a delay. */
+  resultState(): (callId: string) => boolean | undefined;
+  /** Returns the blocks of the branch up to the last compaction, oldest first. */
+  blocks(): TranscriptBlock[];
+}
+
+interface Row {
+  readonly parent: string | undefined;
+  /** The id of the model's answer. Parallel calls of one answer are rows of their own, and so are their results. */
+  readonly answer: unknown;
+  readonly blocks: readonly TranscriptBlock[];
+}
+
+/** A longer transcript is not worth the time: then nothing counts as held. */
+const mostBytes = 100_000_000;
+
+export function createTranscript(path: string): Transcript {
+  const rows = new Map<string, Row>();
+  let offset = 0;
+  let last: string | undefined;
+  const add = (line: string): void => {
+    const row = parse(line);
+    const { uuid, parentUuid, isSidechain } = row;
+    if (typeof uuid !== "string" || isSidechain === true) return;
+    const parent = typeof parentUuid === "string" ? parentUuid : undefined;
+    rows.set(uuid, { parent, answer: Object(row.message).id, blocks: blocksOf(row) });
+    last = uuid;
+  };
+  const branch = (): Row[] => branchOf(rows, last);
+  return {
+    async read() {
+      const added = readFrom(path, offset);
+      offset += added.length;
+      const lines = added.toString("utf8").split("\n");
+      for (const line of lines) add(line);
+    },
+    resultState() {
+      const [all, here] = [idsIn([...rows.values()]), idsIn(branch())];
+      return (id) => {
+        if (here.results.has(id)) return true;
+        if (all.results.has(id)) return false;
+        return here.calls.has(id) || !all.calls.has(id) ? undefined : false;
+      };
+    },
+    blocks: () => branch().flatMap(({ blocks }) => blocks),
+  };
+}
+
+/** Returns the rows from the last one back, oldest first, and those beside them: of parallel calls only one is on the
+ *  way. */
+function branchOf(rows: ReadonlyMap<string, Row>, last: string | undefined): Row[] {
+  const onWay = new Set<Row>();
+  for (let row = rows.get(last ?? ""); row !== undefined && !onWay.has(row); row = rows.get(row.parent ?? ""))
+    onWay.add(row);
+  const answers = new Set<unknown>([...onWay].flatMap(({ answer }) => answer ?? []));
+  const isOfAnswer = (row: Row): boolean => onWay.has(row) || answers.has(row.answer);
+  const all = [...rows.values()];
+  const made = all.filter(isOfAnswer).flatMap(({ blocks }) => blocks);
+  const calls = new Set(made.flatMap(({ type, id }) => (type === "tool_use" ? [id] : [])));
+  const isResult = ({ type, tool_use_id: id }: TranscriptBlock): boolean => type === "tool_result" && calls.has(id);
+  return all.filter((row) => isOfAnswer(row) || row.blocks.some(isResult));
+}
+
+function idsIn(rows: readonly Row[]): Readonly<Record<"calls" | "results", ReadonlySet<unknown>>> {
+  const blocks = rows.flatMap((row) => row.blocks);
+  const [calls, results] = [new Set<unknown>(), new Set<unknown>()];
+  for (const { type, id, tool_use_id, isLost } of blocks) {
+    if (type === "tool_use") calls.add(id);
+    if (type === "tool_result" && isLost !== true) results.add(tool_use_id);
+  }
+  return { calls, results };
+}
+
+function readFrom(path: string, offset: number): Buffer {
+  const file = openForeign(path);
+  if ("reason" in file) throw new ContextError("unreadable_input", file.reason, { file: path });
+  const { descriptor, stats } = file;
+  try {
+    if (stats.size > mostBytes) throw new RangeError(`the transcript has ${stats.size} bytes`);
+    const bytes = Buffer.alloc(Math.max(0, stats.size - offset));
+    const bytesRead = bytes.length === 0 ? 0 : readSync(descriptor, bytes, 0, bytes.length, offset);
+    // A character may be written in two parts, so only whole lines are taken.
+    return bytes.subarray(0, bytes.subarray(0, bytesRead).lastIndexOf(lineFeed) + 1);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const lineFeed = 0x0a;
+
+function parse(line: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(line)) as Readonly<Record<string, unknown>>;
+  } catch {
+    return {};
+  }
+}
+
+function blocksOf({ message }: Readonly<Record<string, unknown>>): TranscriptBlock[] {
+  const content: unknown = isPlainObject(message) ? (message as TranscriptBlock).content : undefined;
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) return [];
+  return content.filter(isPlainObject).map((block) => withoutResult(block as TranscriptBlock));
+}
+
+/** Of a result only our notes matter, and whether the client lost it in a crash. The whole text would fill the memory. */
+function withoutResult(block: TranscriptBlock): TranscriptBlock {
+  if (block.type !== "tool_result") return block;
+  const texts = textsIn(block.content);
+  const isLost = texts.some((text) => text.startsWith("[Tool call interrupted"));
+  return { type: "tool_result", tool_use_id: block.tool_use_id, notes: texts.flatMap(findNotes), isLost };
+}
+
+/** Returns what a result of a transcript has that looks like notes about shortened results. */
+export function notesIn({ notes }: TranscriptBlock): readonly FoundNote[] {
+  return Array.isArray(notes) ? (notes as readonly FoundNote[]) : [];
+}

@@ -1,0 +1,111 @@
+/** Trims the requests of Claude Code. The client's module sends each request here before it goes to the model. */
+import { findTrimmed, listHistories } from "../../conversation/history/index.ts";
+import type { AdmittedResult, Intake } from "../../conversation/intake/index.ts";
+import type { Fields } from "../../core/text/index.ts";
+import type { PluginContext } from "./admit-results.ts";
+import { blockOf, type ClientHistory, createClientHistory, type MessageView } from "./client-history.ts";
+import type { ClientCall } from "./in-client.ts";
+import type { PluginServer } from "./plugin.ts";
+import { agentPrefix, historyName } from "./plugin-sessions.ts";
+
+export interface ClaudeTrim {
+  /** Takes the body of a request. Returns the messages to send, those that stay as their index in the body; undefined if
+   *  all stay. */
+  trim(context: PluginContext, body: string): Promise<readonly (object | number)[] | undefined>;
+  /** Returns what was trimmed in one of the sessions. */
+  recall(id: string, sessions: Iterable<string>): Promise<string | undefined>;
+  /** Remembers which results an admitted one refers to. */
+  note(context: PluginContext, call: Omit<ClientCall, "sessionId" | "text">, admitted: AdmittedResult): Promise<void>;
+}
+
+export interface ClaudeTrimOptions {
+  readonly server: PluginServer;
+  forget(context: PluginContext, isKept: Parameters<Intake["forget"]>[0]): Promise<void>;
+}
+
+/** Without a beta for more, Claude Code works with this window, whatever the model accepts (2.1.325). */
+const clientWindow = 200_000;
+
+/** Returns undefined if the plugin does not trim. */
+export function createClaudeTrim({ server, forget }: ClaudeTrimOptions): ClaudeTrim | undefined {
+  const { trim } = server.settings;
+  if (trim === undefined) return undefined;
+  const histories = new Map<string, Promise<ClientHistory>>();
+  const historyOf = (context: PluginContext): Promise<ClientHistory> => {
+    const { sessionId, agentId } = context;
+    const name = historyName(context);
+    const intake = { forget: (isKept: Parameters<Intake["forget"]>[0]) => forget(context, isKept) };
+    const open = async () => createClientHistory({ store: await server.store(), sessionId, agentId, intake, trim });
+    const known = histories.get(name) ?? open();
+    histories.set(name, known);
+    known.catch(() => histories.delete(name));
+    return known;
+  };
+  return {
+    async trim(context, body) {
+      const { messages, system, tools, model, max_tokens: longestAnswer } = JSON.parse(body) as ClaudeRequest;
+      // Requests for titles and topics are not turns of the conversation.
+      if (!Array.isArray(messages) || !Array.isArray(tools) || tools.length === 0) return undefined;
+      const history = await historyOf(context);
+      const limits = { window: clientWindow, longestAnswer };
+      return history.reduce<object>({
+        ...{ sessionId: context.sessionId, messages, view: createView(), model, ...limits },
+        frame: { system, tools },
+      }) as Promise<readonly (object | number)[] | undefined>;
+    },
+    async recall(id, sessions) {
+      const store = await server.store();
+      for (const sessionId of sessions) {
+        for (const name of [sessionId, ...(await listHistories(store, { prefix: agentPrefix(sessionId) }))]) {
+          const found = await findTrimmed(store, id, name);
+          if (found !== undefined) return found.text;
+        }
+      }
+      return undefined;
+    },
+    async note(context, call, admitted) {
+      await (await historyOf(context)).noteResult({ ...call, sessionId: context.sessionId, text: "" }, admitted);
+    },
+  };
+}
+
+interface ClaudeRequest {
+  readonly messages?: readonly Fields[];
+  readonly system?: unknown;
+  readonly tools?: readonly object[];
+  readonly model?: string;
+  readonly max_tokens?: number;
+}
+
+/** The messages are Anthropic's already. What was trimmed stays as the trimmer wrote it. */
+function createView(): MessageView<object> {
+  const indexes = new Map<object, number>();
+  return {
+    show: (messages, textOf) =>
+      messages.map((message, index) => {
+        const { content } = message as Fields;
+        if (!Array.isArray(content)) return noted(message, index);
+        const blocks = (content as Fields[]).map((block) => withOriginal(block, textOf));
+        const shown = { ...message, content: blocks.map((block, at) => blockOf(`${index}.${at}`, block)) };
+        return blocks.every((block, at) => block === content[at]) ? noted(shown, index) : shown;
+      }),
+    // The client's module knows its own messages.
+    apply: (_messages, _sent, reduced) => reduced.map((message) => (indexes.get(message) ?? message) as object),
+  };
+  function noted(message: object, index: number): object {
+    indexes.set(message, index);
+    return message;
+  }
+}
+
+/** Only results that are one text are ever shortened. */
+function withOriginal(block: Fields, textOf: (callId: string, text: string) => string): Fields {
+  const { type, tool_use_id: callId, content } = block;
+  if (type !== "tool_result") return block;
+  const [only, ...rest] =
+    typeof content === "string" ? [{ type: "text", text: content }] : ((content ?? []) as Fields[]);
+  if (only?.type !== "text" || typeof only.text !== "string" || rest.length > 0) return block;
+  const text = textOf(String(callId), only.text);
+  if (text === only.text) return block;
+  return { ...block, content: typeof content === "string" ? text : [{ ...only, text }] };
+}

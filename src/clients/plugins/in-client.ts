@@ -1,0 +1,208 @@
+/** Runs intake and trimming inside a client's own process. The client waits for every hook, and a hook that throws may
+ *  cost it a result. So nothing here rejects, and everything has a time limit: then the client's own text stays. */
+import { createIntake, createParallelCalls, type Intake, type ParallelCalls } from "../../conversation/intake/index.ts";
+import { bindsThinking } from "../../core/messages/index.ts";
+import type { Store } from "../../core/store/index.ts";
+import { messageOf } from "../../core/text/index.ts";
+import { createCounter } from "../../core/tokens/index.ts";
+import { type ClientHistory, createClientHistory, type HistoryRequest } from "./client-history.ts";
+import { type PluginEvent, recordPluginEvents } from "./plugin-sessions.ts";
+
+/** What install writes into a plugin file for the hooks. */
+export interface HookSettings {
+  readonly maxResultTokens?: number | undefined;
+  readonly deltas?: boolean | undefined;
+  /** The most tokens of a request, or `window` for the model's own limit. Without it nothing is trimmed. */
+  readonly trim?: number | "window" | undefined;
+  /** At least so many of the newest results with images keep them. Without it all do. */
+  readonly images?: number | undefined;
+}
+
+export interface ClientCall {
+  /** A sub-agent has a session of its own. */
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly text: string;
+  /** Returns which share of its own limit a text takes, if the client cuts this result after our hook. */
+  readonly shareOfLimit?: ((text: string) => number) | undefined;
+}
+
+/** Names the session for `plimsoll recall` in the client's shell: ids of older versions, such as r12, need it. */
+export const sessionVariable = "PLIMSOLL_SESSION";
+
+/** A line for the system text of a client whose history is trimmed. It never changes, so it costs no cache. */
+export const recallNote =
+  'Where a tool result says "[trimmed: …; recall id ID]", the command "plimsoll recall ID" prints the original.';
+
+export interface InClient {
+  /** Whether the history is trimmed. */
+  readonly trims: boolean;
+  /** The model has made a call. */
+  begin(call: Omit<ClientCall, "text">): void;
+  /** Returns what the model should see instead of the result; undefined if it should stay as it is. */
+  admit(call: ClientCall): Promise<string | undefined>;
+  /** The client asks the model again. */
+  endTurn(sessionId: string): void;
+  /** Returns the messages to send instead; undefined if they should stay as they are. */
+  trim<Message extends object>(request: HistoryRequest<Message>): Promise<readonly Message[] | undefined>;
+  /** Takes the calls whose results have images, oldest first, and the model that answers. */
+  withoutImages(callIds: readonly string[], model: string | undefined): LeftOutImages;
+  /** The client compacted or rewound the session. */
+  forget(sessionId: string): Promise<void>;
+}
+
+export interface LeftOutImages {
+  /** The calls whose images are left out, oldest first. */
+  readonly old: ReadonlySet<string>;
+  /** The call that was the newest when they were. The model made the thinking before it with these images, and refuses
+   *  it without them. Absent if the model does not bind thinking. */
+  readonly since?: string | undefined;
+}
+
+/** Replaces an image that is left out. */
+export const imageNote = "[An image was here. Only the newest images are sent. Call the tool again to see it.]";
+
+export interface InClientOptions {
+  readonly client: string;
+  readonly settings: HookSettings;
+  openStore(): Promise<Store>;
+  /** The longest that a hook may take.
+   *  @default 50, and 900 for the first request of a session */
+  readonly waitMs?: number | undefined;
+}
+
+/** The longest that a client waits for us. */
+const patienceMs = 50;
+/** The first request of a session also waits for the store and for what was trimmed earlier: a request with other bytes
+ *  than the last one would be billed in full. */
+const firstPatienceMs = 900;
+/** The intake gives up before the client does, so that it knows what was sent. */
+const earlierMs = 3;
+
+export function createInClient({ client, settings, openStore, waitMs }: InClientOptions): InClient {
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => {
+    opened ??= openStore();
+    // A store that cannot be opened now may be free for the next result.
+    opened.catch(() => {
+      opened = undefined;
+    });
+    return opened;
+  };
+  // The first result should not wait for the database or the tables of the counter.
+  store().catch(() => undefined);
+  createCounter("auto").catch(() => undefined);
+  const sessions = new Map<string, Promise<ClientSession>>();
+  const callsOf = createCallsOf();
+  /** Sessions whose contexts are gone, although the store does not know it yet. */
+  const compacted = new Set<string>();
+  const forgetIn = async (sessionId: string, { intake }: ClientSession): Promise<void> => {
+    await intake.forget();
+    compacted.delete(sessionId);
+  };
+  const record = async (sessionId: string, event: PluginEvent): Promise<void> => {
+    const about = { client, sessionId, now: Date.now() };
+    await recordPluginEvents(await store(), about, [event]).catch(() => undefined);
+  };
+  const sessionOf = (sessionId: string): Promise<ClientSession> => {
+    const known =
+      sessions.get(sessionId) ?? store().then((opened) => openSession(sessionId, { store: opened, settings }));
+    sessions.set(sessionId, known);
+    known.catch(() => sessions.delete(sessionId));
+    return known;
+  };
+  const attempt = <Result>(sessionId: string, ms: number, work: (session: ClientSession) => Promise<Result>) => {
+    const failed = (error: unknown): undefined => {
+      void record(sessionId, { kind: "error", message: messageOf(error) }).catch(() => undefined);
+    };
+    return within(ms, sessionOf(sessionId).then(work).catch(failed));
+  };
+  return {
+    trims: settings.trim !== undefined,
+    begin: ({ sessionId, callId, tool, input }) => callsOf(sessionId).begin(callId, { tool, input }),
+    endTurn: (sessionId) => callsOf(sessionId).endTurn(),
+    admit(call) {
+      const lateAt = performance.now() + (waitMs ?? patienceMs) - earlierMs;
+      return attempt(call.sessionId, waitMs ?? patienceMs, async (session) => {
+        const { intake, history, count } = session;
+        const { callId, tool, input, text, shareOfLimit } = call;
+        if (compacted.has(call.sessionId)) await forgetIn(call.sessionId, session);
+        const together = callsOf(call.sessionId).end(callId);
+        session.lateAt = lateAt;
+        const admitted = await intake.admit({ callId, tool, input, text, shareOfLimit, ...together });
+        const isEdited = admitted.edit !== "none";
+        const savedTokens = isEdited ? Math.max(0, count(text) - admitted.tokens) : 0;
+        void history?.noteResult(call, admitted).catch(() => undefined);
+        void record(call.sessionId, { kind: "result", edit: admitted.edit, savedTokens }).catch(() => undefined);
+        return isEdited ? admitted.text : undefined;
+      });
+    },
+    trim(request) {
+      if (settings.trim === undefined) return Promise.resolve(undefined);
+      const ms = waitMs ?? (sessions.has(request.sessionId) ? patienceMs : firstPatienceMs);
+      return attempt(request.sessionId, ms, async ({ history }) => history?.reduce(request));
+    },
+    withoutImages: (callIds, model) => chooseImages(callIds, settings.images, bindsThinking(model)),
+    async forget(sessionId) {
+      compacted.add(sessionId);
+      await attempt(sessionId, waitMs ?? patienceMs, (session) => forgetIn(sessionId, session));
+    },
+  };
+}
+
+/** A change of what was sent costs the prompt cache, so as many images as stay are left out at once. */
+function chooseImages(callIds: readonly string[], newest = Number.POSITIVE_INFINITY, isBound = false): LeftOutImages {
+  const rounds = Math.floor((callIds.length - newest) / newest);
+  if (!(rounds > 0)) return { old: new Set() };
+  const since = isBound ? callIds[(rounds + 1) * newest - 1] : undefined;
+  return { old: new Set(callIds.slice(0, rounds * newest)), since };
+}
+
+/** Returns the calls of each session. */
+function createCallsOf(): (sessionId: string) => ParallelCalls {
+  const known = new Map<string, ParallelCalls>();
+  return (sessionId) => {
+    const calls = known.get(sessionId) ?? createParallelCalls();
+    known.set(sessionId, calls);
+    return calls;
+  };
+}
+
+interface ClientSession {
+  /** When the intake gives up the next result. The client has taken its own text by then, and may have cut it. */
+  lateAt: number;
+  readonly intake: Intake;
+  readonly history: ClientHistory | undefined;
+  count(text: string): number;
+}
+
+interface SessionOptions {
+  readonly store: Store;
+  readonly settings: HookSettings;
+}
+
+async function openSession(sessionId: string, { store, settings }: SessionOptions): Promise<ClientSession> {
+  const { maxResultTokens, deltas, trim } = settings;
+  const counter = await createCounter("auto");
+  const patience = (): Promise<void> =>
+    new Promise((resolve) => setTimeout(resolve, Math.max(0, session.lateAt - performance.now())).unref());
+  const intake = await createIntake({ counter, store, sessionId, maxResultTokens, deltas, patience });
+  const history = trim === undefined ? undefined : await createClientHistory({ store, sessionId, intake, trim });
+  const session: ClientSession = { lateAt: 0, intake, history, count: counter.count };
+  return session;
+}
+
+/** Returns undefined if the work takes longer. */
+async function within<Result>(ms: number, work: Promise<Result | undefined>): Promise<Result | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

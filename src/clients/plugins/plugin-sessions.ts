@@ -1,0 +1,120 @@
+/** What plugins did, by session: the numbers of `plugin status`. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { AdmittedResult } from "../../conversation/intake/index.ts";
+import type { Store } from "../../core/store/index.ts";
+import { isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../../core/text/index.ts";
+import { type Environment, stateDirectory } from "../../host/index.ts";
+
+export interface PluginSession {
+  readonly client: string;
+  readonly sessionId: string;
+  /** How many results the plugin saw. */
+  readonly results: number;
+  readonly duplicates: number;
+  readonly deltas: number;
+  readonly pages: number;
+  /** Tokens that the edits left out of the first request with each result. */
+  readonly savedTokens: number;
+  readonly recalls: number;
+  /** The newest ones, oldest first. */
+  readonly errors: readonly string[];
+  /** ISO 8601. */
+  readonly lastUsed: string;
+}
+
+/** One thing that happened in a session. */
+export type PluginEvent =
+  | { readonly kind: "result"; readonly edit: AdmittedResult["edit"]; readonly savedTokens: number }
+  | { readonly kind: "recall" }
+  | { readonly kind: "error"; readonly message: string };
+
+const collection = "plugin-sessions";
+/** Which results of a client whose history is trimmed were shortened, by session. */
+export const pluginResults = "plugin-results";
+const mostErrors = 5;
+
+const isSession: ShapeCheck<PluginSession> = objectOf({
+  client: isText,
+  sessionId: isText,
+  results: isWhole,
+  duplicates: isWhole,
+  deltas: isWhole,
+  pages: isWhole,
+  savedTokens: isWhole,
+  recalls: isWhole,
+  errors: listOf(isText),
+  lastUsed: isText,
+});
+
+/** Adds events to the numbers of their session. Returns all tokens that the session has saved. */
+export async function recordPluginEvents(
+  store: Store,
+  { client, sessionId, now }: { readonly client: string; readonly sessionId: string; readonly now: number },
+  events: readonly PluginEvent[],
+): Promise<number> {
+  const lastUsed = new Date(now).toISOString();
+  const { value } = await store.update(collection, keyOf(client, sessionId), (before) => {
+    const session = readJson(before, isSession) ?? emptySession(client, sessionId);
+    return JSON.stringify({ ...events.reduce(withEvent, session), lastUsed });
+  });
+  return readJson(value, isSession)?.savedTokens ?? 0;
+}
+
+function emptySession(client: string, sessionId: string): PluginSession {
+  const numbers = { results: 0, duplicates: 0, deltas: 0, pages: 0, savedTokens: 0, recalls: 0 };
+  return { client, sessionId, ...numbers, errors: [], lastUsed: "" };
+}
+
+function withEvent(session: PluginSession, event: PluginEvent): PluginSession {
+  if (event.kind === "recall") return { ...session, recalls: session.recalls + 1 };
+  if (event.kind === "error") return { ...session, errors: [...session.errors, event.message].slice(-mostErrors) };
+  const counted = { ...session, results: session.results + 1, savedTokens: session.savedTokens + event.savedTokens };
+  if (event.edit === "none" || event.edit === "quote") return counted;
+  const name = `${event.edit}s` as const;
+  return { ...counted, [name]: session[name] + 1 };
+}
+
+/** Returns the sessions of a client, or of all clients, newest first. */
+export async function listPluginSessions(store: Store, client?: string): Promise<PluginSession[]> {
+  const records = await store.list(collection, client === undefined ? {} : { prefix: keyOf(client, "") });
+  const sessions = records.flatMap(({ value }) => readJson(value, isSession) ?? []);
+  return sessions.sort((one, other) => (one.lastUsed < other.lastUsed ? 1 : -1));
+}
+
+function keyOf(client: string, sessionId: string): string {
+  return `${client}/${sessionId}`;
+}
+
+/** Returns the name under which a history is stored. A sub-agent has a history of its own. */
+export function historyName(of: { readonly sessionId: string; readonly agentId?: string | undefined }): string {
+  return of.agentId === undefined ? of.sessionId : `${agentPrefix(of.sessionId)}${of.agentId}`;
+}
+
+/** The names of the histories of a session's sub-agents start with it. */
+export function agentPrefix(sessionId: string): string {
+  return `${sessionId}:`;
+}
+
+/** Deletes what plugins of any client stored for sessions. */
+export async function forgetPluginSessions(
+  store: Store,
+  { sessionIds, env }: { readonly sessionIds: ReadonlySet<string>; readonly env: Environment },
+): Promise<void> {
+  const { forgetHistory, listHistories } = await import("../../conversation/history/index.ts");
+  const gone = (await listPluginSessions(store)).filter(({ sessionId }) => sessionIds.has(sessionId));
+  for (const { client, sessionId } of gone) await store.delete(collection, keyOf(client, sessionId));
+  for (const sessionId of sessionIds) {
+    await store.delete(pluginResults, sessionId);
+    const prefix = agentPrefix(sessionId);
+    for (const { key } of await store.list(pluginResults, { prefix })) await store.delete(pluginResults, key);
+    for (const name of await listHistories(store, { prefix })) await forgetHistory(store, name);
+    const file = savedTokensFile(env, sessionId);
+    if (file !== undefined) await rm(file, { force: true });
+  }
+}
+
+/** Where the status line finds the number of saved tokens. Undefined for an id that is no name of a file. */
+export function savedTokensFile(env: Environment, sessionId: string): string | undefined {
+  return /^[\w-]+$/.test(sessionId) ? join(stateDirectory(env), "saved-tokens", `${sessionId}.json`) : undefined;
+}

@@ -1,0 +1,441 @@
+/** A digest lists what an epoch's trimming took away: files, names that the agent used, ids for `recall`, and lines of
+ *  the newest edits. It is inside of a trimmed tool result. Every epoch writes a new one, from the history and the
+ *  ledger alone. */
+import { type CountedMessage, type CountedPart, filesOf, noteIn, textsOf } from "../../../core/messages/index.ts";
+import { visitNames } from "../../../core/text/index.ts";
+import type { Counter } from "../../../core/tokens/index.ts";
+import type { HistoryDraft } from "../draft.ts";
+import type { TrackedMessage } from "../tracked-history.ts";
+import type { PartPlace } from "../turns.ts";
+
+export interface DigestOptions {
+  /** The tokens for the digest without its lines. */
+  readonly names: number;
+  readonly lines: number;
+  /** The tokens for notes of the agent that go with its thinking. The lines get what is left of them. */
+  readonly notes: number;
+  /** Whether the model can recall what was trimmed by its id. */
+  readonly hasIds: boolean;
+}
+
+/** Renders digests. Keeps what it read, so that each message is read once, at the first epoch that needs it. */
+export type DigestRenderer = (draft: HistoryDraft, options: DigestOptions) => string | undefined;
+
+export function createDigestRenderer(counter: Counter): DigestRenderer {
+  let work = createWork();
+  const nameSize = createSizer(counter);
+  return (draft, options) => {
+    if (!work.isPartOf(draft)) work = createWork();
+    work.read(draft);
+    const gone = collect(draft, { work, hasIds: options.hasIds });
+    const listed = listNames(gone, createPurse(nameSize, options.names - frameTokens));
+    const lineSize = (line: string): number => counter.count(`\n${line}`);
+    const notes = createPurse(lineSize, Math.min(options.notes, options.lines)).take(goneNotes(draft));
+    if (listed === undefined && notes.length === 0) return undefined;
+    const left = notes.reduce((rest, note) => rest - lineSize(note), options.lines);
+    const lines = createPurse(lineSize, left).take(goneLines(draft, work));
+    const section = (title: string, entries: readonly string[]): string[] =>
+      entries.length === 0 ? [] : [title, ...entries];
+    const sections = [...section("notes:", notes.reverse()), ...section("lines of edits:", lines)];
+    return `${[listed ?? "[trimmed earlier:", ...sections].join("\n")}]`;
+  };
+}
+
+/** What the words of a digest take, beside its entries. */
+const frameTokens = 40;
+
+/** Returns the tokens of an entry and of the separator before it. */
+type Sizer = (entry: string) => number;
+
+/** The number of sizes to remember: those of a few digests. */
+const mostSizes = 10_000;
+
+/** Remembers the sizes of names, because most of them are in the next digest, too. */
+function createSizer(counter: Counter): Sizer {
+  const sizes = new Map<string, number>();
+  return (entry) => {
+    const known = sizes.get(entry);
+    if (known !== undefined) return known;
+    const size = counter.count(` ${entry}`);
+    if (sizes.size === mostSizes) sizes.clear();
+    sizes.set(entry, size);
+    return size;
+  };
+}
+
+/** Tokens to spend on entries. */
+interface Purse {
+  readonly left: number;
+  /** Takes entries, in order, as far as they fit into `most` tokens; by default into all that are left. */
+  take(entries: Iterable<string>, most?: number): string[];
+}
+
+/** The least that an entry takes. With less left there is no need to count another one. */
+const leastEntryTokens = 3;
+/** After this many entries that do not fit, no other is tried. */
+const mostMisses = 40;
+
+function createPurse(sizeOf: Sizer, tokens: number): Purse {
+  let left = tokens;
+  return {
+    get left() {
+      return left;
+    },
+    take(entries, most = left) {
+      const kept = Math.max(0, left - most);
+      const taken: string[] = [];
+      let misses = 0;
+      for (const entry of entries) {
+        if (left - kept < leastEntryTokens || misses > mostMisses) break;
+        const size = sizeOf(entry);
+        if (size > left - kept) {
+          misses++;
+          continue;
+        }
+        left -= size;
+        taken.push(entry);
+      }
+      return taken;
+    },
+  };
+}
+
+/** The share of the digest's names for those that the agent has not used yet. More of them cost more than they are
+ *  worth. */
+const printedShare = 0.35;
+
+/** Edited files come first: the agent will come back to them. */
+function listNames(gone: Gone, purse: Purse): string | undefined {
+  const mostPrinted = printedShare * purse.left;
+  const edited = purse.take(gone.edited);
+  const calls = purse.take(gone.calls);
+  const files = purse.take(gone.read, purse.left / 2);
+  const names = purse.take(gone.names);
+  names.push(...purse.take(gone.printed, mostPrinted));
+  if (edited.length + files.length + names.length === 0) return undefined;
+  const section = (title: string, entries: readonly string[]): string[] =>
+    entries.length === 0 ? [] : [`${title}: ${entries.join(" ")}`];
+  return [
+    `[trimmed earlier:${calls.map((each) => ` ${each}`).join("")}`,
+    ...section("edited", edited),
+    ...section("read", files),
+    ...section("names", names),
+  ].join("\n");
+}
+
+/** What is no longer in the request, latest first. */
+interface Gone {
+  /** How often each tool was called. */
+  readonly calls: readonly string[];
+  readonly edited: Iterable<string>;
+  /** If the model can recall, each with the id of its trimmed result. */
+  readonly read: Iterable<string>;
+  /** Names that the agent used and that came from a few results. */
+  readonly names: Iterable<string>;
+  /** Names that a few results contain and that the agent has not used yet. */
+  readonly printed: Iterable<string>;
+}
+
+/** Only single names pass: what a tool printed must not become an instruction. */
+const isEntry = (text: string): boolean => /^[\p{L}\p{N}_./\\:#@~+=-]{1,120}$/u.test(text);
+const mostTools = 8;
+
+/** Whether a name that the agent has not used is worth its tokens: not a long path, and not a number or a hash. */
+function isTelling(text: string): boolean {
+  const digits = text.replace(/\D/g, "").length;
+  return text.length <= 30 && 4 * digits < text.length && /[A-Za-z]{3}/.test(text);
+}
+
+/** A name that more results contain is part of the project's vocabulary. */
+const mostSources = 3;
+
+interface CollectOptions {
+  readonly work: Work;
+  readonly hasIds: boolean;
+}
+
+function collect(draft: HistoryDraft, { work, hasIds }: CollectOptions): Gone {
+  const { calls, edited, opened, used, printed } = work;
+  const request = {};
+  markStanding(draft, work, request);
+  const isGone = (name: Name): boolean => name.standsIn !== request && isEntry(textOfName(name));
+  const isPrinted = ({ results }: Name): boolean => results > 0;
+  const isFile = (name: Name): boolean => edited.has(name) || opened.has(name);
+  const counted = [...calls].filter(([name]) => isEntry(name)).sort(([, some], [, others]) => others - some);
+  const withId = (file: Name): string => {
+    const place = hasIds ? opened.get(file) : undefined;
+    const id = place && draft.messages[place.message]?.decisions.get(place.part)?.id;
+    return id === undefined ? textOfName(file) : `${textOfName(file)} ${id}`;
+  };
+  return {
+    calls: counted.slice(0, mostTools).map(([name, count]) => `${count} ${name}`),
+    edited: latest(edited, isGone),
+    read: latest(opened.keys(), (file) => !edited.has(file) && isGone(file), withId),
+    names: latest(used, (name) => isPrinted(name) && !isFile(name) && isGone(name)),
+    printed: latest(printed, (name) => !used.has(name) && !isFile(name) && isGone(name) && isTelling(textOfName(name))),
+  };
+}
+
+function* latest(
+  names: Iterable<Name>,
+  isListed: (name: Name) => boolean,
+  entryOf: (name: Name) => string = textOfName,
+): Generator<string> {
+  for (const name of [...names].reverse()) if (isListed(name)) yield entryOf(name);
+}
+
+/** Marks the names that the request still contains. */
+function markStanding({ messages }: HistoryDraft, { names }: Work, request: object): void {
+  const mark = (some: readonly Name[]): void => {
+    for (const name of some) name.standsIn = request;
+  };
+  for (const [index, { original, decisions, sent }] of messages.entries()) {
+    if (sent === undefined) continue;
+    for (const [at, facts] of names.in(original, index).entries()) {
+      const decision = decisions.get(at)?.decision;
+      if (decision === undefined) mark(facts.names);
+      if (decision?.action !== "replace") continue;
+      mark(names.known(decision.text));
+      // A shortened input keeps its path.
+      if (decision.keeps !== undefined) mark(facts.names.slice(0, 1));
+    }
+  }
+}
+
+/** Returns the lines that the agent wrote or replaced in its latest edits and that no longer stand in any of its edits.
+ *  An agent often edits again what it has edited. Looking through the results, too, would take longer than everything
+ *  else. */
+function* goneLines({ messages, boundary }: HistoryDraft, { edits, names }: Work): Generator<string> {
+  const seen = new Set<string>();
+  for (const [index, { original }] of messages.slice(boundary).entries())
+    for (const facts of names.in(original, boundary + index)) for (const line of linesOfEdit(facts)) seen.add(line);
+  for (let index = edits.length - 1; index >= 0; index--) {
+    for (const line of linesOfEdit(edits[index] as PartFacts)) {
+      if (seen.has(line)) continue;
+      seen.add(line);
+      yield line;
+    }
+  }
+}
+
+/** Returns the agent's notes in thinking that is gone, or that goes because the draft changes something before it,
+ *  latest first. */
+function* goneNotes({ messages, firstChanged }: HistoryDraft): Generator<string> {
+  const seen = new Set<string>();
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const { original, decisions, sent } = messages[index] as TrackedMessage;
+    for (const [at, part] of original.parts.entries()) {
+      const isGone = sent === undefined || decisions.get(at)?.decision.action === "drop";
+      const note = isGone || (index >= firstChanged && part.isBound !== true) ? noteIn(part) : undefined;
+      if (note === undefined || seen.has(note)) continue;
+      seen.add(note);
+      yield note;
+    }
+  }
+}
+
+const lineLength = { least: 8, most: 120 } as const;
+const noLines: readonly string[] = [];
+
+/** Returns the lines of a call that edits files, without the names of the files, which have their own place. */
+function linesOfEdit(facts: PartFacts): readonly string[] {
+  const { part, path, edited } = facts;
+  if (edited.length === 0) return noLines;
+  facts.lines ??= textsOf(part)
+    .flatMap((text) => text.slice(0, mostCharacters).split("\n"))
+    .map((line) => line.trim())
+    .filter(({ length }) => length >= lineLength.least && length <= lineLength.most)
+    .filter((line) => line !== path && !edited.includes(line));
+  return facts.lines;
+}
+
+/** What the turns before the boundary did. Everything is in the order of its latest use, latest last. */
+interface Work {
+  readonly names: Names;
+  /** How often each tool was called. */
+  readonly calls: ReadonlyMap<string, number>;
+  readonly edited: ReadonlySet<Name>;
+  /** The files that calls named, each with the place of the result. */
+  readonly opened: ReadonlyMap<Name, PartPlace | undefined>;
+  /** The names in the agent's text and calls, except those that too many results contain. */
+  readonly used: ReadonlySet<Name>;
+  /** The names in results, except those that too many results contain. */
+  readonly printed: ReadonlySet<Name>;
+  /** The calls that edited files. */
+  readonly edits: readonly PartFacts[];
+  /** Whether the history still begins with what was read. */
+  isPartOf(draft: HistoryDraft): boolean;
+  /** Reads on up to the boundary. */
+  read(draft: HistoryDraft): void;
+}
+
+function createWork(): Work {
+  const names = createNames();
+  const calls = new Map<string, number>();
+  const edited = new Set<Name>();
+  const opened = new Map<Name, PartPlace | undefined>();
+  const used = new Set<Name>();
+  const printed = new Set<Name>();
+  const edits: PartFacts[] = [];
+  /** The file of each call whose result was not read yet. */
+  const waiting = new Map<string, Name>();
+  const readCall = (facts: PartFacts): void => {
+    const { toolName = "call", callId = "" } = facts.part;
+    calls.set(toolName, (calls.get(toolName) ?? 0) + 1);
+    if (facts.edited.length > 0) edits.push(facts);
+    for (const file of facts.edited) moveToEnd(edited, names.file(file));
+    if (facts.path === undefined) return;
+    const file = names.file(facts.path);
+    opened.delete(file);
+    opened.set(file, undefined);
+    waiting.set(callId, file);
+  };
+  const readResult = (facts: PartFacts, place: PartPlace): void => {
+    const { callId = "" } = facts.part;
+    for (const name of facts.names) {
+      if (++name.results <= mostSources) moveToEnd(printed, name);
+      else if (printed.delete(name)) used.delete(name);
+    }
+    const file = waiting.get(callId);
+    if (file !== undefined) opened.set(file, place);
+    waiting.delete(callId);
+  };
+  /** What the agent thinks is not used: only what it says and calls. */
+  const readUsed = ({ names: some }: PartFacts): void => {
+    for (const name of some) if (name.results <= mostSources) moveToEnd(used, name);
+  };
+  const readMessage = (original: CountedMessage, message: number): void => {
+    for (const [index, facts] of names.in(original, message).entries()) {
+      const { part } = facts;
+      if (part.kind === "tool_call") readCall(facts);
+      if (part.kind === "tool_result") readResult(facts, { message, part: index });
+      if (original.role === "assistant" && hasOwnText(part)) readUsed(facts);
+    }
+  };
+  let next = 0;
+  let chain: string | undefined;
+  return {
+    ...{ names, calls, edited, opened, used, printed, edits },
+    isPartOf: ({ messages, boundary }) => next <= boundary && messages[next - 1]?.chain === chain,
+    read({ messages, boundary }) {
+      for (; next < boundary; next++) readMessage((messages[next] as TrackedMessage).original, next);
+      chain = messages[next - 1]?.chain;
+    },
+  };
+}
+
+function moveToEnd<Value>(values: Set<Value>, value: Value): void {
+  values.delete(value);
+  values.add(value);
+}
+
+function hasOwnText({ kind }: CountedPart): boolean {
+  return kind === "text" || kind === "tool_call";
+}
+
+/** A name, a path or an id in a history. Each is one object, whatever part it is found in. */
+interface Name {
+  /** A text that contains it, and where. The name itself is cut out of it only if a digest lists it. */
+  within: string;
+  start: number;
+  end: number;
+  /** How many results before the boundary contain it. */
+  results: number;
+  /** The part in which it was found last. */
+  foundIn: CountedPart | undefined;
+  /** The request in which it was found last. */
+  standsIn: object | undefined;
+}
+
+function textOfName({ within, start, end }: Name): string {
+  return within.slice(start, end);
+}
+
+/** What is in a part. Each part is read once, at the first epoch that needs it. */
+interface PartFacts {
+  readonly part: CountedPart;
+  /** The names in it, each once. The path of a call comes first. */
+  readonly names: readonly Name[];
+  readonly path: string | undefined;
+  readonly edited: readonly string[];
+  /** The lines of an edit, once they were needed. */
+  lines: readonly string[] | undefined;
+}
+
+interface Names {
+  /** Returns the facts of each part of the message at this index. */
+  in(message: CountedMessage, index: number): readonly PartFacts[];
+  /** Returns those names in a text that were found before. */
+  known(text: string): readonly Name[];
+  file(path: string): Name;
+}
+
+/** The characters of a text that are read. */
+const mostCharacters = 32_000;
+
+/** Finds names by their hashes: creating and comparing the texts of all names in all results would take much longer than
+ *  the rest of an epoch. If two names have the same hash, one of them may be left out. */
+function createNames(): Names {
+  const byHash = new Map<number, Name>();
+  const files = new Map<string, Name>();
+  const read: { readonly message: CountedMessage; readonly facts: readonly PartFacts[] }[] = [];
+  const create = (): Name => ({
+    ...{ within: "", start: 0, end: 0 },
+    ...{ results: 0, foundIn: undefined, standsIn: undefined },
+  });
+  const at = (hash: number): Name => {
+    const known = byHash.get(hash);
+    if (known !== undefined) return known;
+    const name = create();
+    byHash.set(hash, name);
+    return name;
+  };
+  const file = (path: string): Name => {
+    let name = files.get(path);
+    if (name !== undefined) return name;
+    visitNames(path, (start, end, hash) => {
+      if (end - start === path.length) name = at(hash);
+    });
+    const found = name ?? create();
+    Object.assign(found, { within: path, start: 0, end: path.length });
+    files.set(path, found);
+    return found;
+  };
+  const readPart = (part: CountedPart): PartFacts => {
+    const names: Name[] = [];
+    const add = (name: Name): void => {
+      if (name.foundIn === part) return;
+      name.foundIn = part;
+      names.push(name);
+    };
+    const { path, edited } = filesOf(part);
+    for (const each of path === undefined ? edited : [path, ...edited]) add(file(each));
+    for (const whole of textsOf(part)) {
+      const text = whole.length > mostCharacters ? whole.slice(0, mostCharacters) : whole;
+      visitNames(text, (start, end, hash) => {
+        const name = at(hash);
+        if (name.end === 0) Object.assign(name, { within: text, start, end });
+        add(name);
+      });
+    }
+    return { part, names, path, edited, lines: undefined };
+  };
+  return {
+    in(message, index) {
+      const known = read[index];
+      if (known?.message === message) return known.facts;
+      const facts = message.parts.map(readPart);
+      read[index] = { message, facts };
+      return facts;
+    },
+    known(text) {
+      const found: Name[] = [];
+      visitNames(text, (_start, _end, hash) => {
+        const name = byHash.get(hash);
+        if (name !== undefined) found.push(name);
+      });
+      return found;
+    },
+    file,
+  };
+}

@@ -1,0 +1,280 @@
+/** The options of a trimmer, their checks and their defaults. */
+
+import { invalidArgument } from "../../core/errors.ts";
+import { type FormatName, formatNames } from "../../core/messages/index.ts";
+import type { Store } from "../../core/store/index.ts";
+import { refuseUnknownOptions } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import type { Pressure } from "./overflow.ts";
+import type { PlaceholderStyle } from "./placeholders.ts";
+import { isRfc, type PolicyName, policyNames } from "./policies/policy.ts";
+import { boundaryIn, type ContextMetadata } from "./rfc-context.ts";
+import type { Summarise } from "./summary.ts";
+
+/** The settings of `createTrimmer`. Only `contextWindow` is required. */
+export interface TrimmerOptions {
+  /** The most tokens that the model accepts in one request, answer included. */
+  readonly contextWindow: number;
+  /** The most tokens that a request should have, in a window that is larger. It doubles, up to the window, in a
+   *  conversation that does not fit. By default it is the window. */
+  readonly workingBudget?: number | undefined;
+  /** The model's id. It selects the counter, the image prices and the rules for thinking blocks. */
+  readonly model?: string | undefined;
+  /** The rule that decides what to trim, and when.
+   * @default "economic" */
+  readonly policy?: PolicyName | undefined;
+  /** The shape of the messages. By default the trimmer detects it from the messages. */
+  readonly format?: FormatName | undefined;
+  /** Counts tokens. By default the trimmer estimates with the tokenizer of the model's family. */
+  readonly counter?: Counter | undefined;
+  /** Tokens kept free for the answer.
+   * @default 16000, but at most half of `contextWindow` */
+  readonly reserve?: number | undefined;
+  /** Tokens that you send but that are not in `messages`, `system` or `tools`.
+   * @default 0 */
+  readonly prefixTokens?: number | undefined;
+  /** How many of the newest assistant turns the policy trims last.
+   * @default 10 */
+  readonly keep?: number | undefined;
+  /** The share of the budget, from 0 to 1, above which the policies `rfc` and `rfc-headroom` trim. Other policies
+   *  reject it.
+   * @default 0.8 */
+  readonly threshold?: number | undefined;
+  /** Names of tools whose calls and results are never trimmed. The policies `rfc` and `rfc-headroom` reject it.
+   * @default [] */
+  readonly excludeTools?: readonly string[] | undefined;
+  /** Returns true for a message that must never be trimmed. The policies `rfc` and `rfc-headroom` reject it. */
+  readonly isPinned?: ((message: object, index: number) => boolean) | undefined;
+  /** Which user messages may be trimmed like tool results, because a program wrote them: a function, or `"machine-made"`
+   *  for texts that consist of `<task-notification>` and `<system-reminder>` blocks of coding agents. By default none.
+   *  The policies `rfc` and `rfc-headroom` reject it. */
+  readonly isTrimmable?: "machine-made" | ((message: object, index: number) => boolean) | undefined;
+  /** What replaces trimmed content: `descriptive` names the tool, its subject and an id for `recall`; `plain` is
+   *  `[trimmed]`, which takes fewer tokens. The policies `rfc` and `rfc-headroom` are always plain and reject
+   *  `descriptive`.
+   * @default "descriptive" */
+  readonly placeholders?: PlaceholderStyle | undefined;
+  /** Called on a call that trims, if that happened on more than a quarter of the last 20 turns: what fills the window
+   *  should become smaller, or the window larger. */
+  readonly onPressure?: ((pressure: Pressure) => void) | undefined;
+  /** Writes a summary of what a trim removes, usually with a small model. The summary is then in the trimmed tool
+   *  result that would otherwise contain the digest. It is used if it comes in time and has at most 4 % of the tokens for
+   *  messages. A trimmer with this option has to be called with `reduceWithSummary`. The policies `rfc` and
+   *  `rfc-headroom` reject it. */
+  readonly summarise?: Summarise | undefined;
+  /** How long to wait for a summary, in milliseconds.
+   * @default 30000 */
+  readonly summaryWaitMs?: number | undefined;
+  /** Whether to trim early when the provider's cache has expired anyway.
+   * @default true */
+  readonly trimWhenCold?: boolean | undefined;
+  /** How to count encrypted thinking: as the provider bills it, or only its readable text. Use `readable` to replay
+   *  recorded sessions.
+   * @default "billed" */
+  readonly sealed?: "billed" | "readable" | undefined;
+  /** Where to save checkpoints and the originals of trimmed content, under `sessionId`. */
+  readonly store?: Store | undefined;
+  /** The conversation's id in the store. One trimmer handles one conversation.
+   * @default "default" */
+  readonly sessionId?: string | undefined;
+  /** The state of an earlier trimmer to resume from. It takes precedence over the store. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** Metadata that a program with the context-engineering RFC stored: everything before its boundary is trimmed from the
+   *  first call on. Only for the policies `rfc` and `rfc-headroom`. */
+  readonly metadata?: ContextMetadata | null | undefined;
+}
+
+/** The options without a default. */
+type Optional =
+  | "workingBudget"
+  | "model"
+  | "format"
+  | "counter"
+  | "onPressure"
+  | "summarise"
+  | "store"
+  | "checkpoint"
+  | "metadata";
+/** The options with every default filled in. */
+export type TrimmerSettings = Pick<TrimmerOptions, Optional> & {
+  [Key in Exclude<keyof TrimmerOptions, Optional>]-?: Exclude<TrimmerOptions[Key], undefined>;
+};
+
+/** Checks the options and fills in the defaults. */
+export function settleOptions(options: TrimmerOptions): TrimmerSettings {
+  checkTrimmerOptions(options);
+  const { contextWindow } = options;
+  optionChecks.whole("contextWindow", contextWindow);
+  const settings: TrimmerSettings = {
+    contextWindow,
+    workingBudget: options.workingBudget,
+    model: options.model,
+    policy: options.policy ?? "economic",
+    format: options.format,
+    counter: options.counter,
+    reserve: options.reserve ?? defaultReserve(contextWindow),
+    prefixTokens: options.prefixTokens ?? 0,
+    keep: options.keep ?? 10,
+    threshold: options.threshold ?? defaultThreshold,
+    excludeTools: options.excludeTools ?? [],
+    isPinned: options.isPinned ?? (() => false),
+    isTrimmable: options.isTrimmable ?? (() => false),
+    placeholders: options.placeholders ?? "descriptive",
+    onPressure: options.onPressure,
+    summarise: options.summarise,
+    summaryWaitMs: options.summaryWaitMs ?? 30_000,
+    trimWhenCold: options.trimWhenCold ?? true,
+    sealed: options.sealed ?? "billed",
+    store: options.store,
+    sessionId: options.sessionId ?? "default",
+    checkpoint: options.checkpoint,
+    metadata: options.metadata,
+  };
+  checkRoom(settings);
+  return settings;
+}
+
+/** Returns the tokens to keep free for the answer by default: 16,000, or more for longer answers, but at most half of
+ *  the window. */
+export function defaultReserve(contextWindow: number, longestAnswer = 0): number {
+  return Math.min(Math.floor(contextWindow / 2), Math.max(16_000, longestAnswer));
+}
+
+/** Throws on unknown options, wrong values, and options that the policy does not use. Wrappers pass `own` checks: a
+ *  check for each option that they add, and undefined for each that they do not accept. */
+export function checkTrimmerOptions(options: Partial<TrimmerOptions>, own: OptionChecks = {}): void {
+  checkOptions(options, { ...trimmerOptionChecks, ...own });
+  const { policy = "economic", contextWindow, reserve } = options;
+  const without = isRfc(policy) ? economicOnly : rfcOnly;
+  for (const name of without) {
+    if (isNoWish(options[name])) continue;
+    const others = policyNames.filter((each) => isRfc(each) !== isRfc(policy)).join(", ");
+    throw invalidArgument(`${name} has no meaning for the policy ${policy}`, `It belongs to ${others}.`);
+  }
+  if (contextWindow !== undefined)
+    checkRoom({ contextWindow, reserve: reserve ?? 0, prefixTokens: options.prefixTokens ?? 0 });
+}
+
+const defaultThreshold = 0.8;
+const rfcOnly = ["threshold", "metadata"] as const;
+const economicOnly = ["excludeTools", "isPinned", "isTrimmable", "placeholders", "summarise", "summaryWaitMs"] as const;
+
+/** Whether the option is absent or asks for what the policy does anyway. Callers may pass every option that they
+ *  know. */
+function isNoWish(value: unknown): boolean {
+  const isEmpty = Array.isArray(value) && value.length === 0;
+  return value === undefined || value === null || value === defaultThreshold || value === "plain" || isEmpty;
+}
+
+type Room = Pick<TrimmerSettings, "contextWindow" | "reserve" | "prefixTokens">;
+
+function checkRoom({ contextWindow, reserve, prefixTokens }: Room): void {
+  const tokens = reserve + prefixTokens;
+  // A contextWindow of 0 with nothing taken off is allowed: every request is then reported as too large.
+  if (tokens === 0 || tokens < contextWindow) return;
+  const taken = `reserve ${reserve} and prefixTokens ${prefixTokens}`;
+  throw invalidArgument(
+    `contextWindow is ${contextWindow}, and ${taken} leave nothing for messages`,
+    "Use the model's limit, or lower what is taken off it.",
+  );
+}
+
+// Checks of options, one for each kind of value. A wrong option throws at once with its name.
+
+/** Throws if the value is wrong for the option with this name. */
+type OptionCheck = (name: string, value: unknown) => void;
+
+/** A check for each option. Undefined for an option that is not accepted. */
+export type OptionChecks = Readonly<Record<string, OptionCheck | undefined>>;
+
+/** The checks, by kind of value. */
+export const optionChecks = {
+  whole(name: string, value: unknown): void {
+    if (Number.isSafeInteger(value) && (value as number) >= 0) return;
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a whole number of at least 0.");
+  },
+  positive(name: string, value: unknown): void {
+    if (Number.isSafeInteger(value) && (value as number) > 0) return;
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a whole number of at least 1.");
+  },
+  milliseconds(name: string, value: unknown): void {
+    if (typeof value === "number" && value >= 0) return;
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a number of milliseconds of at least 0.");
+  },
+  share(name: string, value: unknown): void {
+    if (typeof value === "number" && value >= 0 && value <= 1) return;
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a share from 0 to 1.");
+  },
+  flag: (name: string, value: unknown): void => ofType(name, value, "boolean"),
+  text: (name: string, value: unknown): void => ofType(name, value, "string"),
+  callback: (name: string, value: unknown): void => ofType(name, value, "function"),
+  textList(name: string, value: unknown): void {
+    if (Array.isArray(value) && value.every((each) => typeof each === "string")) return;
+    throw invalidArgument(`${name} is ${shown(value)}`, "Use a list of strings.");
+  },
+  oneOf(names: readonly string[]): OptionCheck {
+    return (name, value) => {
+      if (names.includes(value as string)) return;
+      throw invalidArgument(`unknown ${name} ${shown(value)}`, `Use one of ${names.join(", ")}.`);
+    };
+  },
+  /** Accepts an object with these methods. */
+  having(methods: readonly string[], hint: string): OptionCheck {
+    return (name, value) => {
+      const missing = methods.find((method) => typeof Object(value)[method] !== "function");
+      if (missing !== undefined) throw invalidArgument(`${name} is ${shown(value)} without ${missing}()`, hint);
+    };
+  },
+} as const;
+
+/** Throws on an option without a check and on a wrong value. Ignores an option that is undefined. */
+export function checkOptions(options: unknown, checks: OptionChecks): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw invalidArgument(`options must be an object, not ${shown(options)}`, "Pass { contextWindow: 200_000 }.");
+  }
+  refuseUnknownOptions(
+    options,
+    Object.keys(checks).filter((name) => checks[name] !== undefined),
+  );
+  for (const [name, value] of Object.entries(options)) if (value !== undefined) checks[name]?.(name, value);
+}
+
+function ofType(name: string, value: unknown, type: string): void {
+  if (typeof value !== type) throw invalidArgument(`${name} is ${shown(value)}`, `Use a ${type}.`);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}
+
+const { whole, positive, share, flag, text, callback, textList, oneOf, having } = optionChecks;
+
+const trimmerOptionChecks: { readonly [Name in keyof TrimmerOptions]-?: OptionCheck } = {
+  contextWindow: whole,
+  workingBudget: positive,
+  model: text,
+  policy: oneOf(policyNames),
+  format: oneOf(formatNames),
+  counter: having(["count"], 'Pass the result of createCounter("auto", { model }).'),
+  reserve: whole,
+  prefixTokens: whole,
+  keep: whole,
+  threshold: share,
+  excludeTools: textList,
+  isPinned: callback,
+  isTrimmable: (name, value) => (typeof value === "string" ? oneOf(["machine-made"]) : callback)(name, value),
+  placeholders: oneOf(["plain", "descriptive"]),
+  onPressure: callback,
+  summarise: callback,
+  summaryWaitMs: whole,
+  trimWhenCold: flag,
+  sealed: oneOf(["billed", "readable"]),
+  store: having(["get", "put", "list"], "Pass an open store, such as createMemoryStore()."),
+  sessionId: text,
+  // checkCheckpoint reports what is wrong inside a checkpoint, with its path.
+  checkpoint: () => undefined,
+  metadata: (_name, value) => void boundaryIn(value as ContextMetadata),
+};

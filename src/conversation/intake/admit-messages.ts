@@ -1,0 +1,288 @@
+/** Admits the tool results of a history, each once. What was admitted keeps its text in later requests, until a trim
+ *  removes the text that it refers to. */
+import { type CountedPart, inputOf, isGivenId, type MessageLens, type PartEdit } from "../../core/messages/index.ts";
+import type { Store } from "../../core/store/index.ts";
+import type { AdmittedResult, HeldLines, IncomingResult, Intake } from "./intake.ts";
+import { heldCollection } from "./originals.ts";
+
+export interface MessageIntake {
+  /** Returns the messages with each tool result as the intake gives it. Messages without one stay the same objects. A
+   *  replay says how many messages at the start are known to be those of the previous call. They are not looked at, and
+   *  the list that it gets is valid until the next call. */
+  admit(messages: readonly object[], known?: number): Promise<readonly object[]>;
+  /** Takes the messages that a trim has left. Gives results that refer to a removed text their originals back, and
+   *  returns whether there were any. Then admit the history again. */
+  restore(sent: readonly object[]): Promise<boolean>;
+  /** Returns what another process needs to continue with the same texts. The keys must be texts. */
+  save(): SavedAdmissions;
+}
+
+export interface MessageIntakeOptions {
+  /** Names each message of a history. A message with a known name keeps what was decided for it.
+   *  @default the objects themselves */
+  readonly keysOf?: ((messages: readonly object[]) => readonly unknown[]) | undefined;
+  readonly saved?: SavedAdmissions | undefined;
+}
+
+export interface SavedAdmissions {
+  readonly messages: readonly (readonly [key: unknown, message: SavedMessage])[];
+  readonly places: readonly Place[];
+  /** The last message of the last history. */
+  readonly last: unknown;
+}
+
+interface SavedMessage {
+  /** The new text of results, by part. */
+  readonly texts: readonly (readonly [part: number, text: string])[];
+  /** The calls of these results. */
+  readonly calls: readonly string[];
+  /** What these results refer to. */
+  readonly bases: readonly Base[];
+  /** Whether they have their originals again, in every history: so it was stored by earlier versions. */
+  readonly isRestored: boolean;
+  /** The histories in which they have. */
+  readonly restoredIn?: readonly HistoryEnd[] | undefined;
+}
+
+/** The last message of a history, by its index and name. Longer histories that have this message have the same past. */
+interface HistoryEnd {
+  readonly index: number;
+  readonly key: unknown;
+}
+
+/** For one result: the message that has it, and the message with its call. */
+interface Place {
+  readonly result: unknown;
+  readonly call?: unknown;
+}
+
+interface AdmittedMessage {
+  /** The newest object with this name, and what is sent for it. */
+  source?: object;
+  sent?: object;
+  readonly texts: Map<number, string>;
+  readonly calls: string[];
+  readonly bases: Base[];
+  isRestored: boolean;
+  /** A rewind or a fork to before the trim has the shortened text again, with thinking that was made from it. */
+  restoredIn: readonly HistoryEnd[];
+}
+
+/** A text that a shortened result refers to: an earlier result by its number, or the input of its call. */
+type Base = Pick<HeldLines, "sequence" | "isWritten">;
+
+/** A call as the intake gets it, and the message that has it. */
+interface KnownCall extends Omit<IncomingResult, "text"> {
+  readonly message?: unknown;
+}
+
+export function createMessageIntake(
+  lens: MessageLens,
+  intake: Intake,
+  { keysOf = (messages) => messages, saved }: MessageIntakeOptions = {},
+): MessageIntake {
+  const state: State = {
+    ...{ lens, intake, keysOf, calls: new Map() },
+    admitted: new Map(saved?.messages.map(([key, message]) => [key, loaded(message)])),
+    places: [...(saved?.places ?? [])],
+    last: saved?.last,
+    restored: new Set(),
+    followed: { sources: [], keys: [], sent: [] },
+  };
+  for (const message of state.admitted.values()) if (message.restoredIn.length > 0) state.restored.add(message);
+  return {
+    async admit(messages, known) {
+      const sent = await admitAll(state, messages, known);
+      return known === undefined ? sent.slice() : sent;
+    },
+    restore: (sent) => restoreFor(state, sent),
+    save: () => ({
+      messages: [...state.admitted].map(([key, message]) => [key, savedMessage(message)]),
+      places: state.places,
+      last: state.last,
+    }),
+  };
+}
+
+interface State {
+  readonly lens: MessageLens;
+  readonly intake: Intake;
+  readonly keysOf: (messages: readonly object[]) => readonly unknown[];
+  readonly admitted: Map<unknown, AdmittedMessage>;
+  readonly calls: Map<string, KnownCall>;
+  /** From result number 1 on. */
+  readonly places: Place[];
+  last: unknown;
+  /** The messages that have their originals again in some history. */
+  readonly restored: Set<AdmittedMessage>;
+  /** The last history, and what is sent for it. A call does not look up again what is the same as before. */
+  readonly followed: { readonly sources: object[]; readonly keys: unknown[]; readonly sent: object[] };
+}
+
+async function admitAll(state: State, messages: readonly object[], known = 0): Promise<readonly object[]> {
+  const { last, intake } = state;
+  const keys = state.keysOf(messages);
+  // After a rewind or a fork, the context has only what this history has.
+  if (last !== undefined && keys.lastIndexOf(last) < 0) {
+    const branch = new Set(keys);
+    await intake.forget((text) => branch.has(keyOf(state, text)));
+  }
+  state.last = keys.at(-1);
+  chooseRestored(state, keys);
+  const { followed } = state;
+  for (let index = Math.min(known, followed.sources.length); index < messages.length; index++) {
+    const source = messages[index] as object;
+    const key = keys[index];
+    if (followed.sources[index] === source && followed.keys[index] === key) continue;
+    const message = await follow(state, { source, index, key });
+    followed.sources[index] = source;
+    followed.keys[index] = key;
+    followed.sent[index] = message.sent ?? source;
+  }
+  for (const list of Object.values(followed)) list.length = messages.length;
+  return followed.sent;
+}
+
+/** Gives results their originals in the histories that lost what the results refer to, and only there. */
+function chooseRestored(state: State, keys: readonly unknown[]): void {
+  for (const message of state.restored) {
+    const isRestored = message.restoredIn.some(({ index, key }) => keys[index] === key);
+    if (message.isRestored === isRestored) continue;
+    message.isRestored = isRestored;
+    if (message.source !== undefined) message.sent = sentFor(message, message.source, state.lens);
+    state.followed.sources.length = 0;
+  }
+}
+
+async function follow(state: State, place: MessagePlace): Promise<AdmittedMessage> {
+  const known = state.admitted.get(place.key);
+  if (known !== undefined) refresh(state, known, place);
+  const message = known ?? (await admitMessage(state, place));
+  state.admitted.set(place.key, message);
+  return message;
+}
+
+interface MessagePlace {
+  readonly source: object;
+  readonly index: number;
+  readonly key: unknown;
+}
+
+async function admitMessage(state: State, place: MessagePlace): Promise<AdmittedMessage> {
+  const { source, key } = place;
+  const message: AdmittedMessage = {
+    source,
+    texts: new Map(),
+    calls: [],
+    bases: [],
+    isRestored: false,
+    restoredIn: [],
+  };
+  for (const [index, part] of readParts(state, place).entries()) {
+    const text = textOfResult(part);
+    if (text === undefined) continue;
+    const { callId = "", toolName = "tool" } = part;
+    const { message: call, ...incoming } = state.calls.get(callId) ?? { tool: toolName };
+    const result = await state.intake.admit({ ...incoming, text, ...(isGivenId(callId) && { callId }) });
+    state.places.push({ result: key, call });
+    if (result.edit === "none") continue;
+    message.texts.set(index, result.text);
+    message.calls.push(JSON.stringify(incoming));
+    message.bases.push(...basesOf(result));
+  }
+  message.sent = sentFor(message, source, state.lens);
+  return message;
+}
+
+/** Reads a message and remembers its calls, because results name only the id of a call. */
+function readParts({ lens, calls }: State, { source, index, key }: MessagePlace): readonly CountedPart[] {
+  const { parts } = lens.read(source, index);
+  for (const part of parts) {
+    const { kind, callId = "", toolName = "tool" } = part;
+    if (kind === "tool_call") calls.set(callId, { tool: toolName, input: inputOf(part), message: key });
+  }
+  return parts;
+}
+
+function refresh(state: State, message: AdmittedMessage, place: MessagePlace): void {
+  const { source } = place;
+  if (message.source === source) return;
+  if (message.source === undefined) readParts(state, place);
+  message.source = source;
+  message.sent = sentFor(message, source, state.lens);
+}
+
+async function restoreFor(state: State, sent: readonly object[]): Promise<boolean> {
+  const { admitted, intake } = state;
+  const isWhole = new Set<object | undefined>(sent);
+  const isHere = (base: Base): boolean => {
+    const place = admitted.get(keyOf(state, base))?.sent;
+    return place !== undefined && isWhole.has(place);
+  };
+  const newest = new Set<string>();
+  const end = { index: state.followed.keys.length - 1, key: state.last };
+  let isChanged = false;
+  // Only the newest text of a call comes back. Older ones would only repeat it.
+  for (const message of [...admitted.values()].reverse()) {
+    const { source } = message;
+    if (source === undefined || message.sent === source || !isWhole.has(message.sent)) continue;
+    const isSuperseded = message.calls.every((call) => newest.has(call));
+    for (const call of message.calls) newest.add(call);
+    if (isSuperseded || message.bases.every(isHere)) continue;
+    message.isRestored = true;
+    message.restoredIn = [...message.restoredIn, end];
+    state.restored.add(message);
+    message.sent = source;
+    isChanged = true;
+  }
+  if (isChanged) state.followed.sources.length = 0;
+  // New results must not refer to what is gone.
+  await intake.forget(isHere);
+  return isChanged;
+}
+
+function keyOf({ places }: State, { sequence, isWritten }: Base): unknown {
+  const place = places[sequence - 1];
+  return isWritten ? place?.call : place?.result;
+}
+
+function savedMessage({ texts, calls, bases, isRestored, restoredIn }: AdmittedMessage): SavedMessage {
+  return { texts: [...texts], calls, bases, isRestored, ...(restoredIn.length > 0 && { restoredIn }) };
+}
+
+function loaded({ texts, calls, bases, isRestored, restoredIn = [] }: SavedMessage): AdmittedMessage {
+  return { texts: new Map(texts), calls: [...calls], bases: [...bases], isRestored, restoredIn };
+}
+
+function sentFor({ texts, isRestored }: AdmittedMessage, source: object, lens: MessageLens): object {
+  if (texts.size === 0 || isRestored) return source;
+  const edits = [...texts].map(([part, text]): [number, PartEdit] => [part, { action: "replace", text }]);
+  return lens.edit(source, new Map(edits)) ?? source;
+}
+
+/** Results with images or several texts stay as they are. A result that is a list of blocks has an empty piece of its
+ *  own beside those of the blocks. */
+function textOfResult({ kind, pieces }: CountedPart): string | undefined {
+  const [piece, ...others] = pieces.filter((each) => !("text" in each) || each.text !== "");
+  return kind === "tool_result" && others.length === 0 && piece !== undefined && "text" in piece
+    ? piece.text
+    : undefined;
+}
+
+function basesOf({ held = [], same }: AdmittedResult): Base[] {
+  return same === undefined
+    ? held.flatMap(({ sequence, isWritten, by }) => [
+        { sequence, isWritten },
+        ...(by === undefined ? [] : [{ sequence: by, isWritten: false }]),
+      ])
+    : [{ sequence: same, isWritten: false }];
+}
+
+/** Returns a store that keeps what the context holds in `contexts`, and originals in `store`. */
+export function withHeldIn(contexts: Store, store: Store): Pick<Store, "get" | "put" | "update"> {
+  return {
+    get: (name, key) => (name === heldCollection ? contexts : store).get(name, key),
+    update: (name, key, change) => (name === heldCollection ? contexts : store).update(name, key, change),
+    put: (name, key, value, options) => store.put(name, key, value, options),
+  };
+}

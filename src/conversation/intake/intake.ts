@@ -1,0 +1,497 @@
+/** Takes in tool results before a model first sees them. A result that repeats what the context holds becomes a note or
+ *  what is new; a very long one becomes a page. The store has the original before the shorter text is returned. Every
+ *  failure returns the original. */
+import { invalidArgument } from "../../core/errors.ts";
+import { createMemoryStore, type Store } from "../../core/store/index.ts";
+import {
+  countNoun,
+  createMark,
+  createOriginalId,
+  digestText,
+  type KeyedHash,
+  refuseUnknownOptions,
+} from "../../core/text/index.ts";
+import { type Counter, createCounter } from "../../core/tokens/index.ts";
+import { type AdmittedTexts, createAdmittedTexts } from "./admitted-texts.ts";
+import { findDelta } from "./delta.ts";
+import { createContextReader, type HeldContext, type OpenContext } from "./held-context.ts";
+import {
+  beforeTurn,
+  type HashedLine,
+  type HeldRange,
+  type HeldRun,
+  type HeldText,
+  hashLines,
+  holdSent,
+  runsSent,
+  runsWritten,
+  withinWindow,
+  withoutLostNames,
+} from "./held-texts.ts";
+import { contextKey, heldCollection, keepOriginal, readOriginal, type StoredOriginal } from "./originals.ts";
+import { countLarge, largeText, pageOf, sizeOf } from "./page.ts";
+import { quoteNotes } from "./quote-notes.ts";
+import { isOutput, isRecall, isRepeated, labelOf, nextEdited, writtenTexts } from "./read-call.ts";
+import { readResultLines, weighLines, withoutColours } from "./result-lines.ts";
+
+/** What `createIntake` needs to know. */
+export interface IntakeOptions {
+  /** Counts tokens.
+   *  @default the estimate for Claude models */
+  readonly counter?: Counter | undefined;
+  /** Keeps originals and what the context holds. By default they live as long as the intake. */
+  readonly store?: Pick<Store, "get" | "put" | "update"> | undefined;
+  /** Names the conversation. Intakes with the same name and store share what the context holds. */
+  readonly sessionId: string;
+  /** A sub-agent has a context of its own.
+   *  @default "main" */
+  readonly agentId?: string | undefined;
+  /** Results above this many tokens become a page.
+   *  @default 16000 */
+  readonly maxResultTokens?: number | undefined;
+  /** The tokens of such a page.
+   *  @default 10000 */
+  readonly pageTokens?: number | undefined;
+  /** Whether repeated text is left out.
+   *  @default true */
+  readonly deltas?: boolean | undefined;
+  /** How many of the newest tokens count as held by the context. Clients remove older results themselves.
+   *  @default 40000 */
+  readonly deltaWindow?: number | undefined;
+  /** Returns which share of the client's own limit a text takes, if the client cuts results by characters, bytes or
+   *  lines. Above 1 the result becomes a page that fits, or counts as not sent. By default there is no such limit. */
+  readonly shareOfLimit?: ((text: string) => number) | undefined;
+  /** Says how to get an original. It is part of the shortened text.
+   *  @default (id) => `plimsoll recall ${id}` */
+  readonly recallHint?: ((id: string) => string) | undefined;
+  /** What ids and the mark in notes are derived from if calls have no ids. No file may know it.
+   *  @default the names of session and agent */
+  readonly markSeed?: string | undefined;
+  /** Resolves when a store is too slow; then the original is returned. By default `admit` waits for the store. */
+  readonly patience?: (() => Promise<void>) | undefined;
+}
+
+/** A result as the tool returned it. */
+export interface IncomingResult {
+  readonly tool: string;
+  /** The input of the call. What it writes into files counts as held by the context. */
+  readonly input?: unknown;
+  readonly text: string;
+  /** The id of the call. Later results that refer to this one name it in `bases`. */
+  readonly callId?: string | undefined;
+  /** Whether the client can show only lines that follow each other, because it numbers them itself. */
+  readonly isOnePiece?: boolean | undefined;
+  /** Whether the model made this call together with the one before. The client may then send the results in another order,
+   *  so this one does not refer to the others. */
+  readonly isParallel?: boolean | undefined;
+  /** The calls that the model made together with this one and that have no result yet. Their results may be sent before
+   *  this one. */
+  readonly unfinished?: readonly Pick<IncomingResult, "tool" | "input">[] | undefined;
+  /** Returns which share of the client's limit for this tool a text takes, as the option of `createIntake` does. */
+  readonly shareOfLimit?: ((text: string) => number) | undefined;
+}
+
+/** A result as the model should see it. */
+export interface AdmittedResult {
+  readonly text: string;
+  readonly tokens: number;
+  /** What was done: `duplicate` and `delta` leave out what the context holds, `page` leaves out a part. `quote` leaves
+   *  nothing out: lines that look like our notes have words before them that say what they are. */
+  readonly edit: "none" | "duplicate" | "delta" | "page" | "quote";
+  /** The id of the original, if something was left out. */
+  readonly id?: string | undefined;
+  /** Of a duplicate: which admitted result has the same text, counted from 1. */
+  readonly same?: number | undefined;
+  /** Of a delta: the lines that are not sent again. */
+  readonly held?: readonly HeldLines[] | undefined;
+  /** The ids of the calls that have what is not sent again. */
+  readonly bases?: readonly string[] | undefined;
+  /** With `isOnePiece`: the lines to show. */
+  readonly piece?:
+    | {
+        /** The index of the first line. */
+        readonly start: number;
+        /** The index after the last line. */
+        readonly end: number;
+        /** The lines, without the numbers that the tool wrote. */
+        readonly text: string;
+        /** Says what is not shown and how to get it; empty if all lines are shown. Send it together with the lines. */
+        readonly note: string;
+      }
+    | undefined;
+}
+
+/** Lines of a result that the context already has. */
+export interface HeldLines {
+  /** The index of the first line in the result. */
+  readonly start: number;
+  /** The index after the last line. */
+  readonly end: number;
+  /** Which admitted result has them, counted from 1. */
+  readonly sequence: number;
+  /** Whether the input of its call has them, not the result itself. */
+  readonly isWritten: boolean;
+  /** The number of the first line there. */
+  readonly from: number;
+  /** A later result that left them out too, if the note names them as that one did. */
+  readonly by?: number | undefined;
+}
+
+/** Takes in the tool results of one conversation. */
+export interface Intake {
+  /** Returns what to send instead of the result, and records it as held. Never rejects. */
+  admit(result: IncomingResult): Promise<AdmittedResult>;
+  /** Forgets what the context holds, because the client has compacted or forked the conversation. After a trim, pass
+   *  `isKept`: it says which texts are still there. */
+  forget(
+    isKept?: (text: Pick<HeldLines, "sequence" | "isWritten"> & { readonly callId?: string | undefined }) => boolean,
+  ): Promise<void>;
+  /** Returns an original of this session by its id. */
+  recall(id: string): Promise<string | undefined>;
+}
+
+/**
+ * Creates an intake for one conversation. It takes tool results before they are first sent, so it never breaks a prompt
+ * cache.
+ *
+ * @example
+ * ```ts
+ * import { createIntake } from "plimsoll/intake";
+ *
+ * const intake = await createIntake({ sessionId: "chat-1" });
+ * const { text, edit } = await intake.admit({ tool: "read_file", input: { path: "a.ts" }, text: "…" });
+ * console.log(edit, text);
+ * ```
+ */
+export async function createIntake(options: IntakeOptions): Promise<Intake> {
+  const settings = await readOptions(options);
+  const { store, sessionId, agentId, patience } = settings;
+  const key = contextKey(settings);
+  const read = createContextReader({ isShared: options.store !== undefined });
+  const seen = createAdmittedTexts();
+  return {
+    async admit(result) {
+      const tokens = countLarge(result.text, settings.counter);
+      const original: AdmittedResult = { text: result.text, tokens, edit: "none" };
+      const isCut = shareOf(result.text, result, settings) > 1;
+      let next: Admission | undefined;
+      let answer: AdmittedResult | undefined;
+      const edited = async (): Promise<AdmittedResult> => {
+        await store.update(heldCollection, key, (value) => {
+          next = admitInto(read.parse(value), { ...result, tokens, isCut }, { ...settings, seen });
+          if (isCut && answer !== undefined) read.noteUnsent(next.context.sequence);
+          return read.written(next.context);
+        });
+        const { admitted, context, lines } = next as Admission;
+        seen.add(result, { lines, context });
+        const stored: StoredOriginal = { sessionId, agentId, call: labelOf(result), text: result.text };
+        if (admitted.id !== undefined) await keepOriginal(store, admitted.id, JSON.stringify(stored));
+        return admitted;
+      };
+      // An original that the client cuts has not shown what is recorded.
+      const giveUp = (): AdmittedResult => {
+        if (answer !== undefined) return answer;
+        answer = original;
+        if (isCut && next !== undefined) {
+          read.noteUnsent(next.context.sequence);
+          store.update(heldCollection, key, (value) => read.written(read.parse(value).context)).catch(() => {});
+        }
+        return answer;
+      };
+      const decided = edited().then((admitted) => (answer ??= admitted), giveUp);
+      return Promise.race([decided, ...(patience === undefined ? [] : [patience().then(giveUp, giveUp)])]);
+    },
+    async forget(isKept = () => false) {
+      await store.update(heldCollection, key, (value) => {
+        const { context } = read.parse(value);
+        const held = context.held.filter(({ sequence, isWritten = false, callId }) =>
+          isKept({ sequence, isWritten, callId }),
+        );
+        return read.written({ ...context, held: withoutLostNames(held), edited: [] });
+      });
+    },
+    async recall(id) {
+      const original = await readOriginal(store, id);
+      return original?.sessionId === sessionId ? original.text : undefined;
+    },
+  };
+}
+
+/** `rangeHint` says how to ask for a part of an original. */
+type Settings = Required<Omit<IntakeOptions, "patience">> &
+  Pick<IntakeOptions, "patience"> & { readonly rangeHint: string };
+
+async function readOptions(options: IntakeOptions): Promise<Settings> {
+  refuseUnknownOptions(options, optionNames);
+  const { maxResultTokens = 16_000, pageTokens = Math.min(10_000, maxResultTokens), deltaWindow = 40_000 } = options;
+  for (const [name, value] of Object.entries({ maxResultTokens, pageTokens, deltaWindow })) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw invalidArgument(`${name} is ${value}`, "Use a whole number from 1.");
+  }
+  if (options.counter !== undefined && typeof options.counter.count !== "function") {
+    throw invalidArgument("counter is not a counter", "Pass one of createCounter.");
+  }
+  if (typeof options.sessionId !== "string" || options.sessionId === "") {
+    throw invalidArgument("sessionId is empty", "Pass a name of the session.");
+  }
+  const { sessionId, agentId = "main" } = options;
+  return {
+    counter: options.counter ?? (await createCounter("auto")),
+    store: options.store ?? createMemoryStore(),
+    ...{ sessionId, agentId, markSeed: options.markSeed ?? contextKey({ sessionId, agentId }) },
+    maxResultTokens,
+    pageTokens: Math.min(pageTokens, maxResultTokens),
+    deltas: options.deltas ?? true,
+    deltaWindow,
+    shareOfLimit: options.shareOfLimit ?? (() => 0),
+    recallHint: options.recallHint ?? ((id) => `plimsoll recall ${id}`),
+    rangeHint: options.recallHint === undefined ? " --lines A-B or --grep WORD" : "",
+    patience: options.patience,
+  };
+}
+
+const optionNames: readonly (keyof IntakeOptions)[] = [
+  "counter",
+  "store",
+  "sessionId",
+  "agentId",
+  "maxResultTokens",
+  "pageTokens",
+  "deltas",
+  "deltaWindow",
+  "shareOfLimit",
+  "recallHint",
+  "markSeed",
+  "patience",
+];
+
+/** `isCut`: the client would cut the result. */
+type Counted = IncomingResult & { readonly tokens: number; readonly isCut: boolean };
+
+interface Admission {
+  readonly context: HeldContext;
+  readonly admitted: AdmittedResult;
+  /** The lines of the result, if they were read. */
+  readonly lines: readonly HashedLine[] | undefined;
+}
+
+type AdmissionSettings = Settings & { readonly seen: AdmittedTexts };
+
+function admitInto({ context, hash }: OpenContext, result: Counted, settings: AdmissionSettings): Admission {
+  // One digest serves to compare the text and to name it: each pass over several MB takes milliseconds.
+  const digest = digestText(result.text);
+  const whole = hash.text(digest);
+  const sequence = context.sequence + 1;
+  const seed = context.seed ?? (result.callId || settings.markSeed);
+  const mark = createMark(seed);
+  // Every process derives the same id from the same conversation.
+  const id = () => createOriginalId(["intake", settings.sessionId, settings.agentId, seed, sequence, digest]);
+  const held = withinWindow(context.held, settings.deltaWindow);
+  const call = { call: hash.text(JSON.stringify([result.tool, result.input ?? null])), text: whole, sequence };
+  // Of an original that the client cuts, an agent that insists would get even less.
+  const insisted = result.isCut ? undefined : context.edited.find((each) => isRepeated(each, call));
+  // Our own lines are told by the mark, so nothing of ours is added to a text that has it. A page has no colours.
+  const isMarked = withoutColours(result.text).includes(`[${mark}`);
+  const isWhole = insisted !== undefined || isRecall(result) || isMarked;
+  const turn = result.isParallel === true ? context.lastTurn : { first: sequence, labels: [], unclear: [] };
+  const earlier = beforeTurn(held, turn, result.unfinished?.map(labelOf) ?? []);
+  const lines = result.text.length > largeText ? undefined : hashLines(readResultLines(result.text), hash);
+  const edit = isWhole ? undefined : editOf(result, { held: earlier, whole, hash, lines, mark, id, settings });
+  const unquoted = edit?.admitted ?? { text: result.text, tokens: result.tokens, edit: "none" };
+  const admitted = withQuotes(unquoted, { mark: isMarked ? undefined : mark, settings, lines, result });
+  const isLost = shareOf(admitted.text, result, settings) > 1;
+  const text = sentText(result, { sequence, whole, lines, edit, isLost });
+  const written = runsWritten(writtenTexts(result).map((each) => hashLines(each, hash)));
+  const ranges = isLost ? [] : (edit?.ranges ?? []);
+  const next = holdSent(held, { text, lines: isLost ? undefined : lines, hash: whole, written, ranges, turn });
+  return {
+    ...{ lines, admitted },
+    context: {
+      ...{ key: context.key, seed, sequence, lastTurn: next.turn },
+      held: withinWindow(next.held, settings.deltaWindow),
+      // An agent that has recalled a text need not insist.
+      edited: isRecall(result) ? [] : nextEdited(context.edited, { insisted, isEdited: edit !== undefined, call }),
+    },
+  };
+}
+
+/** Marks lines that look like our notes as text of the result. Without a mark, no line is ours. */
+function withQuotes(
+  admitted: AdmittedResult,
+  {
+    mark,
+    settings,
+    lines = [],
+    result,
+  }: Partial<EditOptions> & { readonly settings: Settings; readonly result: Counted },
+): AdmittedResult {
+  const text = quoteNotes(admitted.text, mark);
+  if (text === admitted.text) return admitted;
+  const whole = { start: 0, end: lines.length, text: lines.map(({ body }) => body).join("\n"), note: "" };
+  const piece = admitted.piece ?? (admitted.edit === "none" && result.isOnePiece === true ? whole : undefined);
+  return {
+    ...admitted,
+    ...{ text, tokens: countLarge(text, settings.counter), edit: admitted.edit === "none" ? "quote" : admitted.edit },
+    ...(piece !== undefined && { piece: { ...piece, text: quoteNotes(piece.text, mark) } }),
+  };
+}
+
+/** Which share of the client's limits a text takes. Above 1 the client cuts it. */
+function shareOf(text: string, { shareOfLimit: own }: IncomingResult, { shareOfLimit }: Settings): number {
+  return Math.max(shareOfLimit(text), own?.(text) ?? 0);
+}
+
+interface SentOptions {
+  readonly sequence: number;
+  /** The hash of the whole text. */
+  readonly whole: string;
+  readonly lines: readonly HashedLine[] | undefined;
+  readonly edit: Edit | undefined;
+  /** Whether the client cuts what is sent, so that nobody knows what the context has of it. */
+  readonly isLost: boolean;
+}
+
+/** Returns what the context holds of this result. A large result fills the window of what counts as held. */
+function sentText(result: Counted, { sequence, whole, lines, edit, isLost }: SentOptions): HeldText {
+  const isPartial = isLost || (edit === undefined ? lines === undefined : edit.ranges === undefined);
+  return {
+    ...{ sequence, label: labelOf(result) },
+    tokens: edit?.admitted.tokens ?? result.tokens,
+    runs: isLost ? [] : (edit?.runs ?? runsSent(lines ?? [], [])),
+    ...(result.callId !== undefined && { callId: result.callId }),
+    ...(edit === undefined && !isLost && { whole }),
+    ...(isPartial && { isPartial: true }),
+  };
+}
+
+interface Edit {
+  readonly admitted: AdmittedResult;
+  readonly runs: readonly HeldRun[];
+  /** The lines that are not sent again. */
+  readonly ranges?: readonly HeldRange[] | undefined;
+}
+
+interface EditOptions extends Pick<SentOptions, "whole" | "lines"> {
+  readonly held: readonly HeldText[];
+  readonly hash: KeyedHash;
+  readonly mark: string;
+  /** Returns the id of the original. */
+  readonly id: () => string;
+  readonly settings: AdmissionSettings;
+}
+
+function editOf(result: Counted, options: EditOptions): Edit | undefined {
+  if (result.tokens < leastTokens) return undefined;
+  const { deltas, maxResultTokens } = options.settings;
+  const edits = deltas ? [duplicateOf(result, options) ?? deltaOf(result, options)] : [];
+  // What is new can still be too long for one result.
+  const [shorter] = edits.filter((edit) => edit !== undefined && isWorthwhile(result, edit));
+  const { tokens, text } = shorter?.admitted ?? result;
+  if (tokens <= maxResultTokens && shareOf(text, result, options.settings) <= 1) return shorter;
+  const page = pagedResult(result, options);
+  return page !== undefined && (isWorthwhile(result, page) || result.isCut) ? page : shorter;
+}
+
+const leastTokens = 200;
+/** An edit that saves less is not worth a reader's attention. */
+const leastSaved = 100;
+const leastSavedShare = 0.2;
+
+function isWorthwhile({ text, tokens }: Counted, { admitted }: Edit): boolean {
+  const saved = tokens - admitted.tokens;
+  return admitted.text.length < text.length && saved >= leastSaved && saved >= tokens * leastSavedShare;
+}
+
+function duplicateOf(result: Counted, { held, settings, mark, lines, ...options }: EditOptions): Edit | undefined {
+  const { text, tokens } = result;
+  const same = held.findLast(({ whole }) => whole === options.whole);
+  if (same === undefined || !settings.seen.isSameText(same, text)) return undefined;
+  // What still fails is shown again.
+  if (isOutput(result) && lines !== undefined && weighLines(lines).includes(3)) return undefined;
+  const id = options.id();
+  const size = sizeOf(text, tokens);
+  const note = `[${mark}: Same text as the result of ${same.label} above (${size}). To print it again: ${settings.recallHint(id)}]`;
+  return {
+    runs: [],
+    admitted: {
+      ...{ text: note, tokens: settings.counter.count(note), edit: "duplicate", id, same: same.sequence },
+      bases: callsOf([same]),
+    },
+  };
+}
+
+function deltaOf(result: Counted, { held, settings, lines, hash, mark, ...options }: EditOptions): Edit | undefined {
+  if (held.length === 0 || lines === undefined) return undefined;
+  const weights = isOutput(result) ? weighLines(lines) : [];
+  const isOnePiece = result.isOnePiece === true;
+  const recallHint = (): string => settings.recallHint(options.id());
+  const isKept = (index: number): boolean => weights[index] === 3;
+  const delta = findDelta(lines, { held, label: labelOf(result), isKept, isOnePiece, hash, mark, recallHint });
+  if (delta === undefined || !settings.seen.areSameLines(lines, delta.ranges)) return undefined;
+  const { text, ranges, piece } = delta;
+  return {
+    runs: runsSent(lines, ranges),
+    ranges,
+    admitted: {
+      ...{ text, tokens: settings.counter.count(text), edit: "delta", id: options.id(), held: ranges.map(heldLines) },
+      bases: callsOf(
+        ranges.flatMap(({ base, name }) => [base, ...held.filter(({ sequence }) => sequence === name.by)]),
+      ),
+      ...(piece !== undefined && { piece }),
+    },
+  };
+}
+
+function callsOf(texts: readonly HeldText[]): string[] {
+  return [...new Set(texts.flatMap(({ callId }) => callId ?? []))];
+}
+
+function heldLines({ start, end, base, baseFrom, name: { by } }: HeldRange): HeldLines {
+  const place = { sequence: base.sequence, isWritten: base.isWritten === true, from: baseFrom };
+  return { start, end, ...place, ...(by !== undefined && { by }) };
+}
+
+function pagedResult(result: Counted, { settings, mark, hash, ...options }: EditOptions): Edit | undefined {
+  const id = options.id();
+  const { counter, pageTokens, recallHint } = settings;
+  const { tokens: resultTokens } = result;
+  const size = sizeOf(result.text, resultTokens);
+  const about = `[${mark}: The whole result has ${size}. To read the rest: ${recallHint(id)}${settings.rangeHint}]`;
+  if (result.isOnePiece === true) return beginningOf(options.lines, { about, id, mark, settings });
+  const fit = { counter, maxTokens: pageTokens, shareOfLimit: (text: string) => shareOf(text, result, settings) };
+  const page = pageOf(result.text, { ...fit, resultTokens, about, mark, isOutput: isOutput(result) });
+  if (page === undefined) return undefined;
+  const { text, tokens } = page;
+  // Only parts of a large text were read, so its lines are not counted.
+  const runs = result.text.length > largeText ? [] : page.runs;
+  return {
+    runs: runs.flatMap((run) => runsSent(hashLines(run, hash), [])),
+    admitted: { text, tokens, edit: "page", id },
+  };
+}
+
+/** A page that is one piece: the lines from the first one on. */
+function beginningOf(
+  lines: readonly HashedLine[] = [],
+  options: Pick<EditOptions, "settings" | "mark"> & { readonly about: string; readonly id: string },
+): Edit | undefined {
+  const { about, id, mark, settings } = options;
+  const { counter, pageTokens } = settings;
+  let left = pageTokens - counter.count(about) - leastEnd;
+  const end = lines.findIndex((line) => {
+    left -= counter.count(`${line.text}\n`);
+    return left < 0;
+  });
+  if (end < 1) return undefined;
+  const missing = `[${mark}: … ${countNoun(lines.length - end, "line")} left out]`;
+  const shown = [...lines.slice(0, end).map((line) => line.text), missing, about].join("\n");
+  const bodies = lines.slice(0, end).map(({ body }) => body);
+  const piece = { start: 0, end, text: bodies.join("\n"), note: `${missing} ${about}` };
+  return {
+    runs: runsSent(lines.slice(0, end), []),
+    admitted: { text: shown, tokens: counter.count(shown), edit: "page", id, piece },
+  };
+}
+
+/** The tokens of the note about missing lines, and of what lines take together and not alone. */
+const leastEnd = 40;

@@ -1,0 +1,246 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { validateRequest } from "../../core/messages/index.ts";
+import type { Fields } from "../../core/text/index.ts";
+import {
+  anthropicMarkers,
+  type BreakpointMode,
+  type Lifetime,
+  type MarkedParts,
+  placeMarkers,
+} from "./place-markers.ts";
+
+const { markersOf } = anthropicMarkers;
+
+const short = { type: "ephemeral" };
+const hour = { type: "ephemeral", ttl: "1h" };
+
+function turns(count: number): object[] {
+  return Array.from({ length: count }, (_, index) =>
+    index % 2 === 0
+      ? { role: "user", content: `question ${index}` }
+      : { role: "assistant", content: [{ type: "text", text: `answer ${index}` }] },
+  );
+}
+
+interface Placing {
+  readonly request?: Fields;
+  readonly breakpoints?: readonly number[];
+  readonly mode?: BreakpointMode;
+  readonly messages?: readonly object[];
+}
+
+function place({ request = {}, breakpoints = [], mode = "auto", messages }: Placing): MarkedParts & Fields {
+  const own = messages ?? (request.messages as object[] | undefined) ?? turns(5);
+  const whole = { messages: own, ...request };
+  return { ...whole, ...placeIn(whole, { mode, messages: own, breakpoints }) };
+}
+
+function placeIn(
+  { messages: own, tools, system, cache_control: automatic }: Fields,
+  plan: { mode: BreakpointMode; messages: readonly object[]; breakpoints: readonly number[] },
+): MarkedParts {
+  return placeMarkers({ ...plan, own: own as object[], tools, system, automatic });
+}
+
+/** The messages that have markers, with their lifetimes. */
+function marked({ messages }: MarkedParts): Record<number, Lifetime[]> {
+  const entries = messages.map((message, index) => [index, markersOf(message)] as const);
+  return Object.fromEntries(entries.filter(([, markers]) => markers.length > 0));
+}
+
+describe("markers", () => {
+  it("are placed at the end, where the history was cut, and after the system text", () => {
+    const placed = place({ request: { system: "Be brief." }, breakpoints: [1, 3] });
+    expect(marked(placed)).toEqual({ 1: ["5m"], 3: ["5m"], 4: ["5m"] });
+    expect(placed.system).toEqual([{ type: "text", text: "Be brief.", cache_control: short }]);
+    expect(placed.messages[4]).toEqual({
+      role: "user",
+      content: [{ type: "text", text: "question 4", cache_control: short }],
+    });
+  });
+
+  it("are placed after the tools if there is no system text, but not on a tool that loads later", () => {
+    const tools = [{ name: "read" }, { name: "grep", defer_loading: true }];
+    expect(place({ request: { tools } }).tools).toEqual([{ name: "read", cache_control: short }, tools[1]]);
+    expect(place({ request: { tools: [], system: [] } }).tools).toEqual([]);
+  });
+
+  it("are added if the request has some, or if the caller wants them", () => {
+    const system = [{ type: "text", text: "Be brief.", cache_control: short }];
+    expect(marked(place({ mode: "follow", breakpoints: [1] }))).toEqual({});
+    expect(marked(place({ mode: "follow", request: { system }, breakpoints: [1] }))).toEqual({
+      1: ["5m"],
+      3: ["5m"],
+      4: ["5m"],
+    });
+    expect(marked(place({ mode: "none", request: { system }, breakpoints: [1] }))).toEqual({});
+    const automatic = place({ mode: "follow", request: { cache_control: short }, breakpoints: [1] });
+    expect(marked(automatic)).toEqual({ 1: ["5m"], 3: ["5m"] });
+  });
+
+  it("use only free slots", () => {
+    const block = (text: string) => ({ type: "text", text, cache_control: short });
+    const system = [block("a"), block("b"), block("c")];
+    expect(marked(place({ request: { system }, breakpoints: [1, 3] }))).toEqual({ 4: ["5m"] });
+    expect(marked(place({ request: { system: [...system, block("d")] }, breakpoints: [1] }))).toEqual({});
+    const automatic = { system, cache_control: short };
+    expect(marked(place({ request: automatic, breakpoints: [1] }))).toEqual({});
+  });
+
+  it("last an hour if a later one does", () => {
+    const messages = turns(5).with(4, {
+      role: "user",
+      content: [{ type: "text", text: "q", cache_control: hour }],
+    });
+    expect(marked(place({ request: { messages, system: "s" }, breakpoints: [1] }))).toEqual({
+      1: ["1h"],
+      3: ["1h"],
+      4: ["1h"],
+    });
+    expect(markersOf(place({ request: { messages, system: "s" } }).system)).toEqual(["1h"]);
+    expect(marked(place({ request: { cache_control: hour }, breakpoints: [1] }))).toEqual({ 1: ["1h"], 3: ["1h"] });
+    const longSystem = [{ type: "text", text: "s", cache_control: hour }];
+    expect(marked(place({ request: { system: longSystem } }))).toEqual({ 3: ["5m"], 4: ["5m"] });
+  });
+
+  it("are never on thinking or empty text", () => {
+    const thinking = { type: "thinking", thinking: "hm", signature: "s" };
+    const content = [{ type: "text", text: "a" }, { type: "text", text: "" }, thinking];
+    const messages = [...turns(1), { role: "assistant", content }, { role: "user", content: [] }];
+    expect(place({ messages, breakpoints: [1] }).messages).toEqual([
+      messages[0],
+      { role: "assistant", content: [{ ...content[0], cache_control: short }, ...content.slice(1)] },
+      messages[2],
+    ]);
+  });
+
+  it("of earlier calls are removed from edited messages", () => {
+    const result = {
+      type: "tool_result",
+      tool_use_id: "a",
+      content: [{ type: "text", text: "x", cache_control: short }],
+    };
+    const edited = {
+      role: "user",
+      content: [
+        { ...result, cache_control: short },
+        { type: "text", text: "y" },
+      ],
+    };
+    const request = { messages: turns(3) };
+    const messages = [edited, ...turns(3).slice(1)];
+    const placed = placeIn(request, { mode: "none", messages, breakpoints: [] });
+    expect(placed.messages[0]).toEqual({
+      role: "user",
+      content: [
+        { ...result, content: [{ type: "text", text: "x" }] },
+        { type: "text", text: "y" },
+      ],
+    });
+    expect(marked(placed)).toEqual({});
+  });
+
+  it("leave everything unchanged if none is placed", () => {
+    const request = { tools: [{ name: "read" }], system: "s", messages: turns(4) };
+    const placed = placeIn(request, { mode: "follow", messages: request.messages, breakpoints: [1] });
+    expect(placed.tools).toBe(request.tools);
+    expect(placed.messages.every((message, index) => message === request.messages[index])).toBe(true);
+  });
+});
+
+it("a valid request stays valid with more markers, and the caller's object does not change", () => {
+  const places = fc.uniqueArray(fc.nat(8), { maxLength: 4 });
+  const automatics = fc.constantFrom(undefined, undefined, "5m" as const, "1h" as const);
+  const cuts = fc.uniqueArray(fc.nat(6), { maxLength: 2 });
+  fc.assert(
+    fc.property(places, fc.nat(4), automatics, cuts, (marks, hours, automatic, breakpoints) => {
+      const given = new Map(
+        marks.toSorted((a, b) => a - b).map((at, index) => [at, index < hours ? "1h" : "5m"] as const),
+      );
+      const request = deepFreeze(requestWith(given, automatic));
+      fc.pre(errorsIn(request).length === 0);
+      const placed = placeIn(request, {
+        mode: "auto",
+        messages: request.messages,
+        breakpoints: breakpoints.toSorted((a, b) => a - b),
+      });
+      expect(errorsIn({ ...request, ...placed })).toEqual([]);
+      expect(markersOf([placed.tools, placed.system, placed.messages]).length).toBeGreaterThan(0);
+    }),
+    { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 100 },
+  );
+});
+
+describe("a tail that is not in the next request", () => {
+  const call = (id: string) => ({ role: "assistant", content: [{ type: "tool_use", id, name: "read", input: {} }] });
+  const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "a file" });
+  const loop: object[] = [
+    { role: "user", content: "Read the files." },
+    call("a"),
+    { role: "user", content: [result("a")] },
+    call("b"),
+    { role: "user", content: [result("b")] },
+    call("c"),
+  ];
+  const clock = { type: "text", text: "It is noon." };
+  const isMarked = (block: unknown) => markersOf(block).length > 0;
+
+  it("gets no marker behind tool results, which do", () => {
+    const content = [result("c"), clock];
+    const { messages } = place({ messages: [...loop, { role: "user", content }] });
+    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, false]);
+    const apart = [...loop, { role: "user", content: [result("c")] }, { role: "user", content: [clock] }];
+    expect(marked(place({ messages: apart }))).toEqual({ 5: ["5m"], 6: ["5m"] });
+  });
+
+  it("is marked too if the history shows that the client keeps such text", () => {
+    const kept = loop.with(2, { role: "user", content: [result("a"), clock] });
+    const { messages } = place({ messages: [...kept, { role: "user", content: [result("c"), clock] }] });
+    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, true]);
+  });
+
+  it("may be in any text, so that what is before the text is marked too", () => {
+    expect(marked(place({ messages: turns(5) }))).toEqual({ 3: ["5m"], 4: ["5m"] });
+    expect(marked(place({ messages: [...turns(5), { role: "user", content: [clock] }] }))).toEqual({
+      ...{ 3: ["5m"], 4: ["5m"], 5: ["5m"] },
+    });
+    const prefilled = [...turns(3), { role: "assistant", content: "{" }];
+    expect(marked(place({ messages: prefilled }))).toEqual({ 2: ["5m"], 3: ["5m"] });
+  });
+
+  it("stays without a marker if the caller marked the turn elsewhere", () => {
+    const content = [{ ...result("c"), cache_control: short }, clock];
+    const { messages } = place({ messages: [loop[0]!, loop[5]!, { role: "user", content }] });
+    expect((messages.at(-1) as { content: unknown[] }).content.map(isMarked)).toEqual([true, false]);
+  });
+});
+
+function errorsIn(request: object): unknown[] {
+  return validateRequest(request, { provider: "anthropic" }).filter(({ severity }) => severity === "error");
+}
+
+/** Markers on a tool, on the system text, on each of seven messages, and on the request itself. */
+function requestWith(given: ReadonlyMap<number, Lifetime>, automatic: Lifetime | undefined) {
+  const marker = (lifetime: Lifetime | undefined) => (lifetime === "1h" ? hour : short);
+  const at = <Block extends object>(index: number, block: Block): Block =>
+    given.has(index) ? { ...block, cache_control: marker(given.get(index)) } : block;
+  const messages = turns(7).map((message, index) => {
+    const { role, content } = message as Fields;
+    const text = typeof content === "string" ? content : "an answer";
+    return { role, content: [at(index + 2, { type: "text", text })] };
+  });
+  return {
+    model: "claude-sonnet-5",
+    max_tokens: 100,
+    tools: [at(0, { name: "read", input_schema: { type: "object" } })],
+    system: [at(1, { type: "text", text: "Be brief." })],
+    messages,
+    ...(automatic !== undefined && { cache_control: marker(automatic) }),
+  };
+}
+
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value === "object" && value !== null) for (const each of Object.values(value)) deepFreeze(each);
+  return Object.freeze(value);
+}

@@ -1,0 +1,128 @@
+import type { PolicyName } from "../../conversation/history/index.ts";
+import type { LedgerTiers } from "../../core/budget/index.ts";
+import type { Verbosity } from "../../core/text/index.ts";
+
+/** The configuration. The project's `.plimsoll/config.yaml` overrides the user's file, which overrides these defaults,
+ *  key by key. */
+export interface Config {
+  readonly counter?: string | undefined;
+  readonly model?: string | undefined;
+  readonly title: string;
+  readonly profile: string;
+  readonly language: string;
+  readonly tools?: readonly string[] | undefined;
+  readonly own_files: readonly string[];
+  readonly packs: {
+    readonly include?: readonly string[] | undefined;
+    readonly exclude?: readonly string[] | undefined;
+  };
+  readonly verbosity: Readonly<Record<string, Verbosity>>;
+  readonly budgets: Readonly<Record<string, ToolBudget>>;
+  readonly on_overflow: OnOverflow;
+  readonly on_drop: OnDrop;
+  readonly company?: { readonly source: string; readonly revision?: string | undefined } | undefined;
+  readonly context: {
+    readonly max_tokens: number;
+    readonly shares: { readonly project: number; readonly fabric: number; readonly prior_work: number };
+  };
+  readonly nebula: { readonly worktrees: boolean; readonly worktree_copy: readonly string[] };
+  readonly session: {
+    readonly total: number;
+    readonly per_tool_call: number;
+    readonly history_max: number;
+    readonly warning_threshold: number;
+    readonly tools: Readonly<Record<string, number>>;
+    /** Limits of single tiers, instead of the usual ones. */
+    readonly tiers: Partial<LedgerTiers>;
+    /** Where the model reads what the budget allows. */
+    readonly hints: "schema" | "note" | "off";
+  };
+  readonly history: {
+    readonly policy: PolicyName | "none";
+    readonly threshold: number;
+    readonly keep: number;
+    readonly reserve: number;
+  };
+  /** Globs of more files whose contents are not shown, besides files that usually hold secrets. */
+  readonly deny: readonly string[];
+  /** Globs of files that are shown although they look like secrets. */
+  readonly allow: readonly string[];
+  /** How `run` and `nebula apply` start agents, unless options say otherwise. */
+  readonly run: {
+    readonly agent?: string | undefined;
+    readonly model?: string | undefined;
+    readonly allow: Allow;
+    /** More words for the command line of the agent. */
+    readonly args: readonly string[];
+  };
+  /** When the spend guard of Claude Code stops tool calls. Without a limit it is off. */
+  readonly guard: {
+    readonly session_usd?: number | undefined;
+    readonly day_usd?: number | undefined;
+    readonly on_limit: OnLimit;
+  };
+  readonly store: string;
+  /** For how long state is kept after its last use: `30d`. Undefined keeps it. */
+  readonly retention?: string | undefined;
+  readonly prices: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** The most that one AI tool gets. A number counts tokens. */
+export type ToolBudget = number | { readonly max_tokens: number } | { readonly max_bytes: number };
+
+/** Any part of a `Config`, from one file. */
+export type ConfigPart = { readonly [Key in keyof Config]?: Part<Config[Key]> };
+type Part<Value> = Value extends readonly unknown[] | undefined
+  ? Value
+  : Value extends object | undefined
+    ? { readonly [Key in keyof Value]?: Part<Value[Key]> | undefined }
+    : Value | undefined;
+
+export const onOverflows = ["drop", "thin"] as const;
+export type OnOverflow = (typeof onOverflows)[number];
+
+/** Whether `inject --check` fails if packs were dropped for a budget. */
+export type OnDrop = "fail" | "warn";
+
+/** What the spend guard does at a limit: ask a person, or refuse the tool call. */
+export type OnLimit = "ask" | "deny";
+
+/** What an agent may do without a question: read files; also change files; also run any command. */
+export const allowLevels = ["read", "edit", "all"] as const;
+export type Allow = (typeof allowLevels)[number];
+
+/** Keys without a default are listed too, because they can be set and shown. */
+export const defaultConfig: Config = {
+  counter: undefined,
+  model: undefined,
+  title: "Developer Context",
+  profile: "all",
+  language: "en",
+  tools: undefined,
+  own_files: [],
+  packs: {},
+  verbosity: {},
+  budgets: {},
+  on_overflow: "drop",
+  on_drop: "fail",
+  company: undefined,
+  context: { max_tokens: 10_000, shares: { project: 0.4, fabric: 0.4, prior_work: 0.2 } },
+  nebula: { worktrees: false, worktree_copy: [] },
+  session: {
+    total: 100_000,
+    per_tool_call: 8_000,
+    history_max: 12_000,
+    warning_threshold: 20_000,
+    tools: {},
+    tiers: {},
+    hints: "note",
+  },
+  history: { policy: "economic", threshold: 0.8, keep: 10, reserve: 16_000 },
+  deny: [],
+  allow: [],
+  run: { agent: undefined, model: undefined, allow: "edit", args: [] },
+  guard: { session_usd: undefined, day_usd: undefined, on_limit: "ask" },
+  store: "default",
+  retention: undefined,
+  prices: {},
+};

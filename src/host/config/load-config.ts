@@ -1,0 +1,243 @@
+import { dirname, isAbsolute, join, relative } from "node:path";
+import { ContextError } from "../../core/errors.ts";
+import { configDirectory, type Environment, homeDirectory } from "../directories.ts";
+import { projectRoot, searchUpward } from "../files/find-root.ts";
+import { exists, followLinks, isInside } from "../files/paths.ts";
+import { readForeignText } from "../files/read-foreign.ts";
+import {
+  type PowerfulSetting,
+  type ProjectPlace,
+  powerfulSetting,
+  refuseOtherOwner,
+  untrustedOf,
+} from "../trust/trusted.ts";
+import { readCompanySource } from "./company-source.ts";
+import { type Config, type ConfigPart, defaultConfig } from "./config.ts";
+import type { ConfigFile, ConfigProblem } from "./config-file.ts";
+import { readKnownShape } from "./known-shape.ts";
+
+/** The powerful settings of a project. */
+interface Judged {
+  readonly powerful: readonly PowerfulSetting[];
+  /** The settings among them that nobody has trusted. They are ignored. */
+  readonly leftOut: readonly PowerfulSetting[];
+}
+
+export interface LoadedConfig extends Judged {
+  readonly values: Config;
+  /** Maps a key of `keyOf` to `project .plimsoll/config.yaml:2`, `user ~/.config/plimsoll/config.yaml:1` or
+   *  `default`. */
+  readonly sources: Readonly<Record<string, string>>;
+  /** The place where the project sets a store, which is always ignored. */
+  readonly ignoredStore?: { readonly file: string; readonly line: number } | undefined;
+}
+
+export interface Surroundings {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** Ignores the user's file: text that is written into a project must be the same for every teammate. */
+  readonly projectOnly?: boolean | undefined;
+}
+
+/** Returns the effective configuration and the source of each value. Reports all mistakes of both files at once. */
+export async function loadConfig(surroundings: Surroundings): Promise<LoadedConfig> {
+  const layers: Layer[] = [];
+  for (const place of await findConfigFiles(surroundings)) layers.push(await readLayer(place));
+  refuseProblems(layers);
+  const project = layers.find(({ label }) => label === "project");
+  const judged = project === undefined ? { powerful: [], leftOut: [] } : await judge(project, surroundings);
+  const merged: Merged = { values: {}, sources: {} };
+  mergeInto(merged, defaultConfig, () => "default");
+  for (const layer of layers) {
+    const { label, file, lineOf } = layer;
+    const values = layer === project ? without(layer.values, judged.leftOut) : layer.values;
+    mergeInto(merged, values, (path) => `${label} ${file}:${lineOf(path)}`);
+  }
+  const values = merged.values as unknown as Config;
+  refuseZeroShares(values, layers);
+  return { values, sources: merged.sources, ...judged, ignoredStore: storeOf(project) };
+}
+
+/** Keys that can start a program, read outside the project, or change costs. A project's values count only after a
+ *  person has trusted them. Some belong to later versions: a key is listed here before it is in the schema. */
+const powerfulKeys: readonly string[] = ["company", "prices", "allow", "guard", "run"];
+
+/** Finds the project's powerful settings and the ignored ones. Without any, the record of trust is not read. */
+async function judge({ path, values, lineOf }: Layer, { cwd, env }: Surroundings): Promise<Judged> {
+  const keys = powerfulKeys.filter((key) => !isEmpty(values[key as keyof ConfigPart]));
+  if (keys.length === 0) return { powerful: [], leftOut: [] };
+  const place = { root: projectRoot(cwd, homeDirectory(env)), env };
+  const target = keys.includes("company") ? await companyTarget(values, place) : undefined;
+  const powerful = keys.map((key) =>
+    powerfulSetting({
+      ...{ root: place.root, file: path, line: lineOf([key]), key, value: values[key as keyof ConfigPart] },
+      target: key === "company" ? target : undefined,
+    }),
+  );
+  return { powerful, leftOut: await untrustedOf(powerful, place) };
+}
+
+/** The directory is trusted, not its name: a link in the repository could lead the name elsewhere tomorrow. */
+async function companyTarget({ company }: ConfigPart, place: ProjectPlace): Promise<string | undefined> {
+  if (company?.source === undefined) return undefined;
+  try {
+    const source = readCompanySource({ ...company, source: company.source }, place);
+    const path = source.kind === "directory" ? source.path : source.url;
+    return isAbsolute(path) ? await followLinks(path) : undefined;
+  } catch {
+    // The command that uses the value reports the mistake.
+    return undefined;
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || (typeof value === "object" && Object.keys(value ?? {}).length === 0);
+}
+
+/** A project cannot choose where state is kept, nor for how long. */
+function without(values: ConfigPart, leftOut: readonly PowerfulSetting[]): ConfigPart {
+  const keys = new Set(["store", "retention", ...leftOut.map(({ key }) => key)]);
+  return Object.fromEntries(Object.entries(values).filter(([key]) => !keys.has(key)));
+}
+
+function storeOf(project: Layer | undefined): LoadedConfig["ignoredStore"] {
+  const { store = defaultConfig.store } = project?.values ?? {};
+  if (project === undefined || store === defaultConfig.store) return undefined;
+  return { file: project.file, line: project.lineOf(["store"]) };
+}
+
+/** Returns the path of a value as one text. Quotes a name with a dot, as models have, so two paths never have the same
+ *  key. */
+export function keyOf(path: readonly string[]): string {
+  return path.map((name) => (/[."]/.test(name) ? JSON.stringify(name) : name)).join(".");
+}
+
+/** Returns where a value was set, from `project .plimsoll/config.yaml:2`. A default has no place. */
+export function placeOf(
+  path: readonly string[],
+  sources: LoadedConfig["sources"],
+): { readonly file?: string | undefined; readonly line?: number | undefined } {
+  const key = keyOf(path);
+  const source = Object.keys(sources).find((each) => each === key || each.startsWith(`${key}.`)) ?? key;
+  const [, file, line] = /^\w+ (.*):(\d+)$/.exec(sources[source] ?? "") ?? [];
+  return file === undefined ? {} : { file, line: Number(line) };
+}
+
+interface Place {
+  label: "user" | "project";
+  path: string;
+  /** As shown to people. */
+  file: string;
+}
+
+type Layer = Place & ConfigFile;
+
+async function findConfigFiles({ cwd, env, projectOnly = false }: Surroundings): Promise<Place[]> {
+  const home = homeDirectory(env);
+  const user = join(configDirectory(env), "config.yaml");
+  const project = await findProjectFile({ cwd, env }, home);
+  const places: Place[] = [];
+  if (!projectOnly && (await exists(user))) places.push({ label: "user", path: user, file: fromHome(home, user) });
+  if (project !== undefined) places.push({ label: "project", path: project, file: relative(cwd, project) });
+  return places;
+}
+
+/** Searches from here upward, at most to the root of the repository: a file further up belongs to something else. */
+async function findProjectFile({ cwd, env }: Surroundings, home: string): Promise<string | undefined> {
+  for (const { path } of searchUpward(cwd, home)) {
+    const folder = join(path, ".plimsoll");
+    if (!(await exists(folder))) continue;
+    await refuseOtherOwner(path, env);
+    if (await exists(join(folder, "config.yaml"))) return join(folder, "config.yaml");
+  }
+  return undefined;
+}
+
+function fromHome(home: string, path: string): string {
+  return isInside(path, home) ? join("~", relative(home, path)) : path;
+}
+
+async function readLayer(place: Place): Promise<Layer> {
+  // People may link their own file from elsewhere. A repository must not.
+  const within = place.label === "project" ? dirname(dirname(place.path)) : undefined;
+  const read = readForeignText(place.path, { within });
+  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: place.file });
+  const quick = await readKnownShape<ConfigPart>(read.text, "config");
+  if (quick !== undefined) return { ...place, values: quick.value, problems: [], lineOf: quick.lineOf };
+  const { parseConfigFile } = await import("./config-file.ts");
+  return { ...place, ...parseConfigFile(read.text) };
+}
+
+/** The first problem gives the error its place. Each other problem adds a line with its own place to the message. */
+function refuseProblems(layers: readonly Layer[]): void {
+  const all = layers.flatMap(({ file, problems }) => problems.map((problem) => ({ ...problem, file })));
+  const [first, ...rest] = all as [ConfigProblem & { file: string }, ...typeof all];
+  if (first === undefined) return;
+  const message = [first.message, ...rest.map((each) => `${each.file}:${each.line}: ${each.message}`)].join("\n");
+  throw new ContextError("invalid_config", message, { file: first.file, line: first.line });
+}
+
+/** Checked on both files together: one file may change a share that the other sets. */
+function refuseZeroShares({ context }: Config, layers: readonly Layer[]): void {
+  if (Object.values(context.shares).some((share) => share > 0)) return;
+  const last = layers.findLast(({ values }) => Object.keys(values.context?.shares ?? {}).length > 0);
+  throw new ContextError("invalid_config", '"context.shares" must not all be 0', {
+    hint: 'Give at least one layer a share, or leave them out and set "context.max_tokens: 0" to compose nothing.',
+    file: last?.file,
+    line: last?.lineOf(["context", "shares"]),
+  });
+}
+
+interface Merged {
+  values: Record<string, unknown>;
+  sources: Record<string, string>;
+}
+
+/** Keys of `keyOf` that are replaced as a whole. A source and its revision belong together: a mix of two files would
+ *  name a third thing. */
+const wholeKeys: readonly string[] = ["company"];
+
+function mergeInto(
+  merged: Merged,
+  values: object,
+  sourceOf: (path: readonly string[]) => string,
+  path: string[] = [],
+): void {
+  for (const [key, value] of Object.entries(values)) {
+    const here = [...path, key];
+    const name = keyOf(here);
+    if (value === undefined && key in merged.values) continue;
+    if (joinedKeys.includes(name) && Array.isArray(merged.values[key])) {
+      joinInto(merged, name, { value: value as unknown[], source: sourceOf(here) });
+      continue;
+    }
+    if (!isBranch(value) || wholeKeys.includes(name)) {
+      merged.values[key] = value;
+      merged.sources[name] = sourceOf(here);
+      continue;
+    }
+    const below = { values: { ...(merged.values[key] as object | undefined) }, sources: merged.sources };
+    merged.values[key] = below.values;
+    if (Object.keys(value).length > 0) delete merged.sources[name];
+    else if (Object.keys(below.values).length === 0) merged.sources[name] = sourceOf(here);
+    mergeInto(below, value, sourceOf, here);
+  }
+}
+
+/** Lists that every file adds to: a file without secrets must not undo a file that names one. */
+const joinedKeys: readonly string[] = ["deny", "allow"];
+
+function joinInto(
+  { values, sources }: Merged,
+  key: string,
+  { value, source }: { value: unknown[]; source: string },
+): void {
+  if (value.length === 0) return;
+  const before = values[key] as unknown[];
+  sources[key] = before.length === 0 ? source : `${sources[key]}, ${source}`;
+  values[key] = [...before, ...value];
+}
+
+function isBranch(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,255 @@
+/** Reads one YAML file and checks it against a schema. Returns its value and all mistakes with their lines. Loads
+ *  yaml and zod. */
+import { z } from "zod";
+import { didYouMean } from "../../core/text/index.ts";
+import { readYaml, type YamlProblem } from "./read-yaml.ts";
+
+export interface YamlDocument<Value> {
+  /** Undefined if a mistake makes the file unusable. */
+  readonly value: Value | undefined;
+  readonly problems: readonly YamlProblem[];
+  /** Returns the line of a key, or of the nearest key around it. 1-based. */
+  lineOf(path: readonly PropertyKey[]): number;
+}
+
+/** Reports unknown keys and leaves them out: the caller decides their severity. An empty file is an empty list or
+ *  mapping. */
+export function parseYamlDocument<Value>(text: string, schema: z.ZodType<Value>): YamlDocument<Value> {
+  const { input, problems, lineOf, sourceOf } = readYaml(text);
+  if (problems.length > 0) return { value: undefined, problems, lineOf };
+  const repaired = repairValue(input, schema, sourceOf);
+  return { value: repaired.value, problems: explainIssues(repaired.issues, schema, lineOf), lineOf };
+}
+
+/** Nobody reads more mistakes of one file, and a longer list is slow to make. */
+const mostProblems = 100;
+
+/** Explains a schema's issues in the order of the lines. If there are too many, unknown keys are left out first: they
+ *  may not be errors. */
+export function explainIssues(
+  issues: readonly z.core.$ZodIssue[],
+  schema: z.ZodType,
+  lineOf: (path: readonly PropertyKey[]) => number,
+): YamlProblem[] {
+  const single = issues.flatMap(oneKeyEach);
+  const ordered =
+    single.length <= mostProblems
+      ? single
+      : [...single.filter((issue) => !isUnknownKey(issue)), ...single.filter(isUnknownKey)];
+  const explained = ordered.slice(0, mostProblems).flatMap((issue) => explainIssue(issue, schema));
+  const problems = explained.map((each) => ({ ...each, line: lineOf(each.path) })).sort((a, b) => a.line - b.line);
+  const left = ordered.slice(mostProblems);
+  return withRest(problems, left.length, left.every(isUnknownKey) ? "unknown-key" : "invalid-value");
+}
+
+function oneKeyEach(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  return issue.code === "unrecognized_keys" ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
+}
+
+function isUnknownKey({ code }: z.core.$ZodIssue): boolean {
+  return code === "unrecognized_keys";
+}
+
+function withRest(problems: YamlProblem[], count: number, rule: YamlProblem["rule"]): YamlProblem[] {
+  if (count === 0) return problems;
+  return [...problems, { path: [], line: problems.at(-1)!.line, rule, message: `… and ${count} more` }];
+}
+
+/** A schema's issue, explained for people. */
+interface Explained {
+  readonly path: readonly PropertyKey[];
+  readonly rule: "unknown-key" | "missing-key" | "invalid-value";
+  readonly message: string;
+}
+
+/** Returns one sentence per mistake. Several unknown keys in one place are several mistakes. */
+function explainIssue(issue: z.core.$ZodIssue, schema: z.ZodType): Explained[] {
+  const { path } = issue;
+  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(path, key, schema));
+  const unknown = issue.code === "invalid_union" ? unknownInUnion(issue) : [];
+  if (unknown.length > 0) return unknown;
+  const wanted = `must be ${requirement(issue, schema)}, not ${shown(issue.input)}${suggestion(issue)}`;
+  if (path.length === 0) return [{ path, rule: "invalid-value", message: wanted }];
+  const name = dotted(path);
+  if (issue.input === undefined) return [{ path, rule: "missing-key", message: `"${name}" is missing` }];
+  return [{ path, rule: "invalid-value", message: `"${name}" ${wanted}` }];
+}
+
+function unknownKey(path: readonly PropertyKey[], key: string, schema: z.ZodType): Explained {
+  const allowed = Object.keys(placeAt(path, schema)?.properties ?? {});
+  const meant = didYouMean(key, allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
+  const here = [...path, key];
+  return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
+}
+
+/** Returns the keys that no alternative has. A key that one of them has is part of a wrong combination instead. */
+function unknownInUnion({ path, errors }: z.core.$ZodIssueInvalidUnion): Explained[] {
+  const unknownOf = (issues: readonly z.core.$ZodIssue[]) =>
+    issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys : []));
+  const mappings = errors.filter((issues) => unknownOf(issues).length > 0);
+  const keys = unknownOf(mappings[0] ?? []).filter((key) => mappings.every((each) => unknownOf(each).includes(key)));
+  const allowed = mappings.flat().flatMap((issue) => (issue.path.length === 1 ? [String(issue.path[0])] : []));
+  return keys.map((key) => {
+    const meant = didYouMean(key, allowed) ?? `Allowed keys are ${allowed.join(", ")}.`;
+    const here = [...path, key];
+    return { path: here, rule: "unknown-key", message: `unknown key "${dotted(here)}". ${meant}` };
+  });
+}
+
+const jsonSchemas = new WeakMap<z.ZodType, object>();
+
+/** Converted once per schema, since this is the slowest step. */
+function jsonSchemaOf(schema: z.ZodType): object {
+  const known = jsonSchemas.get(schema) ?? z.toJSONSchema(schema, { io: "input" });
+  jsonSchemas.set(schema, known);
+  return known;
+}
+
+interface Place {
+  readonly type?: unknown;
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly items?: unknown;
+  readonly additionalProperties?: unknown;
+}
+
+function placeAt(path: readonly PropertyKey[], schema: z.ZodType): Place | undefined {
+  return path.reduce<Place | undefined>((at, part) => placeBelow(at, part), jsonSchemaOf(schema));
+}
+
+function placeBelow(at: Place | undefined, part: PropertyKey): Place | undefined {
+  const own = at?.properties !== undefined && Object.hasOwn(at.properties, part);
+  const below = own ? at?.properties?.[String(part)] : (at?.items ?? at?.additionalProperties);
+  return typeof below === "object" && below !== null ? below : undefined;
+}
+
+/** `targets[0].path`. */
+function dotted(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index === 0 ? "" : "."}${String(part)}`))
+    .join("");
+}
+
+function requirement(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+  if (issue.code === "invalid_value") return `one of ${issue.values.join(", ")}`;
+  if (issue.code === "too_small" && issue.origin === "string") return "a text that is not empty";
+  if (issue.code === "too_small") return `${issue.inclusive ? "at least" : "above"} ${issue.minimum}`;
+  if (issue.code === "too_big") return `at most ${issue.maximum}`;
+  if (issue.code === "invalid_type") return typeName(issue, schema);
+  return issue.message;
+}
+
+/** For other types than numbers, zod does not report that a number must be whole. */
+function typeName({ expected, path, input }: z.core.$ZodIssueInvalidType, schema: z.ZodType): string {
+  // TOML has whole numbers that are too large to be exact.
+  if (typeof input === "bigint" && expected === "number")
+    return input > 0 ? `at most ${Number.MAX_SAFE_INTEGER}` : `at least ${Number.MIN_SAFE_INTEGER}`;
+  const isWhole = expected === "number" && placeAt(path, schema)?.type === "integer";
+  return typeNames[isWhole ? "int" : expected] ?? expected;
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "a mapping of keys",
+  record: "a mapping of keys",
+};
+
+function shown(input: unknown): string {
+  if (input === null || input === undefined) return "empty";
+  if (Array.isArray(input)) return "a list";
+  if (input instanceof Date) return "a date";
+  if (typeof input === "object") return "a mapping";
+  return typeof input === "string" ? JSON.stringify(input) : String(input);
+}
+
+function suggestion(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "invalid_value" || typeof issue.input !== "string") return "";
+  const meant = didYouMean(issue.input, issue.values.map(String));
+  return meant === undefined ? "" : `. ${meant}`;
+}
+
+/** The value of a YAML document, read as leniently as programs with typed fields do: content for those programs loads
+ *  unchanged. */
+interface RepairedValue<Value> {
+  readonly value: Value | undefined;
+  /** All issues to report, including unknown keys. */
+  readonly issues: readonly z.core.$ZodIssue[];
+}
+
+type Path = readonly PropertyKey[];
+
+/** Validates `input` and changes it: removes unknown keys and keys without a value, uses the written text for a number
+ *  where a text belongs, and turns yes, no, on and off into booleans where one belongs. */
+function repairValue<Value>(
+  input: unknown,
+  schema: z.ZodType<Value>,
+  sourceOf: (path: Path) => string | undefined,
+): RepairedValue<Value> {
+  const root = { value: input };
+  const unknown: z.core.$ZodIssue[] = [];
+  for (;;) {
+    const result = schema.safeParse(root.value, { reportInput: true });
+    if (result.success) return { value: result.data, issues: unknown };
+    const { issues } = result.error;
+    unknown.push(...issues.filter(({ code }) => code === "unrecognized_keys"));
+    const repaired = issues.filter((issue) => repair(root, issue, sourceOf));
+    if (repaired.length === 0) return { value: undefined, issues: [...unknown, ...issues] };
+  }
+}
+
+/** Each repair removes a mistake, so the loop ends. */
+function repair(
+  root: { value: unknown },
+  issue: z.core.$ZodIssue,
+  sourceOf: (path: Path) => string | undefined,
+): boolean {
+  if (issue.code === "unrecognized_keys") {
+    const place = valueAt(root, issue.path) as object;
+    return issue.keys.map((key) => Reflect.deleteProperty(place, key)).every((isGone) => isGone);
+  }
+  if (issue.input === null) return dropEmpty(root, issue);
+  if (issue.code !== "invalid_type") return false;
+  const replacement = replacementOf(issue, sourceOf(issue.path));
+  const place = valueAt(root, issue.path.slice(0, -1));
+  if (replacement === undefined || !isObject(place)) return false;
+  return Reflect.set(place, issue.path.at(-1)!, replacement);
+}
+
+/** A list item without a value is not removed, since this would move the other items. */
+function dropEmpty(root: { value: unknown }, { path, ...issue }: z.core.$ZodIssue): boolean {
+  if (path.length === 0) {
+    root.value = issue.code === "invalid_type" && issue.expected === "array" ? [] : {};
+    return true;
+  }
+  const place = valueAt(root, path.slice(0, -1));
+  return isObject(place) && !Array.isArray(place) && Reflect.deleteProperty(place, path.at(-1)!);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function replacementOf(
+  { expected, input, path }: z.core.$ZodIssueInvalidType,
+  source: string | undefined,
+): string | boolean | undefined {
+  if (path.length === 0) return undefined;
+  if (expected === "string") return typeof input === "object" ? undefined : source;
+  if (expected === "boolean") return oldBooleans.get(String(input).toLowerCase());
+  return undefined;
+}
+
+/** Booleans of YAML 1.1. */
+const oldBooleans: ReadonlyMap<string, boolean> = new Map([
+  ["yes", true],
+  ["on", true],
+  ["no", false],
+  ["off", false],
+]);
+
+function valueAt(root: { value: unknown }, path: Path): unknown {
+  return path.reduce((at, part) => (at as Record<PropertyKey, unknown> | undefined)?.[part], root.value);
+}

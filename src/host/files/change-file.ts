@@ -1,0 +1,283 @@
+/** The only way to write a person's file. Even after kill -9 the file is either the old one or the complete new one.
+ *  Two writers never mix. A file that cannot be written safely is refused with the reason. */
+
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { access, constants, realpath } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { ContextError } from "../../core/errors.ts";
+import { isSecretName } from "../../core/text/index.ts";
+import type { Environment } from "../directories.ts";
+import { withLock } from "./lock.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { followLinks, isGitInternal, isInside } from "./paths.ts";
+import { maxTextBytes, systemReason } from "./read-text.ts";
+import { type FileState, fileStateOf, listTemporaries, removeStaleTemporaries, replaceFile } from "./replace-file.ts";
+
+/** Contents are byte strings (`latin1`). `undefined` is a file that does not exist. */
+export interface FileChange {
+  readonly path: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+  readonly written: boolean;
+}
+
+interface WriteOptions {
+  /** The file must be inside this folder, with links followed. */
+  readonly root: string;
+  readonly dryRun?: boolean | undefined;
+  /** The file is Plimsoll's own and only for the user: a new file gets mode 0600, and new directories 0700. */
+  readonly isPrivate?: boolean | undefined;
+  /** Determines the folder of the locks. @default process.env */
+  readonly env?: Environment | undefined;
+}
+
+export interface ChangeOptions extends WriteOptions {
+  /** Maps the current content to the new content, `undefined` to delete the file. May be called more than once, so it
+   *  must be pure. */
+  readonly change: (current: string | undefined) => string | undefined;
+}
+
+/** Reads, changes and writes one file as a single step. Writes nothing and takes no lock if nothing changes. */
+export async function changeFile(path: string, { change, ...options }: ChangeOptions): Promise<FileChange> {
+  const plan = (current: string | undefined) => ({ after: change(current), facts: undefined });
+  const done = await attemptChange(path, { ...options, plan });
+  if (done.problem !== undefined) throw done.problem;
+  return done.change;
+}
+
+export interface AttemptOptions<Facts> extends WriteOptions {
+  /** Plans the change of the current content. May be called more than once, so it must be pure. */
+  readonly plan: (current: string | undefined) => PlannedChange<Facts>;
+}
+
+/** The new content, `undefined` to delete the file, or the problem that stops the change. The caller gets `facts`. */
+export type PlannedChange<Facts> = { readonly facts: Facts } & (
+  | { readonly after: string | undefined; readonly problem?: undefined }
+  | { readonly problem: ContextError }
+);
+
+/** `facts` belong to the last plan. They are absent if the file could not even be read. */
+export type AttemptedChange<Facts> =
+  | { readonly change: FileChange; readonly facts: Facts; readonly problem?: undefined }
+  | { readonly change?: undefined; readonly facts: Facts | undefined; readonly problem: ContextError };
+
+/** Works as `changeFile`, but returns the facts of the plan, and returns a problem instead of throwing it. */
+export async function attemptChange<Facts>(
+  path: string,
+  options: AttemptOptions<Facts>,
+): Promise<AttemptedChange<Facts>> {
+  let look: Look<Facts> | undefined;
+  try {
+    const target = await resolveTarget(path, options.root);
+    look = await inFolder(target, (folder) => lookAt({ folder, name: target.name }, options));
+    const isDone = look.problem !== undefined || (!look.differs && !look.hasTemporaries);
+    const lock = { env: options.env ?? process.env };
+    const done: Done<Facts> =
+      options.dryRun || isDone
+        ? { ...look, written: false }
+        : await withLock(join(target.directory, target.name), lock, () => changeLocked(target, options));
+    const { before, after, written, facts } = done;
+    if (done.problem !== undefined) return { facts, problem: problemOf(path, done.problem) };
+    return { change: { path, before, after, written }, facts };
+  } catch (error) {
+    return { facts: look?.facts, problem: problemOf(path, error) };
+  }
+}
+
+/** One look at the file, and the change that was planned for it. */
+interface Look<Facts> {
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+  readonly state: FileState;
+  readonly differs: boolean;
+  /** Whether an unchanged file has some, from a killed run. */
+  readonly hasTemporaries: boolean;
+  readonly facts: Facts;
+  readonly problem?: ContextError | undefined;
+}
+
+interface Looked {
+  /** `undefined` if it does not exist. */
+  readonly folder: OpenFolder | undefined;
+  readonly name: string;
+}
+
+async function lookAt<Facts>({ folder, name }: Looked, { plan }: AttemptOptions<Facts>): Promise<Look<Facts>> {
+  const state = folder && fileStateOf(folder.at(name));
+  refuseKind(state);
+  const before = folder && state && readBytes(folder.at(name)).toString("latin1");
+  refuseContent(before);
+  const planned = plan(before);
+  const { facts } = planned;
+  if (planned.problem !== undefined) {
+    return { before, after: before, state, differs: false, hasTemporaries: false, facts, problem: planned.problem };
+  }
+  const { after } = planned;
+  const differs = after !== before;
+  const problem = folder && differs ? await readOnlyProblem(folder.at(name), state) : undefined;
+  const hasTemporaries = folder !== undefined && !differs && (await listTemporaries({ folder, name })).length > 0;
+  return { before, after, state, differs, hasTemporaries, facts, problem };
+}
+
+/** A link or a pipe may have replaced the file meanwhile: it is neither followed nor waited for. */
+function readBytes(path: string): Buffer {
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const descriptor = openSync(path, flags);
+  try {
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+interface Done<Facts> extends Look<Facts> {
+  readonly written: boolean;
+}
+
+/** A program that keeps saving the file is not worth waiting for. */
+const mostAttempts = 20;
+
+async function changeLocked<Facts>(target: Target, options: AttemptOptions<Facts>): Promise<Done<Facts>> {
+  const { name } = target;
+  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+    const look = await inFolder(target, async (folder) => {
+      if (folder !== undefined && attempt === 0) await removeStaleTemporaries({ folder, name });
+      return lookAt({ folder, name }, options);
+    });
+    const { after, state, differs, problem } = look;
+    if (!differs || problem !== undefined) return { ...look, written: false };
+    const { isPrivate } = options;
+    const bytes = after === undefined ? undefined : toBytes(after);
+    const replace = (folder: OpenFolder | undefined) =>
+      replaceFile({ folder: folder!, name }, { bytes, expected: state, isPrivate });
+    if (await inFolder({ ...target, mode: isPrivate ? 0o700 : 0o777 }, replace)) return { ...look, written: true };
+  }
+  throw new ContextError("write_failed", "another program keeps changing it", {
+    hint: "Run the command again.",
+  });
+}
+
+/** Opens the folder of the target for one action. Makes it if a mode is given. */
+async function inFolder<Result>(
+  { root, directory, mode }: Omit<Target, "name"> & { readonly mode?: number },
+  action: (folder: OpenFolder | undefined) => Promise<Result>,
+): Promise<Result> {
+  const folder = openFolder(directory, { root, mode });
+  try {
+    return await action(folder);
+  } finally {
+    folder?.close();
+  }
+}
+
+function toBytes(byteString: string): Buffer {
+  const bytes = Buffer.from(byteString, "latin1");
+  if (bytes.toString("latin1") !== byteString) throw new TypeError("changeFile takes byte strings, not text");
+  return bytes;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "no permission to write in its directory",
+  EPERM: "the system does not permit writing it",
+  EROFS: "its file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  ENAMETOOLONG: "its name is too long",
+};
+
+/** Adds the file to an expected error, and turns a failed system call into one. Rethrows a bug. */
+function problemOf(path: string, error: unknown): ContextError {
+  if (error instanceof ContextError) {
+    const { code, message, hint, file = path, line, cause } = error;
+    return new ContextError(code, message, { hint, file, line, cause });
+  }
+  const code = error instanceof Error && "syscall" in error && "code" in error ? String(error.code) : undefined;
+  if (code === undefined) throw error;
+  return new ContextError("write_failed", reasons[code] ?? `cannot be written (${code})`, {
+    file: path,
+    cause: error,
+  });
+}
+
+/** Where a file really is, or will be. */
+interface Target {
+  /** The real path of the root. */
+  readonly root: string;
+  readonly directory: string;
+  readonly name: string;
+}
+
+/** Throws if the path leaves `root`, by its name or through a link. */
+async function resolveTarget(path: string, root: string): Promise<Target> {
+  const named = resolve(root, path);
+  const realRoot = await realpath(root);
+  const real = await followLinks(named).catch((error: unknown) => {
+    throw unreachable(path, error);
+  });
+  if (isGitInternal(relative(realRoot, real))) {
+    throw new ContextError("refused_target", "is in .git, which belongs to git", { file: path });
+  }
+  const isLinked = real !== join(realRoot, relative(resolve(root), named));
+  if (isLinked && isSecretName(relative(realRoot, real))) {
+    throw new ContextError("refused_target", `is a link to ${real}, which usually holds secrets`, {
+      file: path,
+      hint: "Replace the link with a file.",
+    });
+  }
+  if (real === realRoot) throw notFile("a directory");
+  if (isInside(real, realRoot)) return { root: realRoot, directory: dirname(real), name: basename(real) };
+  const how = isInside(named, resolve(root)) ? "leads through a symbolic link" : "is";
+  throw new ContextError("refused_target", `${how} out of ${root}, to ${real}`, {
+    file: path,
+    hint: "Replace it with a file, or with a link that stays inside.",
+  });
+}
+
+function unreachable(path: string, error: unknown): ContextError {
+  const reason = systemReason(error, { EACCES: "no permission to reach it" });
+  return new ContextError("refused_target", reason, { file: path, cause: error });
+}
+
+// Files that must not be written, whatever a person asked for. The reasons are messages for that person.
+
+/** Opening a pipe would wait forever, and a directory cannot be replaced. */
+function refuseKind(state: FileState): void {
+  if (state === undefined) return;
+  const kind = state.mode & constants.S_IFMT;
+  if (kind === constants.S_IFREG && state.size <= maxTextBytes) return;
+  if (kind === constants.S_IFREG) {
+    const size = `${Math.ceil(state.size / (1024 * 1024))} MB`;
+    throw new ContextError("refused_target", `has ${size}, which no tool can read`);
+  }
+  throw notFile(kind === constants.S_IFDIR ? "a directory" : "a pipe, socket or device");
+}
+
+function notFile(what: string): ContextError {
+  return new ContextError("refused_target", `is ${what}, not a file`, { hint: "Move it away." });
+}
+
+/** Plimsoll's text is UTF-8: inside another encoding it would damage the file. Bytes above 127 are kept, so they are
+ *  allowed. */
+function refuseContent(bytes: string | undefined): void {
+  if (bytes === undefined) return;
+  if (bytes.startsWith("\xff\xfe") || bytes.startsWith("\xfe\xff")) {
+    throw new ContextError("refused_target", "is UTF-16 text", { hint: "Convert it to UTF-8." });
+  }
+  if (bytes.slice(0, 8192).includes("\0")) {
+    throw new ContextError("refused_target", "is not a text file: it holds NUL bytes");
+  }
+}
+
+/** A rename ignores the file's mode, and root may do anything. So the mode is checked here. */
+async function readOnlyProblem(path: string, state: FileState): Promise<ContextError | undefined> {
+  if (state === undefined) return undefined;
+  const isWritable = await access(path, constants.W_OK).then(
+    () => (state.mode & constants.S_IWUSR) !== 0,
+    () => false,
+  );
+  if (isWritable) return undefined;
+  const mode = (state.mode & 0o777).toString(8).padStart(4, "0");
+  return new ContextError("refused_target", `is read-only (mode ${mode})`, {
+    hint: "Allow writing: chmod u+w.",
+  });
+}

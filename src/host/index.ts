@@ -1,0 +1,126 @@
+import type { ProjectScan } from "../plans/compose/index.ts";
+import type { ScanOptions } from "./scan/scan-project.ts";
+
+export {
+  type Allow,
+  allowLevels,
+  type Config,
+  defaultConfig,
+  type OnDrop,
+  type OnOverflow,
+  onOverflows,
+  type ToolBudget,
+} from "./config/config.ts";
+export { keyOf, type LoadedConfig, loadConfig, placeOf, type Surroundings } from "./config/load-config.ts";
+export { configDirectory, type Environment, homeDirectory, stateDirectory } from "./directories.ts";
+export {
+  type AttemptedChange,
+  type AttemptOptions,
+  attemptChange,
+  type ChangeOptions,
+  changeFile,
+  type FileChange,
+  type PlannedChange,
+} from "./files/change-file.ts";
+export {
+  hasRepository,
+  isOtherProject,
+  projectRoot,
+  repositoryAround,
+  searchUpward,
+} from "./files/find-root.ts";
+export { copyTree, removeTree } from "./files/folder-tree.ts";
+export type { IgnoreRules } from "./files/ignore-rules.ts";
+export { withLock } from "./files/lock.ts";
+export { makeDirectory, removeEmptyFolders } from "./files/make-directory.ts";
+export { openFolder } from "./files/open-folder.ts";
+export {
+  exists,
+  foldersDown,
+  followLinks,
+  isGitInternal,
+  isInside,
+  outsideReason,
+  upward,
+} from "./files/paths.ts";
+export { lonelyFolder, type ProjectTree, readProjectTree } from "./files/project-tree.ts";
+export {
+  listForeign,
+  openForeign,
+  readForeign,
+  readForeignBytes,
+  readForeignText,
+  refuseOpened,
+} from "./files/read-foreign.ts";
+export {
+  messagesLimit,
+  openDirectory,
+  readTextFile,
+  readTextStream,
+  systemReason,
+  type TextLimit,
+  type TextRead,
+  textLimit,
+  type Unread,
+} from "./files/read-text.ts";
+
+export { decodeBytes, hashed, splitRecords } from "./processes/byte-records.ts";
+export { type GitRemote, openGitRemote } from "./processes/git-remote.ts";
+export { type GitRefusal, inspectRepository } from "./processes/inspect-repository.ts";
+export { isAlive, type Machine, ownIdentity, ownMachine, type ProcessIdentity } from "./processes/process-identity.ts";
+export { changeGit, type GitProcess, readGit } from "./processes/read-git.ts";
+export { findProgram, gitReason } from "./processes/start-git.ts";
+export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
+export { findSigns } from "./scan/find-signs.ts";
+export { detectFacts } from "./scan/project-facts.ts";
+export { listFiles } from "./scan/scan-project.ts";
+export { storeFile } from "./store-file.ts";
+
+export {
+  otherOwner,
+  type PowerfulSetting,
+  type ProjectPlace,
+  powerfulSetting,
+  refuseOtherOwner,
+  trustRecord,
+  untrustedOf,
+} from "./trust/trusted.ts";
+
+/**
+ * Reads what a project is: facts from its manifests, its file tree, and the texts that its people wrote for agents.
+ * Files that git ignores and files with secrets are left out.
+ *
+ * @example
+ * ```ts
+ * import { scanProject } from "plimsoll/agent";
+ *
+ * const { facts, paths, conventions } = await scanProject(".");
+ * console.log(facts, paths.length, conventions.map(({ path }) => path));
+ * ```
+ */
+export async function scanProject(directory: string, options?: ScanOptions): Promise<ProjectScan> {
+  const scan = await import("./scan/scan-project.ts");
+  return scan.scanFolder(directory, options);
+}
+
+/** Loads the code that starts programs. Few commands need it. */
+export function loadProcesses(): Promise<typeof import("./processes/start-process.ts")> {
+  return import("./processes/start-process.ts");
+}
+
+/** Loads the YAML reader with yaml and zod. Only YAML files need it. */
+export async function loadYaml(): Promise<
+  typeof import("./config/read-yaml.ts") & typeof import("./config/yaml-document.ts")
+> {
+  return { ...(await import("./config/read-yaml.ts")), ...(await import("./config/yaml-document.ts")) };
+}
+
+/** Loads the ignore rules with their library. Only listing files needs them. */
+export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.ts")> {
+  return import("./files/ignore-rules.ts");
+}
+
+/** Loads `sync`. It is the only command that uses the network. */
+export function loadSync(): Promise<typeof import("../rules/sync/sync.ts")> {
+  return import("../rules/sync/sync.ts");
+}

@@ -1,0 +1,31 @@
+import { relative } from "node:path";
+import { printable } from "../../core/text/index.ts";
+import { type Environment, homeDirectory, isInside, projectRoot } from "../index.ts";
+
+/** Aligns columns, with two spaces between them and no space at the end of a line. A cell with control characters stays
+ *  on its line. */
+export function renderTable(cells: readonly (readonly string[])[], alignment: readonly ("left" | "right")[]): string[] {
+  const rows = cells.map((row) => row.map(printable));
+  const widths = alignment.map((_, column) => widestOf(rows, column));
+  return rows.map((row) =>
+    row
+      .map((cell, column) =>
+        alignment[column] === "right" ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+      )
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+/** Math.max with hundreds of thousands of arguments would overflow the stack. */
+function widestOf(rows: readonly (readonly string[])[], column: number): number {
+  return rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0);
+}
+
+/** Shows a path relative to the current directory if it is in the project, or else below HOME. */
+export function shownPath(path: string, cwd: string, env: Environment): string {
+  const home = homeDirectory(env);
+  const below = relative(cwd, path);
+  if (isInside(path, cwd) || path.startsWith(`${projectRoot(cwd, home)}/`)) return below;
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : below;
+}

@@ -1,0 +1,280 @@
+import { resolve } from "node:path";
+import type Libsql from "libsql";
+import { invalidArgument } from "../../core/errors.ts";
+import {
+  checkListOptions,
+  checkNames,
+  checkReadOptions,
+  checkRevision,
+  checkRevisionOption,
+  checkThrough,
+  checkValues,
+  checkWhole,
+  decode as decodeBytes,
+  encode,
+  type ListOptions,
+  type MaintainedStore,
+  prefixRange,
+  type ReadOptions,
+  type RevisionOptions,
+  type Store,
+  type StoreRecord,
+  type StreamEntry,
+} from "../../core/store/store.ts";
+import { connect, type SqliteConnection } from "./sqlite-connection.ts";
+
+/** Options of `openSqliteStore`. */
+export interface SqliteStoreOptions {
+  /** The path of the database file. */
+  readonly path: string;
+  /** How many milliseconds a call waits for other processes before it rejects with `store_unavailable`.
+   *  @default 10_000 */
+  readonly waitMs?: number | undefined;
+  /** Returns the time of a write, in milliseconds since 1970. Retention goes by it.
+   *  @default Date.now */
+  readonly now?: (() => number) | undefined;
+}
+
+/** Opens a store in a SQLite file, which several processes can use at once. Creates the file and its folder if they are
+ *  missing, readable for their owner only.
+ *
+ * @example
+ * ```ts
+ * import { openSqliteStore } from "plimsoll/store/sqlite";
+ *
+ * const store = await openSqliteStore({ path: "state.db" });
+ * await store.update("counters", "visits", (value) => String(Number(value ?? 0) + 1));
+ * await store.close();
+ * ```
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  return openMaintainedSqlite(options);
+}
+
+export async function openMaintainedSqlite(options: SqliteStoreOptions): Promise<MaintainedStore> {
+  const { path, waitMs = 10_000, now = Date.now } = options;
+  if (typeof path !== "string" || path === "" || path.includes("\0")) {
+    throw invalidArgument("path is not a file path", "Pass a non-empty string.");
+  }
+  checkWhole("waitMs", waitMs, 0);
+  const connection = await connect(resolve(path), waitMs);
+  const statements = await connection.read(() => prepareStatements(connection));
+
+  return {
+    async get(collection, key) {
+      checkNames({ collection, key });
+      return connection.read(() => getRecord(statements, collection, key));
+    },
+    async put(collection, key, value, options = {}) {
+      checkNames({ collection, key });
+      checkValues([value]);
+      checkRevisionOption(options);
+      return connection.write(() => {
+        checkCurrent(statements, { collection, key, ...options });
+        return putRecord(statements, { collection, key, value, written: now() });
+      });
+    },
+    async update(collection, key, change) {
+      checkNames({ collection, key });
+      return connection.write(() => {
+        const current = getRecord(statements, collection, key);
+        const value = change(current?.value);
+        checkValues([value]);
+        if (current?.value === value) return current;
+        return { key, value, revision: putRecord(statements, { collection, key, value, written: now() }) };
+      });
+    },
+    async delete(collection, key, options = {}) {
+      checkNames({ collection, key });
+      checkRevisionOption(options);
+      return connection.write(() => {
+        checkCurrent(statements, { collection, key, ...options });
+        return statements.delete.run([encode(collection), encode(key)]).changes > 0;
+      });
+    },
+    async list(collection, options = {}) {
+      checkNames({ collection });
+      checkListOptions(options);
+      return connection.read(() => listRecords(statements, collection, options));
+    },
+    async append(stream, values) {
+      checkNames({ stream });
+      checkValues(values);
+      return connection.write(() => appendEntries(statements, stream, { values, written: now() }));
+    },
+    async read(stream, options = {}) {
+      checkNames({ stream });
+      checkReadOptions(options);
+      return connection.read(() => readEntries(statements, stream, options));
+    },
+    async trimStream(stream, through) {
+      checkNames({ stream });
+      checkThrough(through);
+      return connection.write(() => statements.trimStream.run([encode(stream), through]).changes);
+    },
+    async deleteStream(stream) {
+      checkNames({ stream });
+      return connection.write(() => {
+        statements.deleteEntries.run([encode(stream)]);
+        return statements.deleteStream.run([encode(stream)]).changes > 0;
+      });
+    },
+    ...createUpkeep(connection, statements),
+    purge: () => connection.purge(),
+    close: () => connection.close(),
+  };
+}
+
+type Statements = Readonly<Record<keyof typeof sql, Libsql.Statement>>;
+
+interface Address {
+  collection: string;
+  key: string;
+}
+
+interface Row {
+  key: ArrayBuffer;
+  value: ArrayBuffer;
+  revision: number;
+  sequence: number;
+  name: ArrayBuffer;
+  bytes: number;
+  count: number;
+  last: number;
+  written: number;
+  oldest: number;
+}
+
+const sql = {
+  get: "SELECT value, revision FROM records WHERE collection = ? AND key = ?",
+  revision: "SELECT revision FROM records WHERE collection = ? AND key = ?",
+  nextRevision: "UPDATE revisions SET last = last + 1 RETURNING last AS revision",
+  put: `INSERT INTO records (collection, key, revision, value, written) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET revision = excluded.revision, value = excluded.value, written = excluded.written`,
+  delete: "DELETE FROM records WHERE collection = ? AND key = ?",
+  list: `SELECT key, value, revision FROM records
+    WHERE collection = ? AND key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?`,
+  lastEntry: "SELECT last FROM streams WHERE stream = ?",
+  moveStream: `INSERT INTO streams (stream, last, written) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET last = excluded.last, written = excluded.written`,
+  append: "INSERT INTO entries (stream, sequence, value) VALUES (?, ?, ?)",
+  trimStream: "DELETE FROM entries WHERE stream = ? AND sequence <= ?",
+  deleteEntries: "DELETE FROM entries WHERE stream = ?",
+  deleteStream: "DELETE FROM streams WHERE stream = ?",
+  read: "SELECT sequence, value FROM entries WHERE stream = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+  listCollections: `SELECT collection AS name, count(*) AS count, sum(length(value)) AS bytes, min(written) AS oldest,
+    max(written) AS written FROM records GROUP BY collection ORDER BY collection`,
+  listFacts: `SELECT key, revision, length(value) AS bytes, written FROM records
+    WHERE collection = ? AND key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?`,
+  listStreams: `SELECT stream AS name, last, written,
+      (SELECT count(*) FROM entries WHERE stream = streams.stream) AS count,
+      (SELECT coalesce(sum(length(value)), 0) FROM entries WHERE stream = streams.stream) AS bytes
+    FROM streams WHERE stream > ? AND stream >= ? AND stream < ? ORDER BY stream LIMIT ?`,
+  size: "SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size",
+} as const;
+
+function prepareStatements({ prepare }: SqliteConnection): Statements {
+  const prepared = Object.entries(sql).map(([name, text]) => [name, prepare(text)]);
+  return Object.fromEntries(prepared) as Statements;
+}
+
+function getRecord(statements: Statements, collection: string, key: string): StoreRecord | undefined {
+  const [row] = rows(statements.get, [encode(collection), encode(key)]);
+  return row === undefined ? undefined : { key, value: decode(row.value), revision: row.revision };
+}
+
+function checkCurrent(statements: Statements, { collection, key, ...options }: Address & RevisionOptions): void {
+  if (options.expectedRevision === undefined) return;
+  const [row] = rows(statements.revision, [encode(collection), encode(key)]);
+  checkRevision(row?.revision ?? 0, options.expectedRevision, `${collection}/${key}`);
+}
+
+function putRecord(
+  statements: Statements,
+  { collection, key, value, written }: Address & { value: string; written: number },
+): number {
+  const revision = rows(statements.nextRevision, [])[0]!.revision;
+  statements.put.run([encode(collection), encode(key), revision, encode(value), written]);
+  return revision;
+}
+
+function listRecords(statements: Statements, collection: string, options: ListOptions): StoreRecord[] {
+  const found = rows(statements.list, [encode(collection), ...rangeOf(options)]);
+  return found.map(({ key, value, revision }) => ({ key: decode(key), value: decode(value), revision }));
+}
+
+/** Returns the parameters of a range: after which name, from which one, before which one, and how many. */
+function rangeOf({ prefix = "", after = "", limit = -1 }: ListOptions): (Buffer | number)[] {
+  return [encode(after), ...prefixRange(prefix), limit];
+}
+
+function appendEntries(
+  statements: Statements,
+  stream: string,
+  { values, written }: { readonly values: readonly string[]; readonly written: number },
+): number {
+  const name = encode(stream);
+  let sequence = rows(statements.lastEntry, [name])[0]?.last ?? 0;
+  if (values.length === 0) return sequence;
+  for (const value of values) {
+    sequence += 1;
+    statements.append.run([name, sequence, encode(value)]);
+  }
+  statements.moveStream.run([name, sequence, written]);
+  return sequence;
+}
+
+function createUpkeep(connection: SqliteConnection, statements: Statements): Omit<MaintainedStore, keyof Store> {
+  return {
+    listCollections: () =>
+      connection.read(() =>
+        rows(statements.listCollections, []).map(({ name, count, bytes, oldest, written }) => ({
+          ...{ collection: decode(name), records: count, bytes, oldest, newest: written },
+        })),
+      ),
+    async listFacts(collection, options = {}) {
+      checkNames({ collection });
+      checkListOptions(options);
+      const found = await connection.read(() => rows(statements.listFacts, [encode(collection), ...rangeOf(options)]));
+      return found.map(({ key, revision, bytes, written }) => ({ key: decode(key), revision, bytes, written }));
+    },
+    async listStreams(options = {}) {
+      checkListOptions(options);
+      const found = await connection.read(() => rows(statements.listStreams, rangeOf(options)));
+      return found.map(({ name, count, bytes, last, written }) => ({
+        ...{ stream: decode(name), entries: count, bytes, last, written },
+      }));
+    },
+    size: () => connection.read(() => rows(statements.size, [])[0]!.bytes),
+    async copyRecords(collection, records) {
+      checkNames({ collection });
+      await connection.write(() => {
+        for (const record of records) putRecord(statements, { collection, ...record });
+      });
+    },
+    async copyStream({ stream, last, written, entries }) {
+      checkNames({ stream });
+      const name = encode(stream);
+      await connection.write(() => {
+        for (const { sequence, value } of entries) statements.append.run([name, sequence, encode(value)]);
+        statements.moveStream.run([name, last, written]);
+      });
+    },
+  };
+}
+
+function readEntries(statements: Statements, stream: string, options: ReadOptions): StreamEntry[] {
+  const { after = 0, limit = -1 } = options;
+  const found = rows(statements.read, [encode(stream), after, limit]);
+  return found.map(({ sequence, value }) => ({ sequence, value: decode(value) }));
+}
+
+/** Parameters are passed as an array, because the driver treats a single buffer as named parameters and crashes. Rows
+ *  are read with `all`, because after an error in `get` the statement cannot be used again. */
+function rows(statement: Libsql.Statement, parameters: readonly (Buffer | number)[]): Row[] {
+  return statement.all([...parameters]) as Row[];
+}
+
+function decode(bytes: ArrayBuffer): string {
+  return decodeBytes(Buffer.from(bytes));
+}

@@ -1,0 +1,224 @@
+/** The record of trust: for each project, its real path and the hashes of its powerful settings. It is in the user's
+ *  state directory, so no repository can bring its own. */
+import { createHash } from "node:crypto";
+import { chmod, stat } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { ContextError } from "../../core/errors.ts";
+import { isText, listOf, objectOf, readJson } from "../../core/text/index.ts";
+import { type Environment, homeDirectory, stateDirectory } from "../directories.ts";
+import { withLock } from "../files/lock.ts";
+import { makeDirectory } from "../files/make-directory.ts";
+import { exists, followLinks } from "../files/paths.ts";
+import { readForeignText } from "../files/read-foreign.ts";
+import { replaceOwnFile } from "../files/replace-file.ts";
+import { collectOutput, startGit, withoutPasswords } from "../processes/start-git.ts";
+
+/** A setting of a project that could start a program, read outside the root, reach the network or change costs. */
+export interface PowerfulSetting {
+  /** Absolute. */
+  readonly file: string;
+  readonly line: number;
+  readonly key: string;
+  /** For people, without passwords. */
+  readonly value: string;
+  /** The real directory that the value names, with links followed. */
+  readonly target?: string | undefined;
+  /** The hash of the file's name, the key, the whole value and its target. The line is not included, since lines
+   *  move. */
+  readonly hash: string;
+}
+
+export interface TrustedProject {
+  /** The real path. */
+  readonly path: string;
+  readonly settings: readonly TrustedSetting[];
+  /** ISO 8601. */
+  readonly trustedAt: string;
+}
+
+export interface TrustedSetting {
+  /** Relative to the project's path. */
+  readonly file: string;
+  readonly key: string;
+  readonly value: string;
+  readonly hash: string;
+}
+
+export interface ProjectPlace {
+  /** The project's root. */
+  readonly root: string;
+  readonly env: Environment;
+}
+
+export interface SettingSource extends Pick<PowerfulSetting, "file" | "line" | "key" | "target"> {
+  readonly root: string;
+  readonly value: unknown;
+}
+
+export function powerfulSetting(source: SettingSource): PowerfulSetting {
+  const { root, file, line, key, value, target } = source;
+  const parts = JSON.stringify([relative(root, file), key, value, target ?? null]);
+  const hash = createHash("sha256").update(parts).digest("hex");
+  const written = typeof value === "string" ? value : JSON.stringify(value);
+  return { file, line, key, value: withoutPasswords(written), target, hash };
+}
+
+/** Returns the settings whose current value nobody has trusted. Reads the record only if there are settings. */
+export async function untrustedOf(
+  settings: readonly PowerfulSetting[],
+  { root, env }: ProjectPlace,
+): Promise<readonly PowerfulSetting[]> {
+  if (settings.length === 0 || hasTrustVariable(env)) return [];
+  const project = await trustedProject({ root, env });
+  const known = new Set(project?.settings.map(({ hash }) => hash));
+  return settings.filter(({ hash }) => !known.has(hash));
+}
+
+/** Returns whether the environment trusts every project, as in a CI run of a person's own projects. */
+function hasTrustVariable(env: Environment): boolean {
+  return env.PLIMSOLL_TRUST === "1";
+}
+
+/** The record of what a person has trusted. */
+interface TrustRecord {
+  /** Returns all trusted projects, sorted by path. */
+  read(env: Environment): Promise<readonly TrustedProject[]>;
+  /** Returns the trusted settings of this project, if any. */
+  find(place: ProjectPlace): Promise<TrustedProject | undefined>;
+  /** Records these settings as everything that is trusted in the project. */
+  trust(options: TrustOptions): Promise<TrustedProject>;
+  /** Returns whether there was anything to revoke. */
+  revoke(place: ProjectPlace): Promise<boolean>;
+}
+
+export const trustRecord: TrustRecord = {
+  read: readTrusted,
+  find: trustedProject,
+  trust: trustProject,
+  revoke: revokeTrust,
+};
+
+async function trustedProject({ root, env }: ProjectPlace): Promise<TrustedProject | undefined> {
+  const path = await followLinks(root);
+  return (await readTrusted(env)).find((project) => project.path === path);
+}
+
+interface TrustOptions extends ProjectPlace {
+  readonly settings: readonly PowerfulSetting[];
+  readonly now: Date;
+}
+
+async function trustProject({ root, env, settings, now }: TrustOptions): Promise<TrustedProject> {
+  const project: TrustedProject = {
+    path: await followLinks(root),
+    settings: settings.map(({ file, key, value, hash }) => ({
+      file: relative(root, file),
+      key,
+      value,
+      hash,
+    })),
+    trustedAt: now.toISOString(),
+  };
+  await changeTrusted(env, (all) => [...all.filter(({ path }) => path !== project.path), project]);
+  return project;
+}
+
+async function revokeTrust({ root, env }: ProjectPlace): Promise<boolean> {
+  if ((await trustedProject({ root, env })) === undefined) return false;
+  const revoked = await followLinks(root);
+  await changeTrusted(env, (all) => all.filter(({ path }) => path !== revoked));
+  return true;
+}
+
+async function readTrusted(env: Environment): Promise<readonly TrustedProject[]> {
+  const file = trustFile(env);
+  if (!(await exists(file))) return [];
+  const read = readForeignText(file);
+  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
+  const record = readJson(read.text, isRecord);
+  if (record !== undefined) return record.projects;
+  throw new ContextError("store_corrupt", "the record of trusted projects is damaged", {
+    file,
+    hint: 'Delete it, and run "plimsoll trust" again in the projects that you trust.',
+  });
+}
+
+function trustFile(env: Environment): string {
+  return join(stateDirectory(env), "trust.json");
+}
+
+const isSetting = objectOf({ file: isText, key: isText, value: isText, hash: isText });
+const isRecord = objectOf({
+  projects: listOf(objectOf({ path: isText, trustedAt: isText, settings: listOf(isSetting) })),
+});
+
+async function changeTrusted(
+  env: Environment,
+  change: (projects: readonly TrustedProject[]) => readonly TrustedProject[],
+): Promise<void> {
+  const file = trustFile(env);
+  await withLock(file, { env }, async () => {
+    const projects = change(await readTrusted(env));
+    const sorted = [...projects].sort((a, b) => (a.path < b.path ? -1 : 1));
+    const bytes = Buffer.from(`${JSON.stringify({ projects: sorted }, null, 2)}\n`);
+    await makeDirectory(dirname(file), 0o700);
+    await chmod(dirname(file), 0o700);
+    await replaceOwnFile(file, bytes);
+  });
+}
+
+// The owner of a `.plimsoll` folder. Another user's folder is not read, as git does not read another user's repository:
+// anybody can put one into /tmp.
+
+/** Throws if the directory or its `.plimsoll` belongs to another user, unless the environment, `plimsoll trust` or
+ *  git's safe.directory accepts it. */
+export async function refuseOtherOwner(directory: string, env: Environment): Promise<void> {
+  const owner = await otherOwner(directory, env);
+  if (owner === undefined || hasTrustVariable(env) || (await isAccepted(directory, env))) return;
+  const path = join(directory, ".plimsoll");
+  throw new ContextError("untrusted", `belongs to user ${owner}, not to you, so it is not read`, {
+    file: path,
+    hint: `If you trust it, run "plimsoll trust ${directory}", or name the directory in git's safe.directory.`,
+  });
+}
+
+/** Returns the id of another user who owns a directory with a `.plimsoll`, or that folder. Root does not count as
+ *  another user, and under sudo neither does the caller. */
+export async function otherOwner(directory: string, env: Environment): Promise<number | undefined> {
+  const own = process.geteuid?.();
+  if (own === undefined) return undefined;
+  const known = [own, 0, ...(own === 0 && env.SUDO_UID ? [Number(env.SUDO_UID)] : [])];
+  const owners = await Promise.all([stat(directory), stat(join(directory, ".plimsoll"))]).catch(() => []);
+  return owners.map(({ uid }) => uid).find((uid) => !known.includes(uid));
+}
+
+async function isAccepted(directory: string, env: Environment): Promise<boolean> {
+  if ((await trustedProject({ root: directory, env })) !== undefined) return true;
+  return isNamed(await followLinks(directory), await safeDirectories(env), env);
+}
+
+/** Reads the values as git does: an empty value clears those before it, `*` is every directory, and a path may end with
+ *  `/*`. */
+function isNamed(path: string, values: readonly string[], env: Environment): boolean {
+  return values.slice(values.lastIndexOf("") + 1).some((value) => {
+    if (value === "*") return true;
+    const named = resolve("/", value.replace(/^~(?=\/)/, homeDirectory(env)));
+    return named.endsWith("/*") ? path.startsWith(named.slice(0, -1)) : path === named;
+  });
+}
+
+/** Reads the system's and the user's git configuration: a repository must not decide this. */
+async function safeDirectories(env: Environment): Promise<string[]> {
+  const values: string[] = [];
+  for (const scope of ["--system", "--global"]) {
+    // Run in the root of the file system, where git finds no repository.
+    const place = { root: "/", env, signal: AbortSignal.timeout(5_000) };
+    const git = await startGit(place, ["config", scope, "-z", "--get-all", "safe.directory"], {
+      variables: {},
+      keptNames: /^GIT_CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$/,
+    });
+    const listed = git === undefined ? "" : (await collectOutput(git.output)).toString("utf8");
+    values.push(...listed.split("\0").slice(0, -1));
+  }
+  return values;
+}

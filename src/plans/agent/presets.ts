@@ -1,0 +1,157 @@
+/** Command lines of known agents: how each takes a model, what it may do, and a limit on its cost. */
+import { ContextError } from "../../core/errors.ts";
+import { didYouMean } from "../../core/text/index.ts";
+import type { Allow } from "../../host/index.ts";
+
+/** How one known agent is run. */
+export interface AgentPreset {
+  /**
+   * A command line that reads the prompt from stdin. A part in brackets is left out if its value is not set. `{allow}`
+   * is one of the texts below.
+   */
+  readonly command: string;
+  /** Options or variables for each level. */
+  readonly allow: Readonly<Record<Allow, string>>;
+  /** What it prints: its answer as plain text, or JSON that also has usage, cost and denied tools. */
+  readonly prints: "text" | "claude" | "codex";
+  /** The tool in `plimsoll audit`, which knows the files that the agent loads by itself. */
+  readonly tool: string;
+  /** A model of the family that the agent uses by default. Absent if it depends on its settings. */
+  readonly model?: string | undefined;
+}
+
+const onlyFiles = "read,grep,find,ls";
+
+/**
+ * How known agents are run, by name. Each agent reads the prompt from stdin and prints its answer to stdout, some of
+ * them as JSON.
+ *
+ * @example
+ * ```ts
+ * import { agentPresets } from "plimsoll/agent";
+ *
+ * console.log(Object.keys(agentPresets), agentPresets.claude?.command, agentPresets.claude?.allow.edit);
+ * ```
+ */
+export const agentPresets: Readonly<Record<string, AgentPreset>> = {
+  // Reads stdin unless it is a terminal: code.claude.com/docs/en/cli-reference, 2026-09. The rules of `read` also win
+  // over rules in settings files that allow edits; seen with 2.1.325, 2026-11.
+  claude: {
+    command: "claude -p --output-format=json {allow} [--model={model}] [--max-budget-usd={budget}] [{args}]",
+    allow: {
+      read: "--permission-mode=default '--disallowedTools=Edit(**),Write(**),NotebookEdit(**)'",
+      edit: "--permission-mode=acceptEdits",
+      all: "--permission-mode=bypassPermissions",
+    },
+    prints: "claude",
+    tool: "claude-code",
+    model: "claude-sonnet-5",
+  },
+  // "-" makes stdin the prompt: developers.openai.com/codex/noninteractive, 2026-09. Its events leave out commands that
+  // the sandbox stopped; only its log has them; seen with 0.166, 2026-11.
+  codex: {
+    command: "RUST_LOG=error,codex_sandboxing::violation=warn codex exec --json {allow} [--model={model}] [{args}] -",
+    allow: {
+      read: "--sandbox=read-only",
+      edit: "--sandbox=workspace-write",
+      all: "--sandbox=danger-full-access",
+    },
+    prints: "codex",
+    tool: "codex-cli",
+    model: "gpt-5-codex",
+  },
+  // Without a message stdin is the message: packages/opencode/src/cli/cmd/run.ts, 2026-09. A model is PROVIDER/MODEL.
+  // The variable is merged into its settings; seen with 1.18.33, 2026-11.
+  opencode: {
+    command: "{allow} opencode run [--model={model}] [{args}]",
+    allow: {
+      read: `OPENCODE_PERMISSION='{"edit":"deny","bash":"deny"}'`,
+      edit: `OPENCODE_PERMISSION='{"edit":"allow","bash":"deny"}'`,
+      all: `OPENCODE_PERMISSION='{"edit":"allow","bash":"allow","webfetch":"allow"}'`,
+    },
+    prints: "text",
+    tool: "opencode",
+  },
+  // Without a terminal it reads stdin, up to 8 MB, and answers once: geminicli.com/docs/cli/headless, 2026-09.
+  gemini: {
+    command: "gemini {allow} [{trust}] [--model={model}] [{args}]",
+    allow: { read: "--approval-mode=plan", edit: "--approval-mode=auto_edit", all: "--approval-mode=yolo" },
+    prints: "text",
+    tool: "gemini-cli",
+  },
+  // Prepends stdin to the prompt, which is empty: packages/coding-agent/docs/cli.md of pi, 2026-09. Its own parser takes
+  // a value only as the next word: packages/coding-agent/src/cli/args.ts.
+  pi: {
+    command: "pi -p {allow} [--model {model}] [{args}]",
+    allow: {
+      read: `--tools ${onlyFiles}`,
+      edit: `--tools ${onlyFiles},edit,write`,
+      all: `--tools ${onlyFiles},edit,write,bash`,
+    },
+    prints: "text",
+    tool: "pi",
+  },
+};
+
+export interface AgentChoice {
+  /** One of the presets. */
+  readonly agent?: string | undefined;
+  /** Another command line. `{model}` in it is the model. */
+  readonly command?: string | undefined;
+  readonly model?: string | undefined;
+  /** @default "edit" */
+  readonly allow?: Allow | undefined;
+  /** The most that the agent may cost, in dollars. Only some agents take it. */
+  readonly budgetUsd?: number | undefined;
+  /** More words for a preset. */
+  readonly args?: readonly string[] | undefined;
+  /** Lets gemini run in a folder that it does not know, with the settings of that folder. */
+  readonly trustFolder?: boolean | undefined;
+}
+
+/** Returns the command line of a preset, or the given command with its model. */
+export function agentCommand(choice: AgentChoice): string {
+  const { agent, command, model, allow = "edit", budgetUsd, args = [] } = choice;
+  const reason = model === undefined ? undefined : optionReason(model);
+  if (reason !== undefined) throw new ContextError("usage", `the model "${model}" ${reason}`);
+  if (command !== undefined) return withModel(command, model);
+  const preset = presetOf(agent ?? "");
+  const values: Readonly<Record<string, string | undefined>> = {
+    model: model && quote(model),
+    // Claude Code takes no exponent.
+    budget: budgetUsd === undefined ? undefined : String(Math.max(0.0001, Number(budgetUsd.toFixed(4)))),
+    args: args.length === 0 ? undefined : args.map(quote).join(" "),
+    trust: choice.trustFolder === true ? "--skip-trust" : undefined,
+  };
+  return preset.command
+    .replace("{allow}", () => preset.allow[allow])
+    .replace(/ ?\[([^\]]*)\{(\w+)\}\]/g, (_, before: string, name: string) =>
+      values[name] === undefined ? "" : ` ${before}${values[name]}`,
+    );
+}
+
+/** Returns a preset by its name. Throws with the known names if there is none. */
+function presetOf(name: string): AgentPreset {
+  if (Object.hasOwn(agentPresets, name)) return agentPresets[name]!;
+  const names = Object.keys(agentPresets);
+  const hint = [didYouMean(name, names), `Choose from ${names.join(", ")}.`].filter(Boolean).join(" ");
+  throw new ContextError("usage", `unknown agent "${name}"`, { hint });
+}
+
+function withModel(command: string, model: string | undefined): string {
+  if (!command.includes("{model}")) return command;
+  if (model !== undefined) return command.replaceAll("{model}", () => quote(model));
+  throw new ContextError("usage", "the agent's command contains {model}, but no model is chosen", {
+    hint: "Name one with --model.",
+  });
+}
+
+/** Says why a value is refused that an agent could read as an option; undefined for any other value. */
+export function optionReason(value: string): string | undefined {
+  return value.trimStart().startsWith("-") ? 'starts with "-", so an agent could read it as an option' : undefined;
+}
+
+/** Quotes a text as one word for a shell, if it needs quotes. */
+export function quote(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

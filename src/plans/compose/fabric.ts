@@ -1,0 +1,297 @@
+import { type ContextError, invalidArgument } from "../../core/errors.ts";
+
+/** What phases share with each other: what they made, claim, found out and decided. */
+export interface FabricState extends FabricLists {
+  readonly phases: readonly FabricPhase[];
+}
+
+/** The entries of a fabric, by kind. */
+export interface FabricLists {
+  readonly entanglements: readonly Entanglement[];
+  readonly claims: readonly Claim[];
+  readonly discoveries: readonly Discovery[];
+  readonly notes: readonly FabricNote[];
+}
+
+export type FabricKind = keyof FabricLists;
+
+/** What phases reported to each other: interfaces to build on, claimed paths, open problems and notes. */
+export interface Fabric extends FabricLists {
+  /** The number of the last id of each kind. An id is never used again, even after its entry was removed. */
+  readonly lastIds: Readonly<Record<FabricKind, number>>;
+}
+
+export const phaseStates = ["waiting", "running", "completed", "failed", "blocked"] as const;
+export type PhaseState = (typeof phaseStates)[number];
+
+export interface FabricPhase {
+  readonly id: string;
+  readonly title: string;
+  readonly state: PhaseState;
+}
+
+/** Something that others can build on: a function, a type, an endpoint. */
+export interface Entanglement {
+  readonly id: string;
+  readonly package: string;
+  readonly kind: string;
+  readonly signature: string;
+  readonly file?: string | undefined;
+  readonly from: string;
+}
+
+/** A path that its owner is changing. It is active until the owner's phase has completed: a failed phase runs again
+ *  on the same files. */
+export interface Claim {
+  readonly id: string;
+  readonly path: string;
+  readonly owner: string;
+}
+
+/** A problem that others must know about until it is resolved. */
+export interface Discovery {
+  readonly id: string;
+  readonly kind: string;
+  readonly detail: string;
+  readonly from: string;
+  /** Ids of phases, with commas between them. */
+  readonly affects?: string | undefined;
+  /** YYYY-MM-DD. */
+  readonly date?: string | undefined;
+  readonly resolved: boolean;
+}
+
+export const noteKinds = ["decision", "failure", "feedback", "note"] as const;
+export type NoteKind = (typeof noteKinds)[number];
+
+export interface FabricNote {
+  readonly id: string;
+  readonly kind: NoteKind;
+  readonly text: string;
+  readonly from: string;
+}
+
+/**
+ * A fabric without entries, to start from.
+ *
+ * @example
+ * ```ts
+ * import { addToFabric, emptyFabric } from "plimsoll/compose";
+ *
+ * const { fabric } = addToFabric(emptyFabric, { claims: [{ path: "src/store/**" }] }, { from: "store" });
+ * console.log(fabric.claims);
+ * ```
+ */
+export const emptyFabric: Fabric = {
+  entanglements: [],
+  claims: [],
+  discoveries: [],
+  notes: [],
+  lastIds: { entanglements: 0, claims: 0, discoveries: 0, notes: 0 },
+};
+
+/** Resolves an entry. A discovery stays and is no longer rendered. Any other entry is removed. Resolving a discovery
+ *  again changes nothing. */
+export function resolveEntry(fabric: Fabric, id: string): Fabric {
+  if (fabric.discoveries.some((each) => each.id === id)) return withResolved(fabric, [id]);
+  for (const kind of ["entanglements", "claims", "notes"] as const) {
+    const kept = (fabric[kind] as readonly { readonly id: string }[]).filter((each) => each.id !== id);
+    if (kept.length < fabric[kind].length) return { ...fabric, [kind]: kept };
+  }
+  throw unknownEntry(fabric, id);
+}
+
+/** How many ids an error lists. */
+const mostIds = 10;
+
+/** Lists discoveries first, because they are resolved most often. */
+function unknownEntry({ entanglements, claims, discoveries, notes }: Fabric, id: string): ContextError {
+  const open = discoveries.filter(({ resolved }) => !resolved);
+  const all = [...open, ...entanglements, ...claims, ...notes].map((each) => each.id);
+  const ids = [...all.slice(0, mostIds), ...(all.length > mostIds ? ["…"] : [])];
+  const hint = all.length === 0 ? "It has no entries." : `It has ${ids.join(", ")}.`;
+  return invalidArgument(`the fabric has no entry ${JSON.stringify(id)}`, hint);
+}
+
+/** What an agent or a person reports: entries without ids and without the reporter's name. */
+export interface FabricReport {
+  /** What others can build on: functions, types, endpoints. */
+  readonly entanglements?: readonly Omit<Entanglement, "id" | "from">[] | undefined;
+  /** Paths that the reporter is changing. */
+  readonly claims?: readonly Omit<Claim, "id" | "owner">[] | undefined;
+  /** Problems that others must know about. */
+  readonly discoveries?: readonly ReportedDiscovery[] | undefined;
+  /** Decisions, failures, feedback and other notes. */
+  readonly notes?: readonly ReportedNote[] | undefined;
+  /** Ids of discoveries that no longer hold. Unknown ids have no effect. */
+  readonly resolved?: readonly string[] | undefined;
+}
+
+export interface ReportedDiscovery {
+  /**
+   * What sort of problem it is.
+   * @default "blocker"
+   */
+  readonly kind?: string | undefined;
+  readonly detail: string;
+  /** One or more phases. */
+  readonly affects?: string | readonly string[] | undefined;
+}
+
+export interface ReportedNote {
+  /**
+   * What sort of note it is.
+   * @default "note"
+   */
+  readonly kind?: NoteKind | undefined;
+  readonly text: string;
+}
+
+/** Who reports, and when. */
+export interface Reporter {
+  /** Id of the phase that reports, or another name. */
+  readonly from: string;
+  /** The date of its discoveries, as YYYY-MM-DD. */
+  readonly date?: string | undefined;
+}
+
+export interface AddedReport {
+  readonly fabric: Fabric;
+  /** Ids of the reported entries by kind, in the order of the report. An entry that existed before keeps its id. */
+  readonly ids: Readonly<Record<FabricKind, readonly string[]>>;
+}
+
+/** Most characters of one text of an entry. */
+export const maxEntryLength = 2_000;
+/** Most entries of one kind. */
+export const maxEntries = 10_000;
+
+/**
+ * Returns the fabric with all reported entries, or throws and adds nothing. An entry that the same reporter added
+ * before is not added twice, except a discovery that was resolved since. An entanglement is added once, whoever reports
+ * it. If there is nothing to change, the same object comes back.
+ *
+ * @example
+ * ```ts
+ * import { addToFabric, emptyFabric } from "plimsoll/compose";
+ *
+ * const report = { discoveries: [{ detail: "The schema has no index on orders.date", affects: "server" }] };
+ * const { fabric, ids } = addToFabric(emptyFabric, report, { from: "store", date: "2026-03-01" });
+ * console.log(ids.discoveries, fabric.discoveries);
+ * ```
+ */
+export function addToFabric(fabric: Fabric, report: FabricReport, reporter: Reporter): AddedReport {
+  const { omitted, ...added } = addWhatFits(fabric, report, reporter);
+  for (const kind of fabricKinds) {
+    const count = added.fabric[kind].length + omitted[kind];
+    const message = `the fabric would have ${count} ${kind}, but at most ${maxEntries} are allowed`;
+    if (omitted[kind] > 0) throw invalidArgument(message, "Report only what others need.");
+  }
+  return added;
+}
+
+export interface FittedReport extends AddedReport {
+  /** Number of entries that did not fit, by kind. They have no ids. */
+  readonly omitted: Readonly<Record<FabricKind, number>>;
+}
+
+/** Like `addToFabric`, but leaves out the last entries of a kind that is full instead of throwing. */
+export function addWhatFits(fabric: Fabric, report: FabricReport, reporter: Reporter): FittedReport {
+  const { from } = reporter;
+  const bodies: Readonly<Record<FabricKind, readonly Body[]>> = {
+    entanglements: (report.entanglements ?? []).map(({ package: name, kind, signature, file }) => {
+      return { package: name, kind, signature, file, from };
+    }),
+    claims: (report.claims ?? []).map(({ path }) => ({ path, owner: from })),
+    discoveries: (report.discoveries ?? []).map((each) => discoveryOf(each, reporter)),
+    notes: (report.notes ?? []).map(({ kind = "note", text }) => ({ kind, text, from })),
+  };
+  const ids: Record<FabricKind, readonly string[]> = { entanglements: [], claims: [], discoveries: [], notes: [] };
+  const omitted = { entanglements: 0, claims: 0, discoveries: 0, notes: 0 };
+  let fitted = fabric;
+  for (const kind of fabricKinds) {
+    const added = addEntries(fitted, kind, bodies[kind]);
+    [fitted, ids[kind], omitted[kind]] = [added.fabric, added.ids, added.omitted];
+  }
+  return { fabric: withResolved(fitted, report.resolved ?? []), ids, omitted };
+}
+
+function withResolved(fabric: Fabric, ids: readonly string[]): Fabric {
+  const isResolved = ({ id, resolved }: Discovery) => !resolved && ids.includes(id);
+  if (!fabric.discoveries.some(isResolved)) return fabric;
+  const discoveries = fabric.discoveries.map((each) => (isResolved(each) ? { ...each, resolved: true } : each));
+  return { ...fabric, discoveries };
+}
+
+const fabricKinds = ["entanglements", "claims", "discoveries", "notes"] as const;
+
+type Entry = Body & { readonly id: string };
+
+/** An entry without its id. Keys are in the order of the type, so that equal entries are equal texts. */
+type Body = Readonly<Record<string, string | boolean | undefined>>;
+
+function discoveryOf({ kind = "blocker", detail, affects }: ReportedDiscovery, { from, date }: Reporter): Body {
+  const phases = typeof affects === "object" ? affects.map((each) => each.trim()).join(", ") : affects;
+  return { kind, detail, from, affects: phases || undefined, date, resolved: false };
+}
+
+function addEntries(fabric: Fabric, kind: FabricKind, bodies: readonly Body[]) {
+  if (bodies.length === 0) return { fabric, ids: [], omitted: 0 };
+  const list = fabric[kind] as unknown as readonly Entry[];
+  const idsSoFar = new Map(list.flatMap((entry) => namesOf(entry, kind).own.map((name) => [name, entry.id] as const)));
+  const added: Entry[] = [];
+  const tooMany = new Set<string>();
+  const room = Math.max(0, maxEntries - list.length);
+  const ids = bodies.map(trimmed).flatMap((body) => {
+    const { own, same } = namesOf(body, kind);
+    const known = same.map((name) => idsSoFar.get(name)).find((id) => id !== undefined);
+    if (known !== undefined) return known;
+    if (added.length === room) {
+      tooMany.add(own[0]!);
+      return [];
+    }
+    const id = `${prefixes[kind]}${fabric.lastIds[kind] + added.length + 1}`;
+    for (const name of own) idsSoFar.set(name, id);
+    added.push({ id, ...body });
+    return id;
+  });
+  const omitted = tooMany.size;
+  if (added.length === 0) return { fabric, ids, omitted };
+  const lastIds = { ...fabric.lastIds, [kind]: fabric.lastIds[kind] + added.length };
+  return { fabric: { ...fabric, [kind]: [...list, ...added], lastIds }, ids, omitted };
+}
+
+const prefixes: Record<FabricKind, string> = { entanglements: "e", claims: "c", discoveries: "d", notes: "n" };
+
+/** Returns the entry's own names, and the names of entries that are the same. An entanglement is the same whoever reports
+ *  it, and one without a file is the same as one with any file. Other entries differ by who reports them. */
+function namesOf(body: Body, kind: FabricKind): Readonly<Record<"own" | "same", readonly string[]>> {
+  if (kind !== "entanglements") return { own: [identity(body)], same: [identity(body)] };
+  const { from: _from, file, ...rest } = body;
+  const [placed, unplaced, any] = [file, "", "*"].map((place) => identity({ ...rest, place }));
+  if (file === undefined) return { own: [unplaced!, any!], same: [unplaced!, any!] };
+  return { own: [placed!, any!], same: [placed!, unplaced!] };
+}
+
+/** Identifies an entry: all its fields except its date. A resolved discovery differs from a new one. */
+function identity({ id: _id, date: _date, ...rest }: Body): string {
+  return JSON.stringify(Object.entries(rest).filter(([, value]) => value !== undefined));
+}
+
+function trimmed(body: Body): Body {
+  const fields = Object.entries(body).map(([name, value]) => [name, checked(name, value)]);
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+function checked(name: string, value: string | boolean | undefined): string | boolean | undefined {
+  if (typeof value !== "string") return value;
+  const text = value.trim();
+  if (text === "") throw invalidArgument(`the ${name} is empty`, "Describe it in a few words.");
+  if (text.length > maxEntryLength) {
+    throw invalidArgument(
+      `the ${name} has ${text.length} characters, but at most ${maxEntryLength} are allowed`,
+      "Shorten it.",
+    );
+  }
+  return text;
+}

@@ -1,0 +1,279 @@
+/** Renders the project layer: facts, file tree and conventions within one limit. The same scan and limit give the
+ *  same bytes. */
+
+import { invalidArgument } from "../../core/errors.ts";
+import { closeFence, fitForeignText, printable, printableLines, wellFormed } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import { checkCounter, checkKeys, checkMaxTokens, describeValue } from "./check-arguments.ts";
+import { createTreeView, type RenderedTree } from "./folder-tree.ts";
+import { countLines, countUpTo, largestWithin, truncateText, wholeLines } from "./truncate-layer.ts";
+
+/** A project described in Markdown, and what had to be left out of it. */
+export interface Snapshot {
+  /** The facts of the project, its file tree and its conventions. */
+  readonly text: string;
+  /** Tokens of the text, at most `maxTokens`. */
+  readonly tokens: number;
+  /**
+   * Whether something is missing because of the limit. The text says where. A closed folder that shows its number of
+   * entries is not missing.
+   */
+  readonly truncated: boolean;
+  /** How many entries of the tree and lines of facts and conventions are missing. */
+  readonly omitted: number;
+  /** How many of these are entries of the tree. */
+  readonly omittedEntries: number;
+}
+
+export const defaultMaxSnapshotTokens = 8_000;
+
+/** Share of the tokens that the facts leave. If the tree needs less, the conventions get the rest, and the other way
+ *  round. */
+const structureShare = 0.4;
+
+/**
+ * Describes a project in Markdown within a token limit: facts, file tree and conventions. The same scan and limit give
+ * the same bytes.
+ *
+ * @example
+ * ```ts
+ * import { createCounter } from "plimsoll";
+ * import { scanProject } from "plimsoll/agent";
+ * import { renderSnapshot } from "plimsoll/compose";
+ *
+ * const counter = await createCounter("bytes/4");
+ * const { text, omitted } = renderSnapshot(await scanProject("."), { counter, maxTokens: 4_000 });
+ * console.log(text, omitted);
+ * ```
+ */
+export function renderSnapshot(
+  scan: ProjectScan,
+  options: {
+    /** Counts the tokens of the text. */
+    readonly counter: Counter;
+    /**
+     * The most tokens that the snapshot may have. 0 gives an empty text.
+     * @default 8_000
+     */
+    readonly maxTokens?: number | undefined;
+  },
+): Snapshot {
+  checkArguments(scan, options);
+  const { counter, maxTokens = defaultMaxSnapshotTokens } = options;
+  const sections = fitSections(scan, { counter, maxTokens });
+  const fitted = joined(sections.map(({ text }) => text));
+  const dropped = fitted !== "" && sections.some(({ text, omitted }) => omitted > 0 && text === "");
+  const marked = joined([fitted, "[truncated]"]);
+  const text = dropped && counter.count(marked) <= maxTokens ? marked : fitted;
+  const omitted = sections.reduce((sum, section) => sum + section.omitted, 0);
+  const [, { omitted: omittedEntries }] = sections;
+  return { text, tokens: counter.count(text), truncated: omitted > 0, omitted, omittedEntries };
+}
+
+function checkArguments(scan: ProjectScan, options: Partial<Measure>): void {
+  checkKeys("options", options, ["counter", "maxTokens"]);
+  checkCounter(options.counter);
+  checkMaxTokens(options.maxTokens ?? 0);
+  checkKeys("scan", scan, ["facts", "paths", "conventions", "problems"]);
+  for (const name of ["facts", "paths", "conventions"] as const) checkList(`scan.${name}`, scan[name]);
+}
+
+function checkList(name: string, value: unknown): void {
+  if (!Array.isArray(value)) throw invalidArgument(`${name} is ${describeValue(value)}`, "Use a list.");
+}
+
+interface Measure {
+  readonly counter: Counter;
+  readonly maxTokens: number;
+}
+
+type Sections = [project: FittedSection, structure: FittedSection, conventions: FittedSection];
+
+function fitSections(scan: ProjectScan, measure: Measure): Sections {
+  const structure = createStructure(scan.paths);
+  const sections = fitShares(scan, structure, measure);
+  const [, tree] = sections;
+  return tree.text === "" && tree.omitted > 0 ? fitWithoutTree(scan, structure, measure) : sections;
+}
+
+function fitShares(scan: ProjectScan, structure: Structure, measure: Measure): Sections {
+  const { counter, maxTokens } = measure;
+  const project = fitProject(scan, measure);
+  const used = counter.count(project.text);
+  const shareOf = (share: number): number => used + Math.floor((maxTokens - used) * share);
+  const conventionsLimit = { ...measure, maxTokens: shareOf(1 - structureShare) };
+  const modest = fitConventions(scan.conventions, within(conventionsLimit, [project.text]));
+  if (modest.omitted === 0) return [project, structure.fit(within(measure, [project.text], modest.text)), modest];
+  const treeLimit = { ...measure, maxTokens: shareOf(structureShare) };
+  const tree = structure.fit(within(treeLimit, [project.text]));
+  return [project, tree, fitConventions(scan.conventions, within(measure, [project.text, tree.text]))];
+}
+
+/** If the tree does not fit, a line that says so comes first, and facts and conventions share the rest. If even that
+ *  line does not fit, nothing does. */
+function fitWithoutTree(scan: ProjectScan, structure: Structure, measure: Measure): Sections {
+  const { counter, maxTokens } = measure;
+  const { text: facts } = fitProject(scan, { counter, maxTokens: Number.POSITIVE_INFINITY });
+  const { least } = structure;
+  const tree = least.find(({ text }) => counter.count(joined([facts, text])) <= maxTokens) ?? least.at(-1)!;
+  if (counter.count(tree.text) > maxTokens) return fitShares(scan, structure, { counter, maxTokens: 0 });
+  const project = fitProject(scan, measure, tree.text);
+  const limit = within(measure, [project.text, tree.text]);
+  return [project, tree, fitConventions(scan.conventions, limit)];
+}
+
+/** The limit of a section, counted with the text before and after it. */
+function within({ counter, maxTokens }: Measure, before: readonly string[], after = ""): SectionLimit {
+  return {
+    limit: maxTokens,
+    tokensWith: (section) => countUpTo(counter, joined([...before, section, after]), maxTokens),
+  };
+}
+
+/** Longer than any name of a module or command. */
+const maxFactLength = 200;
+
+function fitProject({ facts }: ProjectScan, { counter, maxTokens }: Measure, after = ""): FittedSection {
+  if (facts.length === 0) return { text: "", omitted: 0 };
+  const lines = facts.map(({ name, value }) => `- ${name}: ${shortened(value)}`);
+  const text = wellFormed(["## Project", "", ...lines].join("\n"));
+  const withAfter = { name: "", count: (section: string) => counter.count(joined([section, after])) };
+  if (withAfter.count(text) <= maxTokens) return { text, omitted: 0 };
+  const cut = truncateText(text, { counter: withAfter, limit: maxTokens, ending: "\n[truncated]" });
+  // The heading does not count as a fact.
+  const kept = Math.max(0, wholeLines(text, cut.kept) - 1);
+  return { text: cut.text, omitted: lines.length - kept };
+}
+
+function shortened(value: string): string {
+  const shown = printable(value);
+  return shown.length > maxFactLength ? `${shown.slice(0, maxFactLength)}…` : shown;
+}
+
+function joined(sections: readonly string[]): string {
+  return sections.filter((section) => section !== "").join("\n\n");
+}
+
+/** Renders the files in order: whole ones, then the beginning of one, then how many are left out. */
+function fitConventions(files: readonly ConventionsFile[], { limit, tokensWith }: SectionLimit): FittedSection {
+  const all = files.map(readFile).filter(({ text }) => text !== "");
+  if (all.length === 0) return { text: "", omitted: 0 };
+  const wholeOnes = (count: number): string => renderConventions(all.slice(0, count), all.length - count);
+  const count = largestWithin({
+    limit,
+    most: all.length,
+    first: 1,
+    tokensAt: (number) => tokensWith(wholeOnes(number)),
+  });
+  const next = all[count];
+  if (next === undefined) return { text: wholeOnes(count), omitted: 0 };
+  const withPart = (text: string): string =>
+    renderConventions([...all.slice(0, count), { ...next, text }], all.length - count - 1);
+  const part = truncateText(next.text, {
+    counter: { name: "", count: (text) => tokensWith(withPart(text)) },
+    limit,
+    ending: "\n[truncated]",
+  });
+  const lines = all.slice(count).reduce((sum, { text }) => sum + countLines(text), 0);
+  if (part.text !== "") return { text: withPart(part.text), omitted: lines - wholeLines(next.text, part.kept) };
+  const fits = count > 0 || tokensWith(wholeOnes(0)) <= limit;
+  return { text: fits ? wholeOnes(count) : "", omitted: lines };
+}
+
+/** Makes a file safe to quote. Comments could hide the text after them, control characters could steer a terminal,
+ *  and invisible characters could instruct a model without any person seeing it. */
+function readFile({ path, text }: ConventionsFile): ConventionsFile {
+  const visible = printableLines(fitForeignText(text).text);
+  return { path: wellFormed(printable(path)), text: closeFence(wellFormed(visible).trim()) };
+}
+
+function renderConventions(files: readonly ConventionsFile[], omitted: number): string {
+  const marker = `[... truncated, ${omitted === 1 ? "1 file" : `${omitted} files`} omitted]`;
+  return [
+    "## Conventions",
+    ...files.map(({ path, text }) => `### ${path}\n\n${text}`),
+    ...(omitted === 0 ? [] : [marker]),
+  ].join("\n\n");
+}
+
+/** A tree of this many steps is small in any useful budget. */
+const firstSteps = 64;
+
+interface Structure {
+  /** Renders as much of the tree as fits, in a fence, and how much is left out. */
+  fit(limit: SectionLimit): FittedSection;
+  /** Only how much is left out: with a heading, or as one line. */
+  readonly least: readonly FittedSection[];
+}
+
+function createStructure(paths: readonly string[]): Structure {
+  const view = createTreeView(paths);
+  const none = view.render(0);
+  const least = [renderStructure(none), none.marker].map((text) => ({ text, omitted: none.omitted }));
+  return {
+    least: view.steps === 0 ? [] : least,
+    fit({ limit, tokensWith }) {
+      if (view.steps === 0) return { text: "", omitted: 0 };
+      const tokensAt = (steps: number): number => tokensWith(renderStructure(view.render(steps)));
+      const steps = largestWithin({ limit, most: view.steps, first: firstSteps, tokensAt });
+      const tree = view.render(steps);
+      const fits = steps > 0 || tokensAt(0) <= limit;
+      return { text: fits ? renderStructure(tree) : "", omitted: tree.omitted };
+    },
+  };
+}
+
+function renderStructure({ lines, omitted, marker }: RenderedTree): string {
+  const notes = omitted === 0 ? [] : [marker];
+  if (lines.length === 0) return ["## Structure", "", ...notes].join("\n");
+  const fence = "`".repeat(longestRun(lines) + 1);
+  return ["## Structure", "", fence, ...lines, ...notes, fence].join("\n");
+}
+
+/** The longest run of backticks, at least 2, so that no name can close the fence. */
+function longestRun(lines: readonly string[]): number {
+  let longest = 2;
+  for (const line of lines)
+    if (line.includes("```")) for (const [run] of line.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  return longest;
+}
+
+interface FittedSection {
+  /** Empty if nothing of it fits. */
+  readonly text: string;
+  /** Entries of the tree, or lines of text. 0 if the section is whole. */
+  readonly omitted: number;
+}
+
+/** The limit of a section, measured on the whole text around it. */
+interface SectionLimit {
+  readonly limit: number;
+  /** May be infinite above the limit. */
+  tokensWith(section: string): number;
+}
+
+/** What a scan found in a project. `renderSnapshot` needs nothing else. */
+export interface ProjectScan {
+  /** What the manifests of the project say, in the order to show it: `Module`, `Language`, … */
+  readonly facts: readonly { readonly name: string; readonly value: string }[];
+  /**
+   * Every file once, relative to the project, with slashes, in any order. A path that ends with a slash is a folder
+   * whose content is unknown: another repository, or one that cannot be read.
+   */
+  readonly paths: readonly string[];
+  /** Files that people wrote for those who work in the project, the most important one first. */
+  readonly conventions: readonly ConventionsFile[];
+  /** What could not be read, and why. Snapshots leave it out, so that they do not depend on who took them. */
+  readonly problems: readonly ScanProblem[];
+}
+
+export interface ConventionsFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface ScanProblem {
+  /** Relative path, "." for the project itself. */
+  readonly path: string;
+  readonly reason: string;
+}

@@ -1,0 +1,417 @@
+/** Applies a nebula: runs its phases in the order of their dependencies, several at a time. */
+
+import { createHash, randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
+import { join } from "node:path";
+import { ContextError, invalidArgument } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { type Counter, plainCounter } from "../../core/tokens/index.ts";
+import {
+  type Environment,
+  type GitRemote,
+  openGitRemote,
+  ownMachine,
+  scanProject,
+  stateDirectory,
+  withLock,
+} from "../../host/index.ts";
+import { defaultAgentLimits, leaveOutConventions } from "../agent/index.ts";
+import {
+  type ComposedLayer,
+  createPromptComposer,
+  type PhaseState,
+  renderSnapshot,
+  type ScanProblem,
+} from "../compose/index.ts";
+import type { Application, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
+import { openAttempts } from "./attempt-folders.ts";
+import { type Beginning, beginRun } from "./begin-run.ts";
+import { leaseOf, type OwnRun } from "./leases.ts";
+import { createReach, type Nebula, type Phase, wavesOf } from "./nebula.ts";
+import { movedKey, runKey, storedKey } from "./nebula-key.ts";
+import { type NebulaRecord, openNebulaRecord, runOf } from "./nebula-record.ts";
+import { openGit } from "./open-git.ts";
+import { type PhasePrompt, type PromptSources, phasePrompt } from "./phase-prompt.ts";
+import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
+import { createPhaseRunner } from "./run-phase.ts";
+import { createSchedule, runPool } from "./schedule.ts";
+import type { Sharing } from "./shared-branch.ts";
+import { spentOn } from "./spending.ts";
+import { watchRun } from "./watch-run.ts";
+import { branchesOf, openWorktrees, type Worktrees } from "./worktrees.ts";
+
+/**
+ * Runs the phases of a nebula with agents, in the order of their dependencies and several at a time. Each agent gets
+ * its task and what the other phases did. Returns the state of every phase when nothing more can run. Throws if another
+ * process is applying the same nebula with the same store.
+ *
+ * @example
+ * ```ts
+ * import { resolve } from "node:path";
+ * import { createCounter } from "plimsoll";
+ * import { applyNebula, loadNebula } from "plimsoll/nebula";
+ * import { openSqliteStore } from "plimsoll/store/sqlite";
+ *
+ * const { nebula, problems } = await loadNebula("plan");
+ * if (nebula === undefined) throw new Error(problems.map(({ message }) => message).join("\n"));
+ *
+ * const storeFile = resolve("state.db");
+ * const store = await openSqliteStore({ path: storeFile });
+ * const { phases } = await applyNebula(nebula, {
+ *   store,
+ *   storeFile,
+ *   counter: await createCounter("bytes/4"),
+ *   command: ({ model }) => (model === "large" ? "claude -p --model=opus" : "claude -p"),
+ *   cwd: process.cwd(),
+ * });
+ * console.log(phases.map(({ id, state }) => `${id} ${state}`));
+ * await store.close();
+ * ```
+ */
+export async function applyNebula(nebula: Nebula, options: ApplyOptions): Promise<ApplyReport> {
+  for (const id of [...(options.rerun ?? []), ...(options.only ?? [])]) checkPhase(nebula, id);
+  const settled = settleApplyOptions(nebula, options);
+  const { env, storeFile } = settled;
+  const place = runKey(nebula.directory, storeFile);
+  const heldError = (holder: string) =>
+    new ContextError("write_failed", `${holder} is already applying the nebula ${nebula.name}`, {
+      hint: "Wait until it ends, or stop it.",
+    });
+  return withLock(`nebula ${place}`, { env, waitMs: 0, heldError }, async () => {
+    const { leaseMs, remote } = settled;
+    const id = randomBytes(8).toString("hex");
+    const own = { id, machine: await ownMachine(env, "create"), place, leaseMs, remote, plan: planHash(nebula) };
+    return applyHere(nebula, own, settled);
+  });
+}
+
+/** Hashes what all machines of a run must agree on: the phases, what they need and what they do. */
+function planHash({ phases }: Nebula): string {
+  const parts = phases.map(({ id, title, dependsOn, scope, gate, body }) => [id, title, dependsOn, scope, gate, body]);
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
+}
+
+/** Applies a nebula while no other process of this machine does with the same folder and store. */
+async function applyHere(nebula: Nebula, own: OwnRun, options: SettledOptions): Promise<ApplyReport> {
+  const { onEvent, env, cwd } = options;
+  const stop = linkedStop(options.signal);
+  const remote = await openRemote(own, { cwd, env });
+  const key = await movedKey(options.store, nebula, env);
+  const record = openNebulaRecord(options.store, key);
+  const attempts = openAttempts(own.place, env);
+  const hasBranch = remote !== undefined && (await remote.fetch(branchesOf(nebula.name).branch)) !== undefined;
+  const begun = await beginRun(nebula, { key, record, attempts, options, signal: stop.signal, own, hasBranch });
+  const watched = watchRun({ own, record, stop, onEvent });
+  try {
+    const sharing = remote && { remote, joins: begun.joins };
+    const worktrees = await prepareFolders(nebula, begun.record, { ...options, own, sharing });
+    const application = { options, record, attempts, stop, onEvent, worktrees, bases: new Map(), own, watched };
+    await runPhases(nebula, begun, { ...application, key }).finally(() => worktrees?.end());
+  } finally {
+    await watched.end();
+  }
+  return standingOf(nebula, (await record.read()) ?? begun.record);
+}
+
+/** Opens the git remote of a shared run. */
+async function openRemote(
+  { remote, place }: OwnRun,
+  { cwd, env }: { readonly cwd: string; readonly env: Environment },
+): Promise<GitRemote | undefined> {
+  if (remote === undefined) return undefined;
+  return openGitRemote(remote, { root: cwd, env, folder: join(stateDirectory(env), "remotes", place) });
+}
+
+type Unprepared = Omit<Application, "sources" | "sourcesOf" | "schedule"> & { readonly key: string };
+
+/** Runs all phases that can run. */
+async function runPhases(nebula: Nebula, begun: Beginning, { key, ...prepared }: Unprepared): Promise<void> {
+  const { options, onEvent, stop, own, watched } = prepared;
+  const order = wavesOf(nebula.phases).flat();
+  const isReviewed = ({ id }: Phase) => {
+    const { awaits, claimedBy } = runOf(begun.record, id) ?? {};
+    return awaits === "review" && claimedBy === own.id;
+  };
+  const reviews = order.filter(isReviewed);
+  const schedule = createSchedule(order, statesOf(begun, { options, own, reviews }));
+  watched.follow(schedule, begun.record);
+  const { problems, sourcesOf: shared } = await promptSources(nebula, options);
+  for (const { path, reason } of problems) onEvent({ event: "notice", message: `${path}: ${reason}` });
+  const sourcesOf = (phase?: Phase) => ({ ...shared(phase), key, store: options.store });
+  const application: Application = { ...prepared, sources: sourcesOf(), sourcesOf, schedule };
+  const runner = createPhaseRunner(application);
+  const byId = new Map(order.map((phase) => [phase.id, phase]));
+  const pool = {
+    ...{ schedule, maxWorkers: options.maxWorkers, stop },
+    ...(own.remote !== undefined && { others: watched }),
+    run: (id: string) => runner.run(byId.get(id)!),
+    ask: (id: string) => askFor(byId.get(id)!, application),
+  };
+  await runPool(pool, [
+    ...[...begun.adopted].map(([phase, agent]) => runner.followAdopted(phase, agent)),
+    ...reviews.map(runner.reviewAgain),
+  ]);
+}
+
+/** Opens the worktrees, or says which phases could get in each other's way in one folder. */
+async function prepareFolders(
+  nebula: Nebula,
+  record: NebulaRecord,
+  { worktrees, worktreeCopy: copy = [], commit, maxWorkers, cwd, env, resume, onEvent, own, sharing }: FolderOptions,
+): Promise<Worktrees | undefined> {
+  const notice = (message: string) => onEvent({ event: "notice", message });
+  if (!worktrees) {
+    if (commit && !resume) await openGit(cwd, env).refuseDirty();
+    if (maxWorkers > 1) for (const message of sharedFolderProblems(nebula.phases)) notice(message);
+    return undefined;
+  }
+  const opened = await openWorktrees(nebula, { cwd, env, key: own.place, resume, copy, notice, sharing });
+  const where = sharing === undefined ? "" : ` and pushed to ${sharing.remote.name}`;
+  notice(`phases work in git worktrees, and their work is merged into the branch ${opened.branch}${where}`);
+  // A killed run may have left them.
+  for (const phase of nebula.phases) if (runOf(record, phase.id)?.state === "completed") await opened.close(phase);
+  return opened;
+}
+
+type FolderOptions = SettledOptions & { readonly own: OwnRun; readonly sharing: Sharing | undefined };
+
+/** Returns a sentence if phases that could run at the same time have no scope, or scopes that may overlap. */
+function sharedFolderProblems(phases: readonly Phase[]): string[] {
+  const graph = new Map(phases.map(({ id, dependsOn }) => [id, dependsOn]));
+  const order = wavesOf(phases)
+    .flat()
+    .map(({ id }) => id);
+  const isRelated = createReach(graph, order);
+  const isLoose = ({ scope, allowScopeOverlap }: Phase) => scope.length === 0 || allowScopeOverlap === true;
+  const loose = phases.filter(
+    (phase) => isLoose(phase) && phases.some(({ id }) => id !== phase.id && !isRelated(id, phase.id)),
+  );
+  if (loose.length === 0) return [];
+  const named = [...loose.slice(0, 5).map(({ id }) => id), ...(loose.length > 5 ? ["…"] : [])].join(", ");
+  const many = loose.length > 1;
+  return [
+    `${named} ${many ? "have" : "has"} no scope, or one that may overlap, and can run at the same time as other phases in one folder. Use --worktrees, or one worker`,
+  ];
+}
+
+function checkPhase({ phases }: Nebula, id: string): void {
+  if (phases.some((phase) => phase.id === id)) return;
+  throw invalidArgument(`the nebula has no phase ${JSON.stringify(id)}`, "Use the id of a phase.");
+}
+
+interface StartStates {
+  readonly options: SettledOptions;
+  readonly own: OwnRun;
+  readonly reviews: readonly Phase[];
+}
+
+/** Returns the states to start from. Phases that may not start count as blocked. */
+function statesOf({ record }: Beginning, { options: { only }, own, reviews }: StartStates): Map<string, PhaseState> {
+  const states = Object.entries(record.phases).map(([id, { state, claimedBy }]): [string, PhaseState] => {
+    if (reviews.some((phase) => phase.id === id)) return [id, "running"];
+    // The schedule learns from the record what runs elsewhere.
+    const standing = state === "running" && claimedBy !== own.id ? "waiting" : state;
+    const isLeftOut = only !== undefined && !only.includes(id) && standing === "waiting";
+    return [id, isLeftOut ? "blocked" : standing];
+  });
+  return new Map(states);
+}
+
+/** Creates a controller that aborts with `signal`. */
+function linkedStop(signal: AbortSignal | undefined): AbortController {
+  const stop = new AbortController();
+  // Every agent listens to it, which is not a leak.
+  setMaxListeners(0, stop.signal);
+  if (signal?.aborted) stop.abort();
+  else signal?.addEventListener("abort", () => stop.abort(), { once: true });
+  return stop;
+}
+
+function askFor(phase: Phase, { options, onEvent, stop }: Application): Promise<boolean> | undefined {
+  const { id, gate } = phase;
+  if (gate !== "approve") return undefined;
+  return options.approve(phase).then((yes) => {
+    if (!yes && !stop.signal.aborted) onEvent({ event: "held", phase: id, gate });
+    return yes;
+  });
+}
+
+/** What applying a nebula would do first. Prompts are as they would be now, before any phase has run, and `phases`
+ *  are as at the start of a run. */
+export interface ApplyPlan extends ApplyReport {
+  readonly waves: readonly (readonly PlannedPhase[])[];
+}
+
+export interface PlannedPhase {
+  readonly id: string;
+  readonly title: string;
+  /** `completed` phases would not run. */
+  readonly state: PhaseState;
+  /** For a completed phase, the tokens of its last prompt. */
+  readonly promptTokens: number;
+  /** Empty for a completed phase. */
+  readonly layers: readonly ComposedLayer[];
+  /** Tokens by which the discoveries of the fabric would not fit. */
+  readonly overflow: number;
+}
+
+export interface PlanOptions extends ContextSettings {
+  /** Absent if there is no store yet. Planning does not create one. */
+  readonly store?: Store | undefined;
+  /** Plans to continue the last run. @default false */
+  readonly resume?: boolean | undefined;
+}
+
+/**
+ * Returns what `applyNebula` would do first: the phases in waves, and the size of each prompt as it would be now. Runs
+ * nothing and writes nothing.
+ *
+ * @example
+ * ```ts
+ * import { createCounter } from "plimsoll";
+ * import { loadNebula, planApply } from "plimsoll/nebula";
+ *
+ * const { nebula } = await loadNebula("plan");
+ * if (nebula !== undefined) {
+ *   const { waves } = await planApply(nebula, { counter: await createCounter("bytes/4"), cwd: process.cwd() });
+ *   for (const wave of waves) console.log(wave.map(({ id, promptTokens }) => `${id}: ${promptTokens} tokens`));
+ * }
+ * ```
+ */
+export async function planApply(nebula: Nebula, options: PlanOptions): Promise<ApplyPlan> {
+  const { store, resume, env = process.env } = options;
+  const key = await storedKey(store, nebula, env);
+  const before = store === undefined ? undefined : await openNebulaRecord(store, key).read();
+  const record = resume && before !== undefined ? resumedRecord(before, nebula) : freshRecord(before, nebula);
+  const { sourcesOf } = await promptSources(nebula, options);
+  const plan = async (phase: Phase): Promise<PlannedPhase> => {
+    const { id, title } = phase;
+    const { state = "waiting", promptTokens = 0 } = runOf(record, id) ?? {};
+    if (state === "completed") return { id, title, state, promptTokens, layers: [], overflow: 0 };
+    const { tokens, layers, overflow } = await phasePrompt(phase, record, { ...sourcesOf(phase), key, store });
+    return { id, title, state, promptTokens: tokens, layers, overflow };
+  };
+  const waves: PlannedPhase[][] = [];
+  for (const wave of wavesOf(nebula.phases)) {
+    const planned: PlannedPhase[] = [];
+    for (const phase of wave) planned.push(await plan(phase));
+    waves.push(planned);
+  }
+  const tokens = new Map(waves.flat().map(({ id, promptTokens }) => [id, promptTokens]));
+  const { phases } = standingOf(nebula, record);
+  return { phases: phases.map((phase) => ({ ...phase, promptTokens: tokens.get(phase.id)! })), waves };
+}
+
+export interface PlannedPrompt extends PhasePrompt {
+  /** The name of the counter of the phase. */
+  readonly counter: string;
+}
+
+/** Returns the prompt that a phase would get if it ran now, again if it has completed. Runs nothing and writes nothing. */
+export async function planPrompt(nebula: Nebula, phase: Phase, options: PlanOptions): Promise<PlannedPrompt> {
+  const { store, env = process.env } = options;
+  const key = await storedKey(store, nebula, env);
+  const before = store === undefined ? undefined : await openNebulaRecord(store, key).read();
+  const waiting = before && resetRecord(before, new Set([phase.id]));
+  const record = waiting === undefined ? freshRecord(before, nebula) : resumedRecord(waiting, nebula);
+  const sources = (await promptSources(nebula, options)).sourcesOf(phase);
+  const prompt = await phasePrompt(phase, record, { ...sources, key, store });
+  return { ...prompt, counter: sources.counter.name };
+}
+
+/** Returns the state of every phase, in the order in which they start. Without a record nothing has run. */
+export function standingOf({ phases }: Nebula, record: NebulaRecord | undefined): ApplyReport {
+  return {
+    phases: wavesOf(phases)
+      .flat()
+      .map(({ id }) => {
+        const run = record && runOf(record, id);
+        const { state = "waiting", attempts = 0, promptTokens = 0, seconds = 0, history = [] } = run ?? {};
+        const { outcome, error, claimedBy } = run ?? {};
+        const lease = record && claimedBy !== undefined ? leaseOf(record, claimedBy) : undefined;
+        const machine = lease?.machine ?? run?.machine;
+        return {
+          ...{ id, state, ...(outcome !== undefined && { outcome }), attempts, promptTokens, seconds },
+          ...(history.some(({ costUsd }) => costUsd !== undefined) && { costUsd: spentOn(run) }),
+          ...(machine !== undefined && { machine }),
+          ...(lease !== undefined && { lease: { renewed: lease.renewed, seconds: lease.leaseMs / 1000 } }),
+          ...(history.length > 0 && { history }),
+          ...(error !== undefined && { error }),
+        };
+      }),
+  };
+}
+
+export function settleApplyOptions({ execution }: Nebula, options: ApplyOptions): SettledOptions {
+  if (options.remote !== undefined && options.worktrees !== true) {
+    throw invalidArgument(
+      "a run that several machines share needs a git worktree for each phase",
+      "Use --worktrees together with --remote.",
+    );
+  }
+  const { leaseMs = 60_000 } = options;
+  if (!(leaseMs >= leastLeaseMs && leaseMs <= mostLeaseMs))
+    throw invalidArgument(`the lease has ${leaseMs} ms`, `Use ${leastLeaseMs} to ${mostLeaseMs} ms.`);
+  return {
+    ...options,
+    env: options.env ?? process.env,
+    counter: options.counter ?? plainCounter,
+    model: options.model ?? (({ model }) => model),
+    maxWorkers: options.maxWorkers ?? execution.maxWorkers ?? 1,
+    timeoutMs: options.timeoutMs ?? defaultAgentLimits.timeoutMs,
+    maxOutputBytes: options.maxOutputBytes ?? defaultAgentLimits.maxOutputBytes,
+    resume: options.resume ?? (options.rerun !== undefined || options.only !== undefined),
+    approve: options.approve ?? (async () => false),
+    leaseMs,
+    onEvent: options.onEvent ?? (() => {}),
+  };
+}
+
+const leastLeaseMs = 500;
+/** A day. */
+const mostLeaseMs = 86_400_000;
+
+/** Reads what all prompts of a run share. The project is scanned once, and rendered once for each counter, so that it
+ *  can be cached. */
+export async function promptSources(nebula: Nebula, options: ContextSettings): Promise<SharedSources> {
+  const { cwd, env, secrets, shares, loadsItself, counter = plainCounter } = options;
+  const { maxContextTokens = nebula.execution.maxContextTokens } = options;
+  const [first] = nebula.phases;
+  // A phase always has a counter; a nebula without phases needs none.
+  const counterOf = (phase = first) => (typeof counter === "function" ? counter(phase!) : counter);
+  if (maxContextTokens === 0) {
+    const sourcesOf = (phase?: Phase) => ({ nebula, counter: counterOf(phase), project: "" });
+    return { ...sourcesOf(), sourcesOf, problems: [] };
+  }
+  const { scan } = leaveOutConventions(await scanProject(cwd, { env, secrets }), loadsItself);
+  const render = (counter: Counter) => {
+    const budget = createPromptComposer({ counter, maxTokens: maxContextTokens, shares });
+    // A text that fits its share stays whole, so all prompts start with the same bytes.
+    const limit = { counter, maxTokens: budget.shareOf("project") };
+    const { text: project, truncated: isProjectTruncated } = renderSnapshot(scan, limit);
+    return { nebula, counter, budget, project, isProjectTruncated };
+  };
+  const rendered = new Map<string, ReturnType<typeof render>>();
+  const sourcesOf = (phase?: Phase) => {
+    const chosen = counterOf(phase);
+    const known = rendered.get(chosen.name) ?? render(chosen);
+    rendered.set(chosen.name, known);
+    return known;
+  };
+  return { ...sourcesOf(), sourcesOf, problems: scan.problems };
+}
+
+type CountedSources = Pick<PromptSources, "nebula" | "counter" | "budget" | "project" | "isProjectTruncated">;
+
+/** The sources of the first phase. */
+interface SharedSources extends CountedSources {
+  /** Returns the sources of a phase, or of the first one. */
+  sourcesOf(phase?: Phase): CountedSources;
+  /** Parts of the project that could not be read. */
+  readonly problems: readonly ScanProblem[];
+}
+
+type ContextSettings = Pick<
+  ApplyOptions,
+  "counter" | "cwd" | "env" | "maxContextTokens" | "secrets" | "shares" | "loadsItself"
+>;

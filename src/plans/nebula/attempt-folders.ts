@@ -1,0 +1,227 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, type Stats } from "node:fs";
+import { readdir, rmdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Environment, isAlive, removeTree, stateDirectory } from "../../host/index.ts";
+import { attemptFiles, defaultAgentLimits, type OutputName, openAttempt, saidOn } from "../agent/index.ts";
+import { runKey } from "./nebula-key.ts";
+
+/** The attempts of a nebula's runs with one store: one folder per attempt, and only the last attempt of each phase. */
+export interface Attempts {
+  /** Returns a folder that was never used. A late agent of a killed run must not find its folder in use. */
+  newFolder(phase: string, attempt: number): string;
+  list(): Promise<string[]>;
+  /** Whether a folder is a whole attempt that this program created. */
+  isOwn(attemptFolder: string): boolean;
+  /** Removes the folder of an attempt that has ended. */
+  remove(attemptFolder: string): Promise<void>;
+  /** Returns variables that mark every process of the attempt. */
+  environment(attemptFolder: string): Record<string, string>;
+  /** Ends processes that the attempt left behind. */
+  endLeftovers(attemptFolder: string): Promise<void>;
+}
+
+/** Opens the attempts of the runs with this key (see `runKey`). */
+export function openAttempts(key: string, env: Environment): Attempts {
+  const attemptsFolder = join(stateDirectory(env), "runs", key);
+  return {
+    newFolder(phase, attempt) {
+      const name = phase.replaceAll(/[^\w.-]+/g, "-").slice(0, 60);
+      return join(attemptsFolder, `${name}.${attempt}-${randomBytes(4).toString("hex")}`);
+    },
+    list: () => listFolder(attemptsFolder),
+    isOwn: (attemptFolder) => isOwnAttempt(attemptFolder, attemptsFolder),
+    remove: (attemptFolder) => removeAttempt(attemptFolder, attemptsFolder),
+    environment: (attemptFolder) => ({ [attemptVariable]: attemptFolder }),
+    endLeftovers,
+  };
+}
+
+async function listFolder(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).sort().map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}
+
+/** A store may come from anywhere, and the content of an attempt goes into prompts. So the folder must be among our
+ *  attempts, without links, and belong only to this user. */
+function isOwnAttempt(folder: string, attemptsFolder: string): boolean {
+  const isOwnFile = (name: string) => {
+    const stats = lookAt(join(folder, name));
+    return stats?.isFile() === true && stats.nlink === 1 && isOurs(stats);
+  };
+  return isOwnFolder(folder, attemptsFolder) && Object.values(attemptFiles).every(isOwnFile);
+}
+
+/** The names that `newFolder` creates. */
+const attemptName = /^[\w.-]{1,60}\.\d+-[\da-f]{8}$/;
+
+function isOwnFolder(folder: string, attemptsFolder: string): boolean {
+  const stats = lookAt(folder);
+  if (!attemptName.test(basename(folder)) || stats?.isDirectory() !== true || !isOurs(stats)) return false;
+  // If the folder of attempts is missing, it has no attempts.
+  return lookAt(attemptsFolder) !== undefined && realpathSync(dirname(folder)) === realpathSync(attemptsFolder);
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isOurs({ uid, mode }: Stats): boolean {
+  return uid === (process.getuid?.() ?? uid) && (mode & 0o022) === 0;
+}
+
+/** Where the attempts of a nebula's runs are. */
+export interface RunsPlace {
+  /** The nebula's. */
+  readonly directory: string;
+  readonly storeFile: string;
+  readonly env: Environment;
+}
+
+/** Returns the file with the output of a failed agent, by its stream. Empty if it printed nothing, or if the folder
+ *  is not an attempt. */
+export function lastWords(
+  attemptFolder: string | undefined,
+  { directory, storeFile, env }: RunsPlace,
+): { readonly [Name in OutputName]?: string } {
+  const attempts = openAttempts(runKey(directory, storeFile), env);
+  if (attemptFolder === undefined || !attempts.isOwn(attemptFolder)) return {};
+  try {
+    const attempt = openAttempt(attemptFolder);
+    const stdout = attempt.readOutput("stdout", { maxBytes: defaultAgentLimits.maxOutputBytes });
+    const said = saidOn({ stderr: attempt.lastErrors(), stdout: stdout.toString("utf8") });
+    return said === undefined ? {} : { [said]: join(attemptFolder, attemptFiles[said]) };
+  } catch {
+    return {};
+  }
+}
+
+/** The output of an attempt, while it runs or after its end. */
+export interface AttemptOutput {
+  /** Returns what comes after `start` bytes of a stream. */
+  read(name: OutputName, start: number): Buffer;
+  hasEnded(): boolean;
+}
+
+/** Opens the output of an attempt. Returns undefined if the folder is not an attempt of these runs. */
+export function attemptOutput(
+  attemptFolder: string | undefined,
+  { directory, storeFile, env }: RunsPlace,
+): AttemptOutput | undefined {
+  const attempts = openAttempts(runKey(directory, storeFile), env);
+  if (attemptFolder === undefined || !attempts.isOwn(attemptFolder)) return undefined;
+  const attempt = openAttempt(attemptFolder);
+  return {
+    read: (name, start) => attempt.readOutput(name, { start, maxBytes: defaultAgentLimits.maxOutputBytes }),
+    hasEnded: () => !mayRun(attemptFolder),
+  };
+}
+
+export interface FoundAttempts {
+  /** Folders of attempts that have ended. */
+  readonly ended: readonly string[];
+  /** Folders of attempts whose agent still runs or may be about to start. */
+  readonly running: readonly string[];
+  /** Removes folders of attempts that have ended, and folders of nebulas that become empty. */
+  removeEnded(): Promise<void>;
+}
+
+/** Finds the attempts of all nebulas on this machine. */
+export async function findAttempts(env: Environment): Promise<FoundAttempts> {
+  const runs = await listFolder(join(stateDirectory(env), "runs"));
+  const listed = (await Promise.all(runs.map(listFolder))).flat();
+  const folders = listed.filter((folder) => isOwnFolder(folder, dirname(folder)));
+  const ended = folders.filter((folder) => !mayRun(folder));
+  return {
+    ended,
+    running: folders.filter(mayRun),
+    async removeEnded() {
+      for (const folder of ended) await removeAttempt(folder, dirname(folder));
+      for (const parent of new Set(ended.map(dirname))) await rmdir(parent).catch(() => {});
+    },
+  };
+}
+
+/** Whether the agent may run. A damaged folder has no agent. */
+function mayRun(folder: string): boolean {
+  try {
+    const attempt = openAttempt(folder);
+    if (attempt.status() !== undefined) return false;
+    const { pid, started } = attempt.identity();
+    // Before its wrapper starts there is no process to check.
+    return Number.isNaN(pid) ? Date.now() - attempt.startedMs() < mostStartMs : isAlive({ pid, started });
+  } catch {
+    return false;
+  }
+}
+
+/** A wrapper that has not started by then never will. */
+const mostStartMs = 60_000;
+
+/** Removes the folder of an attempt that has ended. */
+async function removeAttempt(attemptFolder: string, attemptsFolder: string): Promise<void> {
+  if (!isOwnFolder(attemptFolder, attemptsFolder)) return;
+  // Removes the prompt first: a late wrapper must not find it after the state file, which would stop it, is gone. If
+  // something cannot be removed, the next run tries again.
+  await removeTree(attemptFolder, { first: attemptFiles.prompt }).catch(() => {});
+}
+
+/** Every process that an agent starts inherits this variable with the attempt's folder. */
+const attemptVariable = "PLIMSOLL_ATTEMPT";
+
+/** How long a process may take to end itself. */
+const graceMs = 2_000;
+
+/** Ends processes that an attempt left behind: first a request, after 2 s a kill. On Linux these are all processes that
+ *  still have the attempt's variable, whatever group they are in. Elsewhere they are those of the agent's group. */
+async function endLeftovers(attemptFolder: string): Promise<void> {
+  const find = existsSync("/proc/self/environ") ? () => processesOf(attemptFolder) : () => groupOf(attemptFolder);
+  const deadline = performance.now() + graceMs;
+  let left = find();
+  for (const pid of left) send(pid, "SIGTERM");
+  while (left.length > 0 && performance.now() < deadline) {
+    await sleep(20);
+    left = find();
+  }
+  for (const pid of left) send(pid, "SIGKILL");
+}
+
+function processesOf(attemptFolder: string): number[] {
+  const setting = Buffer.from(`${attemptVariable}=${attemptFolder}\0`);
+  return readdirSync("/proc").flatMap((name) => {
+    const pid = Number(name);
+    if (!(pid > 1) || pid === process.pid) return [];
+    try {
+      return readFileSync(`/proc/${name}/environ`).includes(setting) ? pid : [];
+    } catch {
+      // The process has ended, or belongs to another user.
+      return [];
+    }
+  });
+}
+
+function groupOf(attemptFolder: string): number[] {
+  try {
+    const { pid } = openAttempt(attemptFolder).identity();
+    return pid > 1 && send(-pid, 0) ? [-pid] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Returns false if there is no such process. */
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}

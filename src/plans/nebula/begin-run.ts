@@ -1,0 +1,283 @@
+/** Begins a run of a plan: settles what earlier runs left, adopts their agents, and tells what has changed since. */
+
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ContextError } from "../../core/errors.ts";
+import { countNoun, formatNumber } from "../../core/text/index.ts";
+import { readForeignText, textLimit } from "../../host/index.ts";
+import { type AgentLimits, type AgentRun, adoptAgent, attemptFiles, openAttempt } from "../agent/index.ts";
+import type { SettledOptions } from "./application.ts";
+import type { Attempts } from "./attempt-folders.ts";
+import { isDeadHere, leasedRecord, leaseOf, lostLeases, type OwnRun, otherLeases } from "./leases.ts";
+import { type Nebula, type Phase, withDependents } from "./nebula.ts";
+import { type Lease, type NebulaRecord, type OpenNebulaRecord, runOf, writeAnswer } from "./nebula-record.ts";
+import { renderTask, withoutClaims } from "./phase-prompt.ts";
+import { freshRecord, resetRecord, resumedRecord } from "./record-changes.ts";
+import { existsError } from "./shared-branch.ts";
+import { branchesOf } from "./worktrees.ts";
+
+/** Where a run finds the state of earlier runs. */
+interface RunPlace {
+  readonly key: string;
+  readonly record: OpenNebulaRecord;
+  readonly attempts: Attempts;
+  readonly options: SettledOptions;
+  readonly signal: AbortSignal;
+  readonly own: OwnRun;
+  /** Whether the nebula's branch was on the remote before. */
+  readonly hasBranch: boolean;
+}
+
+export interface Beginning {
+  readonly record: NebulaRecord;
+  readonly adopted: ReadonlyMap<Phase, AdoptedAgent>;
+  /** Whether another machine has started the run. */
+  readonly joins: boolean;
+}
+
+/** An agent that an earlier run started. */
+export interface AdoptedAgent extends AgentRun {
+  /** False if it ended while no run was watching. */
+  readonly wasRunning: boolean;
+}
+
+/** Starts again, continues the last run, or joins the run of another machine. Never removes what the record names, even
+ *  if it is killed at any point. */
+export async function beginRun(nebula: Nebula, place: RunPlace): Promise<Beginning> {
+  const { record, attempts, options, key, own } = place;
+  const again = new Set(withDependents(nebula.phases, options.rerun ?? []).map(({ id }) => id));
+  let admission = await admitRun(nebula, place);
+  const continues = options.resume || admission.joins;
+  const found = withOwnAttempts(await record.read(), place);
+  const before = found && resetRecord(found, again);
+  checkOnly(nebula, before, options);
+  if (!admission.joins) await tellChanges(nebula, before, place);
+  const adopted = await adoptRunning(nebula, continues ? before : undefined, place);
+  const left = await endAttempts(continues ? foldersOf(nebula, before) : new Set(), place);
+  const running = new Set([...adopted.keys()].map(({ id }) => id));
+  const reviewed = continues ? nebula.phases.flatMap(({ id }) => (isReviewedHere(before, id, own) ? id : [])) : [];
+  const held = new Set([...running, ...reviewed]);
+  const begin = (current: NebulaRecord) => {
+    const settled = lostLeases(current, admission.dead, held);
+    const resumed = () => resumedRecord(resetRecord(settled, again), nebula, running);
+    const next = admission.joins ? settled : options.resume ? resumed() : freshRecord(settled, nebula);
+    return leasedRecord(next, own, held);
+  };
+  let begun: NebulaRecord | undefined;
+  while (begun === undefined) {
+    begun = await tryChange(record, (current) => (isSame(current, admission) ? begin(current) : undefined));
+    // Another run has begun or ended at the same moment.
+    if (begun === undefined) admission = await admitRun(nebula, place);
+  }
+  for (const folder of left) await attempts.remove(folder);
+  if (!admission.joins)
+    for (const id of idsGone(nebula, before)) await writeAnswer(options.store, { key, phase: id }, undefined);
+  return { record: begun, adopted, joins: admission.joins };
+}
+
+/** Changes a record. Returns undefined if `change` does. */
+async function tryChange(
+  record: OpenNebulaRecord,
+  change: (current: NebulaRecord) => NebulaRecord | undefined,
+): Promise<NebulaRecord | undefined> {
+  let isChanged = false;
+  const after = await record.change((current) => {
+    const next = change(current);
+    isChanged = next !== undefined;
+    return next ?? current;
+  });
+  return isChanged ? after : undefined;
+}
+
+/** Whether the runs that live are those of the admission. */
+function isSame({ leases = {} }: NebulaRecord, { live, dead }: Admission): boolean {
+  const now = Object.keys(leases).filter((id) => !dead.includes(id));
+  return now.length === live.length && now.every((id) => live.includes(id));
+}
+
+function isReviewedHere(record: NebulaRecord | undefined, id: string, { machine }: OwnRun): boolean {
+  const run = record && runOf(record, id);
+  return run?.awaits !== undefined && (run.machine === undefined || run.machine.id === machine.id);
+}
+
+interface Admission {
+  /** Runs that have ended without giving up their lease. */
+  readonly dead: readonly string[];
+  /** Whether other runs live. */
+  readonly joins: boolean;
+  /** Runs that live. */
+  readonly live: readonly string[];
+}
+
+/** Finds out who works on the nebula. Throws if this run must not join them. */
+async function admitRun(nebula: Nebula, { record, options, own, hasBranch, signal }: RunPlace): Promise<Admission> {
+  const current = (await record.read()) ?? freshRecord(undefined, nebula);
+  const leases = otherLeases(current, own.id);
+  const live: [id: string, lease: Lease][] = [];
+  for (const [id, lease] of leases) {
+    if (!isDeadHere(lease, own) && (await lives([id, lease], { record, options, signal }))) live.push([id, lease]);
+  }
+  const ids = new Set(live.map(([id]) => id));
+  for (const [, lease] of live) requireSharing(nebula, lease, { own, options });
+  if (options.resume && current.remote !== undefined && own.remote === undefined) {
+    const hint = `Use --worktrees --remote ${current.remote}, or leave --resume out to start again.`;
+    throw new ContextError("invalid_content", `the last run was shared through ${current.remote}`, { hint });
+  }
+  if (live.length === 0 && hasBranch && !options.resume) throw existsError(branchesOf(nebula.name).branch, own.remote!);
+  for (const [, { machine }] of live)
+    options.onEvent({ event: "notice", message: `joins the run that ${machine.name} is working on` });
+  return { dead: leases.flatMap(([id]) => (ids.has(id) ? [] : id)), joins: live.length > 0, live: [...ids] };
+}
+
+/** Whether a run gives signs of life. A run whose last sign is old gets the length of its lease to give another one,
+ *  because its clock may be wrong. */
+async function lives(
+  [id, lease]: readonly [id: string, lease: Lease],
+  { record, options, signal }: Pick<RunPlace, "record" | "options" | "signal">,
+): Promise<boolean> {
+  const { machine, leaseMs, renewed } = lease;
+  if (Date.now() - Date.parse(renewed) < leaseMs) return true;
+  const seconds = formatNumber(Math.ceil(leaseMs / 1000));
+  const message = `${machine.name} was last seen at ${renewed}. Waiting up to ${seconds} s for a sign from it`;
+  options.onEvent({ event: "notice", message });
+  const deadline = performance.now() + leaseMs;
+  while (performance.now() < deadline && !signal.aborted) {
+    await sleep(Math.min(leaseMs / 10, 1_000), undefined, { signal }).catch(() => {});
+    const current = await record.read();
+    const now = current && leaseOf(current, id);
+    if (now?.beats !== lease.beats) return now !== undefined;
+  }
+  return false;
+}
+
+interface Asking {
+  readonly own: OwnRun;
+  readonly options: SettledOptions;
+}
+
+/** Throws unless this run and a run that lives can share their work. */
+function requireSharing(nebula: Nebula, lease: Lease, { own, options }: Asking): void {
+  const isHere = lease.machine.id === own.machine.id;
+  const who = isHere ? `process ${lease.process.pid}` : `the machine ${lease.machine.name}`;
+  const refuse = (why: string, hint: string) => {
+    throw new ContextError("write_failed", `${who} is already applying the nebula ${nebula.name}${why}`, { hint });
+  };
+  if (own.remote === undefined)
+    refuse("", "Wait until it ends, or share the run: use --worktrees and --remote NAME on every machine.");
+  if (lease.remote === undefined)
+    refuse(", and works alone", "Stop it, and start it again with --worktrees and --remote NAME.");
+  if (lease.plan !== own.plan)
+    refuse(" with other phases or tasks", "Check out the same version of the nebula on every machine.");
+  if (options.rerun !== undefined) refuse("", "Use --rerun when it has ended.");
+}
+
+/** Throws if a phase that should run alone could not start. */
+function checkOnly({ phases }: Nebula, before: NebulaRecord | undefined, { only = [] }: SettledOptions): void {
+  const isCompleted = (id: string) => before !== undefined && runOf(before, id)?.state === "completed";
+  for (const { id, dependsOn } of phases.filter((phase) => only.includes(phase.id))) {
+    const missing = dependsOn.filter((each) => !isCompleted(each) && !only.includes(each));
+    if (missing.length === 0) continue;
+    throw new ContextError("invalid_argument", `phase ${id} needs ${missing.join(", ")}, not completed yet`, {
+      hint: "Run these phases first, or name them too.",
+    });
+  }
+}
+
+/** Drops attempt folders from the record that this program did not create on this machine. */
+function withOwnAttempts(
+  record: NebulaRecord | undefined,
+  { attempts, own }: Pick<RunPlace, "attempts" | "own">,
+): NebulaRecord | undefined {
+  if (record === undefined) return undefined;
+  const phases = Object.entries(record.phases).map(([id, { attemptFolder, ...run }]) => {
+    const isHere = run.machine === undefined || run.machine.id === own.machine.id;
+    const isOwn = attemptFolder !== undefined && isHere && attempts.isOwn(attemptFolder);
+    return [id, isOwn ? { ...run, attemptFolder } : run];
+  });
+  return { ...record, phases: Object.fromEntries(phases) };
+}
+
+function idsGone(nebula: Nebula, before: NebulaRecord | undefined): string[] {
+  const ids = new Set(nebula.phases.map(({ id }) => id));
+  return Object.keys(before?.phases ?? {}).filter((id) => !ids.has(id));
+}
+
+/** Folders of the attempts in the record. */
+function foldersOf(nebula: Nebula, before: NebulaRecord | undefined): Set<string> {
+  const folders = nebula.phases.map(({ id }) => before && runOf(before, id)?.attemptFolder);
+  return new Set(folders.filter((each) => each !== undefined));
+}
+
+/** Ends agents of earlier runs that are no longer needed. Returns the folders to remove. */
+async function endAttempts(kept: ReadonlySet<string>, { attempts, options }: RunPlace): Promise<readonly string[]> {
+  const limits = limitsOf(options, AbortSignal.abort());
+  const left = (await attempts.list()).filter((folder) => !kept.has(folder));
+  for (const folder of left) {
+    if (!attempts.isOwn(folder)) continue;
+    await (await adopt(folder, limits))?.end;
+    await attempts.endLeftovers(folder);
+  }
+  return left;
+}
+
+async function adoptRunning(
+  { phases }: Nebula,
+  before: NebulaRecord | undefined,
+  { options, signal }: RunPlace,
+): Promise<Map<Phase, AdoptedAgent>> {
+  const adopted = new Map<Phase, AdoptedAgent>();
+  for (const phase of phases) {
+    const { state, attemptFolder } = (before && runOf(before, phase.id)) ?? {};
+    if (state !== "running" || attemptFolder === undefined) continue;
+    const agent = await adopt(attemptFolder, limitsOf(options, signal));
+    if (agent !== undefined) adopted.set(phase, agent);
+  }
+  return adopted;
+}
+
+/** Adopts an agent. Returns undefined if it never started or its folder is damaged: then its phase runs again. */
+async function adopt(folder: string, limits: AgentLimits): Promise<AdoptedAgent | undefined> {
+  try {
+    const wasRunning = openAttempt(folder).status() === undefined;
+    const agent = await adoptAgent(folder, limits);
+    return agent === undefined ? undefined : { ...agent, wasRunning };
+  } catch {
+    return undefined;
+  }
+}
+
+function limitsOf({ timeoutMs, maxOutputBytes }: SettledOptions, signal: AbortSignal): AgentLimits {
+  return { timeoutMs, maxOutputBytes, signal };
+}
+
+/** Reports what people may not expect. None of it stops the run. */
+async function tellChanges(nebula: Nebula, before: NebulaRecord | undefined, { options }: RunPlace): Promise<void> {
+  const { resume, onEvent } = options;
+  const notice = (message: string) => onEvent({ event: "notice", message });
+  if (before === undefined || Object.keys(before.phases).length === 0) {
+    if (resume) notice("there is no run to resume, so every phase starts");
+    return;
+  }
+  const completed = nebula.phases.filter(({ id }) => runOf(before, id)?.state === "completed");
+  if (!resume) {
+    if (completed.length > 0)
+      notice(
+        `${countNoun(completed.length, "completed phase")} of the last run will run again. Use --resume to keep the results`,
+      );
+    return;
+  }
+  for (const id of idsGone(nebula, before))
+    notice(`phase ${id} is no longer in the nebula; its reports stay, its claims are removed`);
+  for (const phase of completed) {
+    if (hasChanged(phase, nebula, before))
+      notice(`phase ${phase.id} has completed and does not run again, although its task has changed since then`);
+  }
+}
+
+/** Whether the task changed. A prompt ends with the task, so the stored prompt shows it. */
+function hasChanged(phase: Phase, nebula: Nebula, before: NebulaRecord): boolean {
+  const { attemptFolder } = runOf(before, phase.id) ?? {};
+  if (attemptFolder === undefined) return false;
+  const prompt = readForeignText(join(attemptFolder, attemptFiles.prompt), { refuseLink: true, ...textLimit });
+  return "text" in prompt && !withoutClaims(prompt.text).endsWith(withoutClaims(renderTask(nebula, phase)));
+}

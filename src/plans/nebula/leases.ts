@@ -1,0 +1,116 @@
+/** Who works on which phase: functions from one record to the next. A run has one lease for all its phases. A phase
+ *  belongs to the run that has claimed it, until the phase ends or the run is lost. */
+import { basename } from "node:path";
+import { isAlive, type Machine, ownIdentity } from "../../host/index.ts";
+import { type Lease, type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
+
+/** A run of a nebula on this machine. */
+export interface OwnRun {
+  /** Random, so that a later run is another one. */
+  readonly id: string;
+  readonly machine: Machine;
+  /** The folder and store, as a name that one run at a time has on this machine. */
+  readonly place: string;
+  readonly leaseMs: number;
+  /** The git remote, if the run shares its work. */
+  readonly remote?: string | undefined;
+  /** A hash of the plan. */
+  readonly plan: string;
+}
+
+/** Returns the leases of other runs, by their ids. */
+export function otherLeases({ leases = {} }: NebulaRecord, run: string): [id: string, lease: Lease][] {
+  return Object.entries(leases).filter(([id]) => id !== run);
+}
+
+/** Adds the lease of a run, and gives it the phases in `held`. */
+export function leasedRecord(record: NebulaRecord, own: OwnRun, held: ReadonlySet<string> = new Set()): NebulaRecord {
+  const { id, machine, place, leaseMs, remote, plan } = own;
+  const signs = { beats: (leaseOf(record, id)?.beats ?? 0) + 1, leaseMs, renewed: new Date().toISOString() };
+  const lease = { machine, place, process: ownIdentity(), ...signs, ...(remote !== undefined && { remote }), plan };
+  const claimed = mapRuns(record, (run, phase) => (held.has(phase) ? { ...run, claimedBy: id } : run));
+  return { ...claimed, ...(remote !== undefined && { remote }), leases: { ...record.leases, [id]: lease } };
+}
+
+/** Adds a sign of life. Returns the same record if the run has no lease any more. */
+export function renewedRecord(record: NebulaRecord, own: OwnRun): NebulaRecord {
+  return leaseOf(record, own.id) === undefined ? record : leasedRecord(record, own);
+}
+
+export function leaseOf({ leases = {} }: NebulaRecord, run: string): Lease | undefined {
+  return Object.hasOwn(leases, run) ? leases[run] : undefined;
+}
+
+/** Whether a run of this machine has ended without giving up its lease. Only one run at a time has a place, and this is
+ *  the one. */
+export function isDeadHere({ machine, place, process }: Lease, own: OwnRun): boolean {
+  return machine.id === own.machine.id && (place === own.place || !isAlive(process));
+}
+
+/** Claims a waiting phase for a run that has a lease. Returns the same record if the phase does not wait, or waits for a
+ *  review. */
+export function claimedRecord(record: NebulaRecord, id: string, by: string): NebulaRecord {
+  const run = leaseOf(record, by) && runOf(record, id);
+  if (run === undefined || run.state !== "waiting" || run.awaits !== undefined || isClaimed(record, run)) return record;
+  return withRun(record, id, { ...run, claimedBy: by });
+}
+
+/** Whether a run that has a lease has claimed the phase. */
+export function isClaimed(record: NebulaRecord, { claimedBy }: PhaseRun): boolean {
+  return claimedBy !== undefined && leaseOf(record, claimedBy) !== undefined;
+}
+
+/** Ends the lease of a run that has nothing left to do. Its phases belong to nobody. */
+export function endedLease(record: NebulaRecord, run: string): NebulaRecord {
+  return withoutLeases(
+    mapRuns(record, (each) => (each.claimedBy === run ? withoutClaim(each) : each)),
+    [run],
+  );
+}
+
+/** Ends the leases of lost runs. Their phases wait again, except those in `kept`, which this machine continues. */
+export function lostLeases(
+  record: NebulaRecord,
+  runs: readonly string[],
+  kept: ReadonlySet<string> = new Set(),
+): NebulaRecord {
+  const isLost = (id: string, { claimedBy }: PhaseRun) =>
+    claimedBy !== undefined && runs.includes(claimedBy) && !kept.has(id);
+  const lost = mapRuns(record, (run, id) => (isLost(id, run) ? lostRun(run) : run));
+  return withoutLeases(lost, runs);
+}
+
+function lostRun(run: PhaseRun): PhaseRun {
+  const { attemptFolder, awaits, ...rest } = withoutClaim(run);
+  const hasStarted = run.state === "running" || awaits !== undefined;
+  // Its folder is on the other machine.
+  const lost = hasStarted && attemptFolder !== undefined && lostAttempt(run, attemptFolder);
+  return { ...rest, state: hasStarted ? "waiting" : run.state, ...(lost && { lost }) };
+}
+
+function lostAttempt({ machine }: PhaseRun, attemptFolder: string): PhaseRun["lost"] {
+  return { attempt: basename(attemptFolder), machine: machine?.name ?? "" };
+}
+
+/** Gives a phase back that its run has claimed and cannot start. */
+export function unclaimedRecord(record: NebulaRecord, id: string, run: string): NebulaRecord {
+  return mapRuns(record, (each, other) => (other === id && each.claimedBy === run ? withoutClaim(each) : each));
+}
+
+function withoutClaim({ claimedBy: _, ...run }: PhaseRun): PhaseRun {
+  return run;
+}
+
+function withoutLeases({ leases = {}, ...record }: NebulaRecord, runs: readonly string[]): NebulaRecord {
+  const left = Object.entries(leases).filter(([id]) => !runs.includes(id));
+  return left.length === 0 ? record : { ...record, leases: Object.fromEntries(left) };
+}
+
+function withRun(record: NebulaRecord, id: string, run: PhaseRun): NebulaRecord {
+  return { ...record, phases: { ...record.phases, [id]: run } };
+}
+
+function mapRuns(record: NebulaRecord, map: (run: PhaseRun, id: string) => PhaseRun): NebulaRecord {
+  const phases = Object.entries(record.phases).map(([id, run]) => [id, map(run, id)]);
+  return { ...record, phases: Object.fromEntries(phases) };
+}

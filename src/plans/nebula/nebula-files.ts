@@ -1,0 +1,284 @@
+/** Parses nebula.toml and phase files. Loads zod. Keys marked as carried are checked but have no effect. */
+import { z } from "zod";
+import { type Allow, allowLevels } from "../../host/index.ts";
+import type { ContentProblem } from "../../rules/content/load-content.ts";
+import { gates, type Nebula, type Phase } from "./nebula.ts";
+import {
+  type PartOf,
+  parseTomlDocument,
+  splitFrontMatter,
+  type TomlDocument,
+  type TomlProblem,
+} from "./toml-document.ts";
+
+const text = z.string();
+const texts = z.array(z.string());
+/** Names of phases and patterns, which must not be empty. */
+const names = z.array(z.string().min(1));
+const atLeast0 = z.number().min(0);
+const whole = z.int().min(0);
+/** A time as Go writes it, because other runners of these files do. */
+const time = z
+  .string()
+  .regex(/^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$/, 'a time such as "90s", "5m" or "1h30m"');
+
+const routingSchema = z.strictObject({
+  enabled: z.boolean().optional(),
+  tiers: z
+    .array(
+      z.strictObject({
+        name: text.optional(),
+        model: text.optional(),
+        max_score: z.number().optional(),
+      }),
+    )
+    .optional(),
+});
+
+const executionSchema = z.strictObject({
+  max_workers: whole.optional(),
+  max_context_tokens: whole.optional(),
+  gate: z.enum(gates).optional(),
+  model: text.optional(),
+  allow: z.enum(allowLevels).optional(),
+  max_budget_usd: atLeast0.optional(),
+  // Carried:
+  max_review_cycles: whole.optional(),
+  hail_timeout: time.optional(),
+  routing: routingSchema.optional(),
+  auto_decompose: z.boolean().optional(),
+  healing: z.boolean().optional(),
+  healing_max_attempts: whole.optional(),
+  healing_budget_reserve: atLeast0.optional(),
+});
+
+const manifestSchema: z.ZodType<ManifestFile> = z.strictObject({
+  nebula: z.strictObject({
+    name: z.string(),
+    // Carried:
+    description: text.optional(),
+  }),
+  defaults: z
+    .strictObject({
+      priority: z.int().optional(),
+      // Carried:
+      type: text.optional(),
+      labels: texts.optional(),
+      assignee: text.optional(),
+    })
+    .optional(),
+  execution: executionSchema.optional(),
+  context: z
+    .strictObject({
+      working_dir: text.optional(),
+      goals: texts.optional(),
+      constraints: texts.optional(),
+      // Carried:
+      repo: text.optional(),
+    })
+    .optional(),
+  // Carried:
+  dependencies: z.strictObject({ requires_beads: texts.optional(), requires_nebulae: texts.optional() }).optional(),
+});
+
+/** The keys of nebula.toml that have an effect or that programs read. */
+export interface ManifestFile {
+  nebula: { name: string; description?: string | undefined };
+  defaults?: Partial<Pick<PhaseFile, "type" | "priority" | "labels" | "assignee">> | undefined;
+  execution?:
+    | {
+        max_workers?: number | undefined;
+        max_context_tokens?: number | undefined;
+        gate?: PhaseFile["gate"];
+        model?: string | undefined;
+        allow?: Allow | undefined;
+        max_budget_usd?: number | undefined;
+      }
+    | undefined;
+  context?:
+    | { working_dir?: string | undefined; goals?: string[] | undefined; constraints?: string[] | undefined }
+    | undefined;
+  /** Has no effect; only checked for mistakes. */
+  dependencies?: { requires_beads?: string[] | undefined; requires_nebulae?: string[] | undefined } | undefined;
+}
+
+const phaseSchema: z.ZodType<PhaseFile> = z.strictObject({
+  id: z.string(),
+  title: z.string(),
+  priority: z.int().optional(),
+  depends_on: names.optional(),
+  blocks: names.optional(),
+  scope: names.optional(),
+  allow_scope_overlap: z.boolean().optional(),
+  gate: z.enum(gates).optional(),
+  model: text.optional(),
+  allow: z.enum(allowLevels).optional(),
+  max_budget_usd: atLeast0.optional(),
+  // Carried:
+  type: text.optional(),
+  labels: texts.optional(),
+  assignee: text.optional(),
+  max_review_cycles: whole.optional(),
+  decomposed: z.boolean().optional(),
+  auto_decompose: z.boolean().optional(),
+});
+
+/** The keys of a phase's front matter that have an effect or that programs read. */
+export interface PhaseFile {
+  id: string;
+  title: string;
+  type?: string | undefined;
+  priority?: number | undefined;
+  depends_on?: string[] | undefined;
+  blocks?: string[] | undefined;
+  labels?: string[] | undefined;
+  assignee?: string | undefined;
+  scope?: string[] | undefined;
+  allow_scope_overlap?: boolean | undefined;
+  gate?: (typeof gates)[number] | undefined;
+  model?: string | undefined;
+  allow?: Allow | undefined;
+  max_budget_usd?: number | undefined;
+}
+
+/** The schemas that editors use, by the name of their file in schemas/. */
+export const nebulaSchemas: Readonly<Record<"nebula" | "phase", z.ZodType>> = {
+  nebula: manifestSchema,
+  phase: phaseSchema,
+};
+
+/** The content of nebula.toml: settings for all phases. */
+export interface Manifest extends Omit<Nebula, "directory" | "phases"> {
+  readonly defaults: Pick<Phase, "type" | "priority" | "labels" | "assignee">;
+  readonly problems: readonly ContentProblem[];
+  readonly agentSettings: readonly AgentSetting[];
+  /** Its limit on the cost, with its place. */
+  readonly limits: readonly AgentSetting[];
+}
+
+/** The default priority. 1 is the most urgent. */
+const defaultPriority = 2;
+
+export async function parseManifest(text: string, file: string): Promise<Manifest> {
+  const document = await parseTomlDocument({ toml: text, firstLine: 1, sections: ["nebula"] }, manifestSchema);
+  const { nebula = {}, defaults = {}, execution = {}, context = {} } = document.value;
+  return {
+    name: nebula.name ?? "",
+    description: nebula.description ?? "",
+    goals: context.goals ?? [],
+    constraints: context.constraints ?? [],
+    workingDirectory: context.working_dir,
+    execution: {
+      maxWorkers: execution.max_workers || undefined,
+      maxContextTokens: execution.max_context_tokens,
+      gate: execution.gate,
+      model: execution.model,
+      allow: execution.allow,
+      maxBudgetUsd: execution.max_budget_usd || undefined,
+    },
+    defaults: {
+      type: defaults.type,
+      priority: defaults.priority || defaultPriority,
+      labels: defaults.labels ?? [],
+      assignee: defaults.assignee,
+    },
+    limits: settingsOf(execution, ["max_budget_usd"], { file, prefix: ["execution"], lineOf: document.lineOf }),
+    agentSettings: [
+      ...agentSettings(execution, { file, prefix: ["execution"], lineOf: document.lineOf }),
+      ...agentSettings(context, { file, prefix: ["context"], lineOf: document.lineOf }),
+    ],
+    problems: [...document.problems, ...requirementProblems(document)].map((problem) => ({ file, ...problem })),
+  };
+}
+
+/** Warns about what should be done before this plan: nothing enforces it. An empty name does not stop a run either. */
+function requirementProblems({ value, lineOf }: TomlDocument<ManifestFile>): TomlProblem[] {
+  const { dependencies = {} } = value;
+  return (["requires_beads", "requires_nebulae"] as const).flatMap((key) =>
+    (dependencies[key] ?? []).map((name, index): TomlProblem => {
+      const place = { line: lineOf(["dependencies", key, index]), severity: "warning" as const };
+      const item = `"dependencies.${key}[${index}]"`;
+      if (name.trim() === "") return { ...place, rule: "invalid-value", message: `${item} is empty` };
+      const message = `${item} has no effect: apply does not check whether ${JSON.stringify(name)} has completed`;
+      return { ...place, rule: "not-enforced", message };
+    }),
+  );
+}
+
+// Parsing of one phase file. check-phases.ts checks phases against each other.
+
+/** The part of a phase that could be read. */
+export interface PhaseDraft {
+  readonly file: string;
+  readonly keys: PartOf<PhaseFile>;
+  readonly body: string;
+  readonly problems: readonly ContentProblem[];
+  readonly agentSettings: readonly AgentSetting[];
+  readonly limits: readonly AgentSetting[];
+  lineOf(path: readonly PropertyKey[]): number;
+}
+
+export async function parsePhaseFile(text: string, file: string): Promise<PhaseDraft> {
+  const parts = splitFrontMatter(text);
+  if ("rule" in parts) {
+    const problems = [{ file, severity: "error" as const, ...parts }];
+    return { file, keys: {}, body: "", problems, agentSettings: [], limits: [], lineOf: () => parts.line };
+  }
+  const { toml, tomlLine, body } = parts;
+  const { value, problems, lineOf } = await parseTomlDocument({ toml, firstLine: tomlLine }, phaseSchema);
+  const isMalformed = problems.some(({ rule }) => rule === "malformed-toml");
+  const keys = isMalformed ? { id: guessId(toml) } : value;
+  const told = [...problems, ...idProblems(keys.id, lineOf)].map((problem) => ({ file, ...problem }));
+  const limits = settingsOf(keys, ["max_budget_usd"], { file, lineOf });
+  return { file, keys, body, problems: told, agentSettings: agentSettings(keys, { file, lineOf }), limits, lineOf };
+}
+
+/** Finds the id in malformed TOML. Otherwise every phase that depends on this one would report an unknown id. */
+function guessId(toml: string): string | undefined {
+  return /^[ \t]*id[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(toml)?.[1];
+}
+
+/** An id must be usable as the name of folders and records. */
+const wellFormedId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+function idProblems(id: string | undefined, lineOf: PhaseDraft["lineOf"]): Omit<ContentProblem, "file">[] {
+  if (id === undefined || wellFormedId.test(id)) return [];
+  const message = `id ${JSON.stringify(id)} cannot name a file: use at most 100 letters A-Z, digits, dots, dashes and underscores, a letter or digit first`;
+  return [{ line: lineOf(["id"]), severity: "error", rule: "invalid-id", message }];
+}
+
+/** A setting of a nebula's files about agents: command, model, folder or permissions. */
+export interface AgentSetting {
+  /** Absolute. */
+  readonly file: string;
+  readonly line: number;
+  readonly key: string;
+  readonly value: unknown;
+}
+
+interface SettingFile {
+  /** Absolute. */
+  readonly file: string;
+  /** The table that contains the keys. */
+  readonly prefix?: readonly string[] | undefined;
+  lineOf(path: readonly PropertyKey[]): number;
+}
+
+/** Keys of phases and of tables in nebula.toml. Add a key here before it is in the schema. */
+const agentKeys = ["model", "agent", "command", "args", "allow", "working_dir"];
+
+function agentSettings(table: object, place: SettingFile): AgentSetting[] {
+  // Reading is the least that an agent can be allowed, so it widens nothing.
+  return settingsOf(table, agentKeys, place).filter(({ key, value }) => !(key.endsWith("allow") && value === "read"));
+}
+
+function settingsOf(
+  table: object,
+  keys: readonly string[],
+  { file, prefix = [], lineOf }: SettingFile,
+): AgentSetting[] {
+  return Object.entries(table).flatMap(([key, value]) => {
+    const path = [...prefix, key];
+    return keys.includes(key) ? { file, line: lineOf(path), key: path.join("."), value } : [];
+  });
+}

@@ -1,0 +1,290 @@
+/** Builds the prompt of a phase, and reads the fabric blocks of its answer. */
+
+import type { Store } from "../../core/store/index.ts";
+import {
+  closes,
+  cutText,
+  fenceAt,
+  formatNumber,
+  type Line,
+  oneLine,
+  printable,
+  scanLines,
+} from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import {
+  type Claim,
+  type ComposedContext,
+  type FabricReport,
+  type PriorAnswer,
+  type PromptComposer,
+  renderFabric,
+  withTask,
+} from "../compose/index.ts";
+import type { Nebula, Phase } from "./nebula.ts";
+import { fabricOf, type NebulaRecord, readAnswer, runOf } from "./nebula-record.ts";
+import type { ReportProblem } from "./read-report.ts";
+
+/** The fenced `fabric` blocks of an answer. */
+export interface FabricBlocks {
+  /** The reports of all blocks together; absent if no block can be read. */
+  readonly report?: FabricReport;
+  /** Sentences with the line in the answer. */
+  readonly problems: readonly string[];
+  /** The answer without the blocks. Unreadable blocks stay, so that their text is not lost. */
+  readonly rest: string;
+}
+
+/** Reads the blocks of an answer. Never throws: a mistake is a problem. Ignores the example of the task, which an
+ *  agent may repeat. Loads YAML only if there is a block. */
+export async function parseFabricBlock(answer: string): Promise<FabricBlocks> {
+  const { blocks, open } = findBlocks(answer);
+  const problems: ReportProblem[] = open.map((line) => ({ line, message: unclosed }));
+  if (blocks.length === 0) return { problems: describe(problems), rest: answer };
+  const { createReportReader } = await import("./read-report.ts");
+  const read = await createReportReader();
+  const taken: Block[] = [];
+  const reports: FabricReport[] = [];
+  let length = 0;
+  for (const block of blocks) {
+    if (block.text === fabricExample) {
+      taken.push(block);
+      continue;
+    }
+    length += block.text.length;
+    const { report, problems: found } = length > maxBlockLength ? tooLong : read(block.text);
+    problems.push(...found.map(({ line, message }) => ({ line: block.line + line, message })));
+    if (report === undefined) continue;
+    taken.push(block);
+    reports.push(report);
+  }
+  const told = { problems: describe(problems), rest: without(answer, taken) };
+  return reports.length === 0 ? told : { report: joined(reports), ...told };
+}
+
+/** Most characters of all blocks of an answer, so that reading them takes no time. */
+const maxBlockLength = 100_000;
+const tooLong = {
+  report: undefined,
+  problems: [
+    {
+      line: 0,
+      message: `fabric blocks longer than ${formatNumber(maxBlockLength)} characters are ignored`,
+    },
+  ],
+};
+const unclosed = "the fabric block has no closing fence and may be cut off, so it is ignored";
+
+interface Block {
+  /** From its opening fence to after its closing fence. */
+  readonly start: number;
+  readonly end: number;
+  /** Number of its first line. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Finds fabric blocks. Ignores blocks nested in another fence or a quote: those are examples. A block in a list
+ *  item ends at an unindented line, and Markdown reads its closing fence as an opening one. The author meant to
+ *  close it, so the text after it is not code until the next fence. */
+function findBlocks(answer: string): { blocks: Block[]; open: number[] } {
+  const blocks: Block[] = [];
+  const open: number[] = [];
+  let opener: Line | undefined;
+  let isNoCode = false;
+  const giveUp = (): void => {
+    if (opener !== undefined) open.push(opener.number);
+  };
+  const begin = (line: Line): void => {
+    giveUp();
+    const isFence = fenceAt(answer, line)?.canOpen === true;
+    opener = isFence && fabricFence.test(answer.slice(line.start, line.end)) ? line : undefined;
+  };
+  const end = (line: Line): void => {
+    if (opener === undefined) return;
+    const text = answer.slice(opener.next, line.start);
+    blocks.push({ start: opener.start, end: line.next, line: opener.number, text });
+    opener = undefined;
+  };
+  scanLines(answer, (line, kind) => {
+    const isMeantToClose = kind === "opener" && opener !== undefined && isCloserOf(answer, opener, line);
+    if (kind === "closer" || isMeantToClose) end(line);
+    else if (kind === "opener" || (kind === "code" && isNoCode && opener === undefined)) begin(line);
+    if (kind === "opener" || kind === "closer") isNoCode = isMeantToClose;
+  });
+  giveUp();
+  return { blocks, open };
+}
+
+function isCloserOf(answer: string, opener: Line, line: Line): boolean {
+  const [first, second] = [fenceAt(answer, opener), fenceAt(answer, line)];
+  return first !== undefined && second !== undefined && closes(first, second);
+}
+
+/** Matches the opening fence of a fabric block, also in a list item. */
+const fabricFence = /^[^`~>]*[`~]{3,}[ \t]*fabric(?:[ \t]|$)/i;
+
+const longestProblem = 240;
+
+function describe(problems: readonly ReportProblem[]): string[] {
+  return problems
+    .toSorted((one, two) => one.line - two.line)
+    .map(({ line, message }) => `line ${line}: ${shortened(printable(message))}`);
+}
+
+function shortened(message: string): string {
+  const { text, omitted } = cutText(message, longestProblem);
+  return omitted === 0 ? text : `${text}…`;
+}
+
+function without(answer: string, blocks: readonly Block[]): string {
+  if (blocks.length === 0) return answer;
+  const starts = [0, ...blocks.map(({ end }) => end)];
+  return starts
+    .map((start, index) => answer.slice(start, blocks[index]?.start))
+    .join("")
+    .trimEnd();
+}
+
+function joined(reports: readonly FabricReport[]): FabricReport {
+  return {
+    entanglements: reports.flatMap(({ entanglements = [] }) => entanglements),
+    claims: reports.flatMap(({ claims = [] }) => claims),
+    discoveries: reports.flatMap(({ discoveries = [] }) => discoveries),
+    notes: reports.flatMap(({ notes = [] }) => notes),
+    resolved: reports.flatMap(({ resolved = [] }) => resolved),
+  };
+}
+
+/** The content of the block that shows an agent how to report. */
+const fabricExample = `entanglements:
+  - { package: name, kind: function, signature: "what others may call", file: path }
+discoveries:
+  - { kind: what sort, detail: "what others must know", affects: [phase id] }
+resolved: [id of a discovery]
+notes:
+  - { kind: decision, text: "what was decided, and why" }
+`;
+
+export interface PromptSources {
+  readonly nebula: Nebula;
+  readonly key: string;
+  readonly counter: Counter;
+  /** Absent if prompts have no context. */
+  readonly budget?: PromptComposer | undefined;
+  /** Rendered once per run, so that it can be cached. */
+  readonly project: string;
+  /** Whether it was cut before it became a layer. */
+  readonly isProjectTruncated?: boolean | undefined;
+  /** Absent if there is no store yet. */
+  readonly store?: Pick<Store, "get"> | undefined;
+}
+
+export interface PhasePrompt {
+  readonly text: string;
+  /** Tokens of the whole prompt. */
+  readonly tokens: number;
+  readonly layers: ComposedContext["layers"];
+  /** Tokens by which the discoveries of the fabric did not fit. */
+  readonly overflow: number;
+}
+
+/** Builds the prompt of a phase: context within the budget, then the whole task. */
+export async function phasePrompt(phase: Phase, record: NebulaRecord, sources: PromptSources): Promise<PhasePrompt> {
+  const { nebula, counter, budget, project } = sources;
+  const task = renderTask(nebula, phase, claimsOfOthers(phase, record));
+  if (budget === undefined) return { text: task, tokens: counter.count(task), layers: [], overflow: 0 };
+  const fabric = renderFabric(fabricOf(record));
+  const priorWork = await readPriorWork(phase, record, sources);
+  const composed = budget.compose({ project, fabric, priorWork });
+  const text = withTask(composed.text, task);
+  const layers = composed.layers.map((layer) =>
+    layer.name === "project" && sources.isProjectTruncated ? { ...layer, truncated: true } : layer,
+  );
+  return { text, tokens: counter.count(text), layers, overflow: composed.overflow };
+}
+
+/** Reads the answers of the dependencies, in the order in which the phase names them. */
+async function readPriorWork(
+  phase: Phase,
+  record: NebulaRecord,
+  { key, nebula, store }: PromptSources,
+): Promise<PriorAnswer[]> {
+  const answers: PriorAnswer[] = [];
+  for (const id of phase.dependsOn) {
+    if (store === undefined || runOf(record, id)?.state !== "completed") continue;
+    const answer = await readAnswer(store, { key, phase: id });
+    const { title = id } = nebula.phases.find((each) => each.id === id) ?? {};
+    if (answer === undefined) continue;
+    const { rest } = await parseFabricBlock(answer);
+    answers.push({ heading: `${id}: ${title}`, text: rest });
+  }
+  return answers;
+}
+
+/** Renders the task of a phase, the last part of its prompt. The same files and claims give the same bytes. */
+export function renderTask(
+  { goals, constraints }: Pick<Nebula, "goals" | "constraints">,
+  { id, title, body, scope }: Pick<Phase, "id" | "title" | "body" | "scope">,
+  claims: readonly Pick<Claim, "path" | "owner">[] = [],
+): string {
+  const patterns = scope.map(code).filter((each) => each !== "");
+  const own =
+    patterns.length === 0
+      ? "It has no scope: change only what the task needs"
+      : `Change only files of its scope: ${patterns.join(", ")}`;
+  const parts = [
+    `# ${oneLine(title)}`,
+    ["## This phase", "", `- Id: ${id}`, `- ${own}`, ...renderClaims(claims)].join("\n"),
+    ...renderList("Goals of the whole", goals),
+    ...renderList("Constraints", constraints),
+    ...(body === "" ? [] : [body]),
+    howToReport,
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** Returns a prompt or a task without the line about claims, which depends on when the phase starts. */
+export function withoutClaims(text: string): string {
+  return text.replaceAll(new RegExp(`^- ${claimsLabel}: .*\\n`, "gm"), "");
+}
+
+const claimsLabel = "Others are changing";
+
+/** How many claims of others the task names. The fabric has all of them. */
+const mostClaims = 20;
+
+function renderClaims(claims: readonly Pick<Claim, "path" | "owner">[]): string[] {
+  if (claims.length === 0) return [];
+  const shown = claims.slice(0, mostClaims).map(({ path, owner }) => `${code(shortened(path))} (${oneLine(owner)})`);
+  const more = claims.length - shown.length;
+  return [`- ${claimsLabel}: ${[...shown, ...(more > 0 ? [`and ${formatNumber(more)} more`] : [])].join(", ")}`];
+}
+
+/** Claims that hold now: those of phases that have not completed, and those of people. */
+function claimsOfOthers({ id }: Phase, record: NebulaRecord): Claim[] {
+  const isActive = ({ owner }: Claim) => owner !== id && runOf(record, owner)?.state !== "completed";
+  return record.fabric.claims.filter(isActive);
+}
+
+/** Renders a pattern as inline code on one line. */
+function code(text: string): string {
+  const line = printable(oneLine(text));
+  if (!line.includes("`")) return line === "" ? "" : `\`${line}\``;
+  const fence = "`".repeat(Math.max(...[...line.matchAll(/`+/g)].map(([run]) => run.length)) + 1);
+  return `${fence} ${line} ${fence}`;
+}
+
+function renderList(heading: string, items: readonly string[]): string[] {
+  const lines = items.map(oneLine).filter((line) => line !== "");
+  return lines.length === 0 ? [] : [`## ${heading}\n\n${lines.map((line) => `- ${line}`).join("\n")}`];
+}
+
+const howToReport = `## How to report
+
+End with an answer that says what was done, the result last. What other phases need to know goes into a fenced code block of the
+language \`fabric\`, as here, with only the lists that you have something for. \`resolved\` has the ids of discoveries in the fabric
+that no longer hold. \`affects\` may name several phases:
+
+\`\`\`fabric
+${fabricExample}\`\`\``;

@@ -1,0 +1,202 @@
+/** The steps in which a record changes during a run: pure functions from one record to the next. */
+
+import { formatNumber } from "../../core/text/index.ts";
+import {
+  type AddedReport,
+  addWhatFits,
+  type Claim,
+  emptyFabric,
+  type Fabric,
+  type FabricReport,
+  type FittedReport,
+  maxEntries,
+  maxEntryLength,
+  type PhaseState,
+} from "../compose/index.ts";
+import type { Nebula, Phase } from "./nebula.ts";
+import { type AttemptRecord, type NebulaRecord, type PhaseRun, runOf } from "./nebula-record.ts";
+
+const unstarted = { state: "waiting", attempts: 0, promptTokens: 0, seconds: 0 } as const;
+
+/** Starts from the beginning. Keeps what people added to the fabric and drops what phases reported. */
+export function freshRecord(record: NebulaRecord | undefined, nebula: Nebula): NebulaRecord {
+  const phases = nebula.phases.map(({ id, title }) => [id, { title, ...unstarted }]);
+  const fabric = fabricOfPeople(record?.fabric ?? emptyFabric);
+  return { ...headOf(nebula), phases: Object.fromEntries(phases), fabric };
+}
+
+/** Keeps phases that completed or are in `running`; all others wait again. Removes phases that are no longer in the
+ *  nebula with their claims, and keeps their other reports. */
+export function resumedRecord(
+  record: NebulaRecord,
+  nebula: Nebula,
+  running: ReadonlySet<string> = new Set(),
+): NebulaRecord {
+  const phases = nebula.phases.map(({ id, title }): [string, PhaseRun] => {
+    const run = runOf(record, id);
+    if (run === undefined) return [id, { title, ...unstarted }];
+    const { error: _, outcome: __, ...rest } = run;
+    const state = run.state === "completed" || running.has(id) ? run.state : "waiting";
+    return [id, { ...rest, title, state }];
+  });
+  const runs = Object.fromEntries(phases);
+  const owners = new Set([person, ...phases.map(([id]) => id)]);
+  const waiting = nebula.phases.filter(({ id }) => runs[id]?.state === "waiting");
+  const fabric = waiting.reduce(
+    (sofar, phase) => withoutOldScope(sofar, phase, runs[phase.id]),
+    withoutClaims(record.fabric, ({ owner }) => !owners.has(owner)),
+  );
+  return { ...headOf(nebula), phases: runs, fabric };
+}
+
+/** Lets phases run again: they wait, and everything that they reported is removed. What their attempts cost stays,
+ *  because limits count all attempts. */
+export function resetRecord(record: NebulaRecord, ids: ReadonlySet<string>): NebulaRecord {
+  if (ids.size === 0) return record;
+  const phases = Object.entries(record.phases).map(([id, run]): [string, PhaseRun] => {
+    const { title, attempts, history } = run;
+    return [id, ids.has(id) ? { ...unstarted, title, attempts, ...(history !== undefined && { history }) } : run];
+  });
+  const { fabric } = record;
+  const isKept = ({ from }: { readonly from: string }) => !ids.has(from);
+  const kept = {
+    entanglements: fabric.entanglements.filter(isKept),
+    claims: fabric.claims.filter(({ owner }) => !ids.has(owner)),
+    discoveries: fabric.discoveries.filter(isKept),
+    notes: fabric.notes.filter(isKept),
+  };
+  return { ...record, phases: Object.fromEntries(phases), fabric: { ...fabric, ...kept } };
+}
+
+/** Removes claims of the last attempt's scope that are no longer in the scope. Keeps what its agent claimed. */
+function withoutOldScope(fabric: Fabric, { scope }: Phase, before: PhaseRun | undefined): Fabric {
+  const claimed = new Set(before?.scopeClaims);
+  const paths = new Set(scope.map((path) => path.trim()));
+  return withoutClaims(fabric, ({ id, path }) => claimed.has(id) && !paths.has(path));
+}
+
+function withoutClaims(fabric: Fabric, isGone: (claim: Claim) => boolean): Fabric {
+  const claims = fabric.claims.filter((claim) => !isGone(claim));
+  return claims.length === fabric.claims.length ? fabric : { ...fabric, claims };
+}
+
+function headOf({ name, directory }: Nebula): Pick<NebulaRecord, "version" | "name" | "directory"> {
+  return { version: 1, name, directory };
+}
+
+/** The reporter of entries by people, which `plimsoll fabric add` uses outside of a phase. */
+export const person = "person";
+
+function fabricOfPeople(fabric: Fabric): Fabric {
+  const isTheirs = ({ from }: { readonly from: string }) => from === person;
+  return {
+    entanglements: fabric.entanglements.filter(isTheirs),
+    claims: fabric.claims.filter(({ owner }) => owner === person),
+    discoveries: fabric.discoveries.filter(isTheirs),
+    notes: fabric.notes.filter(isTheirs),
+    lastIds: fabric.lastIds,
+  };
+}
+
+export interface Start
+  extends Pick<PhaseRun, "agent" | "model" | "budgetUsd" | "scopeState" | "claimedBy" | "machine"> {
+  readonly promptTokens: number;
+  readonly attemptFolder: string;
+}
+
+export interface ChangedRecord {
+  readonly record: NebulaRecord;
+  /** A sentence about what did not fit into the fabric. */
+  readonly omitted?: string | undefined;
+}
+
+/** Starts an attempt of a phase, and replaces the claims of its last attempt by its scope. */
+export function startedRecord(record: NebulaRecord, phase: Phase, start: Start): ChangedRecord {
+  const { id, title, scope } = phase;
+  const { attempts: earlier = 0, history } = runOf(record, id) ?? {};
+  const attempts = earlier + 1;
+  const claims = scope.filter((path) => path.trim() !== "" && path.length <= maxEntryLength);
+  const report = { claims: claims.map((path) => ({ path })) };
+  const before = withoutOldScope(record.fabric, phase, runOf(record, id));
+  const { fabric, ids, omitted } = withReport(before, id, { report });
+  const kept = { ...start, scopeClaims: ids.claims, ...(history !== undefined && { history }) };
+  const run: PhaseRun = { title, state: "running", attempts, seconds: 0, ...kept };
+  return { record: { ...record, phases: { ...record.phases, [id]: run }, fabric }, omitted };
+}
+
+export interface End {
+  readonly state: PhaseState;
+  readonly seconds: number;
+  readonly error?: string | undefined;
+  readonly report?: FabricReport | undefined;
+  /** Date of discoveries, as YYYY-MM-DD. */
+  readonly date?: string | undefined;
+  /** Phases that cannot run because of it. */
+  readonly blocked?: readonly string[] | undefined;
+  readonly outcome?: string | undefined;
+  readonly usage?: AttemptRecord["usage"];
+  readonly costUsd?: number | undefined;
+  readonly awaits?: PhaseRun["awaits"];
+}
+
+/** A phase that a person resumes more often keeps its newest attempts. */
+const mostAttempts = 100;
+
+/** Records the end of a phase, its reports and the phases that it blocks, in one step. */
+export function endedRecord(record: NebulaRecord, { id, title }: Phase, end: End): ChangedRecord {
+  const { state, seconds, error, blocked = [], awaits } = end;
+  const { error: _, outcome: __, awaits: ___, lost: ____, ...before } = runOf(record, id) ?? { title, ...unstarted };
+  const { claimedBy, scopeState, ...rest } = before;
+  // Nobody compares the files of a completed phase again, and every write stores the whole record.
+  const kept = { ...rest, ...(state !== "completed" && scopeState !== undefined && { scopeState }) };
+  const verdict = isVerdict(end.outcome) && { outcome: end.outcome };
+  // Whoever asks a person about it still has it.
+  const asked = awaits && { awaits, ...(claimedBy !== undefined && { claimedBy }) };
+  const ended = { ...(error !== undefined && { error }), ...verdict, ...asked };
+  // An attempt that a person reviews ends twice, and its cost counts once.
+  const earlier = (kept.history ?? []).filter(({ attempt }) => attempt !== kept.attempts);
+  const history = [...earlier, attemptOf(kept, end)].slice(-mostAttempts);
+  const run: PhaseRun = { ...kept, state, seconds, ...ended, history };
+  const blockedRuns = blocked.map((each) => {
+    const before = runOf(record, each) ?? { title: each, ...unstarted };
+    return [each, { ...before, state: "blocked", error: `${id} did not complete.` }];
+  });
+  const phases = { ...record.phases, [id]: run, ...Object.fromEntries(blockedRuns) };
+  const { fabric, omitted } = withReport(record.fabric, id, end);
+  return { record: { ...record, phases, fabric }, omitted };
+}
+
+/** Whether an agent ended by itself and its work does not count. */
+function isVerdict(outcome: string | undefined): outcome is string {
+  return outcome === "denied" || outcome === "unchanged" || outcome === "over_budget";
+}
+
+function attemptOf(run: Pick<PhaseRun, "attempts" | "promptTokens">, end: End): AttemptRecord {
+  const { state, outcome = state, seconds, usage, costUsd } = end;
+  return {
+    ...{ attempt: run.attempts, outcome, seconds, promptTokens: run.promptTokens },
+    ...(usage !== undefined && { usage }),
+    ...(costUsd !== undefined && { costUsd }),
+  };
+}
+
+interface Reported extends AddedReport {
+  readonly omitted?: string | undefined;
+}
+
+/** Adds a report. Leaves out what does not fit, and notes that if a note fits. */
+function withReport(fabric: Fabric, id: string, { report = {}, date }: Pick<End, "report" | "date">): Reported {
+  const fitted = addWhatFits(fabric, report, { from: id, date });
+  const omitted = describeOmitted(fitted.omitted);
+  const { ids } = fitted;
+  if (omitted === undefined) return { fabric: fitted.fabric, ids };
+  const note = { kind: "failure" as const, text: omitted };
+  return { fabric: addWhatFits(fitted.fabric, { notes: [note] }, { from: id }).fabric, ids, omitted };
+}
+
+function describeOmitted(omitted: FittedReport["omitted"]): string | undefined {
+  const counts = Object.entries(omitted).filter(([, count]) => count > 0);
+  if (counts.length === 0) return undefined;
+  const kinds = counts.map(([kind, count]) => `${formatNumber(count)} of its ${kind}`).join(", ");
+  return `the fabric is full. Left out: ${kinds}. It keeps at most ${formatNumber(maxEntries)} of each kind`;
+}

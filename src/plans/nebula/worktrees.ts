@@ -1,0 +1,233 @@
+/** Gives every phase a git worktree and a branch of its own, and merges what it did into one branch of the nebula. */
+import { existsSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { ContextError } from "../../core/errors.ts";
+import { messageOf, oneLine } from "../../core/text/index.ts";
+import {
+  copyTree,
+  type Environment,
+  followLinks,
+  inspectRepository,
+  isInside,
+  makeDirectory,
+  openFolder,
+  removeTree,
+  stateDirectory,
+} from "../../host/index.ts";
+import type { Nebula, Phase } from "./nebula.ts";
+import type { LostAttempt } from "./nebula-record.ts";
+import { type Git, openGit } from "./open-git.ts";
+import { openSharedBranch, type SharedBranch, type SharedWork, type Sharing } from "./shared-branch.ts";
+
+export interface Worktrees {
+  /** The branch that gets the work of all phases. */
+  readonly branch: string;
+  /** Returns where a phase works. */
+  folderOf(phase: Phase): string;
+  /** Creates the worktree of a phase from the work of all others so far, or keeps the one that an earlier attempt left.
+   *  `base` is the commit that it is compared with. */
+  open(phase: Phase): Promise<{ readonly base: string; readonly isNew: boolean }>;
+  /** Commits what the phase left and merges it. Returns a sentence if that is not possible. Doing it twice does no
+   *  harm. */
+  merge(phase: Phase, work: Omit<SharedWork, "commit">): Promise<string | undefined>;
+  /** Makes sure that a lost attempt of another machine can no longer be merged. Returns whether it was merged before. */
+  takeOver(phase: Phase, lost: LostAttempt): Promise<boolean>;
+  /** Removes the worktree of a phase. */
+  close(phase: Phase): Promise<void>;
+  /** Lets people check the branch out. */
+  end(): Promise<void>;
+}
+
+export interface WorktreeOptions {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** Names the folder of the worktrees. */
+  readonly key: string;
+  readonly resume: boolean;
+  /** Ignored files and folders that each worktree gets a copy of, relative to the repository. */
+  readonly copy: readonly string[];
+  /** How the work is shared with other machines. Absent if this machine works alone. */
+  readonly sharing?: Sharing | undefined;
+  notice(message: string): void;
+}
+
+export async function openWorktrees({ name }: Pick<Nebula, "name">, options: WorktreeOptions): Promise<Worktrees> {
+  const { cwd, env, key, copy, resume, sharing } = options;
+  const { toplevel, prefix } = await repositoryOf(cwd, env);
+  const { branch, branchOf } = branchesOf(name);
+  const folder = join(stateDirectory(env), "worktrees", key);
+  const pathOf = ({ id }: Phase) => join(folder, "phases", id);
+  const mergedPath = join(folder, "merged");
+  const alone = createQueue();
+  const [git, merged] = [openGit(toplevel, env), openGit(mergedPath, env)];
+  const shared = sharing && openSharedBranch({ ...sharing, ...{ branch, branchOf, resume, git, merged } });
+  await openMerged(mergedPath, { ...options, ...{ branch, folder, git, merged, shared } });
+  const base = async () => (shared === undefined ? branch : shared.update());
+  const mergeAlone = (phase: Phase, commit: string) =>
+    merged.merge(commit, `Merge phase ${phase.id}: ${oneLine(phase.title)}`);
+  return {
+    branch,
+    folderOf: (phase) => join(pathOf(phase), prefix),
+    open: (phase) =>
+      alone(async () => {
+        const [path, from] = [pathOf(phase), await base()];
+        const own = openGit(path, env);
+        const isThere = existsSync(path) && (await own.commitOf("HEAD")) !== undefined;
+        if (!isThere) {
+          await makeWorktree(git, path, ["-B", branchOf(phase), path, from]);
+          for (const each of copy) await copyIgnored(each, { git, from: toplevel, to: path, notice: options.notice });
+        }
+        openFolder(await followLinks(join(path, prefix)), { root: await followLinks(path), mode: 0o777 })?.close();
+        return { base: (await own.run("merge-base", "HEAD", from)).trim(), isNew: !isThere };
+      }),
+    merge: (phase, work) =>
+      alone(async () => {
+        const path = pathOf(phase);
+        if (!existsSync(path)) return undefined;
+        const own = openGit(path, env);
+        await own.commitAll(phase);
+        const commit = (await own.run("rev-parse", "HEAD")).trim();
+        const why = await (shared === undefined ? mergeAlone(phase, commit) : shared.merge(phase, { ...work, commit }));
+        if (why === undefined) return undefined;
+        return `Its changes could not be merged into ${branch}: ${why}. They are in ${path}, on the branch ${branchOf(phase)}. Merge them by hand and use --resume.`;
+      }),
+    takeOver: (phase, lost) => alone(async () => (shared === undefined ? false : shared.takeOver(phase, lost))),
+    close: (phase) =>
+      alone(async () => {
+        if (!existsSync(pathOf(phase))) return;
+        await removeWorktree(git, pathOf(phase));
+        await git.attempt("branch", "--quiet", "-D", branchOf(phase));
+      }),
+    end: () =>
+      alone(async () => {
+        await shared?.update().catch(() => undefined);
+        await removeWorktree(git, mergedPath);
+      }),
+  };
+}
+
+interface MergedPlace extends WorktreeOptions {
+  readonly branch: string;
+  readonly folder: string;
+  readonly git: Git;
+  readonly merged: Git;
+  readonly shared: SharedBranch | undefined;
+}
+
+/** Opens the worktree in which the work of all phases is merged. */
+async function openMerged(path: string, place: MergedPlace): Promise<void> {
+  const { branch, folder, git, merged, resume, shared } = place;
+  const joins = place.sharing?.joins === true;
+  if (!joins) await checkStart(git, branch, resume);
+  if (!resume && !joins) await removeTree(folder);
+  await git.run("worktree", "prune");
+  await makeDirectory(folder, 0o700);
+  const start = await shared?.start();
+  if (start === undefined && (await git.commitOf(`refs/heads/${branch}`)) === undefined)
+    await git.run("branch", "--no-track", branch, "HEAD");
+  // A branch that is pushed moves only after the push, so merges happen beside it.
+  const where = start === undefined ? [branch] : ["--detach", start];
+  if (!existsSync(path) || !(await isUsable(merged, where))) await makeWorktree(git, path, [path, ...where]);
+}
+
+/** Checks out what a worktree should have. A killed run may have left half a merge, or a lock of git. */
+async function isUsable(git: Git, where: readonly string[]): Promise<boolean> {
+  try {
+    await git.run("reset", "--quiet", "--hard");
+    await git.run("checkout", "--quiet", ...where);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Makes a worktree in place of what is there. Git locks a worktree while it makes it, so one that it did not finish
+ *  stays locked. */
+async function makeWorktree(git: Git, path: string, args: readonly string[]): Promise<void> {
+  await git.attempt("worktree", "unlock", path);
+  await removeTree(path);
+  await git.run("worktree", "prune");
+  await git.run("worktree", "add", "--quiet", ...args);
+}
+
+/** Git's own removal follows a folder that becomes a link meanwhile, and an agent's processes may still run. */
+async function removeWorktree(git: Git, path: string): Promise<void> {
+  await removeTree(path).catch(() => {});
+  await git.attempt("worktree", "prune");
+}
+
+/** Names the branch of a nebula, and those of its phases. Two phases never get the same one. */
+export function branchesOf(name: string): {
+  readonly branch: string;
+  branchOf(phase: Pick<Phase, "id">): string;
+} {
+  const plain = name.replaceAll(/[^A-Za-z0-9._-]+/g, "-");
+  const slug = plain.replaceAll(/^[.-]+|(?:\.lock|[.-])+$|\.(?=\.)/g, "") || "plan";
+  // Git refuses two dots, a dot at the end, and .lock there. No id has a percent sign.
+  const partOf = (id: string): string => id.replaceAll(/\.(?=\.|$|lock$)/g, "%2E");
+  return { branch: `nebula/${slug}`, branchOf: ({ id }) => `nebula-phase/${slug}/${partOf(id)}` };
+}
+
+async function repositoryOf(cwd: string, env: Environment): Promise<{ toplevel: string; prefix: string }> {
+  const repository = await inspectRepository({ root: cwd, env, signal: new AbortController().signal });
+  if (!("refused" in repository)) return repository;
+  throw new ContextError("invalid_content", `worktrees need a git repository: ${repository.reason}`, {
+    hint: "Run it in a repository, or without --worktrees.",
+  });
+}
+
+async function checkStart(git: Git, branch: string, resume: boolean): Promise<void> {
+  const isThere = (await git.commitOf(`refs/heads/${branch}`)) !== undefined;
+  if (resume && isThere) return;
+  if (isThere) {
+    throw new ContextError("invalid_content", `the branch ${branch} already exists`, {
+      hint: `Use --resume to continue, or merge it and delete it with git branch -d ${branch}.`,
+    });
+  }
+  if ((await git.commitOf("HEAD")) === undefined) {
+    throw new ContextError("invalid_content", "the repository has no commit yet", { hint: "Make a first commit." });
+  }
+  await git.refuseDirty();
+}
+
+interface CopyPlace extends Pick<WorktreeOptions, "notice"> {
+  /** Git in `from`. */
+  readonly git: Git;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Copies a file or folder that git ignores. A file that is not ignored would become part of the phase's commit. */
+async function copyIgnored(name: string, { git, from, to, notice }: CopyPlace): Promise<void> {
+  const path = normalize(name);
+  if (isAbsolute(path) || path.startsWith("..")) return notice(`${name} is not copied: it is not in the repository`);
+  if (!existsSync(join(from, path)) || existsSync(join(to, path))) return;
+  // check-ignore refuses literal paths, which every use of git here has.
+  const ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--", path];
+  if ((await git.attempt(...ignored)).stdout === "") return notice(`${name} is not copied: git does not ignore it`);
+  try {
+    const [root, parent] = [await followLinks(to), await followLinks(dirname(join(to, path)))];
+    if (!isInside(parent, root)) return notice(`${name} is not copied: a link leads out of the repository`);
+    const realFrom = await followLinks(from);
+    const source = openFolder(dirname(join(realFrom, path)), { root: realFrom });
+    const target = openFolder(parent, { root, mode: 0o777 });
+    try {
+      if (source && target) await copyTree(basename(path), { from: source, to: target });
+    } finally {
+      source?.close();
+      target?.close();
+    }
+  } catch (error) {
+    notice(`${name} could not be copied: ${messageOf(error)}`);
+  }
+}
+
+/** Two changes of one repository at a time would meet each other's locks. */
+function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work, work);
+    last = result.catch(() => {});
+    return result;
+  };
+}

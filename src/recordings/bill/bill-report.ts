@@ -1,0 +1,217 @@
+/** The report of `bill`: sums, losses of the cache and heavy results, for programs and for people. */
+
+import { inputCost, type Prices } from "../../core/billing/index.ts";
+import { compareText } from "../../core/text/index.ts";
+import {
+  agentNames,
+  type BilledSession,
+  type BillRow,
+  type BillTotals,
+  billedCalls,
+  billSessions,
+  type Cause,
+  causes,
+  findLosses,
+  type Grouping,
+  type Loss,
+  type PlacedCall,
+  sumCalls,
+  totalOf,
+  type WeighedResult,
+  weighResults,
+} from "./index.ts";
+import type { Recordings } from "./read-recordings.ts";
+
+export interface BillSettings {
+  readonly by: Grouping;
+  readonly prices: Prices;
+  /** For `--what-if`: tokens kept free for the answer, and assistant turns that are trimmed last. */
+  readonly reserve: number;
+  readonly keep: number;
+  /** In milliseconds since 1970. */
+  readonly since: number;
+  readonly until: number;
+  /** A part of the path of the project. */
+  readonly project?: string | undefined;
+}
+
+export interface BillReport {
+  readonly settings: BillSettings;
+  readonly recordings: Recordings;
+  readonly sessions: readonly BilledSession[];
+  readonly calls: readonly PlacedCall[];
+  readonly rows: readonly BillRow[];
+  readonly total: BillTotals;
+  /** Dollars of all input. */
+  readonly inputUsd: number;
+  /** The most expensive first. */
+  readonly losses: readonly Loss[];
+  readonly causes: readonly CauseRow[];
+  readonly weights: Weights;
+  /** Models without a price of their own. */
+  readonly unpriced: readonly BillRow[];
+  /** The months of the prices that were used. */
+  readonly priceMonths: readonly string[];
+}
+
+export interface CauseRow {
+  readonly cause: Cause;
+  readonly events: number;
+  readonly rewritten: number;
+  readonly usd: number;
+  /** Of the dollars of all input. */
+  readonly share: number;
+}
+
+export interface Weights {
+  readonly results: readonly WeighedResult[];
+  readonly tools: readonly WeightRow[];
+  readonly files: readonly WeightRow[];
+  readonly servers: readonly WeightRow[];
+}
+
+export interface WeightRow {
+  readonly name: string;
+  readonly results: number;
+  readonly tokens: number;
+  /** Calls that carried a result, summed over the results. */
+  readonly carried: number;
+  readonly usd: number;
+}
+
+export function createBillReport(recordings: Recordings, settings: BillSettings): BillReport {
+  const { since, until, project } = settings;
+  const isIn = (time: number): boolean => time >= since && time < until;
+  const wanted = project?.toLowerCase();
+  const sessions = billSessions(recordings.sessions, settings.prices).filter(
+    ({ facts }) => wanted === undefined || facts.project.toLowerCase().includes(wanted),
+  );
+  const calls = billedCalls(sessions, ({ call }) => isIn(call.fact.time));
+  const inputUsd = calls.reduce((sum, { call: { fact, price } }) => sum + (price ? inputCost(fact, price).usd : 0), 0);
+  const losses = sessions.flatMap((session) => findLosses(session)).filter(({ time }) => isIn(time));
+  const results = sessions.flatMap((session) => weighResults(session)).filter(({ time }) => isIn(time));
+  return {
+    ...{ settings, recordings, sessions, calls, inputUsd },
+    rows: sumCalls(calls, settings.by),
+    total: totalOf(calls),
+    losses: losses.sort((left, right) => (right.usd ?? 0) - (left.usd ?? 0) || right.rewritten - left.rewritten),
+    causes: causeRows(losses, inputUsd),
+    weights: weightsOf(results),
+    unpriced: sumCalls(
+      calls.filter(({ call }) => call.usd === undefined),
+      "model",
+    ),
+    priceMonths: [...new Set(calls.flatMap(({ call }) => call.price?.asOf ?? []))].sort(compareText),
+  };
+}
+
+function causeRows(losses: readonly Loss[], inputUsd: number): readonly CauseRow[] {
+  return causes.flatMap((cause) => {
+    const own = losses.filter((loss) => loss.cause === cause);
+    if (own.length === 0) return [];
+    const usd = own.reduce((sum, loss) => sum + (loss.usd ?? 0), 0);
+    const rewritten = own.reduce((sum, loss) => sum + loss.rewritten, 0);
+    return { cause, events: own.length, rewritten, usd, share: inputUsd === 0 ? 0 : usd / inputUsd };
+  });
+}
+
+function weightsOf(results: readonly WeighedResult[]): Weights {
+  const servers = new Map<string, string | undefined>();
+  const serverOf = (tool: string): string | undefined => {
+    if (!servers.has(tool)) servers.set(tool, /^mcp__(.+?)__/.exec(tool)?.[1]);
+    return servers.get(tool);
+  };
+  return {
+    results: heaviestOf(results),
+    tools: weightRows(results, ({ tool }) => tool),
+    files: weightRows(results, ({ file }) => file),
+    servers: weightRows(results, ({ tool }) => serverOf(tool)),
+  };
+}
+
+const mostResults = 10;
+
+/** The heaviest results, without sorting all of them. */
+function heaviestOf(results: readonly WeighedResult[]): readonly WeighedResult[] {
+  const byWeight = (left: WeighedResult, right: WeighedResult): number =>
+    right.usd - left.usd || right.tokens - left.tokens;
+  const heaviest: WeighedResult[] = [];
+  for (const result of results) {
+    const last = heaviest[mostResults - 1];
+    if (result.isCopy || (last !== undefined && byWeight(last, result) <= 0)) continue;
+    heaviest.push(result);
+    heaviest.sort(byWeight);
+    heaviest.length = Math.min(heaviest.length, mostResults);
+  }
+  return heaviest;
+}
+
+function weightRows(
+  results: readonly WeighedResult[],
+  nameOf: (result: WeighedResult) => string | undefined,
+): readonly WeightRow[] {
+  const rows = new Map<string, { -readonly [Field in keyof WeightRow]: WeightRow[Field] }>();
+  for (const result of results) {
+    const name = nameOf(result);
+    if (name === undefined) continue;
+    const row = rows.get(name) ?? { name, results: 0, tokens: 0, carried: 0, usd: 0 };
+    row.results += result.isCopy ? 0 : 1;
+    row.tokens += result.isCopy ? 0 : result.tokens;
+    row.carried += result.carried;
+    row.usd += result.usd;
+    rows.set(name, row);
+  }
+  return [...rows.values()].sort((left, right) => right.usd - left.usd || right.tokens - left.tokens);
+}
+
+/** The report as JSON. Dollars are rounded to a millionth. */
+export function billJson(report: BillReport): object {
+  const { recordings, settings, inputUsd } = report;
+  const { files, bytesRead, damaged } = recordings;
+  return {
+    by: settings.by,
+    rows: report.rows.map(({ key, ...totals }) => ({ key, ...totalsJson(totals) })),
+    total: totalsJson(report.total),
+    inputUsd: round(inputUsd),
+    causes: report.causes.map((row) => ({ ...row, usd: round(row.usd), share: round(row.share) })),
+    losses: report.losses.map(lossJson),
+    heaviest: {
+      results: report.weights.results.map(({ facts, tool, file, time, tokens, carried, usd }) => ({
+        ...{ tool, ...(file !== undefined && { file }), session: facts.session, time: iso(time) },
+        ...{ tokens, carried, usd: round(usd) },
+      })),
+      tools: report.weights.tools.map(weightJson),
+      files: report.weights.files.slice(0, mostFiles).map(weightJson),
+      servers: report.weights.servers.map(weightJson),
+    },
+    unpriced: report.unpriced.map(({ key, ...totals }) => ({ model: key, ...totalsJson(totals) })),
+    recordings: { files, sessions: report.sessions.length, bytesRead, damagedLines: damaged },
+  };
+}
+
+const mostFiles = 100;
+
+function totalsJson(totals: BillTotals): object {
+  return { ...totals, usd: round(totals.usd) };
+}
+
+function lossJson({ facts, cause, time, lost, rewritten, usd, detail }: Loss): object {
+  const { session, project, agent } = facts;
+  return {
+    ...{ cause, time: iso(time), agent: agentNames[agent], session, project, lost, rewritten },
+    ...(usd !== undefined && { usd: round(usd) }),
+    detail,
+  };
+}
+
+function weightJson(row: WeightRow): object {
+  return { ...row, usd: round(row.usd) };
+}
+
+function round(value: number): number {
+  return Number(value.toFixed(6));
+}
+
+export function iso(time: number): string | null {
+  return time > 0 ? new Date(time).toISOString() : null;
+}

@@ -1,0 +1,174 @@
+/** The report of `bill` as text for a terminal. */
+
+import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
+import { type Environment, homeDirectory } from "../../host/index.ts";
+import type { Style } from "../../host/print/output.ts";
+import { renderTable } from "../../host/print/table.ts";
+import type { BillReport, WeightRow } from "./bill-report.ts";
+import { periodOf } from "./index.ts";
+import { megabytes } from "./read-recordings.ts";
+
+export interface TextOptions {
+  readonly style: Style;
+  readonly env: Environment;
+}
+
+export function billText(report: BillReport, options: TextOptions): string {
+  const sections = [
+    sumLines(report, options),
+    causeLines(report, options),
+    lossLines(report, options),
+    weightLines(report, options),
+    noteLines(report).map((line) => options.style.dim(line)),
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+export function usdText(usd: number): string {
+  return usd > 0 && usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2).replace(/\B(?=(\d{3})+(?!\d))/g, ",")}`;
+}
+
+function table(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): string[] {
+  const { style, left = 1 } = options;
+  const alignment = header.map((_, column) => (column < left ? ("left" as const) : ("right" as const)));
+  const [head = "", ...lines] = renderTable([header, ...rows], alignment);
+  return [style.dim(head), ...lines];
+}
+
+interface TableOptions {
+  readonly style: Style;
+  /** How many columns are aligned to the left. */
+  readonly left?: number;
+}
+
+function sumLines({ rows, total, settings }: BillReport, { style, env }: TextOptions): string[] {
+  const header = [settings.by, "calls", "input fresh", "write 5m", "write 1h", "read", "output", "dollars"];
+  const all = rows.length > 1 ? [...rows, { key: "total", ...total }] : rows;
+  return table(
+    header,
+    all.map((row) => [
+      shown(row.key, settings.by === "project" ? env : undefined),
+      ...[row.calls, row.uncached, row.write5m, row.write1h, row.read, row.output].map((each) => formatNumber(each)),
+      row.unpriced === row.calls && row.calls > 0 ? "-" : `${usdText(row.usd)}${row.unpriced > 0 ? " +" : ""}`,
+    ]),
+    { style },
+  );
+}
+
+function shown(name: string, env: Environment | undefined): string {
+  const home = env && homeDirectory(env);
+  return home !== undefined && name.startsWith(`${home}/`) ? `~${name.slice(home.length)}` : name;
+}
+
+function causeLines({ causes, losses, inputUsd }: BillReport, { style }: TextOptions): string[] {
+  if (losses.length === 0) return ["No call read less from the cache than the previous call left there."];
+  const usd = causes.reduce((sum, row) => sum + row.usd, 0);
+  const share = inputUsd === 0 ? "" : `, ${percent(usd / inputUsd)} of what input cost`;
+  return [
+    style.bold(`Cache losses: ${countNoun(losses.length, "call")}, ${usdText(usd)} beyond a hit${share}`),
+    ...table(
+      ["cause", "events", "written again", "dollars", "of input"],
+      causes.map((row) => [
+        row.cause,
+        formatNumber(row.events),
+        formatNumber(row.rewritten),
+        usdText(row.usd),
+        percent(row.share),
+      ]),
+      { style },
+    ),
+  ];
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+const mostLosses = 10;
+
+function lossLines({ losses }: BillReport, { style, env }: TextOptions): string[] {
+  if (losses.length === 0) return [];
+  const rows = losses
+    .slice(0, mostLosses)
+    .map(({ time, usd, rewritten, cause, facts, detail }) => [
+      stamp(time),
+      facts.session.slice(0, 8),
+      projectName(facts.project, env),
+      cause,
+      clip(detail, 60),
+      formatNumber(rewritten),
+      usd === undefined ? "-" : usdText(usd),
+    ]);
+  const header = ["time", "session", "project", "cause", "what happened", "written again", "dollars"];
+  return [style.bold("The most expensive losses"), ...table(header, rows, { style, left: 5 })];
+}
+
+export function stamp(time: number): string {
+  if (!(time > 0)) return "(unknown)";
+  const date = new Date(time);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${periodOf(time, "day")} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+export function projectName(project: string, env: Environment): string {
+  const name = shown(project, env);
+  return name.length > 30 ? `…${name.slice(-29)}` : name || "(unknown)";
+}
+
+function clip(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+function weightLines({ weights }: BillReport, options: TextOptions): string[] {
+  const { tools, files, servers } = weights;
+  const { env } = options;
+  const groups = [
+    { title: "tool results", rows: tools, most: 8 },
+    { title: "file", rows: files.map((row) => ({ ...row, name: projectFile(row.name, env) })), most: 8 },
+    { title: "MCP server", rows: servers, most: 5 },
+  ].filter(({ rows }) => rows.length > 0);
+  if (groups.length === 0) return [];
+  return [
+    options.style.bold("What weighs most in the context"),
+    ...groups.flatMap(({ title, rows, most }, index) => [
+      ...(index > 0 ? [""] : []),
+      ...weightTable(title, rows.slice(0, most), options),
+    ]),
+  ];
+}
+
+function projectFile(file: string, env: Environment): string {
+  const name = shown(file, env);
+  return name.length > 50 ? `…${name.slice(-49)}` : name;
+}
+
+function weightTable(title: string, rows: readonly WeightRow[], { style }: TextOptions): string[] {
+  return table(
+    [title, "results", "tokens first sent", "times carried", "dollars over their life"],
+    rows.map(({ name, results, tokens, carried, usd }) => [
+      name,
+      formatNumber(results),
+      formatNumber(tokens),
+      results === 0 ? "-" : (carried / results).toFixed(1),
+      usdText(usd),
+    ]),
+    { style },
+  );
+}
+
+function noteLines({ unpriced, recordings, sessions, priceMonths }: BillReport): string[] {
+  const { files, bytesRead, damaged } = recordings;
+  const without = unpriced.map(({ key, calls, uncached, write5m, write1h, read, output }) => {
+    const input = formatNumber(uncached + write5m + write1h + read);
+    return `no price of its own: ${printable(key)}, ${countNoun(calls, "call")}, ${input} input and ${formatNumber(output)} output tokens, not in the dollars`;
+  });
+  const [first = "", last = first] = [priceMonths[0], priceMonths.at(-1)];
+  const prices = first === "" ? [] : [`prices as of ${first === last ? first : `${first} to ${last}`}`];
+  const read = bytesRead > 0 ? [`${megabytes(bytesRead)} read`] : ["nothing new to read"];
+  const skipped = damaged > 0 ? [`${countNoun(damaged, "damaged line")} skipped`] : [];
+  const facts = [countNoun(sessions.length, "session"), countNoun(files, "file"), ...read, ...skipped, ...prices];
+  return [...without, facts.join(" · ")];
+}

@@ -1,0 +1,190 @@
+/** The facts of Claude Code's sessions. Lines name their parent, so a rewind shows as a line whose parent is older than
+ *  the last answer. Versions from 2.1.3 on record each request: what it keeps of the one before, and a hash of its tools
+ *  and system text. */
+
+import type { Fields } from "../../core/text/index.ts";
+import { usageOfLine } from "../replay/index.ts";
+import { charsOf, type FactsDraft, fileOfInput } from "./session-facts.ts";
+
+/** How facts are read from the lines of Claude Code. */
+export const claudeCodeFacts: {
+  /** Returns whether only the program itself needs a line. Such lines are skipped before they are parsed. */
+  isSkipped(line: string): boolean;
+  /** Reads one line. Returns false if it continues a line that is not known, because the scan started later in the
+   *  file. */
+  readLine(value: Fields, draft: FactsDraft, isContinued: boolean): boolean;
+  /** Keeps what a continued scan needs: the last lines and requests. */
+  shortenState(draft: FactsDraft): void;
+} = { isSkipped: (line) => skippedLines.some((start) => line.startsWith(start)), readLine, shortenState };
+
+const skippedLines: readonly string[] = [
+  ...["api-request-blob", "api-request-shape", "file-history-snapshot", "file-history-delta", "queue-operation"],
+  ...["last-prompt", "atis-latch", "tools-used", "mode", "summary", "ai-title", "custom-title", "permission-mode"],
+].map((type) => `{"type":"${type}"`);
+
+interface OwnState {
+  /** The conversation of each line, and its last call. */
+  nodes: Record<string, LineNode>;
+  /** The requests that were recorded: how many messages each has, its shape, and its settings. */
+  requests: Record<string, RequestNode>;
+  /** The last request of each conversation that was answered. */
+  answered: Record<string, string>;
+  place?: string | undefined;
+  sides: number;
+}
+
+type LineNode = readonly [chain: string, call: number];
+interface RequestNode {
+  readonly length: number;
+  readonly shape: string;
+  readonly settings: string;
+  readonly base?: string | undefined;
+  readonly keep: number;
+  readonly time: string;
+}
+
+function readLine(value: Fields, draft: FactsDraft, isContinued: boolean): boolean {
+  const own = ownState(draft);
+  const { type, uuid, parentUuid, sessionId } = value;
+  if (typeof sessionId === "string") draft.facts.session ||= sessionId;
+  if (typeof value.cwd === "string") draft.facts.project ||= value.cwd;
+  if (type === "api-request") readRequest(value, own);
+  if (type === "cost-state" && typeof value.modelUsage === "object")
+    draft.facts.sums = value.modelUsage as Fields as never;
+  if (typeof uuid !== "string") return true;
+  // A copy of a line is in the file already.
+  if (own.nodes[uuid] !== undefined) return true;
+  const parent = typeof parentUuid === "string" ? own.nodes[parentUuid] : undefined;
+  if (parent === undefined && typeof parentUuid === "string" && isContinued) return false;
+  const chain = chainOf(value, parent, own);
+  const call = readConversation(value, { draft, own, chain, parent });
+  own.nodes[uuid] = [chain, call];
+  return true;
+}
+
+function ownState({ state }: FactsDraft): OwnState {
+  const own = state.own as Partial<OwnState>;
+  own.nodes ??= {};
+  own.requests ??= {};
+  own.answered ??= {};
+  own.sides ??= 0;
+  return own as OwnState;
+}
+
+function shortenState({ state }: FactsDraft): void {
+  const own = ownState({ state } as FactsDraft);
+  own.nodes = Object.fromEntries(Object.entries(own.nodes).slice(-keptNodes));
+  own.requests = Object.fromEntries(Object.entries(own.requests).slice(-keptRequests));
+}
+
+const keptNodes = 100;
+const keptRequests = 10;
+
+function readRequest(value: Fields, own: OwnState): void {
+  const { id, base, keep, tail, shapeHash, params, timestamp } = value;
+  if (typeof id !== "string" || !Array.isArray(tail)) return;
+  const { model: _, metadata: __, ...settings } = Object(params) as Fields;
+  own.requests[id] = {
+    length: Number(keep) + tail.length,
+    ...{ shape: String(shapeHash), settings: JSON.stringify(settings), keep: Number(keep), time: String(timestamp) },
+    ...(typeof base === "string" && { base }),
+  };
+}
+
+/** Before sub-agents had files of their own, their lines were between those of the session. */
+function chainOf({ isSidechain, agentId }: Fields, parent: LineNode | undefined, own: OwnState): string {
+  if (isSidechain !== true) return "main";
+  if (typeof agentId === "string") return agentId;
+  return parent !== undefined && parent[0] !== "main" ? parent[0] : `side ${++own.sides}`;
+}
+
+interface LinePlace {
+  readonly draft: FactsDraft;
+  readonly own: OwnState;
+  readonly chain: string;
+  readonly parent: LineNode | undefined;
+}
+
+/** Returns the last call of the line's own branch. */
+function readConversation(value: Fields, place: LinePlace): number {
+  const { draft, own, chain, parent } = place;
+  const { type, subtype, timestamp, isCompactSummary } = value;
+  const before = parent === undefined || parent[0] !== chain ? draft.last(chain) : parent[1];
+  if (subtype === "compact_boundary" || isCompactSummary === true) {
+    draft.mark(chain, "compaction", -1);
+    if (type === "system") return compacted;
+  }
+  if (subtype === "microcompact_boundary") draft.mark(chain, "edited");
+  const time = Date.parse(String(timestamp)) || undefined;
+  if (type === "assistant") return readAnswer(value, { ...place, before, time });
+  if (type === "user") {
+    noticePlace(value, { draft, own, chain });
+    readUser(Object(value.message) as Fields, { draft, chain, time });
+  }
+  if (type === "attachment") draft.input(chain, { chars: charsOf(value.rendered), time });
+  return isCompactSummary === true ? compacted : before;
+}
+
+/** The branch starts with a summary. */
+const compacted = -2;
+
+function readAnswer(
+  value: Fields,
+  { draft, own, chain, before, time }: LinePlace & { readonly before: number; readonly time: number | undefined },
+): number {
+  const { content } = Object(value.message) as Fields;
+  const blocks = Array.isArray(content) ? (content as readonly Fields[]) : [];
+  for (const { type, id, name, input } of blocks) {
+    if (type === "tool_use") draft.state.tools[String(id)] = { name: String(name), file: fileOfInput(input) };
+  }
+  const usage = value.isApiErrorMessage === true ? undefined : usageOfLine(value);
+  if (usage === undefined) return before;
+  const last = draft.last(chain);
+  const isNew = last < 0 || draft.facts.calls[last]?.id !== usage.id;
+  if (isNew) noticeBranch({ draft, chain, before, last });
+  if (isNew && typeof value.requestRef === "string") noticeRequest(value.requestRef, { draft, own, chain });
+  const call = draft.answer(chain, { id: usage.id, model: usage.model, time, usage: usage.usage });
+  draft.input(chain, { chars: charsOf(blocks) });
+  return call;
+}
+
+function noticeBranch(branch: { draft: FactsDraft; chain: string; before: number; last: number }): void {
+  const { draft, chain, before, last } = branch;
+  if (before === compacted || before === last) return;
+  draft.mark(chain, "rewound", before);
+}
+
+/** Compares a recorded request with the one that was answered before it. */
+function noticeRequest(ref: string, { draft, own, chain }: Pick<LinePlace, "draft" | "own" | "chain">): void {
+  const request = own.requests[ref];
+  const before = own.requests[own.answered[chain] ?? ""];
+  own.answered[chain] = ref;
+  if (request === undefined) return;
+  draft.input(chain, { chars: 0, time: Date.parse(request.time) || undefined });
+  if (before === undefined) return;
+  if (request.shape !== before.shape || request.settings !== before.settings) draft.mark(chain, "shape");
+  if (request.base === undefined) draft.mark(chain, "resumed");
+  else if (request.keep < (own.requests[request.base]?.length ?? 0)) draft.mark(chain, "edited");
+}
+
+/** A session that is continued with another version of the program, or under another id. */
+function noticePlace({ version, sessionId }: Fields, { draft, own, chain }: Omit<LinePlace, "parent">): void {
+  if (chain !== "main") return;
+  const place = [version, sessionId].join(" ");
+  if (own.place !== undefined && own.place !== place) draft.mark(chain, "resumed");
+  own.place = place;
+}
+
+function readUser({ content }: Fields, where: { draft: FactsDraft; chain: string; time: number | undefined }): void {
+  const { draft, chain, time } = where;
+  if (!Array.isArray(content)) {
+    draft.input(chain, { chars: charsOf(content), time });
+    return;
+  }
+  for (const block of content as readonly Fields[]) {
+    const id = String(block.tool_use_id);
+    const use = block.type === "tool_result" ? draft.state.tools[id] : undefined;
+    delete draft.state.tools[id];
+    draft.input(chain, { chars: charsOf(block), time, tool: use?.name, file: use?.file });
+  }
+}

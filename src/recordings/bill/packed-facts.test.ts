@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { generateBilledSession } from "../../../test/generate/billed-sessions.ts";
+import { createSessionScan, packFacts, type SessionFacts, unpackFacts } from "./index.ts";
+
+test.each(["claude-code", "codex"] as const)("packed facts of %s are the same after JSON", (agent) => {
+  const scan = createSessionScan();
+  for (const line of generateBilledSession({ seed: 5, agent, calls: 60 }).text.split("\n")) scan.line(line);
+  const facts = scan.facts as SessionFacts;
+  const [first, ...rest] = facts.calls as [SessionFacts["calls"][number], ...SessionFacts["calls"]];
+  const extra = [{ read: 1, write5m: 2, write1h: 3, uncached: 4, output: 5 }];
+  const whole: SessionFacts = { ...facts, subAgent: "Explore", damaged: 2, calls: [{ ...first, extra }, ...rest] };
+  expect(whole.calls.some(({ back }) => back !== undefined)).toBe(true);
+  expect(unpackFacts(JSON.parse(JSON.stringify(packFacts(whole))))).toEqual(whole);
+});

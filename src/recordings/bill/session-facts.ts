@@ -1,0 +1,232 @@
+/** What a bill needs to know about a recorded session: its calls, what came before each, and the sizes of tool results.
+ *  No texts. Facts and the state of a scan are plain JSON, so that a caller can keep them and continue when the file has
+ *  grown. */
+
+import { stepsOfUsage, type Tariff, tariffOfUsage, type UsageStep } from "../../core/billing/index.ts";
+
+/** A program whose sessions are read. */
+export type Agent = "claude-code" | "codex" | "opencode" | "gemini-cli" | "pi";
+
+export interface SessionFacts {
+  readonly agent: Agent;
+  /** The program's id of the session. */
+  session: string;
+  /** The folder in which the program worked. */
+  project: string;
+  /** The kind of sub-agent, if the file is of one. */
+  subAgent?: string | undefined;
+  /** In the order of the file. */
+  readonly calls: CallFact[];
+  readonly results: ResultFact[];
+  /** The program's own sums over the session, by model. */
+  sums?: Readonly<Record<string, object>> | undefined;
+  /** Lines that are not JSON. */
+  damaged: number;
+}
+
+/** One request and what its answer reports. */
+export interface CallFact extends UsageStep {
+  /** Copies of a session have the same ids. */
+  readonly id: string;
+  readonly model: string;
+  /** When the answer came, in milliseconds since 1970. */
+  readonly time: number;
+  /** When the request was sent, as far as the recording shows it. */
+  readonly start: number;
+  /** The conversation of the session: 0 is the main one, others are sub-agents. */
+  readonly chain: number;
+  /** The index of the call before it in the same conversation, or -1. */
+  readonly previous: number;
+  /** What happened since the previous call. */
+  readonly marks: readonly Mark[];
+  /** The last call whose history this one continues, if it does not continue all of it. -1: none of it. */
+  readonly back?: number | undefined;
+  /** The tool whose results are the largest part of what is new. Absent if a person asked. */
+  readonly tool?: string | undefined;
+  /** The characters of everything that is new since the previous call. */
+  readonly added: number;
+  /** Tokens of compactions that the provider made during the call. */
+  readonly extra?: readonly UsageStep[] | undefined;
+  /** What made the call cost more than the list price. */
+  readonly tariff?: Tariff | undefined;
+}
+
+export const marks = ["compaction", "rewound", "resumed", "edited", "shape"] as const;
+/** `edited`: the request does not start with the previous one. `shape`: tools, system text or settings changed. */
+export type Mark = (typeof marks)[number];
+
+/** A tool result: when it was first sent, and how large it is. */
+export interface ResultFact {
+  /** The index of the first call that sent it. */
+  readonly call: number;
+  readonly tool: string;
+  /** The file that the tool read or wrote. */
+  readonly file?: string | undefined;
+  readonly chars: number;
+}
+
+/** Collects the facts of one session. The readers of each program call it line by line. */
+export interface FactsDraft {
+  readonly facts: SessionFacts;
+  readonly state: DraftState;
+  /** The next request of a conversation has this text. */
+  input(chain: string, text: NewText): void;
+  /** Reports an answer. Several lines may report the same one. Returns the index of its call. */
+  answer(chain: string, answer: NewAnswer): number;
+  /** Something happens before the next call. `back` names the call whose history it continues. */
+  mark(chain: string, mark: Mark, back?: number): void;
+  /** The index of the last call, or -1. */
+  last(chain: string): number;
+}
+
+interface NewText {
+  readonly chars: number;
+  readonly time?: number | undefined;
+  /** Set for a tool result. */
+  readonly tool?: string | undefined;
+  readonly file?: string | undefined;
+}
+
+interface NewAnswer {
+  readonly id: string;
+  readonly model: string | undefined;
+  readonly time: number | undefined;
+  readonly usage: object;
+}
+
+/** What the next lines depend on. Plain JSON. */
+export interface DraftState {
+  chains: Record<string, ChainState>;
+  /** Tool calls without a result. */
+  tools: Record<string, ToolUse>;
+  /** What a program's reader keeps for itself. */
+  own: Record<string, unknown>;
+}
+
+export interface ToolUse {
+  readonly name: string;
+  readonly file?: string | undefined;
+}
+
+interface ChainState {
+  readonly number: number;
+  last: number;
+  pending: Pending;
+}
+
+interface Pending {
+  chars: number;
+  start?: number | undefined;
+  marks: Mark[];
+  back?: number | undefined;
+  results: { readonly tool: string; readonly file?: string | undefined; readonly chars: number }[];
+}
+
+export function createFacts(agent: Agent): SessionFacts {
+  return { agent, session: "", project: "", calls: [], results: [], damaged: 0 };
+}
+
+export function createFactsDraft(
+  facts: SessionFacts,
+  state: DraftState = { chains: {}, tools: {}, own: {} },
+): FactsDraft {
+  const indexOf = new Map(facts.calls.map(({ id }, index) => [id, index]));
+  const chainOf = (key: string): ChainState => {
+    const number = Object.keys(state.chains).length;
+    state.chains[key] ??= { number, last: -1, pending: noPending() };
+    return state.chains[key];
+  };
+  return {
+    facts,
+    state,
+    input(chain, { chars, time, tool, file }) {
+      const { pending } = chainOf(chain);
+      pending.chars += chars;
+      if (time !== undefined) pending.start = Math.max(pending.start ?? 0, time);
+      if (tool !== undefined) pending.results.push({ tool, chars, ...(file !== undefined && { file }) });
+    },
+    answer(key, { id, model, time, usage }) {
+      const [tokens, ...extra] = stepsOfUsage(usage);
+      const known = indexOf.get(id);
+      if (known !== undefined) {
+        // While an answer is streamed, early lines report only a part of its output.
+        const call = facts.calls[known] as CallFact;
+        if (sizeOf(tokens) >= sizeOf(call)) facts.calls[known] = { ...call, ...tokens };
+        return known;
+      }
+      const chain = chainOf(key);
+      if (sizeOf(tokens) === 0) return chain.last;
+      const index = facts.calls.length;
+      const { pending } = chain;
+      facts.calls.push({
+        ...{ id, model: model ?? "unknown", chain: chain.number, previous: chain.last },
+        time: time ?? pending.start ?? 0,
+        start: pending.start ?? time ?? 0,
+        ...tokens,
+        ...{ marks: pending.marks, added: pending.chars },
+        ...(pending.back !== undefined && { back: pending.back }),
+        ...(pending.results.length > 0 && { tool: largestOf(pending.results) }),
+        ...(extra.length > 0 && { extra }),
+        ...raisedTariff(usage),
+      });
+      for (const result of pending.results) facts.results.push({ call: index, ...result });
+      indexOf.set(id, index);
+      chain.last = index;
+      chain.pending = noPending();
+      return index;
+    },
+    mark(key, mark, back) {
+      const { pending } = chainOf(key);
+      if (!pending.marks.includes(mark)) pending.marks.push(mark);
+      if (back !== undefined) pending.back = Math.min(back, pending.back ?? back);
+    },
+    last: (key) => state.chains[key]?.last ?? -1,
+  };
+}
+
+/** Nearly every answer reports the usual speed and region. They are not kept. */
+function raisedTariff(usage: object): Pick<CallFact, "tariff"> {
+  const tariff = tariffOfUsage(usage);
+  return tariff.speed === "fast" || tariff.inferenceGeo === "us" ? { tariff } : {};
+}
+
+function noPending(): Pending {
+  return { chars: 0, marks: [], results: [] };
+}
+
+function sizeOf({ read, write5m, write1h, uncached, output }: UsageStep): number {
+  return read + write5m + write1h + uncached + output;
+}
+
+function largestOf(results: Pending["results"]): string {
+  return results.reduce((best, each) => (each.chars > best.chars ? each : best)).tool;
+}
+
+/** The number of characters that a content sends. An image counts as a fixed number, because its data is no text. */
+export function charsOf(content: unknown): number {
+  if (typeof content === "string") return content.length;
+  if (Array.isArray(content)) return content.reduce((sum: number, each) => sum + charsOf(each), 0);
+  if (typeof content !== "object" || content === null) return 0;
+  const block = content as Record<string, unknown>;
+  if (block.type === "image" || block.type === "input_image" || block.inlineData !== undefined) return imageChars;
+  let sum = 0;
+  for (const name in block) if (textFields.has(name)) sum += charsOf(block[name]);
+  return sum;
+}
+
+/** About 1,500 tokens. */
+const imageChars = 6000;
+const textFields: ReadonlySet<string> = new Set([
+  ...["text", "content", "thinking", "input", "output", "arguments", "summary", "encrypted_content", "signature"],
+  ...["functionResponse", "functionCall", "response", "args", "file_path", "command", "old_string", "new_string"],
+  ...["error", "result"],
+]);
+
+/** The file that a tool call names. */
+export function fileOfInput(input: unknown): string | undefined {
+  const fields = Object(input) as Record<string, unknown>;
+  for (const name of fileFields) if (typeof fields[name] === "string") return fields[name];
+  return undefined;
+}
+
+const fileFields = ["file_path", "filePath", "path", "notebook_path", "absolute_path"];

@@ -1,0 +1,80 @@
+/** Computes what a session would have cost with another cache lifetime, with trimming, or with shorter results. */
+
+import type { Ttl } from "../../core/billing/index.ts";
+import { type RecordedSession, type ReplayPolicy, referenceKinds, type SessionReplay } from "../replay/index.ts";
+import type { BilledSession } from "./price-calls.ts";
+import { prepareRecordedReplay, type RecordedReplayOptions } from "./recorded-replay.ts";
+
+export interface Variant {
+  readonly name: string;
+  readonly policy: ReplayPolicy;
+  /** The working budget in tokens. */
+  readonly window?: number;
+  readonly ttl?: Ttl;
+}
+
+export const variants: readonly Variant[] = [
+  { name: "as sent", policy: "none" },
+  { name: "1-hour cache", policy: "none", ttl: "1h" },
+  { name: "economic, 64k", policy: "economic", window: 64_000 },
+  { name: "economic, 128k", policy: "economic", window: 128_000 },
+  { name: "economic, 200k", policy: "economic", window: 200_000 },
+  { name: "intake deltas", policy: "none+delta" },
+  { name: "all: 1 h, economic 128k, deltas", policy: "economic+delta", window: 128_000, ttl: "1h" },
+];
+
+export interface WhatIf {
+  /** Input dollars that were recorded. */
+  readonly usd: number;
+  /** The simulated bill of what was sent, divided by the recorded one. */
+  readonly fit: number;
+  readonly variants: readonly VariantResult[];
+}
+
+export interface VariantResult {
+  readonly name: string;
+  /** Input dollars. */
+  readonly usd: number;
+  /** What turns referred to, and how much of it the requests still had. */
+  readonly references: { readonly found: number; readonly total: number };
+  readonly refetches: number;
+  readonly calls: number;
+}
+
+export interface WhatIfOptions extends RecordedReplayOptions {
+  /** Tokens kept free for the answer. */
+  readonly reserve: number;
+  /** Assistant turns that are trimmed last. */
+  readonly keep: number;
+}
+
+/** Returns a reason if the session cannot be simulated. */
+export async function computeWhatIf(
+  recorded: RecordedSession,
+  billed: BilledSession,
+  options: WhatIfOptions,
+): Promise<WhatIf | string> {
+  const session = await prepareRecordedReplay(recorded, billed, options);
+  if (typeof session === "string") return session;
+  const { reserve, keep, pause } = options;
+  const results: VariantResult[] = [];
+  for (const { name, policy, window, ttl } of variants) {
+    const [asSent] = results;
+    // A policy that has nothing to trim sends what was sent.
+    if (asSent !== undefined && policy === "economic" && session.hasRoom(window ?? 0, reserve)) {
+      results.push({ ...asSent, name });
+      continue;
+    }
+    const run = { policy, window, reserve, ttl, keep, findsInvalid: false, pause };
+    results.push({ name, ...resultOf(await session.run(run)) });
+  }
+  return { usd: session.usd, fit: session.fit, variants: results };
+}
+
+function resultOf({ totals: { usd, calls, references } }: SessionReplay): Omit<VariantResult, "name"> {
+  const sum = (of: "found" | "total"): number => referenceKinds.reduce((all, kind) => all + references[kind][of], 0);
+  return {
+    ...{ usd, calls, refetches: references.refetches },
+    references: { found: sum("found"), total: sum("total") },
+  };
+}

@@ -1,0 +1,258 @@
+/** Finds files with sessions and reads the sessions in them. */
+
+import type { Dirent } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Prices } from "../../core/billing/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { printable } from "../../core/text/index.ts";
+import { type Counter, createCounter } from "../../core/tokens/index.ts";
+import { listForeign, messagesLimit, readForeignText, readTextFile } from "../../host/index.ts";
+import type { Output } from "../../host/print/output.ts";
+import { describeError } from "../../host/print/report-error.ts";
+import {
+  createSessionBiller,
+  factsOfText,
+  prepareRecordedReplay,
+  type RecordedReplay,
+  readOpencodeFacts,
+  type SessionFacts,
+} from "../bill/index.ts";
+import { readForeignDatabase } from "../sessions/foreign-database.ts";
+import {
+  bareModel,
+  createCopyFinder,
+  createUsageSum,
+  type PreparedSession,
+  prepareStretches,
+  type RecordedSession,
+  readOpencodeSession,
+  readRecording,
+  type UsageTotals,
+} from "./index.ts";
+
+/** A file that may have sessions. */
+export interface SessionFile {
+  /** Absolute. */
+  readonly path: string;
+  /** The file itself, or the directory that was named. Nothing outside of it is read. */
+  readonly within: string;
+}
+
+export interface SessionFiles {
+  /** Each once, those of a directory sorted by name. */
+  readonly files: readonly SessionFile[];
+  readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
+}
+
+/** Finds named files, and *.jsonl, *.json and opencode.db files of directories, also ignored ones, because recordings are rarely
+ *  committed. Does not follow links in directories. */
+export async function findSessionFiles(paths: readonly string[], cwd: string): Promise<SessionFiles> {
+  const files = new Map<string, SessionFile>();
+  const unreadable: { path: string; reason: string }[] = [];
+  const pending: (SessionFile & { isFolder?: boolean })[] = [];
+  for (const path of paths.map((each) => resolve(cwd, each)).reverse()) pending.push({ path, within: path });
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { path, within, isFolder = await isDirectory(path) } = next;
+    if (!isFolder) {
+      if (!files.has(path)) files.set(path, { path, within });
+      continue;
+    }
+    const entries = listForeign(path, { within });
+    if (Array.isArray(entries)) pending.push(...sessionsAmong(entries, { path, within }).reverse());
+    else unreadable.push({ path, reason: `cannot be listed: ${entries.reason}` });
+  }
+  return { files: [...files.values()], unreadable };
+}
+
+/** Problems with the path are reported when it is read. */
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+}
+
+function sessionsAmong(
+  entries: readonly Dirent[],
+  { path, within }: SessionFile,
+): (SessionFile & { isFolder: boolean })[] {
+  // Claude Code describes a sub-agent in a file beside its session.
+  const isSession = ({ name }: Dirent): boolean =>
+    (/\.jsonl?$/.test(name) && !name.endsWith(".meta.json")) || name === "opencode.db";
+  const wanted = entries.filter((entry) => entry.isDirectory() || (entry.isFile() && isSession(entry)));
+  return wanted
+    .sort((left, right) => (left.name < right.name ? -1 : 1))
+    .map((entry) => ({ path: join(path, entry.name), within, isFolder: entry.isDirectory() }));
+}
+
+/** Reads a recording. A file that was named may be a pipe. Throws with the reason. */
+export async function readSessionText({ path, within }: SessionFile): Promise<string> {
+  const read =
+    path === within
+      ? await readTextFile(path, messagesLimit)
+      : readForeignText(path, { within, ...messagesLimit, maxMs: 30_000 });
+  if ("text" in read) return read.text;
+  throw new ContextError("unreadable_input", read.reason);
+}
+
+/** Reads files and reports what it leaves out. An answer that several files have counts once. */
+interface SessionOpener {
+  /** Returns the sessions of a file. Those without calls are undefined. */
+  open(file: SessionFile, shown: string): Promise<readonly (OpenedSession | undefined)[]>;
+  skip(problem: string): void;
+  readonly skipped: number;
+  readonly recorded: UsageTotals | undefined;
+}
+
+/** How tokens are counted and priced. */
+export interface OpenSettings {
+  /** Tokens of tools and system text that are not in the file. If absent, the recording shows them, or they are
+   *  assumed. */
+  readonly prefixTokens: number | undefined;
+  readonly counter: Counter;
+  /** Whether the command line names the counter. */
+  readonly hasCounter: boolean;
+  readonly model: string | undefined;
+  readonly prices: Prices;
+}
+
+interface OpenerOptions {
+  readonly settings: OpenSettings;
+  readonly output: Pick<Output, "note" | "problem">;
+}
+
+export interface OpenedSession {
+  /** The usage that its recording reports. Absent if it reports none. */
+  readonly recorded?: RecordedCosts | undefined;
+  readonly stretches: readonly [PreparedSession, ...PreparedSession[]];
+  /** Present if the session is replayed as its provider billed it. */
+  readonly asRecorded?: RecordedReplay | undefined;
+}
+
+export function createSessionOpener({ settings, output }: OpenerOptions): SessionOpener {
+  const copies = createCopyFinder();
+  const usage = createUsageSum(settings);
+  const bill = createSessionBiller(settings.prices);
+  let skipped = 0;
+  const skip = (problem: string): void => {
+    output.problem(problem);
+    skipped++;
+  };
+  const prepare = async ({ recorded, facts }: ReadSession): Promise<OpenedSession | undefined> => {
+    for (const record of recorded.usage ?? []) usage.add(record);
+    const { session, copied } = copies.withoutCopies(recorded);
+    const asRecorded = await prepareAsRecorded(session, { settings, bill, facts: facts() });
+    const isFitted = typeof asRecorded === "object";
+    const prepared = isFitted ? asRecorded.stretches : prepareStretches(session, settings);
+    const [first, ...rest] = prepared.filter(({ calls }) => calls.length > 0);
+    const problem = typeof asRecorded === "string" ? asRecorded : undefined;
+    for (const sentence of [...recorded.notes, ...describeSession({ copied, prepared, problem })]) {
+      output.note(`${printable(recorded.file)}: ${printable(sentence)}`);
+    }
+    if (first === undefined) return undefined;
+    const opened = { stretches: [first, ...rest] as const, recorded: recordedCosts(recorded, settings) };
+    return isFitted ? { ...opened, asRecorded } : opened;
+  };
+  return {
+    skip,
+    async open(file, shown) {
+      try {
+        const sessions: (OpenedSession | undefined)[] = [];
+        for await (const session of readSessions(file, shown)) sessions.push(await prepare(session));
+        return sessions;
+      } catch (error) {
+        if (!(error instanceof ContextError)) throw error;
+        const { code, message, hint, line } = error;
+        skip(describeError(new ContextError(code, message, { hint, line, file: shown })));
+        return [];
+      }
+    },
+    get skipped() {
+      return skipped;
+    },
+    get recorded() {
+      const totals = usage.totals();
+      return totals.answers > 0 ? totals : undefined;
+    },
+  };
+}
+
+interface SessionDescription {
+  /** Answers that another session has. */
+  readonly copied: number;
+  readonly prepared: readonly PreparedSession[];
+  /** Why the session cannot be simulated as recorded. */
+  readonly problem: string | undefined;
+}
+
+function describeSession({ copied, prepared, problem }: SessionDescription): string[] {
+  const mended = prepared.reduce((sum, { mendedThinking }) => sum + mendedThinking, 0);
+  const isIdle = prepared.every(({ calls }) => calls.length === 0);
+  return [
+    ...(copied > 0 ? [`answers that another session has too: ${copied}; they are counted once`] : []),
+    ...(mended > 0 ? [`thinking blocks that the provider would refuse: ${mended}; they are left out`] : []),
+    ...(isIdle && copied === 0 ? ["has no assistant turn to replay and is left out"] : []),
+    ...(problem !== undefined && !isIdle ? [`is replayed with counted tokens, not as recorded: ${problem}`] : []),
+  ];
+}
+
+interface AsRecordedOptions {
+  readonly settings: OpenSettings;
+  readonly bill: ReturnType<typeof createSessionBiller>;
+  readonly facts: SessionFacts | undefined;
+}
+
+/** Returns undefined if the session has no usage or the command line asks for other counts, or the reason why the
+ *  session cannot be simulated. */
+async function prepareAsRecorded(
+  session: RecordedSession,
+  { settings, bill, facts }: AsRecordedOptions,
+): Promise<RecordedReplay | string | undefined> {
+  const billed = facts && bill(facts);
+  if (billed === undefined || billed.calls.length === 0 || settings.prefixTokens !== undefined) return undefined;
+  const counter = settings.hasCounter ? settings.counter : await createCounter("auto", { model: session.model });
+  const replay = await prepareRecordedReplay(session, billed, { counter, prices: settings.prices });
+  if (typeof replay === "string" || settings.model === undefined) return replay;
+  return bareModel(settings.model) === bareModel(replay.model) ? replay : undefined;
+}
+
+/** Adds up the usage of one session, also of answers that other sessions have too. */
+function recordedCosts({ usage = [] }: RecordedSession, settings: OpenSettings): RecordedCosts | undefined {
+  const sum = createUsageSum(settings);
+  for (const record of usage) sum.add(record);
+  const totals = sum.totals();
+  return totals.answers === 0 ? undefined : { ...totals, costs: sum.costs().map(Math.round) };
+}
+
+interface ReadSession {
+  readonly recorded: RecordedSession;
+  /** What a bill needs to know. Undefined if no known program wrote the file. */
+  readonly facts: () => SessionFacts | undefined;
+}
+
+/** Reads the sessions of a file. Only a database has several. */
+async function* readSessions(file: SessionFile, shown: string): AsyncGenerator<ReadSession> {
+  if (isDatabase(file.path)) return yield* readDatabase(file.path, { file: shown });
+  const text = await readSessionText(file);
+  yield { recorded: readRecording(text, { file: shown }), facts: () => factsOfText(text) };
+}
+
+/** Reads all sessions of opencode's database, or the one with an id. */
+export async function* readDatabase(
+  path: string,
+  { file, session }: { readonly file: string; readonly session?: string | undefined },
+): AsyncGenerator<ReadSession> {
+  for await (const each of readForeignDatabase(path, session)) {
+    yield { recorded: readOpencodeSession(each, `${file}#${each.info.id}`), facts: () => readOpencodeFacts(each) };
+  }
+}
+
+export function isDatabase(path: string): boolean {
+  return path.endsWith(".db");
+}
+
+/** The usage of a session, and the input cost of each answer. */
+export interface RecordedCosts extends UsageTotals {
+  readonly costs: readonly number[];
+}

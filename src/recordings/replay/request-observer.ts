@@ -1,0 +1,304 @@
+/** Looks at each request of a replay: what an epoch removed, what the turns refer to, and whether the provider would
+ *  refuse it. */
+import {
+  type CountedPart,
+  type FormatName,
+  filesOf,
+  inputOf,
+  type Role,
+  validateRequest,
+} from "../../core/messages/index.ts";
+import type { MessageBlocks, PreparedSession } from "./prepare-session.ts";
+import {
+  type CallReferences,
+  type Reference,
+  type ReferenceKind,
+  type ReferenceTally,
+  type ReferenceTotals,
+  referenceKinds,
+  type SessionReferences,
+  type Tally,
+} from "./references.ts";
+
+/** Observes the requests of one session under one policy. */
+export interface RequestObserver {
+  /** Takes the next request. Returns what an epoch removed, for the first epochs. */
+  add(request: ObservedRequest): Removal | undefined;
+  finish(): {
+    readonly references: ReferenceTotals;
+    /** For each call the first rule that its request breaks. Undefined if it is valid. */
+    readonly brokenRules: readonly (string | undefined)[];
+  };
+}
+
+interface ObservedRequest {
+  /** The history that the request was made from. */
+  readonly given: readonly object[];
+  readonly sent: readonly object[];
+  /** How many messages at the start are the same objects as in the previous request. */
+  readonly unchanged: number;
+  readonly isEpoch: boolean;
+}
+
+export interface ObserverOptions {
+  /** Whether to find the requests that a provider would refuse.
+   * @default true */
+  readonly findsInvalid?: boolean | undefined;
+  /** Whether to find what each epoch removed. */
+  readonly findsRemovals?: boolean | undefined;
+}
+
+export function createRequestObserver(session: PreparedSession, options: ObserverOptions): RequestObserver {
+  const invalid = options.findsInvalid === false ? undefined : createInvalidFinder(session.format);
+  const references = createReferenceMeter(session.references());
+  const removals = options.findsRemovals === true ? createRemovalFinder(session.blocksOf) : undefined;
+  return {
+    add({ unchanged, ...request }) {
+      invalid?.add(request.sent, unchanged);
+      references.add(request.sent, unchanged);
+      return removals?.add(request);
+    },
+    finish: () => ({ references: references.totals, brokenRules: invalid?.finish() ?? [] }),
+  };
+}
+
+/** What one epoch removed. */
+export interface Removal {
+  readonly tokens: number;
+  /** By tool, or by what else it was, largest first. */
+  readonly kinds: readonly { readonly name: string; readonly count: number; readonly tokens: number }[];
+  /** The largest parts, with what their call was about. */
+  readonly largest: readonly { readonly name: string; readonly tokens: number }[];
+}
+
+export interface RemovalFinder {
+  /** Takes the history and the request of the next call. Returns what an epoch removed, for the first epochs. */
+  add(call: { given: readonly object[]; sent: readonly object[]; isEpoch: boolean }): Removal | undefined;
+}
+
+interface SentPart {
+  readonly key: unknown;
+  readonly tokens: number;
+  readonly name: string;
+  readonly subject: string;
+}
+
+const mostLargest = 5;
+/** A policy that trims on every call of a long session has too many epochs to show, and finding all takes long. */
+const mostEpochs = 400;
+
+export function createRemovalFinder(blocksOf: (message: object) => MessageBlocks): RemovalFinder {
+  const callsById = new Map<string, CountedPart>();
+  // Only what is still sent, so that an epoch of a long session does not look at all of it.
+  let standing: SentPart[] = [];
+  let read = 0;
+  let epochs = 0;
+  const partsOf = ({ role, parts, blocks }: MessageBlocks): SentPart[] =>
+    parts.map((part, index) => {
+      if (part.kind === "tool_call" && part.callId !== undefined) callsById.set(part.callId, part);
+      const call = part.kind === "tool_call" ? part : callsById.get(part.callId ?? "");
+      const { key, tokens } = blocks[index] as MessageBlocks["blocks"][number];
+      return { key, tokens, name: nameOf(part, { role, call }), subject: subjectOf(call) };
+    });
+  return {
+    add({ given, sent, isEpoch }) {
+      if (isEpoch) epochs++;
+      if (epochs > mostEpochs) return undefined;
+      const isFirst = read === 0;
+      for (; read < given.length; read++) standing.push(...partsOf(blocksOf(given[read] as object)));
+      if (!isEpoch && !isFirst) return undefined;
+      const { kept, removed } = split(standing, countKeys(sent.flatMap((message) => blocksOf(message).blocks)));
+      standing = kept;
+      return isEpoch ? describe(removed) : undefined;
+    },
+  };
+}
+
+function countKeys(blocks: MessageBlocks["blocks"]): Map<unknown, number> {
+  const counts = new Map<unknown, number>();
+  for (const { key } of blocks) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return counts;
+}
+
+/** Splits parts into those that are sent and the others. The newest of equal parts stays. */
+function split(parts: readonly SentPart[], counts: Map<unknown, number>): { kept: SentPart[]; removed: SentPart[] } {
+  const removed: SentPart[] = [];
+  const kept = parts.toReversed().filter((part) => {
+    const left = counts.get(part.key) ?? 0;
+    counts.set(part.key, left - 1);
+    if (left <= 0) removed.push(part);
+    return left > 0;
+  });
+  return { kept: kept.reverse(), removed };
+}
+
+function describe(removed: readonly SentPart[]): Removal {
+  const kinds = new Map<string, { name: string; count: number; tokens: number }>();
+  let total = 0;
+  for (const { name, tokens } of removed) {
+    const kind = kinds.get(name) ?? { name, count: 0, tokens: 0 };
+    kinds.set(name, { name, count: kind.count + 1, tokens: kind.tokens + tokens });
+    total += tokens;
+  }
+  const bySize = (left: { tokens: number }, right: { tokens: number }): number => right.tokens - left.tokens;
+  const largest = removed.toSorted(bySize).slice(0, mostLargest);
+  return {
+    tokens: total,
+    kinds: [...kinds.values()].sort(bySize),
+    largest: largest.map(({ name, subject, tokens }) => ({ name: `${name} ${subject}`.trim(), tokens })),
+  };
+}
+
+function nameOf(part: CountedPart, { role, call }: { role: Role; call: CountedPart | undefined }): string {
+  if (part.kind === "tool_result") return call?.toolName ?? part.toolName ?? "result";
+  if (part.kind === "tool_call") return `${part.toolName ?? "call"} input`;
+  return part.kind === "thinking" ? "thinking" : `${role} ${part.kind}`;
+}
+
+const mostSubjectCharacters = 80;
+
+/** Returns the file that a call names, or the first text of its input. */
+function subjectOf(call: CountedPart | undefined): string {
+  if (call === undefined) return "";
+  const texts = Object.values(Object(inputOf(call)) as object).filter((value) => typeof value === "string");
+  const subject = filesOf(call).path ?? texts[0] ?? "";
+  return [...subject.replace(/\s+/g, " ").slice(0, 2 * mostSubjectCharacters)].slice(0, mostSubjectCharacters).join("");
+}
+
+/** Measures one session under one policy. */
+interface ReferenceMeter {
+  /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
+  add(messages: readonly object[], unchanged: number): void;
+  readonly totals: ReferenceTotals;
+}
+
+/** A result that was fetched again is there for this many calls. */
+const fetchedCalls = 10;
+
+function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceMeter {
+  const totals = noReferences();
+  /** How many sent messages contain a unit. */
+  const present = new Map<string, number>();
+  const isThere = (unit: string): boolean => (present.get(unit) ?? 0) > 0;
+  /** The files that were edited so far, and those of them that the request does not name. */
+  const files = new Set<string>();
+  const unnamed = new Set<string>();
+  const fetchedAt = new Map<number, number>();
+  // A list of its own, because the caller's list grows.
+  const sent: object[] = [];
+  let call = 0;
+  const count = (messages: readonly object[], by: 1 | -1): void => {
+    for (const message of messages) {
+      for (const unit of unitsIn(message)) {
+        present.set(unit, (present.get(unit) ?? 0) + by);
+        if (files.has(unit)) noteFile(unit);
+      }
+    }
+  };
+  const noteFile = (file: string): void => {
+    files.add(file);
+    if (isThere(file)) unnamed.delete(file);
+    else unnamed.add(file);
+  };
+  const fetchMissing = (sources: readonly number[]): void => {
+    if (sources.some((source) => call - (fetchedAt.get(source) ?? Number.NEGATIVE_INFINITY) < fetchedCalls)) return;
+    fetchedAt.set(sources.at(-1) as number, call);
+    totals.refetches++;
+  };
+  const look = (kind: ReferenceKind, { units, isFar, sources }: Reference): void => {
+    const isFound = units.every(isThere);
+    tick(totals[kind], isFound);
+    if (isFar) tick(totals[kind].far, isFound);
+    if (kind === "quotes" && !isFound) fetchMissing(sources);
+  };
+  return {
+    totals,
+    add(messages, unchanged) {
+      count(sent.splice(unchanged), -1);
+      for (let index = unchanged; index < messages.length; index++) sent.push(messages[index] as object);
+      count(sent.slice(unchanged), 1);
+      const { newFiles, notes, ...references } = calls[call] as CallReferences;
+      for (const note of notes) tick(totals.notes, isThere(note));
+      for (const kind of referenceKinds) for (const reference of references[kind]) look(kind, reference);
+      for (const file of newFiles) noteFile(file);
+      if (files.size > 0) tick(totals.filesNamed, unnamed.size === 0);
+      call++;
+    },
+  };
+}
+
+function tick(tally: Tally, isFound: boolean): void {
+  tally.total++;
+  if (isFound) tally.found++;
+}
+
+export function noReferences(): ReferenceTotals & { refetches: number } {
+  const none = (): Tally => ({ found: 0, total: 0 });
+  const kind = (): ReferenceTally => ({ ...none(), far: none() });
+  return { quotes: kind(), names: kind(), edits: kind(), refetches: 0, filesNamed: none(), notes: none() };
+}
+
+/** Finds the requests of a session that a provider would refuse. */
+interface InvalidFinder {
+  /** Takes the messages of the next call. The first `unchanged` are the same objects as in the previous call. */
+  add(messages: readonly object[], unchanged: number): void;
+  /** Returns for each call the first rule that its request breaks, or undefined if it is valid. */
+  finish(): readonly (string | undefined)[];
+}
+
+/** While requests only grow, a problem that has appeared stays. So only the longest request is checked, and if it is
+ *  invalid, a binary search finds the first invalid one. A valid session costs one check each time its history is
+ *  rewritten. */
+export function createInvalidFinder(format: FormatName): InvalidFinder {
+  const found: (string | undefined)[] = [];
+  // While requests only grow, the longest contains all others.
+  const longest: object[] = [];
+  let lengths: number[] = [];
+  const close = (): void => {
+    const { first, rule } = firstInvalid(longest, { lengths, format });
+    for (const [index, length] of lengths.entries()) {
+      // An empty request is invalid, but this problem goes away.
+      if (length === 0) found.push("no-messages");
+      else found.push(index >= first ? rule : undefined);
+    }
+    lengths = [];
+  };
+  return {
+    add(messages, unchanged) {
+      if (unchanged < longest.length) close();
+      longest.length = Math.min(longest.length, unchanged);
+      for (let index = longest.length; index < messages.length; index++) longest.push(messages[index] as object);
+      lengths.push(messages.length);
+    },
+    finish() {
+      close();
+      return found;
+    },
+  };
+}
+
+interface Growth {
+  readonly lengths: readonly number[];
+  readonly format: FormatName;
+}
+
+/** Returns the index of the first invalid request and the rule that it breaks. The index is their number if all are
+ *  valid. */
+function firstInvalid(longest: readonly object[], { lengths, format }: Growth): { first: number; rule?: string } {
+  const brokenRule = (index: number): string | undefined => {
+    const problems = validateRequest(longest.slice(0, lengths[index]), { format });
+    return problems.find(({ severity }) => severity === "error")?.rule;
+  };
+  const last = lengths.length - 1;
+  let rule = last < 0 ? undefined : brokenRule(last);
+  if (rule === undefined) return { first: lengths.length };
+  let valid = lengths.lastIndexOf(0);
+  let invalid = last;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    const broken = brokenRule(middle);
+    if (broken === undefined) valid = middle;
+    else [invalid, rule] = [middle, broken];
+  }
+  return { first: invalid, rule };
+}

@@ -1,0 +1,268 @@
+/** Reads sessions of Claude Code (`~/.claude/projects/…/*.jsonl`, versions 1 and 2). The file has one line for each
+ *  block of an answer and for each result, in the order of writing, between lines that are for the program only.
+ *  Versions from 2.1.3 on also record each request: `claude-code-requests.ts`. */
+
+import { ContextError } from "../../core/errors.ts";
+import type { Fields } from "../../core/text/index.ts";
+import {
+  createRequestIndex,
+  isResults,
+  type JoinedMessage,
+  joinRequestLines,
+  type LineContent,
+  type RecordedRequest,
+  type RequestIndex,
+} from "./claude-code-requests.ts";
+import {
+  createSessionDraft,
+  type JsonLine,
+  type LeftOut,
+  lineOfType,
+  type RecordedSession,
+  type SessionDraft,
+  type SessionReader,
+  timeOf,
+} from "./recorded-session.ts";
+import { answeringModel, claudeCodeUsage } from "./recorded-usage.ts";
+
+export const claudeCodeReader: SessionReader = {
+  kind: "claude-code",
+  isLine: isClaudeCodeLine,
+  read: readClaudeCodeSession,
+  usageOf: claudeCodeUsage,
+};
+
+/** Returns the requests as they were recorded. If the file does not have them, rebuilds them from its lines: a
+ *  compaction starts a new stretch, and so does a rewind. */
+function readClaudeCodeSession(lines: readonly JsonLine[], file: string): RecordedSession {
+  const draft = createSessionDraft();
+  const requests = createRequestIndex(lines);
+  const requestLines = readLines(lines, file, draft);
+  for (const branch of branchesOf(requestLines, draft)) addBranch(branch, requests, draft);
+  const model = requestLines.find((line) => line.model !== undefined)?.model;
+  for (const { value } of lines) draft.report(claudeCodeUsage(value));
+  return draft.finish({ file, source: "claude-code", format: "anthropic", ...(model && { model }) });
+}
+
+function isClaudeCodeLine(value: unknown): boolean {
+  const { type, message, uuid, sessionId, leafUuid, messageId } = Object(value) as Fields;
+  if (typeof type !== "string") return false;
+  const isMessage = typeof message === "object" && (type === "user" || type === "assistant");
+  return isMessage || [uuid, sessionId, leafUuid, messageId].some((id) => typeof id === "string");
+}
+
+/** Lines that the program writes for itself. None of them was sent as it is. */
+const ownTypes: ReadonlySet<unknown> = new Set([
+  ...["api-request", "api-request-blob", "api-request-shape", "attachment", "system", "progress", "summary"],
+  ...["queue-operation", "atis-latch", "last-prompt", "tools-used", "cost-state", "mode", "file-history-snapshot"],
+  ...["file-history-delta", "attribution-snapshot", "custom-title", "ai-title", "tag", "agent-name", "agent-color"],
+  ...["agent-setting", "permission-mode", "pr-link", "worktree-state", "content-replacement", "fork-context-ref"],
+]);
+
+function readLines(lines: readonly JsonLine[], file: string, draft: SessionDraft): RequestLine[] {
+  const seen = new Set<unknown>();
+  const isOwn = isSubAgentFile(lines);
+  const found: RequestLine[] = [];
+  for (const { value, line } of lines) {
+    const fields = Object(value) as Fields;
+    const { uuid, type } = fields;
+    if (seen.has(uuid)) {
+      draft.leaveOut("repeated line");
+      continue;
+    }
+    if (uuid !== undefined) seen.add(uuid);
+    const what = whatToLeaveOut(fields, isOwn);
+    if (what === undefined) found.push(readLine(fields, { file, line }));
+    // A line that is left out may be the parent of others.
+    else found.push({ ...placeOf(fields), role: "none" });
+    if (what !== undefined && !ownTypes.has(type)) draft.leaveOut(...what);
+  }
+  return found;
+}
+
+/** A sub-agent's own file has only side lines. They are its conversation. */
+function isSubAgentFile(lines: readonly JsonLine[]): boolean {
+  return lines.every(({ value }) => {
+    const { type, isSidechain } = Object(value) as Fields;
+    return (type !== "user" && type !== "assistant") || isSidechain === true;
+  });
+}
+
+function whatToLeaveOut(fields: Fields, isOwnFile: boolean): LeftOut | undefined {
+  const { type } = fields;
+  const isRendered = type === "attachment" && Array.isArray(fields.rendered);
+  if (type !== "user" && type !== "assistant" && !isRendered) return lineOfType(type);
+  if (fields.isSidechain === true && !isOwnFile) return ["line", "of sub-agents"];
+  // Written instead of an answer. The program removes them before the next request.
+  return fields.isApiErrorMessage === true ? ["API error"] : undefined;
+}
+
+function readLine(fields: Fields, place: { file: string; line: number }): RequestLine {
+  const { id, content, model } = Object(fields.message) as Fields;
+  const shared = {
+    ...placeOf(fields),
+    messageId: typeof id === "string" ? id : undefined,
+    model: answeringModel(model),
+  };
+  if (fields.type === "attachment") {
+    return { ...shared, role: "user", content: renderedText(fields), isAttachment: true };
+  }
+  if (typeof content !== "string" && !isBlockList(content)) {
+    const problem = "message.content must be a string or a list of blocks";
+    throw new ContextError("invalid_message", problem, place);
+  }
+  return { ...shared, role: fields.type as "user" | "assistant", content, isAttachment: false };
+}
+
+function placeOf(fields: Fields): LinePosition {
+  const { uuid, parentUuid, requestRef, subtype, isCompactSummary, compactMetadata } = fields;
+  const { preservedMessages } = Object(compactMetadata) as Fields;
+  const { uuids } = Object(preservedMessages) as Fields;
+  return {
+    uuid: typeof uuid === "string" ? uuid : undefined,
+    parentUuid: typeof parentUuid === "string" ? parentUuid : undefined,
+    requestRef: typeof requestRef === "string" ? requestRef : undefined,
+    compaction: subtype === "compact_boundary" ? "boundary" : isCompactSummary === true ? "summary" : undefined,
+    preserved: new Set(Array.isArray(uuids) ? uuids : []),
+    time: timeOf(fields.timestamp),
+  };
+}
+
+/** What the program added to the request for an attachment, such as a reminder. */
+function renderedText({ rendered }: Fields): readonly Fields[] {
+  const texts = (rendered as readonly unknown[]).map((each) => (Object(each) as Fields).content);
+  return texts.flatMap((content) => {
+    if (typeof content === "string") return { type: "text", text: content };
+    return isBlockList(content) ? content : [];
+  });
+}
+
+function isBlockList(content: unknown): content is readonly Fields[] {
+  return Array.isArray(content) && content.every((block) => typeof block === "object" && block !== null);
+}
+
+interface LinePosition {
+  readonly uuid: string | undefined;
+  readonly parentUuid: string | undefined;
+  /** The recorded request that an answer belongs to. */
+  readonly requestRef: string | undefined;
+  readonly compaction: "boundary" | "summary" | undefined;
+  /** The lines that a compaction kept. */
+  readonly preserved: ReadonlySet<unknown>;
+  readonly time: number | undefined;
+}
+
+/** One line of the conversation. A line of role `none` only connects others. */
+type RequestLine = LinePosition & {
+  /** Kept by a compaction, from before it. */
+  readonly isPreserved?: boolean;
+  readonly messageId?: string | undefined;
+  readonly model?: string | undefined;
+} & (LineContent | { readonly role: "none" });
+
+/** The lines of one branch of the conversation, from its start. The first `kept` are in an earlier branch too. */
+interface Branch {
+  readonly lines: RequestLine[];
+  kept: number;
+}
+
+/** Follows the lines from parent to child. A compaction and a rewind start a new branch. */
+function branchesOf(lines: readonly RequestLine[], draft: SessionDraft): readonly Branch[] {
+  const branches: Branch[] = [{ lines: [], kept: 0 }];
+  const homes = new Map<string | undefined, Branch>();
+  let preserved: readonly RequestLine[] = [];
+  for (const line of lines) {
+    const current = branches.at(-1) as Branch;
+    if (startsCompaction(line, current)) {
+      preserved = current.lines.filter(({ uuid }) => line.preserved.has(uuid));
+      branches.push({ lines: [line], kept: 0 });
+      draft.count("compaction");
+    } else {
+      const isHere = current.lines.findLastIndex(({ uuid }) => uuid === line.parentUuid) >= 0;
+      // A person may return to a branch that was left.
+      const home = isHere ? current : (homes.get(line.parentUuid) ?? current);
+      const kept = keptLines(line, home.lines);
+      if (home !== current || kept < current.lines.length) {
+        branches.push({ lines: home.lines.slice(0, kept), kept });
+        draft.count("rewind");
+      }
+      branches.at(-1)?.lines.push(line);
+    }
+    if (line.uuid !== undefined) homes.set(line.uuid, branches.at(-1) as Branch);
+    if (line.compaction !== "summary") continue;
+    // What a compaction keeps follows its summary.
+    const compacted = branches.at(-1) as Branch;
+    compacted.lines.push(...preserved.map((each) => ({ ...each, isPreserved: true })));
+    compacted.kept = compacted.lines.length;
+    preserved = [];
+  }
+  return branches;
+}
+
+/** Older versions write a summary without a boundary. */
+function startsCompaction({ compaction }: RequestLine, { lines }: Branch): boolean {
+  if (compaction === "boundary") return true;
+  return compaction === "summary" && lines.at(-1)?.compaction !== "boundary";
+}
+
+/** Returns how many lines of the branch a line continues. It continues all of them if it leaves out only lines of the
+ *  same answer and their results: those have one parent and are written side by side. */
+function keptLines(line: RequestLine, lines: readonly RequestLine[]): number {
+  const parent = line.parentUuid === undefined ? -1 : lines.findLastIndex(({ uuid }) => uuid === line.parentUuid);
+  if (parent < 0) return lines.length;
+  const ids = new Set([line.messageId, lines[parent]?.messageId]);
+  const isOther = (each: RequestLine): boolean => {
+    if (each.isPreserved) return false;
+    if (each.role === "assistant") return !ids.has(each.messageId) || each.messageId === undefined;
+    return each.role === "user" && !each.isAttachment && !isResults(each);
+  };
+  return lines.slice(parent + 1).some(isOther) ? parent + 1 : lines.length;
+}
+
+/** Adds a branch to the draft: as its requests were recorded, and where they were not, as its lines are. */
+function addBranch({ lines, kept }: Branch, requests: RequestIndex, draft: SessionDraft): void {
+  const isKnown = (line: RequestLine): boolean => requests.get(line.requestRef) !== undefined;
+  const first = lines.findIndex((line, index) => index >= kept && isKnown(line));
+  const unknown = first < 0 ? lines : lines.slice(0, first);
+  if (unknown.slice(kept).some(({ role }) => role === "assistant") || first < 0) addLines(unknown, kept, draft);
+  if (first >= 0) addAnswers(lines.slice(first), requests, draft);
+}
+
+function addLines(lines: readonly RequestLine[], kept: number, draft: SessionDraft): void {
+  draft.branch(0);
+  const before = joinRequestLines(lines.slice(0, kept).filter(hasContent), { leaveOut() {} }).length;
+  for (const [index, message] of joinRequestLines(lines.filter(hasContent), draft).entries()) {
+    if (index === before) draft.skipAnswers();
+    addMessage(message, draft);
+  }
+}
+
+function addMessage({ role, content, time, messageId }: JoinedMessage, draft: SessionDraft): void {
+  draft.add({ role, content }, { time, answerId: role === "assistant" ? messageId : undefined });
+}
+
+/** Adds the recorded request before each answer. */
+function addAnswers(lines: readonly RequestLine[], requests: RequestIndex, draft: SessionDraft): void {
+  const requestOf = new Map<string | undefined, RecordedRequest>();
+  for (const { messageId, requestRef } of lines) {
+    const request = requests.get(requestRef);
+    if (request !== undefined) requestOf.set(messageId, request);
+  }
+  let unknown: JoinedMessage[] = [];
+  for (const message of joinRequestLines(lines.filter(hasContent), draft)) {
+    const { role, content, time, messageId } = message;
+    const request = role === "assistant" ? requestOf.get(messageId) : undefined;
+    if (request !== undefined) {
+      draft.request(request.messages, request);
+      draft.add(requests.known({ role, content }), { time, answerId: messageId });
+      unknown = [];
+    } else if (role === "assistant") {
+      for (const each of [...unknown, message]) addMessage(each, draft);
+      unknown = [];
+    } else unknown.push(message);
+  }
+}
+
+function hasContent(line: RequestLine): line is RequestLine & LineContent {
+  return line.role !== "none";
+}

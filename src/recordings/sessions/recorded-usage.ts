@@ -1,0 +1,211 @@
+/** Sums the usage that programs recorded. Programs write the usage of one answer on several lines, and copies of a
+ *  session repeat it. Each answer counts once, with its last and largest report. Some requests have no answer in a file,
+ *  such as those for a summary: if the program recorded its own sum, the difference is added. */
+
+import { costOfUsage, type Prices, type UsageCost } from "../../core/billing/index.ts";
+import type { Fields } from "../../core/text/index.ts";
+import { timeOf } from "./recorded-session.ts";
+
+/** What a program recorded about the tokens of one answer. */
+export interface UsageRecord {
+  /** The provider's id of the answer, or the program's own. Records with the same id report the same answer. */
+  readonly id: string;
+  readonly model?: string | undefined;
+  readonly time?: number | undefined;
+  /** As Anthropic or OpenAI report usage. */
+  readonly usage: object;
+  /** What the answer cost, if the caller knows it already. */
+  readonly cost?: AnswerCost | undefined;
+  /** The session to which the answer belongs, if the program records sums. */
+  readonly session?: string | undefined;
+  /** The program's own sum over the session so far, by model. Such a record reports no answer. */
+  readonly sums?: Readonly<Record<string, object>> | undefined;
+}
+
+export interface UsageTotals extends Omit<UsageCost, "price"> {
+  /** The number of answers. */
+  readonly answers: number;
+}
+
+export interface UsageSum {
+  /** Adds a record. Returns whether its answer is new. */
+  add(record: UsageRecord): boolean;
+  totals(): UsageTotals;
+  /** Returns the input cost of each answer, in the order in which they came. */
+  costs(): readonly number[];
+}
+
+export interface UsageSumOptions {
+  /** The model whose prices apply to every answer. By default each answer's own model. */
+  readonly model?: string | undefined;
+  readonly prices?: Prices | undefined;
+}
+
+export function createUsageSum({ model, prices }: UsageSumOptions = {}): UsageSum {
+  const answers = new Map<string, AnswerCost>();
+  const sessions = createSessionSums();
+  return {
+    add(record) {
+      sessions.add(record);
+      if (record.sums !== undefined) return false;
+      const known = answers.get(record.id);
+      const cost =
+        record.cost ?? costOfUsage(record.usage, { model: model ?? record.model, prices, timeMs: record.time });
+      // While an answer is streamed, early lines report only a part of its output.
+      if (cost !== undefined && sizeOf(cost) >= sizeOf(known)) answers.set(record.id, cost);
+      return known === undefined && cost !== undefined;
+    },
+    totals() {
+      const rest = sessions.missing(answers).flatMap(([own, usage]) => {
+        return costOfUsage(usage, { model: model ?? own, prices }) ?? [];
+      });
+      const all = [...answers.values(), ...rest];
+      const sum = (field: keyof Omit<UsageCost, "price">): number =>
+        all.reduce((total, each) => total + each[field], 0);
+      return {
+        answers: answers.size,
+        ...{ read: sum("read"), write5m: sum("write5m"), write1h: sum("write1h"), uncached: sum("uncached") },
+        ...{ total: sum("total"), output: sum("output"), cost: sum("cost"), outputCost: sum("outputCost") },
+        usd: sum("usd"),
+      };
+    },
+    costs: () => [...answers.values()].map(({ cost }) => cost),
+  };
+}
+
+type AnswerCost = Omit<UsageCost, "price">;
+
+/** The sums that programs recorded, and the answers that they cover. */
+interface SessionSums {
+  add(record: UsageRecord): void;
+  /** Returns what the sums have more than the answers, by model. */
+  missing(answers: ReadonlyMap<string, AnswerCost>): readonly (readonly [model: string, usage: object])[];
+}
+
+function createSessionSums(): SessionSums {
+  const sums = new Map<string, Readonly<Record<string, object>>>();
+  /** The model of each answer of a session. */
+  const answersOf = new Map<string, Map<string, string>>();
+  /** The first session that had an answer. A fork copies the answers of its session, and continues its sum. */
+  const owners = new Map<string, string>();
+  const familyOf = (session: string): string => {
+    const [first] = answersOf.get(session)?.keys() ?? [];
+    return (first === undefined ? undefined : owners.get(first)) ?? session;
+  };
+  return {
+    add({ id, session, sums: own, model = "" }) {
+      if (session === undefined) return;
+      if (own !== undefined) {
+        sums.set(session, own);
+        return;
+      }
+      const known = answersOf.get(session) ?? new Map<string, string>();
+      answersOf.set(session, known.set(id, model));
+      if (!owners.has(id)) owners.set(id, session);
+    },
+    missing(answers) {
+      const largest = new Map<string, readonly [string, MissingTokens]>();
+      for (const [session, models] of sums) {
+        const own = [...(answersOf.get(session) ?? [])];
+        // A sum that does not know the model of an answer may have it under another name.
+        const names = new Set(Object.keys(models).map(bareModel));
+        if (own.some(([id, model]) => answers.has(id) && !names.has(bareModel(model)))) continue;
+        for (const [model, sum] of Object.entries(models)) {
+          const ids = own.filter(([, each]) => bareModel(each) === bareModel(model)).map(([id]) => id);
+          const rest = restOf(
+            sum as Fields,
+            ids.flatMap((id) => answers.get(id) ?? []),
+          );
+          const key = `${familyOf(session)} ${model}`;
+          if (totalOf(rest) > totalOf(largest.get(key)?.[1])) largest.set(key, [model, rest]);
+        }
+      }
+      return [...largest.values()].map(([model, rest]) => [model, usageApart(rest)]);
+    },
+  };
+}
+
+/** A model's id without its date and its window. */
+export function bareModel(model: string): string {
+  return model.replace(/\[\w+\]$/, "").replace(/-\d{8}$/, "");
+}
+
+interface MissingTokens {
+  readonly input: number;
+  readonly read: number;
+  readonly write: number;
+  readonly output: number;
+}
+
+function restOf(sum: Fields, answers: readonly AnswerCost[]): MissingTokens {
+  const beyond = (name: string, known: (answer: AnswerCost) => number): number => {
+    const whole = Number(sum[name] ?? 0);
+    return Math.max(
+      0,
+      answers.reduce((left, answer) => left - known(answer), whole),
+    );
+  };
+  return {
+    input: beyond("inputTokens", ({ uncached }) => uncached),
+    read: beyond("cacheReadInputTokens", ({ read }) => read),
+    write: beyond("cacheCreationInputTokens", ({ write5m, write1h }) => write5m + write1h),
+    output: beyond("outputTokens", ({ output }) => output),
+  };
+}
+
+function totalOf(rest: MissingTokens | undefined): number {
+  return rest === undefined ? 0 : rest.input + rest.read + rest.write + rest.output;
+}
+
+function sizeOf(cost: AnswerCost | undefined): number {
+  return cost === undefined ? 0 : cost.total + cost.output;
+}
+
+/** Returns what a line of Claude Code reports. It has the usage of each answer, and sometimes a sum over the session. */
+export function claudeCodeUsage(line: unknown): UsageRecord | undefined {
+  const { type, message, requestId, timestamp, sessionId, modelUsage } = Object(line) as Fields;
+  const session = typeof sessionId === "string" ? sessionId : undefined;
+  if (type === "cost-state" && session !== undefined && typeof modelUsage === "object" && modelUsage !== null) {
+    return { id: `cost-state ${session}`, session, usage: {}, sums: modelUsage as Record<string, object> };
+  }
+  const { id, usage, model } = Object(message) as Fields;
+  const answer = id ?? requestId;
+  if (type !== "assistant" || typeof answer !== "string" || typeof usage !== "object" || usage === null) {
+    return undefined;
+  }
+  return { id: answer, usage, model: answeringModel(model), time: timeOf(timestamp), session };
+}
+
+/** The program writes some answers itself. They have no model. */
+export function answeringModel(model: unknown): string | undefined {
+  return typeof model === "string" && model !== "<synthetic>" ? model : undefined;
+}
+
+/** Input tokens with the cached ones apart, as Anthropic reports them. */
+export function usageApart(tokens: {
+  readonly input: unknown;
+  readonly read: unknown;
+  readonly write: unknown;
+  readonly output: unknown;
+}): object {
+  return {
+    input_tokens: tokens.input,
+    cache_read_input_tokens: tokens.read,
+    cache_creation_input_tokens: tokens.write,
+    output_tokens: tokens.output,
+  };
+}
+
+/** Input tokens that include the cached ones, as OpenAI reports them. */
+export function usageTogether(tokens: {
+  readonly input: unknown;
+  readonly read: unknown;
+  readonly write?: unknown;
+  readonly output: unknown;
+}): object {
+  return {
+    input_tokens: tokens.input,
+    input_tokens_details: { cached_tokens: tokens.read, cache_write_tokens: tokens.write },
+    output_tokens: tokens.output,
+  };
+}

@@ -1,0 +1,43 @@
+import type { Counter } from "../../core/tokens/index.ts";
+import type { PageLimit } from "../session/index.ts";
+
+/** What each client shows of one result before it cuts it, in the client's own unit. The key is the beginning of the
+ *  name that the client gives at initialize. Measured with these versions, 2026-11. Each limit leaves room for what the
+ *  client adds to the result. */
+const clientLimits: readonly (readonly [name: string, limit: PageLimit])[] = [
+  // Codex 0.166 kept 12,000 bytes of UTF-8, including its own "Wall time: … Output:", and cut out the middle. It showed
+  // a text as it is, and structured content as JSON.
+  ["codex", { bytes: 11_500 }],
+  // gemini-cli 0.61 kept the first 8,000 and the last 32,000 characters.
+  ["gemini-cli", { characters: 39_000 }],
+  // opencode 1.18 kept 51,200 bytes of UTF-8 and 2,000 lines, with an empty line between blocks. It showed nothing of a
+  // longer single line.
+  ["opencode", { bytes: 48_000, lines: 1_900 }],
+  // Claude Code 2.1 moves a result above 25,000 tokens, or about 50,000 characters, into a file.
+  ["claude-code", { tokens: 24_000, characters: 48_000 }],
+];
+
+/** An unknown client has no limits of its own. */
+export function limitOfClient(name: string | undefined): PageLimit {
+  const given = name?.toLowerCase().replaceAll(/[\s_]+/g, "-") ?? "";
+  return clientLimits.find(([start]) => given.startsWith(start))?.[1] ?? {};
+}
+
+/** What a server sends before a conversation, as far as it is known. */
+interface ServedContext {
+  readonly instructions?: string | undefined;
+  readonly tools: readonly unknown[];
+}
+
+/** Returns the tokens in a client's context before any tool is called: the instructions, and what a model sees of each
+ *  tool. How a provider wraps tool definitions depends on the client and is not counted. */
+export function countContext(counter: Counter, { instructions = "", tools }: ServedContext): number {
+  const definitions = tools.map((tool) => counter.count(JSON.stringify(definitionOf(tool))));
+  return definitions.reduce((sum, tokens) => sum + tokens, counter.count(instructions));
+}
+
+/** Only the client uses titles, annotations and schemas of results. */
+function definitionOf(tool: unknown): object {
+  const { name, description, inputSchema } = Object(tool) as Record<string, unknown>;
+  return { name, description, inputSchema };
+}

@@ -1,0 +1,419 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { McpServerFactory, ServerContext, Tool } from "@modelcontextprotocol/server";
+import { createIntake } from "../../conversation/intake/index.ts";
+import type { LedgerOptions } from "../../core/budget/index.ts";
+import { messageOf, type SecretRules } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import type { Environment } from "../../host/index.ts";
+import {
+  type BudgetedTool,
+  type HintMode,
+  type JsonProperty,
+  type PageFormat,
+  type PageLimit,
+  type Session,
+  shareOfLimit,
+  type ToolArguments,
+  type ToolSchema,
+} from "../session/index.ts";
+import { createTools } from "../tools/index.ts";
+import { countContext, limitOfClient } from "./client-limits.ts";
+import { clientInSession, rootsOfRequest, sessionHeader } from "./http-clients.ts";
+import {
+  type ClientSessions,
+  type Conversation,
+  conversationOf,
+  createClientSessions,
+  type McpSession,
+  openMcpSession,
+} from "./open-session.ts";
+import {
+  type Answer,
+  budgetStatusTool,
+  nextPageTool,
+  type PageTool,
+  recallPageTool,
+  settle,
+  toCallResult,
+} from "./page-tools.ts";
+import { type CommandPlace, type CommandRules, createRunCommand } from "./run-command.ts";
+import { openServerStore, type ServerStore, type StoreUpkeep } from "./server-store.ts";
+
+export interface HostOptions {
+  /** Whether the client's roots decide which directory is read. */
+  readonly asksRoots: boolean;
+  readonly env: Environment;
+  readonly version: string;
+  /** @default "note" */
+  readonly hints?: HintMode | undefined;
+  /** The form of results. */
+  readonly format: PageFormat;
+  /** The names of the served tools. `next_page` is always served. Undefined for all tools. */
+  readonly tools?: readonly string[] | undefined;
+  /** What `run_command` may run. Without it the tool is not served. */
+  readonly commands?: CommandRules | undefined;
+  /** Overrides what is known about the client. */
+  readonly pageLimit?: PageLimit | undefined;
+  /** Ends the server gracefully. */
+  readonly signal: AbortSignal;
+  /** Returns the directory that the tools read for a client, and its settings. `roots` are the client's roots. Rejects
+   *  if there is no directory. */
+  place(roots: readonly string[] | undefined): Promise<ServedPlace>;
+  /** Prints a message for people, because stdout belongs to the protocol. */
+  log(text: string): void;
+}
+
+export interface ServedPlace {
+  readonly root: string;
+  readonly counter: Counter;
+  readonly budget: LedgerOptions;
+  /** The rules for hidden files of the root's configuration. */
+  readonly secrets: SecretRules;
+  /** Undefined if results are kept in memory only. */
+  readonly storeFile: string | undefined;
+  readonly upkeep?: StoreUpkeep | undefined;
+  readonly sessionId: string;
+  /** Whether a person named the session. Then all its processes have one account. */
+  readonly goesOn: boolean;
+  /** The conversation, if the client names it in the server's environment. */
+  readonly conversation?: Conversation | undefined;
+}
+
+/** What the servers of one process share: the tools, and a session for each client. */
+export interface Host {
+  readonly factory: McpServerFactory;
+  /** Called when an HTTP client has announced its end. */
+  closeClient(id: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function createHost(options: HostOptions): Promise<Host> {
+  const { env, version, format, tools: names, commands } = options;
+  const ownTools = [...servedTools(pageTools, names), ...(commands === undefined ? [] : [createRunCommand(commands)])];
+  // One per request: clients that share a session can ask at the same time and have different limits.
+  const clientNames = new AsyncLocalStorage<string | undefined>();
+  const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientNames.getStore());
+  const stores = new Map<string | undefined, Promise<ServerStore>>();
+  const storeOf = ({ storeFile: file, upkeep }: ServedPlace): Promise<ServerStore> => {
+    const opening = stores.get(file) ?? openServerStore({ file, consequence, upkeep, log: options.log });
+    stores.set(file, opening);
+    return opening;
+  };
+  /** The conversations that calls have named. */
+  const conversations = new Map<string | undefined, Conversation | undefined>();
+  /** By root. */
+  const served = new Map<string, ClientSessions>();
+  const sessionsOf = (place: ServedPlace): ClientSessions => {
+    const found = served.get(place.root);
+    if (found !== undefined) return found;
+    const sessions = createClientSessions(async (client) => {
+      const conversation = conversations.get(client);
+      const asking = conversation === undefined ? { client } : { conversation };
+      const kept = await storeOf(place);
+      const shared = { env, hints: options.hints, format, names, pageLimit, kept, pageTools: ownTools };
+      return openSession({ ...place, ...asking, ...shared });
+    });
+    served.set(place.root, sessions);
+    return sessions;
+  };
+  const factory = await createServerFactory({
+    version,
+    // The definitions do not depend on the directory.
+    tools: servedTools(createTools({ root: "/", env }), names),
+    pageTools: ownTools,
+    format,
+    asksRoots: options.asksRoots,
+    asClient: async ({ id, conversation, name, roots }, answer) => {
+      const place = await options.place(roots);
+      const client = id ?? conversation?.id;
+      if (id === undefined) conversations.set(client, conversation);
+      return clientNames.run(name, () => sessionsOf(place).use(client, answer));
+    },
+    hasHints: options.hints === "schema",
+    log: options.log,
+  });
+  return {
+    factory,
+    async closeClient(id) {
+      for (const sessions of served.values()) await sessions.close(id);
+    },
+    async close() {
+      for (const sessions of served.values()) await sessions.closeAll();
+      for (const opening of stores.values()) await (await opening).store.close();
+    },
+  };
+}
+
+/** The names of all tools of the server. */
+export function serverToolNames(env: Environment): string[] {
+  return [...createTools({ root: "/", env }), ...pageTools].map(({ name }) => name);
+}
+
+/** A page can always be continued. */
+function servedTools<Tool extends { readonly name: string }>(
+  tools: readonly Tool[],
+  names: readonly string[] | undefined,
+): readonly Tool[] {
+  return names === undefined ? tools : tools.filter(({ name }) => names.includes(name) || name === nextPageTool.name);
+}
+
+const consequence = "Results are kept in memory until this server ends.";
+
+type OpenOptions = Omit<ServedPlace, "storeFile" | "upkeep"> & {
+  readonly env: Environment;
+  readonly hints: HintMode | undefined;
+  readonly format: PageFormat;
+  readonly names: readonly string[] | undefined;
+  readonly pageTools: readonly PageTool[];
+  readonly pageLimit: () => PageLimit;
+  readonly client?: string | undefined;
+  readonly kept: ServerStore;
+};
+
+async function openSession(options: OpenOptions): Promise<HostSession> {
+  const { root, env, secrets, sessionId: id, names, counter, pageTools: own, ...rest } = options;
+  const tools = servedTools(createTools({ root, env, secrets }), names);
+  const { hints, format } = rest;
+  const opened = await openMcpSession({ ...rest, id, counter, tools });
+  const context = {
+    tools: listTools([...tools, ...own], hints === "schema"),
+    instructions: instructions[format],
+  };
+  try {
+    await opened.session.record("system", countContext(counter, context));
+    const intake = await createIntake({
+      ...{ store: rest.kept.store, sessionId: opened.session.id, agentId: "commands", counter, deltas: false },
+      ...{
+        maxResultTokens: Math.max(200, Math.floor(outputShare * (options.budget.perToolCall ?? usualTokens))),
+        shareOfLimit: (text) => shareOfLimit(text, rest.pageLimit()) / outputShare,
+        recallHint: (name) => `recall with id ${name}, and pattern or lines`,
+      },
+    });
+    return { ...opened, commands: { root, env, intake } };
+  } catch (error) {
+    await opened.close().catch(() => {});
+    throw error;
+  }
+}
+
+interface HostSession extends McpSession {
+  readonly commands: CommandPlace;
+}
+
+/** How much of a result may be a command's output. The rest is for its frame. */
+const outputShare = 0.9;
+const usualTokens = 8_000;
+
+interface ServerParts {
+  readonly version: string;
+  readonly tools: readonly BudgetedTool[];
+  readonly pageTools: readonly PageTool[];
+  readonly format: PageFormat;
+  /** Answers in the client's session, within the client's limits. The first call of a tool opens the session, so a
+   *  client that only lists the tools leaves no trace. */
+  readonly asClient: <Result>(client: Asking, answer: (answering: Answering) => Promise<Result>) => Promise<Result>;
+  /** Whether the client's roots decide which directory is read. */
+  readonly asksRoots: boolean;
+  /** Whether the tools' definitions state the budget and change with it. */
+  readonly hasHints: boolean;
+  log(text: string): void;
+}
+
+/** Who asks, as far as it is known. */
+interface Asking {
+  /** Set for HTTP. */
+  readonly id: string | undefined;
+  /** Set if the call names its conversation. */
+  readonly conversation: Conversation | undefined;
+  readonly name: string | undefined;
+  /** The addresses of the roots. Undefined if the client offers none. */
+  readonly roots: readonly string[] | undefined;
+}
+
+/** Creates servers: one for each connection, or for each request over HTTP. */
+async function createServerFactory(parts: ServerParts): Promise<McpServerFactory> {
+  const library = await import("@modelcontextprotocol/server");
+  const { format } = parts;
+  const tools = listTools([...parts.tools, ...parts.pageTools], parts.hasHints);
+  return ({ era, requestInfo }) => {
+    const told = clientInSession(requestInfo?.headers.get(sessionHeader));
+    const server = new library.Server(
+      { name: "plimsoll", title: "Plimsoll", version: parts.version },
+      { capabilities: { tools: parts.hasHints ? { listChanged: true } : {} }, instructions: instructions[format] },
+    );
+    const nameIn = ({ mcpReq }: ServerContext): string | undefined => {
+      // From revision 2026-07-28, whose types do not describe its content.
+      const info = (mcpReq.envelope as Envelope)?.[library.CLIENT_INFO_META_KEY] as { name?: string } | undefined;
+      return info?.name ?? server.getClientVersion()?.name ?? told?.name;
+    };
+    const rootsIn = rootsReader(server, { library, era, parts, isHttp: requestInfo !== undefined });
+    const askingIn = async (context: ServerContext): Promise<Asking | "must ask"> => {
+      const roots = await rootsIn(context);
+      const conversation = conversationOf({ meta: context.mcpReq._meta });
+      return roots === "must ask" ? roots : { id: told?.id, conversation, name: nameIn(context), roots };
+    };
+    server.setRequestHandler("tools/list", async (_request, context) => {
+      const asking = parts.hasHints ? await askingIn(context) : "must ask";
+      if (asking === "must ask") return { tools };
+      const hinted = parts.asClient(asking, async ({ session }) =>
+        listTools([...session.toolSchemas(), ...parts.pageTools], true),
+      );
+      // Without a directory to read, the list is the usual one and each call reports the problem.
+      return { tools: await hinted.catch(() => tools) };
+    });
+    server.setRequestHandler("tools/call", async ({ params }, context) => {
+      const asking = await askingIn(context);
+      if (asking === "must ask") {
+        const { inputRequired } = library;
+        return inputRequired({ inputRequests: { [rootsKey]: inputRequired.listRoots() } });
+      }
+      const called = { ...parts, name: params.name, args: params.arguments ?? {}, signal: context.mcpReq.signal };
+      const answer = () => parts.asClient(asking, (answering) => answerCall(answering, called));
+      const result = toCallResult(await settle(answer, format), format);
+      // Over HTTP there may be nobody who receives it.
+      if (parts.hasHints) await server.sendToolListChanged().catch(() => {});
+      return result;
+    });
+    return server;
+  };
+}
+
+type Library = typeof import("@modelcontextprotocol/server");
+type Envelope = Readonly<Record<string, unknown>> | undefined;
+
+const rootsKey = "roots";
+/** A client that offers roots but does not send them is served without. */
+const mostRootsMs = 3_000;
+
+interface RootsReaderOptions {
+  readonly library: Library;
+  readonly era: "legacy" | "modern";
+  readonly isHttp: boolean;
+  readonly parts: Pick<ServerParts, "asksRoots" | "log">;
+}
+
+/** Reads the roots of the client of a request. In revision 2026-07-28 a server can ask only with an answer that wants
+ *  more input (`must ask`). Over HTTP each request has its own server, and clients of older revisions are asked before
+ *  (`http-clients.ts`). */
+function rootsReader(
+  server: InstanceType<Library["Server"]>,
+  { library, era, isHttp, parts }: RootsReaderOptions,
+): (context: ServerContext) => Promise<readonly string[] | undefined | "must ask"> {
+  if (!parts.asksRoots) return async () => undefined;
+  if (isHttp && era === "legacy") return async () => rootsOfRequest.getStore();
+  let known: Promise<readonly string[] | undefined> | undefined;
+  if (era === "legacy") {
+    server.setNotificationHandler("notifications/roots/list_changed", () => {
+      known = undefined;
+    });
+    const ask = async (): Promise<readonly string[] | undefined> => {
+      if (server.getClientCapabilities()?.roots === undefined) return undefined;
+      try {
+        return addressesOf(await server.listRoots(undefined, { timeout: mostRootsMs }));
+      } catch (error) {
+        parts.log(`the client offers roots but did not send them: ${messageOf(error)}`);
+        return undefined;
+      }
+    };
+    return () => {
+      known ??= ask();
+      return known;
+    };
+  }
+  return async ({ mcpReq }) => {
+    const capabilities = (mcpReq.envelope as Envelope)?.[library.CLIENT_CAPABILITIES_META_KEY] as Envelope;
+    if (capabilities?.roots === undefined) return undefined;
+    const given = library.inputResponse(mcpReq.inputResponses, rootsKey);
+    if (given.kind === "roots") known = Promise.resolve(addressesOf(given));
+    // Over HTTP the next request has another server, which cannot recognize the client.
+    return known ?? (mcpReq.inputResponses === undefined ? "must ask" : undefined);
+  };
+}
+
+function addressesOf({ roots }: { readonly roots: readonly { readonly uri: string }[] }): string[] {
+  return roots.map(({ uri }) => uri);
+}
+
+const whenToUse =
+  "Use these tools to list, search and read this project and its git history when a result may be large, or when you " +
+  "have no tools for that: results stay within a token budget. For one small known file, or to change files and run " +
+  "commands, use your own tools.";
+
+/** Short, because clients may put it before every conversation. */
+const instructions: Readonly<Record<PageFormat, string>> = {
+  text: `${whenToUse} A result that is not complete ends in a line in brackets. Its "next:" says how to continue: the same call with that offset, or next_page with that token. Start with summaries where they are enough: modes tree, files, count, stat.`,
+  json: `${whenToUse} If data.truncated is true, pass data.continuation_token to next_page for the rest, or ask a narrower question. budget_status shows what is left.`,
+};
+
+/** Without hints, the list is the same in every call and session. A list that changes breaks the provider's prompt
+ *  cache. */
+function listTools(tools: readonly (ToolSchema & Pick<PageTool, "annotations">)[], hasHints: boolean): Tool[] {
+  const readsOnly = { readOnlyHint: true, destructiveHint: false, openWorldHint: false };
+  return tools.map(({ name, description, inputSchema, annotations = readsOnly }) => ({
+    name,
+    description,
+    inputSchema: (hasHints ? { ...inputSchema } : shortSchema(inputSchema)) as Tool["inputSchema"],
+    annotations,
+  }));
+}
+
+/** Parameters that models seldom need. Calls may still use them: messages name them where they help. */
+const unlisted: ReadonlySet<string> = new Set([
+  ...["budget", "max_files", "max_results", "max_size", "max_line_length", "start_column", "encoding"],
+]);
+/** Parameters whose names say everything. */
+const plain: ReadonlySet<string> = new Set([
+  ...["offset", "start_line", "end_line", "path", "case_sensitive", "include_hidden", "is_regex", "until", "staged"],
+]);
+
+/** Every conversation pays for the definitions, so they leave out what a model does not need. The tools check arguments
+ *  themselves. */
+function shortSchema({ properties, required }: ToolSchema["inputSchema"]): object {
+  const listed = Object.entries(properties).filter(([name]) => !unlisted.has(name));
+  const short = listed.map(([name, { type, enum: choices, description }]: [string, JsonProperty]) => [
+    name,
+    { ...(choices ? { enum: choices } : { type }), ...(plain.has(name) ? {} : { description }) },
+  ]);
+  return { type: "object", properties: Object.fromEntries(short), ...(required ? { required } : {}) };
+}
+
+const pageTools: readonly PageTool[] = [nextPageTool, recallPageTool, budgetStatusTool];
+
+export interface Answering {
+  readonly session: Session;
+  /** What the client has to know. Returned once. */
+  takeNotice(): string | undefined;
+  original?: McpSession["original"] | undefined;
+  readonly commands?: CommandPlace | undefined;
+}
+
+interface CalledTool {
+  readonly pageTools?: readonly PageTool[] | undefined;
+  readonly format?: PageFormat | undefined;
+  readonly name: string;
+  readonly args: ToolArguments;
+  readonly signal: AbortSignal;
+}
+
+/** Runs a tool of the session, or one that returns pages. */
+export async function answerCall(
+  { session, takeNotice, original, commands }: Answering,
+  { name, args, signal, format = "json", pageTools: served = pageTools }: CalledTool,
+): Promise<Answer> {
+  const pageTool = served.find((tool) => tool.name === name);
+  const answer = await settle(
+    async () =>
+      pageTool === undefined
+        ? session.call(name, args, { signal })
+        : pageTool.run(session, args, { signal, format, original, commands }),
+    format,
+  );
+  const notice = takeNotice();
+  return notice === undefined ? answer : withNotice(answer, notice, format);
+}
+
+/** Adds a notice to the answer, in both forms. */
+function withNotice({ envelope, text }: Answer, notice: string, format: PageFormat): Answer {
+  const noticed = { ...envelope, notice };
+  return { envelope: noticed, text: format === "text" ? `${text}\n[${notice}]` : JSON.stringify(noticed) };
+}

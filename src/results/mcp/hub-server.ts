@@ -1,0 +1,304 @@
+/** One of several servers behind `mcp wrap`: its greeting, its lists, and the requests that are under way. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ContextError } from "../../core/errors.ts";
+import { elementsOf, isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
+import { messagesOf, type RpcObject, renderAnswer, replaceAt, type WrittenMessage } from "./rpc-message.ts";
+import type { ServerConnection } from "./server-connection.ts";
+
+export interface HubServer {
+  readonly name: string;
+  /** Resolves when the server was greeted or has failed. */
+  readonly settled: Promise<void>;
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number>;
+  /** Returns the server's answer to the greeting. */
+  greeting(): RpcObject | undefined;
+  greet(params: string): Promise<void>;
+  /** Reports once that the server has not answered yet. */
+  reportLate(): void;
+  /** From now on, changes of the server's lists are reported to the client. */
+  clientIsGreeted(): void;
+  /** Passes the client's notification on, once the server was greeted. */
+  initialized(text: string): Promise<void>;
+  /** Whether the server runs and has the capability of the method. */
+  offers(method: string): boolean;
+  /** Sends a request of our own. Returns nothing if the server does not answer in time. */
+  ask(method: string, params?: string): Promise<WrittenMessage | undefined>;
+  /** Returns the JSON of all elements. */
+  list(method: string, key: string): Promise<string[]>;
+  /** Sends a request of the client. If the server refuses it, the others are asked. */
+  forward(id: string, text: string, others?: readonly HubServer[]): Promise<void>;
+  cancel(id: string, text: string): void;
+  /** Passes the client's answer, or its progress, if it is about a request of this server. */
+  answer(id: string | undefined, text: string, path: readonly string[]): void;
+  send(text: string): Promise<void>;
+  end(): void;
+  kill(signal: NodeJS.Signals): void;
+}
+
+export interface HubServerOptions {
+  readonly name: string;
+  /** Among the servers. */
+  readonly index: number;
+  /** How long the server may take for a list. */
+  readonly listMs: number;
+  /** Sends a line to the client. */
+  emit(line: string | Buffer): Promise<void>;
+  connect(): Promise<ServerConnection>;
+  /** Called once with what is wrong with the server. */
+  fail(reason: string): void;
+  /** Called with objects that may name a resource or a task of the server. */
+  learn(value: unknown): void;
+}
+
+/** A server whose list never ends must not fill the memory, or keep the client waiting. */
+const mostElements = 10_000;
+
+export function createHubServer(options: HubServerOptions): HubServer {
+  const state = createState(options);
+  const ended = run(state);
+  return {
+    ...{ name: options.name, settled: state.settled, ended },
+    greeting: () => state.greeting,
+    greet: (params) => greet(state, params),
+    reportLate() {
+      if (state.greeting !== undefined || state.problem !== undefined || state.isLate) return;
+      state.isLate = true;
+      options.fail("has not answered yet");
+    },
+    clientIsGreeted() {
+      state.isClientGreeted = true;
+    },
+    async initialized(text) {
+      state.initializedText = text;
+      if (state.greeting !== undefined) await send(state, text);
+    },
+    offers: (method) => isAlive(state) && hasCapability(state.greeting, method),
+    ask: (method, params) => ask(state, method, { params, mostMs: options.listMs }),
+    list: (method, key) => listAll(state, method, key),
+    async forward(id, text, others = []) {
+      if (!isAlive(state)) return refuse(state, id);
+      state.pending.set(id, { text, others });
+      await send(state, text);
+    },
+    cancel(id, text) {
+      if (state.pending.delete(id)) void send(state, text);
+    },
+    answer(id, text, path) {
+      const own = unpack(id);
+      if (own?.index === options.index) void send(state, replaceAt(text, path, own.id));
+    },
+    send: (text) => send(state, text),
+    end() {
+      state.isEnding = true;
+      state.connection?.end();
+      // A program that has not even greeted may not notice the end of its stdin.
+      if (state.greeting === undefined) state.connection?.kill("SIGTERM");
+    },
+    kill(signal) {
+      state.isEnding = true;
+      state.connection?.kill(signal);
+    },
+  };
+}
+
+interface ServerState extends HubServerOptions {
+  connection?: ServerConnection;
+  greeting?: RpcObject | undefined;
+  problem?: string;
+  initializedText?: string;
+  isEnding: boolean;
+  isLate: boolean;
+  isClientGreeted: boolean;
+  lastId: number;
+  /** Our own requests without an answer. */
+  readonly asked: Map<string, (answer: WrittenMessage | undefined) => void>;
+  /** Requests of the client without an answer. */
+  readonly pending: Map<string, { readonly text: string; readonly others: readonly HubServer[] }>;
+  readonly settled: Promise<void>;
+  /** Whether it is connected is known. */
+  readonly opened: Promise<void>;
+  settle(): void;
+  open(): void;
+}
+
+function createState(options: HubServerOptions): ServerState {
+  const [settled, opened] = [createGate(), createGate()];
+  return {
+    ...options,
+    ...{ isEnding: false, isLate: false, isClientGreeted: false, lastId: 0 },
+    ...{ asked: new Map(), pending: new Map() },
+    ...{ settled: settled.passed, settle: settled.open, opened: opened.passed, open: opened.open },
+  };
+}
+
+function createGate(): { readonly passed: Promise<void>; readonly open: () => void } {
+  let open: () => void = () => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}
+
+async function run(state: ServerState): Promise<number> {
+  try {
+    state.connection = await state.connect();
+  } catch (error) {
+    await lose(state, `did not start: ${messageOf(error)}`);
+    return 1;
+  }
+  state.open();
+  const { lines, ended, end } = state.connection;
+  if (state.isEnding) end();
+  try {
+    for await (const line of lines) {
+      for (const received of messagesOf(line)) await take(state, received, line);
+    }
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    await lose(state, `was ended: ${error.message}`);
+  }
+  const code = await ended;
+  if (state.problem === undefined) await lose(state, `has ended with exit code ${code}`);
+  return code;
+}
+
+function isAlive({ connection, problem }: ServerState): boolean {
+  return connection !== undefined && problem === undefined;
+}
+
+async function lose(state: ServerState, reason: string): Promise<void> {
+  const { asked, pending, isEnding, fail } = state;
+  state.problem = reason;
+  if (!isEnding) fail(reason);
+  for (const answer of asked.values()) answer(undefined);
+  state.open();
+  state.settle();
+  const ids = [...pending.keys()];
+  pending.clear();
+  for (const id of ids) await refuse(state, id);
+  await reportLists(state);
+}
+
+function refuse({ name, problem = "is gone", emit }: ServerState, id: string): Promise<void> {
+  return emit(renderAnswer(id, { error: { code: -32_000, message: `The server "${name}" ${problem}.` } }));
+}
+
+/** Reports that everything the server offers has changed, because it has come or is gone. */
+async function reportLists({ isClientGreeted, isEnding, greeting, emit }: ServerState): Promise<void> {
+  if (!isClientGreeted || isEnding) return;
+  for (const kind of ["tools", "prompts", "resources"]) {
+    if (!hasCapability(greeting, kind)) continue;
+    await emit(`{"jsonrpc":"2.0","method":"notifications/${kind}/list_changed"}\n`);
+  }
+}
+
+/** Methods without a capability of their own count as offered. */
+function hasCapability(greeting: RpcObject | undefined, method: string): boolean {
+  if (!isPlainObject(greeting?.capabilities)) return false;
+  const [kind = ""] = method.split("/");
+  return !["tools", "prompts", "resources", "logging", "tasks"].includes(kind) || kind in greeting.capabilities;
+}
+
+async function greet(state: ServerState, params: string): Promise<void> {
+  await state.opened;
+  if (state.problem !== undefined) return;
+  const answer = await ask(state, "initialize", { params });
+  if (answer === undefined) return;
+  state.greeting = answer.message.result;
+  if (state.greeting === undefined) return lose(state, `refused the greeting: ${errorIn(answer.text)}`);
+  state.settle();
+  if (state.initializedText !== undefined) await send(state, state.initializedText);
+  await reportLists(state);
+}
+
+function errorIn(text: string): string {
+  const { error } = JSON.parse(text) as { readonly error?: { readonly message?: unknown } };
+  return String(error?.message ?? "it sent no result").replace(/\.$/, "");
+}
+
+async function send(state: ServerState, text: string): Promise<void> {
+  if (isAlive(state)) await state.connection?.send(text.endsWith("\n") ? text : `${text}\n`);
+}
+
+/** Without `mostMs`, it waits as long as the server runs. */
+async function ask(
+  state: ServerState,
+  method: string,
+  { params = "{}", mostMs }: { readonly params?: string | undefined; readonly mostMs?: number },
+): Promise<WrittenMessage | undefined> {
+  state.lastId += 1;
+  const id = JSON.stringify(`plimsoll:${state.lastId}`);
+  const answer = new Promise<WrittenMessage | undefined>((resolve) => state.asked.set(id, resolve));
+  await send(state, `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`);
+  const found = await (mostMs === undefined ? answer : Promise.race([answer, sleep(mostMs, null, { ref: false })]));
+  state.asked.delete(id);
+  return found ?? undefined;
+}
+
+async function listAll(state: ServerState, method: string, key: string): Promise<string[]> {
+  const elements: string[] = [];
+  const deadline = performance.now() + state.listMs;
+  let cursor: unknown;
+  do {
+    const params = cursor === undefined ? "{}" : JSON.stringify({ cursor });
+    const answer = await ask(state, method, { params, mostMs: Math.max(0, deadline - performance.now()) });
+    if (answer?.message.result === undefined) break;
+    const { text, message } = answer;
+    const range = memberOf(text, memberOf(text, 0, "result")!.value.start, key);
+    if (range !== undefined) {
+      const found = elementsOf(text, range.value.start).slice(0, mostElements - elements.length);
+      for (const { start, end } of found) elements.push(text.slice(start, end));
+    }
+    cursor = message.result?.nextCursor ?? undefined;
+  } while (cursor !== undefined && elements.length < mostElements && performance.now() < deadline);
+  return elements;
+}
+
+/** Passes a message of the server on. Only its own requests are changed: they get ids that no other server uses. */
+async function take(state: ServerState, received: WrittenMessage, line: Buffer): Promise<void> {
+  const { message, text } = received;
+  const { id, method, cancels, params } = message;
+  if (method === undefined) return takeAnswer(state, received, line);
+  if (id !== undefined) return state.emit(withPackedIds(state.index, received));
+  if (!state.isClientGreeted && method.endsWith("/list_changed")) return;
+  state.learn(params);
+  const isOwn = cancels !== undefined;
+  await state.emit(isOwn ? replaceAt(text, ["params", "requestId"], pack(state.index, cancels)) : text);
+}
+
+async function takeAnswer(state: ServerState, received: WrittenMessage, line: Buffer): Promise<void> {
+  const { message, text } = received;
+  const { id = "", result } = message;
+  const own = state.asked.get(id);
+  if (own !== undefined) return own(received);
+  const request = state.pending.get(id);
+  // The client has cancelled it.
+  if (request === undefined) return;
+  state.pending.delete(id);
+  const [next, ...others] = request.others;
+  if (result === undefined && next !== undefined) return next.forward(id, request.text, others);
+  state.learn(result);
+  state.learn(result?.task);
+  await state.emit(line[0] === openList ? text : line);
+}
+
+const openList = 0x5b;
+
+function withPackedIds(index: number, { message: { id, params }, text }: WrittenMessage): string {
+  const token = isPlainObject(params?._meta) ? params._meta.progressToken : undefined;
+  const packed = replaceAt(text, ["id"], pack(index, id!));
+  if (token === undefined) return packed;
+  return replaceAt(packed, ["params", "_meta", "progressToken"], pack(index, JSON.stringify(token)));
+}
+
+/** Servers choose the ids of their own requests, so two may choose the same one. The client sees ids that contain the
+ *  server's number. They need no table, so nothing is left over if a client never answers. */
+function pack(index: number, id: string): string {
+  return JSON.stringify(`plimsoll/${index}/${id}`);
+}
+
+function unpack(id: string | undefined): { readonly index: number; readonly id: string } | undefined {
+  const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(id ?? "") ?? [];
+  return index === undefined ? undefined : { index: Number(index), id: JSON.parse(`"${original}"`) as string };
+}

@@ -1,0 +1,422 @@
+/** Splits a result of another server's tool into items for pages: the elements of its largest list, the lines of its
+ *  largest text, or the members of an object with many small members. Everything else becomes fields. */
+
+import type { CallShare } from "../../core/budget/index.ts";
+import {
+  applyEdits,
+  elementsOf,
+  formatNumber,
+  hasLongNumbers,
+  isPlainObject,
+  type JsonEdit,
+  type JsonMember,
+  type JsonRange,
+  memberOf,
+  membersOf,
+  shorten,
+} from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import {
+  type Delivered,
+  frameNames,
+  type PageFormat,
+  type PageLimit,
+  type Session,
+  shareOfLimit,
+} from "../session/index.ts";
+import type { Background } from "./line-proxy.ts";
+import { type RpcObject, withoutMember } from "./rpc-message.ts";
+
+export interface ItemizedResult {
+  readonly fields: RpcObject;
+  readonly itemsName: string;
+  readonly items: Iterable<unknown>;
+}
+
+/** A field of every page that says that the tool failed. */
+export const errorField = "tool_error";
+
+export interface RawResult {
+  readonly result: RpcObject;
+  /** The structured content as it was written. */
+  readonly structuredText?: string | undefined;
+}
+
+export function itemizeResult({ result, structuredText }: RawResult): ItemizedResult {
+  const blocks = blocksOf(result);
+  const texts = blocks.filter((block) => !isMedia(block));
+  if (structuredText !== undefined) return itemizeStructured(result, structuredText, texts.map(textOf));
+  const [only] = texts;
+  if (only?.type !== "text" || blocks.length > 1)
+    return { fields: {}, itemsName: "blocks", items: blocks.map(blockItem) };
+  const text = textOf(only);
+  const data = parseData(text);
+  return data === undefined ? itemizeLines(text) : itemizeData(data, text);
+}
+
+function blocksOf({ content }: RpcObject): readonly RpcObject[] {
+  return Array.isArray(content) ? content.filter(isPlainObject) : [];
+}
+
+/** Content other than text. It costs tokens by another measure and cannot be cut. */
+function isMedia({ type, resource }: RpcObject): boolean {
+  return type === "image" || type === "audio" || (isPlainObject(resource) && typeof resource.blob === "string");
+}
+
+/** The text as a client shows it. */
+function textOf(block: RpcObject): string {
+  return block.type === "text" && typeof block.text === "string" ? block.text : JSON.stringify(block);
+}
+
+function blockItem(block: RpcObject): unknown {
+  if (block.type === "text") return textOf(block);
+  if (!isMedia(block)) return block;
+  const { data, resource, ...facts } = block;
+  return { ...facts, note: "sent with the first page" };
+}
+
+type Data = RpcObject | readonly unknown[];
+
+function itemizeStructured(result: RpcObject, text: string, shown: readonly string[]): ItemizedResult {
+  const data = hasLongNumbers(text) ? undefined : (result.structuredContent as Data);
+  if (data === undefined) return itemizeLines(text);
+  const told = shown.filter((each) => !isToldBy(each, data, text)).join("\n");
+  if (told.length > largestSize(data, text)) {
+    const fields = besideFrame(Array.isArray(data) ? { items: data } : (data as RpcObject));
+    return { fields, itemsName: "text_content_lines", items: linesOf(told) };
+  }
+  const itemized = itemizeData(data, text);
+  // Some clients show the model only the text, so a page of the data must include what only the text has.
+  return told === "" ? itemized : { ...itemized, fields: { ...itemized.fields, text_content: told } };
+}
+
+/** Characters of what would be paged, as written. */
+function largestSize(data: Data, text: string): number {
+  return Array.isArray(data) || isManyMembers(text, 0, text.length)
+    ? text.length
+    : sizeOf(largestMember(membersOf(text, 0)));
+}
+
+function isToldBy(text: string, data: Data, dataText: string): boolean {
+  if (text === "" || Object.values(data).includes(text) || isWrittenIn(text, dataText)) return true;
+  const parsed = parseData(text);
+  if (!isPlainObject(parsed) || !isPlainObject(data)) return sameJson(parsed, data);
+  return Object.entries(parsed).every(([name, value]) => sameJson(value, data[name]));
+}
+
+/** Whether both are the same text, or one contains the other's members. Most servers write both forms alike, so nothing
+ *  large has to be parsed. */
+function isWrittenIn(text: string, dataText: string): boolean {
+  if (text === dataText) return true;
+  const isObjects = text.startsWith("{") && text.endsWith("}") && dataText.startsWith("{");
+  if (!isObjects || text.length === 2) return false;
+  const members = membersOf(dataText, 0);
+  const inner = text.slice(1, -1);
+  const ends = new Set(members.map(({ end }) => end));
+  return members.some(({ start }) => ends.has(start + inner.length) && dataText.startsWith(inner, start));
+}
+
+function sameJson(left: unknown, right: unknown): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
+}
+
+function parseData(text: string): Data | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return hasLongNumbers(text) ? undefined : (value as Data);
+  } catch {
+    return undefined;
+  }
+}
+
+function itemizeLines(text: string): ItemizedResult {
+  return { fields: {}, itemsName: "lines", items: linesOf(text) };
+}
+
+/** One by one, because a list of the ten million lines of 100 MB would take several times the memory. */
+function linesOf(text: string): Iterable<string> {
+  return {
+    *[Symbol.iterator]() {
+      let start = 0;
+      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+        yield text.slice(start, end);
+        start = end + 1;
+      }
+      yield text.slice(start);
+    },
+  };
+}
+
+/** `text` is the JSON of the data. */
+function itemizeData(data: Data, text: string): ItemizedResult {
+  if (Array.isArray(data)) return { fields: {}, itemsName: "items", items: data };
+  const root = data as RpcObject;
+  const path = largestPath(root, text);
+  if (path === undefined) return { fields: besideFrame(root), itemsName: "items", items: [] };
+  const part = path.reduce<unknown>((value, key) => (value as RpcObject)[key], root);
+  const fields = path.length === 0 ? {} : besideFrame(without(root, path));
+  const name = path.at(-1) ?? "members";
+  if (typeof part === "string") return { fields, itemsName: `${name}_lines`, items: linesOf(part) };
+  return { fields, itemsName: name, items: isPlainObject(part) ? memberItems(part) : (part as unknown[]) };
+}
+
+/** Yields objects that together are the object. */
+function memberItems(object: RpcObject): RpcObject[] {
+  return Object.entries(object).map(([name, value]) => ({ [name]: value }));
+}
+
+/** A page uses these names for its own facts. Paged lists of other servers often have some of them too. */
+function besideFrame(fields: RpcObject): RpcObject {
+  const names = Object.keys(fields).filter((name) => frameNames.has(name) || name === errorField);
+  if (names.length === 0) return fields;
+  const others = Object.entries(fields).filter(([name]) => !names.includes(name));
+  return {
+    ...Object.fromEntries(others),
+    tool_fields: Object.fromEntries(names.map((name) => [name, fields[name]])),
+  };
+}
+
+/** Follows the largest members, as written, down to a list, a text, or an object with many members. Returns undefined
+ *  if there is none. */
+function largestPath(root: RpcObject, text: string): string[] | undefined {
+  const path: string[] = [];
+  let [start, end] = [0, text.length];
+  for (let value: unknown = root; isPlainObject(value); ) {
+    if (isManyMembers(text, start, end)) return path;
+    const largest = largestMember(membersOf(text, start));
+    if (largest === undefined) return undefined;
+    path.push(largest.name);
+    [start, end] = [largest.value.start, largest.value.end];
+    value = value[largest.name];
+    if (Array.isArray(value) || typeof value === "string") return path;
+  }
+  return undefined;
+}
+
+/** Shorter ones can be fields of every page. */
+const mostFieldsCharacters = 2_000;
+/** A member with a smaller share is not the main content of its object. */
+const leastShare = 0.1;
+
+function isManyMembers(text: string, start: number, end: number): boolean {
+  const size = end - start;
+  return size > mostFieldsCharacters && sizeOf(largestMember(membersOf(text, start))) < size * leastShare;
+}
+
+/** If a name occurs twice, the last one counts. */
+function largestMember(members: readonly JsonMember[]): JsonMember | undefined {
+  const byName = new Map(members.map((member) => [member.name, member]));
+  return [...byName.values()].reduce<JsonMember | undefined>(
+    (best, each) => (sizeOf(each) > sizeOf(best) ? each : best),
+    undefined,
+  );
+}
+
+function sizeOf(member: JsonMember | undefined): number {
+  return member === undefined ? 0 : member.value.end - member.value.start;
+}
+
+function without(value: RpcObject, [key = "", ...rest]: readonly string[]): RpcObject {
+  if (rest.length > 0) return { ...value, [key]: without(value[key] as RpcObject, rest) };
+  const { [key]: _, ...others } = value;
+  return others;
+}
+
+export interface Paging {
+  readonly session: Session;
+  readonly counter: Counter;
+  readonly background: Background;
+  pageLimit(): PageLimit;
+  /** Called when a page was sent. */
+  gave(page: Delivered): void;
+  /** False if the store cannot be used. */
+  isKept(): boolean;
+  /** What the client has to know. Returned once. */
+  takeNotice(): string | undefined;
+  /** How pages are shown. @default "json" */
+  readonly format?: PageFormat | undefined;
+  /** Whether the client gets a short preview instead of the first page. */
+  isPreviewed?: (() => boolean) | undefined;
+  /** The name of our tool for tokens. */
+  nextPageName(): string;
+  /** Limits how long a large result waits for the sizes of parallel calls. */
+  patience?: (() => Promise<void>) | undefined;
+}
+
+export interface ResultCall {
+  readonly tool: string;
+  readonly args: RpcObject;
+  /** Since the call was sent to the server. */
+  readonly share?: CallShare | undefined;
+}
+
+export interface PagedCall {
+  readonly paging: Paging;
+  readonly call: ResultCall;
+}
+
+/** Returns the message of a tool's result: unchanged if it fits, otherwise with the first page as its content. Either
+ *  way the session stores it for the account and for recall. An unchanged message does not wait for the disk. */
+export async function pageResult(message: string, result: RpcObject, { paging, call }: PagedCall): Promise<string> {
+  const share = call.share ?? paging.session.beginCall(call.tool);
+  try {
+    // Without a store the rest of a paged result would be lost.
+    const isKept = paging.isKept();
+    if (!isKept) share.end();
+    const text = isKept ? await fitResult(message, result, { paging, call, share }) : message;
+    const notice = paging.takeNotice();
+    return notice === undefined ? text : addNotice(text, notice);
+  } catch (error) {
+    share.end();
+    throw error;
+  }
+}
+
+async function fitResult(
+  message: string,
+  result: RpcObject,
+  { paging, call: { tool, args }, share }: PagedCall & { readonly share: CallShare },
+): Promise<string> {
+  const places = locate(message, result);
+  const itemized = itemizeResult({ result, structuredText: places.structuredText });
+  // First, so that no other field takes its room.
+  const fields = result.isError === true ? { [errorField]: true, ...itemized.fields } : itemized.fields;
+  const deliver = (shownTokens?: number): Promise<Delivered> =>
+    paging.session.deliver({ ...itemized, fields, offset: 0 }, { tool, args, share, shownTokens });
+  const shown = countShown([textsOf(result), places.structuredText ?? ""], share, paging);
+  const granted = await share.settle(shown ?? share.mostTokens, paging.patience);
+  if (shown !== undefined && granted >= shown) {
+    await paging.background.add(() => deliver(shown));
+    return message;
+  }
+  await paging.background.settled();
+  const preview = paging.isPreviewed?.() === true ? previewOf(result, { itemized, places, paging }) : undefined;
+  const page = await deliver(preview && paging.counter.count(preview("k3vbq5zoha", 0)));
+  const { envelope, id } = page;
+  if (envelope.status === "error" || !paging.isKept()) return message;
+  paging.gave(page);
+  return withPage(message, result, {
+    places,
+    format: paging.format,
+    text: preview?.(id, envelope.data.total) ?? page.text,
+  });
+}
+
+interface PlacedPage {
+  readonly places: Places;
+  readonly format: PageFormat | undefined;
+  readonly text: string;
+}
+
+/** Returns the message with the page as its content. Images and other media stay. */
+function withPage(message: string, result: RpcObject, { places, format = "json", text }: PlacedPage): string {
+  const media = blocksOf(result).filter(isMedia);
+  const edits: JsonEdit[] = [];
+  if (places.content !== undefined) {
+    edits.push({ ...places.content, text: JSON.stringify([{ type: "text", text }, ...media]) });
+  }
+  // As text, only the text: some clients would show the model the structured content instead.
+  if (format === "text") edits.push(...withoutMember(places.members, "structuredContent"));
+  // Only if the result had structured content: clients that show only that would no longer show images.
+  else if (places.structured !== undefined) edits.push({ ...places.structured, text });
+  return applyEdits(message, edits);
+}
+
+/** The most bytes of a preview. */
+const mostPreviewBytes = 2_000;
+
+interface PreviewParts {
+  readonly itemized: ItemizedResult;
+  readonly places: Places;
+  readonly paging: Paging;
+}
+
+/** Returns a function that renders what a result has: its keys or columns, its first items, its size and its id. */
+function previewOf(
+  result: RpcObject,
+  { itemized: { items, itemsName, fields }, places, paging }: PreviewParts,
+): (id: string, total: number | undefined) => string {
+  const bytes = Math.max(Buffer.byteLength(textsOf(result)), Buffer.byteLength(places.structuredText ?? ""));
+  const [first] = items;
+  const shape = isPlainObject(first) ? [`columns: ${Object.keys(first).join(", ")}`] : [];
+  if (Object.keys(fields).length > 0) shape.push(`other keys: ${Object.keys(fields).join(", ")}`);
+  const facts = shape.map((line) => shorten(line, 400));
+  return (id, total) => {
+    const count = total === undefined ? "" : `${formatNumber(total)} `;
+    const size = `${count}${itemsName}, ${formatNumber(Math.ceil(bytes / 1_000))} kB`;
+    const next = `next: ${paging.nextPageName()} token=${id}:offset:0`;
+    const last = `[preview of ${size}; ${next} · search: recall id=${id} pattern=… · id ${id}]`;
+    const room = mostPreviewBytes - Buffer.byteLength([...facts, last].join("\n")) - 2;
+    return [...facts, headOf(items, room), last].filter((line) => line !== "").join("\n");
+  };
+}
+
+/** Returns the first items that fit, each on a line. */
+function headOf(items: Iterable<unknown>, room: number): string {
+  const lines: string[] = [];
+  let left = room;
+  for (const item of items) {
+    const line = typeof item === "string" ? item : JSON.stringify(item);
+    left -= Math.max(line.length, Buffer.byteLength(line.slice(0, room))) + 1;
+    if (left < 0) break;
+    lines.push(line);
+  }
+  const [first] = items;
+  if (lines.length > 0 || first === undefined) return lines.join("\n");
+  // A character has at most four bytes.
+  return `${(typeof first === "string" ? first : JSON.stringify(first)).slice(0, Math.floor(room / 4) - 1)}…`;
+}
+
+/** As a text block after the others. */
+function addNotice(message: string, notice: string): string {
+  const result = memberOf(message, 0, "result");
+  const content = result && memberOf(message, result.value.start, "content")?.value;
+  if (content === undefined || message[content.start] !== "[") return message;
+  const block = JSON.stringify({ type: "text", text: `[plimsoll] ${notice}` });
+  const elements = elementsOf(message, content.start);
+  const at = elements.at(-1)?.end ?? content.start + 1;
+  return applyEdits(message, [{ start: at, end: at, text: elements.length > 0 ? `,${block}` : block }]);
+}
+
+interface Places {
+  /** Of the result. */
+  readonly members: readonly JsonMember[];
+  readonly content: JsonRange | undefined;
+  readonly structured: JsonRange | undefined;
+  readonly structuredText: string | undefined;
+}
+
+function locate(message: string, { structuredContent }: RpcObject): Places {
+  const members = membersOf(message, memberOf(message, 0, "result")!.value.start);
+  const find = (name: string): JsonRange | undefined => members.findLast((member) => member.name === name)?.value;
+  const content = find("content");
+  const hasData = typeof structuredContent === "object" && structuredContent !== null;
+  const structured = hasData ? find("structuredContent") : undefined;
+  return {
+    ...{ members, content, structured },
+    structuredText: structured && message.slice(structured.start, structured.end),
+  };
+}
+
+/** Joined with the longest separator that clients put between two blocks. */
+function textsOf(result: RpcObject): string {
+  const texts = blocksOf(result).filter((block) => !isMedia(block));
+  return texts.map(textOf).join("\n\n");
+}
+
+/** A larger result is always paged: counting it would take longer than paging it. */
+const mostCharacters = 1_000_000;
+
+/** Returns the tokens of a result that can pass unchanged, or undefined if it cannot. A client shows the text or the
+ *  structured content. It is unknown which one, so both must fit, and the larger one counts. */
+function countShown(
+  texts: readonly string[],
+  { mostTokens }: CallShare,
+  { counter, pageLimit }: Paging,
+): number | undefined {
+  const limit = pageLimit();
+  if (texts.some((text) => text.length > mostCharacters || shareOfLimit(text, limit) > 1)) return undefined;
+  const tokens = Math.max(...texts.map((text) => counter.count(text)));
+  return tokens <= mostTokens ? tokens : undefined;
+}

@@ -1,0 +1,240 @@
+/** Messages over stdio are lines. A line keeps its bytes, including the line break, so that it can be passed on
+ *  unchanged. */
+
+import { isUtf8 } from "node:buffer";
+import type { Writable } from "node:stream";
+import { ContextError } from "../../core/errors.ts";
+import { formatNumber } from "../../core/text/index.ts";
+
+/** A longer line is not read. Parsing a line takes four times its size. */
+export const maxLineBytes: number = 128 << 20;
+
+/** What is kept of a line that is too long: enough to find its id. */
+export interface LineEnds {
+  readonly head: string;
+  readonly tail: string;
+}
+
+export interface LongLines {
+  /** Called with a line that is too long. Returns what is read in its place, if anything. */
+  replace(ends: LineEnds): string | undefined;
+  readonly maxBytes?: number | undefined;
+}
+
+/** Yields the lines of a stream. The last line may have no line break. Throws if a line is twice as long as the longest
+ *  one that is read: nobody knows whether it ever ends. */
+export async function* readMessageLines(
+  source: AsyncIterable<Buffer>,
+  { replace, maxBytes = maxLineBytes }: LongLines,
+): AsyncGenerator<Buffer> {
+  const begun = createLimitedBuffer(maxBytes);
+  const take = (): Buffer | undefined => {
+    const line = begun.take();
+    if (Buffer.isBuffer(line)) return line;
+    const other = replace(line);
+    return other === undefined ? undefined : Buffer.from(other);
+  };
+  let isBegun = false;
+  for await (const chunk of source) {
+    let start = 0;
+    for (let end = chunk.indexOf(lineBreak); end >= 0; end = chunk.indexOf(lineBreak, start)) {
+      begun.add(chunk.subarray(start, end + 1));
+      const line = take();
+      if (line !== undefined) yield line;
+      isBegun = false;
+      start = end + 1;
+    }
+    if (start === chunk.length) continue;
+    begun.add(chunk.subarray(start));
+    isBegun = true;
+  }
+  const last = isBegun ? take() : undefined;
+  if (last !== undefined) yield last;
+}
+
+const lineBreak = 0x0a;
+const endBytes = 4_096;
+
+/** Of a line above the limit, only the ends are kept. */
+function createLimitedBuffer(maxBytes: number): { add(bytes: Buffer): void; take(): Buffer | LineEnds } {
+  const whole = createLineBuffer();
+  let length = 0;
+  let ends: { head: Buffer; tail: Buffer } | undefined;
+  return {
+    add(bytes) {
+      length += bytes.length;
+      if (length > 2 * maxBytes) {
+        throw new ContextError("unreadable_input", `a line has more than ${formatNumber(2 * maxBytes)} bytes`);
+      }
+      if (ends !== undefined) {
+        ends.tail = copyOf(Buffer.concat([ends.tail, bytes.subarray(-endBytes)]).subarray(-endBytes));
+        return;
+      }
+      whole.add(bytes);
+      if (length <= maxBytes) return;
+      const line = whole.take();
+      ends = { head: copyOf(line.subarray(0, endBytes)), tail: copyOf(line.subarray(-endBytes)) };
+      freeLine(line);
+    },
+    take() {
+      const found = ends && { head: String(ends.head), tail: String(ends.tail) };
+      [length, ends] = [0, undefined];
+      return found ?? whole.take();
+    },
+  };
+}
+
+/** A view would keep all of the memory. */
+function copyOf(bytes: Buffer): Buffer {
+  return Buffer.from(bytes);
+}
+
+function freeLine(line: Buffer): void {
+  const bytes = line.buffer as Partial<ResizableBuffer>;
+  if (bytes.resizable === true) bytes.resize?.(0);
+}
+
+/** Resolves when the stream has taken the bytes, so a slow reader slows the writer down. A reader that is gone is not
+ *  an error here: the caller notices its end elsewhere. */
+export function writeLine(stream: Writable, line: string | Buffer): Promise<void> {
+  if (stream.destroyed || stream.writableEnded) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stream.off("close", done);
+      resolve();
+    };
+    stream.once("close", done);
+    stream.write(line, done);
+  });
+}
+
+/** Lines from several sources for one reader. */
+interface LineChannel {
+  readonly lines: AsyncIterable<Buffer>;
+  /** Resolves when the reader has taken the line, so a slow reader slows the sources down. */
+  push(line: string | Buffer): Promise<void>;
+  end(): void;
+}
+
+export function createLineChannel(): LineChannel {
+  const waiting: { readonly line: Buffer; readonly taken: () => void }[] = [];
+  let isEnded = false;
+  let wake: () => void = () => {};
+  async function* read(): AsyncGenerator<Buffer> {
+    for (;;) {
+      const next = waiting.shift();
+      if (next !== undefined) {
+        next.taken();
+        yield next.line;
+      } else if (isEnded) return;
+      else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  }
+  return {
+    lines: read(),
+    push: (line) =>
+      new Promise((taken) => {
+        if (isEnded) return taken();
+        waiting.push({ line: typeof line === "string" ? Buffer.from(line) : line, taken });
+        wake();
+      }),
+    end() {
+      isEnded = true;
+      wake();
+    },
+  };
+}
+
+/** A line that is being received. A large one grows in place: joining its parts at the end would need the memory
+ *  twice. */
+interface LineBuffer {
+  add(bytes: Buffer): void;
+  /** Returns everything that was added, and clears it. */
+  take(): Buffer;
+}
+
+interface LineLimits {
+  /** Up to this size, parts are joined. */
+  readonly largeBytes: number;
+  /** From this size on, they are joined again. */
+  readonly mostBytes: number;
+}
+
+/** A string in Node has at most 2 ** 29 − 24 characters. A longer line is passed on unchanged. */
+const usualLimits: LineLimits = { largeBytes: 4_194_304, mostBytes: 2 ** 29 };
+
+export function createLineBuffer({ largeBytes, mostBytes }: LineLimits = usualLimits): LineBuffer {
+  let parts: Buffer[] = [];
+  let length = 0;
+  let grown: GrowingBytes | undefined;
+  const grow = (): void => {
+    grown ??= reserve(mostBytes);
+    for (const part of parts) grown?.add(part);
+    if (grown !== undefined) parts = [];
+  };
+  return {
+    add(bytes) {
+      length += bytes.length;
+      parts.push(bytes);
+      if (length <= largeBytes) return;
+      if (length > mostBytes && grown !== undefined) {
+        parts = [grown.line(), bytes];
+        grown = undefined;
+      } else if (length <= mostBytes) grow();
+    },
+    take() {
+      const line = grown?.line() ?? (parts.length === 1 ? parts[0]! : Buffer.concat(parts));
+      [parts, length, grown] = [[], 0, undefined];
+      return line;
+    },
+  };
+}
+
+/** Frees the memory of a large line whose text has the same bytes. Returns whether it did. */
+export function releaseLine(line: Buffer): boolean {
+  if ((line.buffer as Partial<ResizableBuffer>).resizable !== true || !isUtf8(line)) return false;
+  freeLine(line);
+  return true;
+}
+
+const step = 1_048_576;
+
+interface ResizableBuffer extends ArrayBuffer {
+  readonly resizable: boolean;
+  resize(length: number): void;
+}
+
+/** From ES2024. Node has it since version 20. */
+const ResizableBuffer = ArrayBuffer as unknown as new (
+  length: number,
+  options: { maxByteLength: number },
+) => ResizableBuffer;
+
+interface GrowingBytes {
+  add(bytes: Buffer): void;
+  line(): Buffer;
+}
+
+/** Reserves addresses, not memory. Undefined if not even those are available. */
+function reserve(mostBytes: number): GrowingBytes | undefined {
+  let bytes: ResizableBuffer;
+  try {
+    bytes = new ResizableBuffer(0, { maxByteLength: mostBytes });
+  } catch {
+    return undefined;
+  }
+  let length = 0;
+  return {
+    add(part) {
+      const needed = length + part.length;
+      if (needed > bytes.byteLength) bytes.resize(Math.min(mostBytes, needed + step));
+      new Uint8Array(bytes, length, part.length).set(part);
+      length = needed;
+    },
+    line: () => Buffer.from(bytes, 0, length),
+  };
+}

@@ -1,0 +1,413 @@
+import { hostname } from "node:os";
+import { basename } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readOriginal } from "../../conversation/intake/index.ts";
+import type { LedgerOptions } from "../../core/budget/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { isText, isWhole, namedKey, objectOf, readJson, shorten } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import { type Environment, isAlive, ownIdentity, type ProcessIdentity } from "../../host/index.ts";
+import {
+  type BudgetedTool,
+  createSession,
+  type HintMode,
+  type PageFormat,
+  type PageLimit,
+  type Session,
+} from "../session/index.ts";
+import type { ServerStore } from "./server-store.ts";
+
+export interface McpSessionOptions {
+  /** The same in every process that serves the same thing, so that ids and tokens of results stay valid after a
+   *  restart. Without a name or a conversation, each process has its own account, the second one as `ID.2`, because each
+   *  is a conversation with its own window. */
+  readonly id: string;
+  /** Whether a person named the session. Then all its processes have one account, which always continues. */
+  readonly goesOn: boolean;
+  /** The conversation, if the client says which one it is. All its servers have one account. */
+  readonly conversation?: Conversation | undefined;
+  /** The conversation, if a process serves several. Each has its own account and continues it after a restart. */
+  readonly client?: string | undefined;
+  readonly kept: ServerStore;
+  readonly counter: Counter;
+  readonly budget: LedgerOptions;
+  readonly tools?: readonly BudgetedTool[] | undefined;
+  /** @default "note" */
+  readonly hints?: HintMode | undefined;
+  /** @default "json" */
+  readonly format?: PageFormat | undefined;
+  readonly pageLimit: () => PageLimit;
+  readonly nextPageName?: (() => string) | undefined;
+}
+
+export interface McpSession {
+  readonly session: Session;
+  /** Returns what the client has to know about stored results, once. */
+  takeNotice(): string | undefined;
+  /** Returns a result of this session that an intake shortened, as the tool returned it. */
+  original(id: string): Promise<string | undefined>;
+  /** Ends the session gracefully: the next process starts a new account. */
+  close(): Promise<void>;
+}
+
+/** Opens the session of a server or of one of its clients. Results of earlier processes can be recalled, and their
+ *  tokens stay valid. Servers of one named session, or of one conversation, have one account. Otherwise the account
+ *  continues only if the same client had it, or if the process before was killed a short time ago. */
+export async function openMcpSession(options: McpSessionOptions): Promise<McpSession> {
+  const { store } = options.kept;
+  const opened = await openAnyAccount(options);
+  const names = [opened.session.id, opened.session.id.replace(/^claude-code-/, "")];
+  return {
+    ...opened,
+    async original(id) {
+      const found = await readOriginal(store, id);
+      return found !== undefined && names.includes(found.sessionId) ? found.text : undefined;
+    },
+  };
+}
+
+type OpenedAccount = Omit<McpSession, "original">;
+
+async function openAnyAccount(options: McpSessionOptions): Promise<OpenedAccount> {
+  const { id, goesOn, client, conversation, kept } = options;
+  const common = goesOn ? { id, isLasting: true } : conversation;
+  if (common === undefined || client !== undefined) return openOwnAccount(options);
+  try {
+    return { ...(await openCommonAccount(options, common)), takeNotice: createNotices(kept, undefined) };
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    return openOwnAccount(options, error);
+  }
+}
+
+/** `unreadable` says why the first account cannot be used. */
+async function openOwnAccount(options: McpSessionOptions, unreadable?: ContextError): Promise<OpenedAccount> {
+  const { id: shared, kept, client } = options;
+  let damaged = unreadable;
+  let number = damaged === undefined ? await lastNumber(kept.store, shared, client) : 2;
+  for (let tries = 0; ; tries += 1) {
+    const account = await claimAccount(kept.store, shared, { number, client });
+    try {
+      const session = await openAccount(options, account);
+      return { session, close: account.close, takeNotice: createNotices(kept, damaged) };
+    } catch (error) {
+      // Frees it, so that the next try finds it unchanged.
+      await account.close().catch(() => {});
+      // An account that cannot be read must not stop the server, so the next one is taken.
+      if (!isUnreadable(error) || tries === mostUnreadable) throw error;
+      damaged = error;
+      number = account.number + 1;
+    }
+  }
+}
+
+const mostUnreadable = 20;
+
+function isUnreadable(error: unknown): error is ContextError {
+  return error instanceof ContextError && ["store_corrupt", "store_newer"].includes(error.code);
+}
+
+/** The notice is added to a page that is as large as the client shows. Each client limit leaves this much room. */
+const mostNoticeCharacters = 400;
+
+/** Returns each notice once, even if the store breaks in the middle of a session. */
+function createNotices(kept: ServerStore, damaged: ContextError | undefined): () => string | undefined {
+  let [toldDamage, toldProblem] = [damaged === undefined, false];
+  return () => {
+    const notices: string[] = [];
+    if (!toldDamage) notices.push([damaged!.message, damaged!.hint].filter(Boolean).join(". "));
+    toldDamage = true;
+    const problem = toldProblem ? undefined : kept.problem();
+    if (problem !== undefined) notices.push(problem);
+    toldProblem ||= problem !== undefined;
+    return notices.length === 0 ? undefined : shorten(notices.join(" "), mostNoticeCharacters);
+  };
+}
+
+/** A conversation as its client names it. */
+export interface Conversation {
+  /** The id of its account. */
+  readonly id: string;
+  /** Whether the name stays the same when a person resumes the conversation. Otherwise the account starts again once all
+   *  its servers have ended. */
+  readonly isLasting: boolean;
+}
+
+/** Returns the conversation that a client names: in the environment of its servers, or in `_meta` of a call. Seen in runs
+ *  of these versions, 2026-11: Claude Code 2.1 sets its session id, which `--resume ID` keeps and `--continue` does not.
+ *  opencode 1.18 sets the number of its process. Codex 0.166 sends the id of the window with each call, and keeps it when
+ *  a person resumes the conversation. gemini-cli 0.61 says nothing. */
+export function conversationOf(
+  told: { readonly env: Environment } | { readonly meta: unknown },
+): Conversation | undefined {
+  if ("meta" in told) return conversationInCall(told.meta);
+  const { CLAUDE_CODE_SESSION_ID: claude = "", OPENCODE_PID: opencode = "" } = told.env;
+  if (isPlainId.test(claude)) return { id: `claude-code-${claude}`, isLasting: true };
+  return isPlainId.test(opencode) ? { id: `opencode-${opencode}`, isLasting: false } : undefined;
+}
+
+function conversationInCall(meta: unknown): Conversation | undefined {
+  const { windowId, threadId } = Object(meta) as Readonly<Record<string, unknown>>;
+  const id = [windowId, threadId].find((each) => typeof each === "string" && isPlainId.test(each));
+  return id === undefined ? undefined : { id: `codex-${id}`, isLasting: true };
+}
+
+const isPlainId = /^[\w.@:-]{1,100}$/;
+
+/** Opens the one account of several processes. */
+async function openCommonAccount(
+  options: McpSessionOptions,
+  { id, isLasting }: Conversation,
+): Promise<Pick<McpSession, "session" | "close">> {
+  const { store } = options.kept;
+  const key = `${id}${processMark}${process.pid}@${hostname()}`;
+  await store.put(marks, key, ownMark("running"));
+  const close = async (): Promise<void> => void (await store.delete(marks, key));
+  try {
+    const session = await createAccount(options, id, serverPart());
+    const others = await runningBeside(store, id, key);
+    if (!isLasting && others === 0) await session.reset();
+    return { session, close };
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  }
+}
+
+const processMark = "#";
+
+/** Counts the living processes that have the account, and deletes the marks of the others. */
+async function runningBeside(store: Store, id: string, own: string): Promise<number> {
+  let living = 0;
+  for (const { key, value } of await store.list(marks, { prefix: `${id}${processMark}` })) {
+    const mark = readMark(value);
+    if (mark === undefined || !isRunning(mark)) await store.delete(marks, key);
+    else if (key !== own) living += 1;
+  }
+  return living;
+}
+
+/** Each server of a common account has its own part of the system tier, so that a restarted one is counted once. */
+function serverPart(): string {
+  return namedKey("server", JSON.stringify([process.cwd(), ...process.argv.slice(2)]));
+}
+
+function createAccount(
+  { id: shared, kept, ...rest }: McpSessionOptions,
+  id: string,
+  systemPart?: string,
+): Promise<Session> {
+  const { counter, budget, tools, hints, format, pageLimit, nextPageName } = rest;
+  return createSession({
+    ...{ sessionId: id, store: kept.store, now: Date.now, continuations: "unique", patience },
+    ...{ counter, budget, tools, hints, format, pageLimit, nextPageName },
+    groupId: id === shared ? undefined : shared,
+    systemPart,
+  });
+}
+
+async function openAccount(options: McpSessionOptions, { id, before }: Account): Promise<Session> {
+  const { id: shared, goesOn, client } = options;
+  const session = await createAccount(options, id);
+  const isNamed = goesOn && id === shared;
+  if (!isNamed && !isSameConversation(before, client, lastCall(session))) await session.reset();
+  return session;
+}
+
+/** Clients with parallel calls wait for all answers anyway. But one call may take minutes. */
+const mostPatienceMs = 1_000;
+
+/** Limits how long a result that is larger than its fair share waits for parallel calls. */
+export async function patience(): Promise<void> {
+  await sleep(mostPatienceMs, undefined, { ref: false });
+}
+
+const marks = "mcp";
+
+/** The process that had the account last. */
+interface Mark extends ProcessIdentity {
+  readonly state: "running" | "ended";
+  /** The machine of the process, and when it started there. A store can serve several machines. */
+  readonly host?: string | undefined;
+  readonly time?: number | undefined;
+  readonly client?: string | undefined;
+}
+
+function accountId(shared: string, number: number): string {
+  return number === 1 ? shared : `${shared}.${number}`;
+}
+
+/** Returns the account that the client had, if nobody had it since, or the first one. */
+async function lastNumber(store: Store, shared: string, client: string | undefined): Promise<number> {
+  for (let number = 1; client !== undefined; number += 1) {
+    const found = await store.get(marks, accountId(shared, number));
+    if (found === undefined) break;
+    if (readMark(found.value)?.client === client) return number;
+  }
+  return 1;
+}
+
+interface Account {
+  readonly id: string;
+  readonly number: number;
+  readonly before: Mark | undefined;
+  close(): Promise<void>;
+}
+
+/** Claims the first account, from that number on, that no living process has. */
+async function claimAccount(
+  store: Store,
+  shared: string,
+  { number: first, client }: { readonly number: number; readonly client: string | undefined },
+): Promise<Account> {
+  const [running, ended] = [ownMark("running", client), ownMark("ended", client)];
+  // A later process has written its own mark.
+  const end = (text: string | undefined): string => (text === running || text === undefined ? ended : text);
+  for (let number = first; ; number += 1) {
+    const id = accountId(shared, number);
+    let before: Mark | undefined;
+    let isFree = false;
+    await store.update(marks, id, (text) => {
+      before = readMark(text);
+      isFree = before?.state !== "running" || !isRunning(before);
+      return isFree ? running : text!;
+    });
+    if (isFree) return { id, number, before, close: async () => void (await store.update(marks, id, end)) };
+  }
+}
+
+const isState = (value: unknown): value is Mark["state"] => value === "running" || value === "ended";
+const isMark = objectOf(
+  { pid: isWhole, state: isState },
+  { started: isText, client: isText, host: isText, time: isWhole },
+);
+
+function ownMark(state: Mark["state"], client?: string): string {
+  return JSON.stringify({
+    ...{ ...ownIdentity(), state, client, host: hostname(), time: Date.now() },
+  } satisfies Mark);
+}
+
+/** Processes of another machine cannot be seen from here. They count as running for a day. */
+const mostForeignMs = 86_400_000;
+
+function isRunning(mark: Mark): boolean {
+  const { host = hostname(), time = 0 } = mark;
+  return host === hostname() ? isAlive(mark) : Date.now() - time < mostForeignMs;
+}
+
+/** Returns undefined for a mark that cannot be read. */
+function readMark(text: string | undefined): Mark | undefined {
+  const mark = readJson(text, isMark);
+  // 0 is our own process group.
+  return mark?.pid === 0 ? undefined : mark;
+}
+
+/** Returns the sessions that servers have open, with the server's process. */
+export async function runningSessions(store: Store): Promise<Map<string, number>> {
+  const found = (await store.list(marks)).flatMap(({ key, value }) => {
+    const mark = readMark(value);
+    const [id = key] = key.split(processMark);
+    return mark?.state === "running" && isRunning(mark) ? [[id, mark.pid] as const] : [];
+  });
+  return new Map(found);
+}
+
+/** Deletes the marks of the session's processes. */
+export async function forgetServer(store: Store, sessionId: string): Promise<void> {
+  await store.delete(marks, sessionId);
+  const others = await store.list(marks, { prefix: `${sessionId}${processMark}` });
+  for (const { key } of others) await store.delete(marks, key);
+}
+
+/** A client that lost its server restarts it within this time. */
+const mostPauseMs = 3_600_000;
+
+function isSameConversation(before: Mark | undefined, client: string | undefined, last: Date | undefined): boolean {
+  if (before?.client !== client) return false;
+  return client !== undefined || wasKilled(before, last);
+}
+
+function wasKilled(before: Mark | undefined, last: Date | undefined): boolean {
+  if (before?.state !== "running" || last === undefined) return false;
+  return !isRunning(before) && Date.now() - last.getTime() < mostPauseMs;
+}
+
+function lastCall(session: Session): Date | undefined {
+  const view = session.workLog("recent");
+  const time = "recent" in view ? view.recent[0]?.time : undefined;
+  return time === undefined ? undefined : new Date(time);
+}
+
+/** The sessions of a process, one for each client. */
+export interface ClientSessions {
+  /** Answers in the client's session. Clients without an identity (undefined) share one. */
+  use<Result>(client: string | undefined, answer: (session: McpSession) => Promise<Result>): Promise<Result>;
+  /** Ends a client's session. If a call is running, the session stays until its place is needed. */
+  close(client: string): Promise<void>;
+  closeAll(): Promise<void>;
+}
+
+interface OpenSession {
+  readonly session: Promise<McpSession>;
+  /** The number of running calls. */
+  calls: number;
+}
+
+/** Most clients never announce their end. */
+const mostOpen = 100;
+
+/** Opens a session with a client's first call. If there are more than `most`, closes the least recently used ones.
+ *  Never closes a session with a running call, nor the shared one, whose clients could not find it again. */
+export function createClientSessions(
+  open: (client: string | undefined) => Promise<McpSession>,
+  most: number = mostOpen,
+): ClientSessions {
+  /** In the order of their last use. */
+  const opened = new Map<string | undefined, OpenSession>();
+  // The opening session waits for this, because an account is free only after it is closed.
+  let closing: Promise<void> = Promise.resolve();
+  const close = async (client: string | undefined, { session }: OpenSession): Promise<void> => {
+    opened.delete(client);
+    const end = async (): Promise<void> => (await session).close();
+    closing = closing.then(end).catch(() => {});
+    await closing;
+  };
+  const begin = (client: string | undefined): OpenSession => {
+    for (const [other, each] of opened) {
+      if (opened.size < most) break;
+      if (other !== undefined && each.calls === 0) void close(other, each);
+    }
+    const session = closing.then(() => open(client));
+    session.catch(() => opened.get(client)?.session === session && opened.delete(client));
+    return { session, calls: 0 };
+  };
+  return {
+    async use(client, answer) {
+      const used = opened.get(client) ?? begin(client);
+      opened.delete(client);
+      opened.set(client, used);
+      used.calls += 1;
+      try {
+        return await answer(await used.session);
+      } finally {
+        used.calls -= 1;
+      }
+    },
+    async close(client) {
+      const left = opened.get(client);
+      if (left?.calls === 0) await close(client, left);
+    },
+    async closeAll() {
+      for (const [client, each] of opened) void close(client, each);
+      await closing;
+    },
+  };
+}
+
+/** Returns the id of the session that servers of one thing share. It is the same in every process, so that tokens stay
+ *  valid after a restart, and it contains a name that people know. `parts` are everything that identifies the thing. */
+export function sessionIdOf(kind: "mcp" | "wrap", name: string, parts: readonly string[]): string {
+  return `${kind}-${namedKey(basename(name), JSON.stringify(parts))}`;
+}

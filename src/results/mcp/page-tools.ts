@@ -1,0 +1,264 @@
+/** The tools that MCP adds: for the next page, for an earlier result, and for the budget. Their arguments are checked
+ *  like those of other tools, and an error counts like any other answer. */
+
+import type { Tool } from "@modelcontextprotocol/server";
+import { ContextError } from "../../core/errors.ts";
+import { isOriginalId, shorten, splitLines } from "../../core/text/index.ts";
+import {
+  budgetParameter,
+  type Delivered,
+  type ErrorEnvelope,
+  inputSchemaOf,
+  isFailure,
+  type PageFormat,
+  readArguments,
+  renderFailure,
+  type Session,
+  type ToolArguments,
+  type ToolFailure,
+  type ToolParameters,
+  type ToolResult,
+  type ToolSchema,
+} from "../session/index.ts";
+import { createLineMatcher } from "../tools/index.ts";
+import type { CommandPlace } from "./run-command.ts";
+
+/** A tool that MCP adds to a session. */
+export interface PageTool<Result extends Answer = Answer> extends ToolSchema {
+  /** What the tool may do, unless it only reads the project. */
+  readonly annotations?: Tool["annotations"];
+  run(session: Session, args: ToolArguments, options?: PageToolOptions): Promise<Result>;
+}
+
+interface PageToolOptions {
+  readonly signal?: AbortSignal;
+  /** Of the session. @default "json" */
+  readonly format?: PageFormat;
+  /** Returns a result that an intake shortened, as the tool returned it. */
+  readonly original?: ((id: string) => Promise<string | undefined>) | undefined;
+  /** Where `run_command` runs. */
+  readonly commands?: CommandPlace | undefined;
+}
+
+const nextPageParameters = {
+  token: {
+    type: "string",
+    description: "As the previous page gave it.",
+    required: true,
+  },
+  budget: budgetParameter,
+} as const satisfies ToolParameters;
+
+export const nextPageTool: PageTool<Delivered> = {
+  name: "next_page",
+  description: "Get the next page of a result by its token, without repeating the call.",
+  inputSchema: inputSchemaOf(nextPageParameters),
+  run(session, args, { signal } = {}) {
+    const read = readArguments(nextPageParameters, args);
+    if ("failure" in read) return session.refuse(read.failure, { tool: nextPageTool.name, args });
+    const { token, budget: maxTokens } = read.values;
+    return session.nextPage(token, { maxTokens, signal });
+  },
+};
+
+const recallParameters = {
+  id: {
+    type: "string",
+    description: "From a result.",
+    required: true,
+  },
+  pattern: { type: "string", description: "Regular expression." },
+  lines: { type: "string", description: "Such as 10-40." },
+  offset: { type: "integer", minimum: 0, description: "Items to skip." },
+  budget: budgetParameter,
+} as const satisfies ToolParameters;
+
+export const recallPageTool: PageTool<Delivered> = {
+  name: "recall",
+  description: "Get an earlier result again, or lines of it.",
+  inputSchema: inputSchemaOf(recallParameters),
+  async run(session, args, { original } = {}) {
+    const read = readArguments(recallParameters, args);
+    const call = { tool: recallPageTool.name, args };
+    if ("failure" in read) return session.refuse(read.failure, call);
+    const { id, offset, budget: maxTokens, pattern, lines } = read.values;
+    const text = isOriginalId(id) ? await original?.(id) : undefined;
+    if (pattern === undefined && lines === undefined) {
+      if (text === undefined) return session.recall(id, { offset, maxTokens });
+      return session.deliver(wholeText(text, offset), { ...call, maxTokens });
+    }
+    const found = await findInResult(session, { id, text, pattern, lines, offset });
+    return isFailure(found) ? session.refuse(found, call) : session.deliver(found, { ...call, maxTokens });
+  },
+};
+
+function wholeText(text: string, offset = 0): ToolResult {
+  const items = text.split("\n");
+  return { fields: {}, itemsName: "lines", items: items.slice(offset), offset, total: items.length };
+}
+
+interface Wanted {
+  readonly id: string;
+  /** The text, if the session does not have it. */
+  readonly text: string | undefined;
+  readonly pattern: string | undefined;
+  readonly lines: string | undefined;
+  readonly offset: number | undefined;
+}
+
+/** Searches in the text of a stored result, and returns lines with their numbers as `rg -n` prints them. */
+async function findInResult(
+  session: Session,
+  { id, text: known, pattern, lines, offset = 0 }: Wanted,
+): Promise<ToolResult | ToolFailure> {
+  const range = readRange(lines);
+  if (isFailure(range)) return range;
+  const options = { isRegex: true, caseSensitive: true, timeoutMs: matchTimeoutMs };
+  const matcher = pattern === undefined ? undefined : createLineMatcher(pattern, options);
+  if (matcher !== undefined && isFailure(matcher)) return matcher;
+  const text = known === undefined ? await session.readLines(id) : linesOf(known);
+  if (isFailure(text)) return text;
+  const found: string[] = [];
+  for await (const { first, batch } of inBatches(text, range)) {
+    const matched = matcher?.find([batch])?.[0];
+    if (matcher !== undefined && matched === undefined) return tooSlow;
+    if (matched === undefined) found.push(...batch.map((line, index) => `${first + index}:${line}`));
+    else found.push(...matched.map(([index, at]) => `${first + index}:${around(batch[index]!, at)}`));
+  }
+  const itemsName = pattern === undefined ? "lines" : "matches";
+  return { fields: {}, itemsName, items: found.slice(offset), offset, total: found.length };
+}
+
+/** A line that is too long counts as several. */
+async function* linesOf(text: string): AsyncGenerator<string> {
+  for (const line of splitLines(text)) yield line.text;
+}
+
+/** As long as for one file of a search. Nothing else runs during that time. */
+const matchTimeoutMs = 500;
+const tooSlow: ToolFailure = {
+  code: "timed_out",
+  message: "The pattern takes too long.",
+  hint: "Avoid repetitions inside of repetitions, such as (a+)+, or name fewer lines.",
+};
+
+interface LineRange {
+  /** Counted from 1, both included. */
+  readonly first: number;
+  readonly last: number;
+}
+
+function readRange(lines: string | undefined): LineRange | ToolFailure {
+  if (lines === undefined) return { first: 1, last: Number.POSITIVE_INFINITY };
+  const [, first, dash, last] = /^\s*(\d{1,9})\s*(?:(-)\s*(\d{1,9})?)?\s*$/.exec(lines) ?? [];
+  const range = { first: Number(first), last: Number(last ?? (dash === undefined ? first : Number.POSITIVE_INFINITY)) };
+  if (range.first >= 1 && range.last >= range.first) return range;
+  const message = `lines is ${JSON.stringify(shorten(lines, 60))}, but must be a number or a range.`;
+  return { code: "invalid_argument", message, hint: "Use 25, 10-40 or 100-." };
+}
+
+const linesAtOnce = 2_000;
+const charactersAtOnce = 1_000_000;
+
+/** Yields the lines of the range in batches, with the number of the first one. */
+async function* inBatches(
+  lines: AsyncIterable<string>,
+  { first, last }: LineRange,
+): AsyncGenerator<{ readonly first: number; readonly batch: readonly string[] }> {
+  let [number, characters, batch] = [0, 0, [] as string[]];
+  for await (const line of lines) {
+    number += 1;
+    if (number < first) continue;
+    if (number > last) break;
+    batch.push(line);
+    characters += line.length;
+    if (batch.length < linesAtOnce && characters < charactersAtOnce) continue;
+    yield { first: number - batch.length + 1, batch };
+    [characters, batch] = [0, []];
+  }
+  if (batch.length > 0) yield { first: Math.min(number, last) - batch.length + 1, batch };
+}
+
+/** Lines of JSON can have megabytes. */
+const mostAround = 400;
+
+/** Returns the part of a long line that has the match. */
+function around(line: string, at: number): string {
+  if (line.length <= mostAround) return line;
+  const start = Math.max(0, Math.min(at - mostAround / 4, line.length - mostAround));
+  const end = Math.min(line.length, start + mostAround);
+  return `${start > 0 ? "…" : ""}${line.slice(start, end)}${end < line.length ? "…" : ""}`;
+}
+
+const budgetStatusParameters = {
+  reset: {
+    type: "boolean",
+    default: false,
+    description: "Start a new account, as for a new conversation.",
+  },
+} as const satisfies ToolParameters;
+
+export const budgetStatusTool: PageTool = {
+  name: "budget_status",
+  description: "Show the token budget that is left, and ids of the last results.",
+  // It can start a new account.
+  annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+  inputSchema: inputSchemaOf(budgetStatusParameters),
+  async run(session, args, { format = "json" } = {}) {
+    const read = readArguments(budgetStatusParameters, args);
+    if ("failure" in read) return session.refuse(read.failure, { tool: budgetStatusTool.name, args });
+    await (read.values.reset ? session.reset() : session.refresh());
+    const { calls, summary } = session.status();
+    const log = session.workLog("recent");
+    const data = { session: session.id, summary, ...session.forModel(), calls, ...log };
+    const envelope = { status: "success", data } as const;
+    return { envelope, text: format === "json" ? JSON.stringify(envelope) : statusText(session) };
+  },
+};
+
+/** The account in one line, the warning, and the newest steps with their ids. */
+function statusText(session: Session): string {
+  const { summary, warning } = session.status();
+  const log = session.workLog("recent");
+  const steps = "recent" in log ? log.recent.map(({ id, tool, result }) => `${id} ${tool}: ${result}`) : [];
+  return [summary, ...(warning === undefined ? [] : [warning]), ...steps].join("\n");
+}
+
+/** The result of a tool call: the envelope, and what the model reads. */
+export interface Answer {
+  readonly envelope: { readonly status: "success" | "error" };
+  readonly text: string;
+}
+
+/** A problem with the store becomes an answer. Only a bug throws. */
+export async function settle(call: () => Promise<Answer>, format: PageFormat = "json"): Promise<Answer> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof ContextError) return failed(error, format);
+    throw error;
+  }
+}
+
+function failed({ code, message, hint }: ToolFailure, format: PageFormat): Answer {
+  const told = { code, message: shorten(message, 600) };
+  const error = hint === undefined ? told : { ...told, hint: shorten(hint, 300) };
+  const envelope: ErrorEnvelope = { status: "error", error };
+  return { envelope, text: format === "text" ? renderFailure(error) : JSON.stringify(envelope) };
+}
+
+/** As JSON, the same in both forms: clients show the model only one of them, and each must say how to continue. As
+ *  text, only the text: a client that prefers structured content would show more than was counted. */
+export function toCallResult({ envelope, text }: Answer, format: PageFormat = "json"): CallResult {
+  return {
+    content: [{ type: "text", text }],
+    ...(format === "json" ? { structuredContent: { ...envelope } } : {}),
+    ...(envelope.status === "error" ? { isError: true } : {}),
+  };
+}
+
+type CallResult = {
+  content: { type: "text"; text: string }[];
+  structuredContent?: Record<string, unknown>;
+  isError?: true;
+};

@@ -1,0 +1,243 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
+import { ContextError } from "../../core/errors.ts";
+import { formatNumber } from "../../core/text/index.ts";
+import { createHost, type Host, type HostOptions } from "./create-host.ts";
+import {
+  clientInSession,
+  createHttpRoots,
+  type HttpRoots,
+  rootsOfRequest,
+  sessionHeader,
+  sessionOf,
+} from "./http-clients.ts";
+import { parseLine } from "./rpc-message.ts";
+
+const address = "127.0.0.1";
+const path = "/mcp";
+
+type Handle = (request: Request) => Promise<Response>;
+
+export interface HttpOptions {
+  readonly port: number;
+  /** The token that each request must have as `Authorization: Bearer …`. Undefined if none is needed. */
+  readonly token: string | undefined;
+}
+
+/** Serves HTTP clients of this machine until the signal comes. Each client has its own session, identified by the id
+ *  from initialize. Clients without an id share a session, because nothing else in a request identifies a
+ *  conversation. */
+export async function serveHttp(options: HostOptions, { port, token }: HttpOptions): Promise<void> {
+  const { signal, log } = options;
+  const host = await createHost(options);
+  const library = await import("@modelcontextprotocol/server");
+  const handler = library.createMcpHandler(host.factory, { onerror: ({ message }) => log(message) });
+  const names = library.localhostAllowedHostnames();
+  // A page of another site, open in a browser of this machine, can reach this port too. Its Origin reveals it, or after
+  // a DNS rebinding its Host.
+  const isLocal = ({ headers }: IncomingMessage): boolean =>
+    library.validateHostHeader(headers.host, names).ok &&
+    library.validateOriginHeader(headers.origin, library.localhostAllowedOrigins()).ok;
+  const answering: AnswerOptions = {
+    isLocal,
+    mayAsk: tokenCheck(token),
+    handle: takeEnds(handler.fetch, host),
+    roots: options.asksRoots ? createHttpRoots() : undefined,
+  };
+  const server = createServer((request, response) => {
+    void answer(request, response, answering).catch((error: Error) => {
+      log(error.message);
+      response.destroy();
+    });
+  });
+  log(`serving on http://${address}:${await listen(server, port)}${path}`);
+  if (!signal.aborted) await once(signal, "abort");
+  await handler.close();
+  server.close();
+  server.closeAllConnections();
+  await host.close();
+}
+
+/** Other users of this machine can reach the port too. The comparison always takes the same time. */
+function tokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
+  if (token === undefined) return () => true;
+  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+  const wanted = digest(token);
+  return ({ headers }) => {
+    const [, given = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? [];
+    return timingSafeEqual(digest(given), wanted);
+  };
+}
+
+/** A client announces its end with DELETE. The library serves every request separately and has no sessions. */
+function takeEnds(handle: Handle, { closeClient }: Host): Handle {
+  return async (request) => {
+    const client = clientInSession(request.headers.get(sessionHeader));
+    if (request.method !== "DELETE" || client === undefined) return handle(request);
+    await closeClient(client.id);
+    return new Response(null, { status: 204 });
+  };
+}
+
+async function listen(server: Server, port: number): Promise<number> {
+  try {
+    await once(server.listen(port, address), "listening");
+    return (server.address() as AddressInfo).port;
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code === "EADDRINUSE" ? "it is in use" : String(cause);
+    throw new ContextError("usage", `cannot listen on port ${port}: ${reason}`, {
+      hint: "Choose another port, or 0 for any free one.",
+      cause,
+    });
+  }
+}
+
+interface AnswerOptions {
+  readonly handle: Handle;
+  /** Absent if the roots of clients are not used. */
+  readonly roots: HttpRoots | undefined;
+  isLocal(request: IncomingMessage): boolean;
+  mayAsk(request: IncomingMessage): boolean;
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { isLocal, mayAsk, handle, roots }: AnswerOptions,
+): Promise<void> {
+  if (!isLocal(request)) return refuse(response, 403, "The server accepts requests from this machine only.");
+  if (!mayAsk(request)) {
+    response.setHeader("www-authenticate", "Bearer");
+    return refuse(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
+  }
+  if (Number(request.headers["content-length"] ?? 0) > mostBodyBytes) return refuse(response, 413, tooLarge);
+  const url = urlOf(request);
+  if (url?.pathname !== path) return refuse(response, 404, `The server is at ${path}.`);
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const client = clientInSession([request.headers[sessionHeader]].flat()[0]);
+  const isLookedAt = mayInitialize(request) || (roots !== undefined && client?.offersRoots === true);
+  const whole = limitBody(request, () => refuse(response, 413, tooLarge));
+  const body = isLookedAt && request.method === "POST" ? await readFirst(whole) : whole;
+  const first = Buffer.isBuffer(body) ? body : undefined;
+  const ask = (): Promise<Response> => handle(toRequest(request, { url, signal: gone.signal, body }));
+  if (client?.offersRoots && roots !== undefined) {
+    return answerWithRoots(response, { ask, roots, clientId: client.id, body: first });
+  }
+  const answered = await ask();
+  const session = first && client === undefined ? sessionOf(first) : undefined;
+  if (session !== undefined) answered.headers.set(sessionHeader, session);
+  send(response, answered);
+}
+
+/** Calls of our tools have a few hundred bytes. */
+const mostBodyBytes = 16 << 20;
+const tooLarge = `A request has at most ${formatNumber(mostBodyBytes)} bytes.`;
+
+/** A body without a known length may never end. */
+async function* limitBody(request: AsyncIterable<Buffer>, stop: () => void): AsyncGenerator<Buffer> {
+  let length = 0;
+  for await (const part of request) {
+    length += part.length;
+    if (length > mostBodyBytes) {
+      stop();
+      throw new Error(tooLarge);
+    }
+    yield part;
+  }
+}
+
+/** An initialize has a few hundred bytes. */
+const mostBytes = 100_000;
+
+/** Whether the request can be a client's first. Later requests name the session. Some clients name their revision in
+ *  the first one too. */
+export function mayInitialize({ method, headers }: IncomingMessage): boolean {
+  const bytes = Number(headers["content-length"] ?? 0);
+  return method === "POST" && !(sessionHeader in headers) && bytes <= mostBytes;
+}
+
+/** Returns the body of such a request: complete, or as a stream if it cannot be an initialize. */
+export async function readFirst(request: AsyncIterable<Buffer>): Promise<Buffer | AsyncIterable<Buffer>> {
+  const rest = request[Symbol.asyncIterator]();
+  const read: Buffer[] = [];
+  for (let bytes = 0; bytes <= mostBytes; bytes += read.at(-1)!.length) {
+    const { done, value } = await rest.next();
+    if (done) return Buffer.concat(read);
+    read.push(value);
+  }
+  return (async function* () {
+    yield* read;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  })();
+}
+
+function send(response: ServerResponse, { status, headers, body }: Response): void {
+  // The request was refused while its body was read.
+  if (response.writableEnded) return;
+  if (!response.headersSent) response.writeHead(status, Object.fromEntries(headers));
+  if (body === null) response.end();
+  else
+    Readable.fromWeb(body as ReadableStream)
+      .on("error", () => response.destroy())
+      .pipe(response);
+}
+
+interface RootsExchange {
+  readonly roots: HttpRoots;
+  readonly clientId: string;
+  /** Absent if it is too large for a call that has to be inspected. */
+  readonly body: Buffer | undefined;
+  ask(): Promise<Response>;
+}
+
+/** Answers a client that offers roots. Before its first tool call, the client is asked for them. */
+async function answerWithRoots(response: ServerResponse, { roots, clientId, body, ask }: RootsExchange): Promise<void> {
+  const messages = (body && parseLine(body)?.messages) ?? [];
+  if (messages.length > 0 && messages.every((message) => roots.take(clientId, message))) {
+    response.writeHead(202).end();
+    return;
+  }
+  if (messages.some(({ method }) => method === "notifications/roots/list_changed")) roots.forget(clientId);
+  const known = roots.find(clientId);
+  const needsRoots = known === undefined && messages.some(({ method }) => method === "tools/call");
+  if (!needsRoots) return send(response, await rootsOfRequest.run(known, ask));
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  const told = await roots.ask(clientId, (event) => response.write(event));
+  const answered = await rootsOfRequest.run(told, ask);
+  const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
+  if (isStream) return send(response, answered);
+  const text = (await answered.text()).trim();
+  response.end(text === "" ? "" : `event: message\ndata: ${text}\n\n`);
+}
+
+/** Returns undefined if the request has no path, such as the * of OPTIONS. A path may begin with //, which alone would
+ *  be a host. */
+function urlOf({ url = "/" }: IncomingMessage): URL | undefined {
+  const text = url.startsWith("/") ? `http://${address}${url}` : url;
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
+}
+
+interface RequestParts {
+  readonly url: URL;
+  readonly signal: AbortSignal;
+  readonly body: Buffer | AsyncIterable<Buffer>;
+}
+
+function toRequest(request: IncomingMessage, { url, signal, body }: RequestParts): Request {
+  const { method = "GET" } = request;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) headers.set(name, [value].flat().join(", "));
+  if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
+  const sent = Buffer.isBuffer(body) ? body : Readable.toWeb(Readable.from(body));
+  return new Request(url, { method, headers, signal, body: sent, duplex: "half" } as unknown as RequestInit);
+}

@@ -1,0 +1,241 @@
+import type { Writable } from "node:stream";
+import type { LedgerOptions } from "../../core/budget/index.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import type { McpServer } from "../../rules/adapters/index.ts";
+import type { PageFormat, PageLimit } from "../session/index.ts";
+import { limitOfClient } from "./client-limits.ts";
+import { hideTools, realCall } from "./lazy-tools.ts";
+import { createLineProxy, type LineProxy } from "./line-proxy.ts";
+import { readMessageLines, writeLine } from "./line-stream.ts";
+import { type Conversation, openMcpSession, patience } from "./open-session.ts";
+import { messagesOf, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
+import { connectServer, type ServerConnection } from "./server-connection.ts";
+import { createServerHub, type ServerHub } from "./server-hub.ts";
+import { openServerStore, type StoreUpkeep } from "./server-store.ts";
+import { createWrapIntake } from "./wrap-intake.ts";
+
+export interface WrapOptions {
+  /** One server keeps the names of its tools. Of several servers, each tool has its server's name in front. */
+  readonly servers: readonly [McpServer, ...McpServer[]];
+  /** Whether their tools are behind fixed ones. */
+  readonly isLazy?: boolean | undefined;
+  /** Whether results leave out what the client already has. */
+  readonly hasIntake?: boolean | undefined;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Our own version, which the client of several servers sees. */
+  readonly version: string;
+  readonly counter: Counter;
+  readonly budget: LedgerOptions;
+  /** Undefined if results are kept in memory only. */
+  readonly storeFile: string | undefined;
+  readonly upkeep?: StoreUpkeep | undefined;
+  readonly sessionId: string;
+  readonly goesOn: boolean;
+  /** The conversation, if the client names it in the environment. */
+  readonly conversation?: Conversation | undefined;
+  readonly pageLimit?: PageLimit | undefined;
+  readonly format: PageFormat;
+  readonly stdin: AsyncIterable<Buffer>;
+  readonly stdout: Writable;
+  /** Registers what to do with signals once the server runs. */
+  onStart(kill: (signal: NodeJS.Signals) => void): void;
+  log(text: string): void;
+}
+
+/** Runs servers behind a proxy that pages their large results. Returns the exit code, which is the server's own if there
+ *  is one. */
+export async function wrapServer(options: WrapOptions): Promise<number> {
+  const { storeFile, sessionId, goesOn, counter, budget, format, log } = options;
+  let clientName: string | undefined;
+  const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientName);
+  const kept = await openServerStore({ file: storeFile, consequence, upkeep: options.upkeep, log });
+  const { session, takeNotice, original, close } = await openMcpSession({
+    id: sessionId,
+    goesOn,
+    conversation: options.conversation,
+    kept,
+    counter,
+    budget,
+    pageLimit,
+    ...{ format, nextPageName: () => proxy.nextPageName() },
+  });
+  const hub = options.servers.length === 1 ? undefined : connectAll(options);
+  const takeNotices = (): string | undefined => {
+    const told = [takeNotice(), hub?.takeNotice()].filter((notice) => notice !== undefined);
+    return told.length === 0 ? undefined : told.join(" ");
+  };
+  const intake =
+    options.hasIntake === true
+      ? await createWrapIntake({ sessionId: session.id, counter, store: kept.store })
+      : undefined;
+  const proxy: LineProxy = createLineProxy({
+    ...{ session, counter, pageLimit, format, patience, takeNotice: takeNotices, log, intake, original },
+    isPreviewed: () => format === "text" && options.pageLimit === undefined && spillsResults(clientName),
+    ...(options.isLazy === true ? { realCall } : {}),
+    isKept: () => kept.problem() === undefined,
+    clientIs: (name) => {
+      clientName = name;
+    },
+  });
+  try {
+    const server = hub ?? (await connectServer(options.servers[0], options));
+    const exitCode = await runBehind(
+      proxy,
+      options.isLazy === true ? hideTools(server, aboutAll(options)) : server,
+      options,
+    );
+    await proxy.settled();
+    return exitCode;
+  } finally {
+    await close();
+    await kept.store.close();
+  }
+}
+
+const consequence = "Results pass unchanged, without pages.";
+
+function connectAll(options: WrapOptions): ServerHub {
+  const { servers, version, isLazy = false, log } = options;
+  const names = servers.map(({ name }) => shownName(name));
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) {
+    throw usageError(
+      `two servers would both have the name ${twice}`,
+      "Give one of them another name, or choose the servers with --server.",
+    );
+  }
+  return createServerHub({
+    servers: servers.map((server) => ({
+      name: shownName(server.name),
+      connect: () => connectServer(server, options),
+    })),
+    ...{ version, isLazy, log },
+  });
+}
+
+/** Has no underscore, so that the first one in a tool's name ends its server's name. Clients accept no other
+ *  characters. */
+function shownName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9-]+/g, "-");
+}
+
+/** Says whose tools are hidden. */
+function aboutAll({ servers }: WrapOptions): string {
+  const names = servers.map(({ name }) => shownName(name));
+  return names.length === 1 ? `the server ${names[0]}` : `the servers ${names.join(", ")}`;
+}
+
+async function runBehind(proxy: LineProxy, server: ServerConnection, options: WrapOptions): Promise<number> {
+  const { stdin, stdout, log } = options;
+  options.onStart(server.kill);
+  const requests = createOpenRequests();
+  const answers = passToServer(proxy, { stdin, stdout, server, requests, log });
+  try {
+    await passToClient(proxy, { stdout, server, requests });
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error;
+    const message = `The server "${options.servers[0].name}" was ended: ${error.message}.`;
+    log(message);
+    for (const id of requests.ids()) await writeLine(stdout, renderAnswer(id, { error: { code: -32_000, message } }));
+  }
+  const exitCode = await server.ended;
+  await Promise.all(answers);
+  return exitCode;
+}
+
+/** The client's requests that the server has not answered. */
+interface OpenRequests {
+  asked(line: string | Buffer): void;
+  answered(line: Buffer): void;
+  ids(): readonly string[];
+}
+
+/** A longer line is a result, whose id is at an end of it. Parsing it only for the id would take its memory again. */
+const longBytes = 1_048_576;
+
+function createOpenRequests(): OpenRequests {
+  const open = new Set<string>();
+  return {
+    asked(line) {
+      for (const { message } of messagesOf(typeof line === "string" ? Buffer.from(line) : line)) {
+        if (message.id !== undefined && message.method !== undefined) open.add(message.id);
+        if (message.cancels !== undefined) open.delete(message.cancels);
+      }
+    },
+    answered(line) {
+      if (open.size === 0) return;
+      if (line.length > longBytes) {
+        const { isRequest, id } = readEnds({
+          head: line.toString("utf8", 0, 4_096),
+          tail: String(line.subarray(-4_096)),
+        });
+        if (!isRequest && id !== undefined) open.delete(id);
+        return;
+      }
+      for (const { message } of messagesOf(line)) {
+        if (message.id !== undefined && message.method === undefined) open.delete(message.id);
+      }
+    },
+    ids: () => [...open],
+  };
+}
+
+interface ClientStreams {
+  readonly stdin: AsyncIterable<Buffer>;
+  readonly stdout: Writable;
+  readonly server: ServerConnection;
+  readonly requests: OpenRequests;
+  log(text: string): void;
+}
+
+/** Sends the answers of running calls. */
+function passToServer(proxy: LineProxy, streams: ClientStreams): Set<Promise<void>> {
+  const { stdin, stdout, server, requests, log } = streams;
+  const underWay = new Set<Promise<void>>();
+  const send = async (answer: Promise<string | undefined>): Promise<void> => {
+    const line = await answer;
+    if (line !== undefined) await writeLine(stdout, line);
+  };
+  const pump = async (): Promise<void> => {
+    for await (const line of readMessageLines(stdin, { replace: refuseLongLine(stdout, log) })) {
+      const { forward, answers } = proxy.fromClient(line);
+      for (const answer of answers) {
+        const sending = send(answer).finally(() => underWay.delete(sending));
+        underWay.add(sending);
+      }
+      if (forward === undefined) continue;
+      requests.asked(forward);
+      await server.send(forward);
+    }
+  };
+  // A client that no longer reads is gone, even if its other end is still open.
+  stdout.on("error", () => server.end());
+  void pump()
+    .catch((error: unknown) => (error instanceof ContextError ? log(error.message) : undefined))
+    .then(() => server.end());
+  return underWay;
+}
+
+async function passToClient(
+  proxy: LineProxy,
+  { stdout, server, requests }: Omit<ClientStreams, "stdin" | "log">,
+): Promise<void> {
+  const held = new Set<Promise<void>>();
+  for await (const line of server.lines) {
+    requests.answered(line);
+    await new Promise<void>((resolve, reject) => {
+      const passing = proxy.fromServer(line, resolve);
+      const writing = passing.then((text) => writeLine(stdout, text)).finally(() => held.delete(writing));
+      held.add(writing);
+      writing.then(resolve, reject);
+    });
+  }
+  await Promise.all(held);
+}
+
+/** Whether the client moves large results into a file by itself. A short preview then serves it better than a page. */
+function spillsResults(name: string | undefined): boolean {
+  return name?.toLowerCase().startsWith("claude-code") ?? false;
+}

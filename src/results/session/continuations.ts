@@ -1,0 +1,245 @@
+/** How a result continues on the next page: the tokens, the calls that used them, and the versions of results. */
+import { createHash } from "node:crypto";
+import type { Store } from "../../core/store/index.ts";
+import { isFields, isPlainObject, isText, objectOf, originalIdPattern, readJson } from "../../core/text/index.ts";
+import type { ToolArguments, ToolFailure } from "./budgeted-tool.ts";
+import type { SessionRecord } from "./session-record.ts";
+
+/** The place where a continuation token continues. `offset:100` is an offset for the tool itself. A token that starts
+ *  with an id is for a stored result:
+ *
+ *  k3vbq5zoha:offset:100       its items from the 100th on
+ *  k3vbq5zoha:offset:100+2048  the longest string of item 100, from character 2048 on
+ *  k3vbq5zoha:json:100+2048    the JSON of item 100, from character 2048 on
+ *  k3vbq5zoha:fields+0         the JSON of its fields */
+export type Position =
+  | { readonly at: "items"; readonly offset: number }
+  | TextPosition
+  | { readonly at: "fields"; readonly from: number };
+
+/** A place inside one item. */
+export interface TextPosition {
+  readonly at: "text" | "json";
+  readonly offset: number;
+  readonly from: number;
+}
+
+export interface Continuation {
+  /** The stored result. Absent if the tool itself has to be called. */
+  readonly id?: string;
+  readonly position: Position;
+}
+
+/** Returns the token of a continuation. */
+export function renderToken({ id, position }: Continuation): string {
+  const place = renderPosition(position);
+  return id === undefined ? place : `${id}:${place}`;
+}
+
+function renderPosition(position: Position): string {
+  switch (position.at) {
+    case "items":
+      return `offset:${position.offset}`;
+    case "text":
+      return `offset:${position.offset}+${position.from}`;
+    case "json":
+      return `json:${position.offset}+${position.from}`;
+    case "fields":
+      return `fields+${position.from}`;
+  }
+}
+
+/** Returns undefined if the token is not one of ours. */
+export function parseToken(token: string): Continuation | undefined {
+  const direct = /^offset:(\d{1,15})$/.exec(token);
+  if (direct !== null) return { position: { at: "items", offset: Number(direct[1]) } };
+  const stored = storedToken.exec(token);
+  if (stored === null) return undefined;
+  const [, id = "", kind, offset, from] = stored;
+  return { id, position: positionOf(kind, Number(offset), from === undefined ? undefined : Number(from)) };
+}
+
+const storedToken = new RegExp(`^(${originalIdPattern}):(?:(offset|json):(\\d{1,15})|fields)(?:\\+(\\d{1,15}))?$`);
+
+function positionOf(kind: string | undefined, offset: number, from: number | undefined): Position {
+  if (kind === undefined) return { at: "fields", from: from ?? 0 };
+  if (kind === "json") return { at: "json", offset, from: from ?? 0 };
+  return from === undefined ? { at: "items", offset } : { at: "text", offset, from };
+}
+
+/** Remembers from which version of a result its pages came. A continuation by offset runs the tool again, and the files
+ *  may have changed in the meantime. */
+export interface SeenVersions {
+  /** Whether the previous page came from another version. */
+  isChanged(call: SeenCall): boolean;
+  /** Needed only for results with a next page. */
+  remember(call: SeenCall): void;
+  list(): SessionRecord["versions"];
+  /** Continues with another list. */
+  restore(versions: SessionRecord["versions"]): void;
+}
+
+interface SeenCall {
+  readonly tool: string;
+  readonly args: ToolArguments;
+  readonly offset: number;
+  readonly version: string | undefined;
+}
+
+/** How many results can be paged at the same time. For older ones, changes are not noticed. */
+const mostVersions = 50;
+
+/** `initial` is what `list` returned before. */
+export function createSeenVersions(initial: SessionRecord["versions"]): SeenVersions {
+  let versions = new Map(initial);
+  return {
+    isChanged({ tool, args, offset, version }) {
+      if (version === undefined || offset === 0) return false;
+      const before = versions.get(callKey({ tool, args }));
+      return before !== undefined && before !== version;
+    },
+    remember({ tool, args, version }) {
+      if (version === undefined) return;
+      const key = callKey({ tool, args });
+      versions.delete(key);
+      versions.set(key, version);
+      if (versions.size > mostVersions) versions.delete(versions.keys().next().value!);
+    },
+    list: () => [...versions],
+    restore(other) {
+      versions = new Map(other.slice(-mostVersions));
+    },
+  };
+}
+
+/** The pages of one result differ in these parameters. */
+const pageParameters = ["offset", "budget"];
+
+/** The same for all pages of one result. */
+function callKey({ tool, args }: Pick<SeenCall, "tool" | "args">): string {
+  const own = Object.entries(args).filter(([name]) => !pageParameters.includes(name));
+  const sorted = own.sort(([left], [right]) => (left < right ? -1 : 1));
+  return createHash("sha256")
+    .update(JSON.stringify([tool, sorted]))
+    .digest("base64url")
+    .slice(0, 16);
+}
+
+/** A call of one of our own tools, without its page. */
+export interface ContinuedCall {
+  readonly tool: string;
+  readonly args: ToolArguments;
+}
+
+/** Decides whether `offset:100` identifies a continuation. If another call could continue at the same offset, the token
+ *  names its page too, as in `k3vbq5zoha:offset:100`. */
+export interface OffsetTokens {
+  /** Call it before a page is made: other processes may have used tokens in the meantime. */
+  refresh(): Promise<void>;
+  /** Returns the token of a place in the result of a call. `id` is the page of the result. */
+  tokenAt(call: ContinuedCall & { readonly id: string }, position: Position): string;
+  /** Records that a page of the call was sent with this token. */
+  given(call: ContinuedCall, token: string | undefined): Promise<void>;
+  /** Returns undefined if only the tool itself can use the token. */
+  find(offset: number): Promise<ContinuedCall | ToolFailure | undefined>;
+  /** Deletes the record of used tokens. */
+  forget(): Promise<void>;
+}
+
+/** Creates the tokens of conversations, including several at a time that share results. `group` is the group of results.
+ *  Used tokens are never forgotten, because a forgotten token could be mistaken for another call's. If the record is
+ *  full, tokens name their pages. With the form `offset` they never do: a program knows which tool it called. */
+export function createOffsetTokens(store: Store, group: string, form: "offset" | "unique" = "offset"): OffsetTokens {
+  let calls: GivenCalls | "damaged" = {};
+  const refresh = async (): Promise<void> => {
+    calls = readCalls((await store.get(collection, group))?.value);
+  };
+  const isClear = (call: ContinuedCall, offset: number): boolean => {
+    if (form === "offset") return true;
+    // Then it is unknown whether another call has used the token.
+    if (calls === "damaged") return false;
+    const before = calls[offset];
+    if (before !== undefined) return isSame(before, call);
+    return !isFull(calls) && JSON.stringify(call.args).length < mostCharacters;
+  };
+  return {
+    refresh,
+    tokenAt({ id, ...call }, position) {
+      return renderToken(position.at === "items" && isClear(call, position.offset) ? { position } : { id, position });
+    },
+    async given(call, token) {
+      const { id, position } = (token === undefined ? undefined : parseToken(token)) ?? {};
+      if (id !== undefined || position?.at !== "items") return;
+      const { offset } = position;
+      const add = (text: string | undefined): string => {
+        const before = readCalls(text);
+        return before === "damaged" ? text! : JSON.stringify(withCall(before, call, offset));
+      };
+      calls = readCalls((await store.update(collection, group, add)).value);
+    },
+    async find(offset) {
+      await refresh();
+      if (calls === "damaged") return forgotten(offset);
+      return calls[offset] ?? unclear(offset, calls[offset]);
+    },
+    async forget() {
+      await store.delete(collection, group);
+    },
+  };
+}
+
+const collection = "session-offsets";
+
+const mostOffsets = 300;
+const mostCharacters = 500;
+
+/** By offset. Null if two calls used the same token at the same moment. */
+type GivenCalls = Readonly<Record<number, ContinuedCall | null>>;
+
+/** Nothing is known about a call that cannot be read. */
+function readCalls(text: string | undefined): GivenCalls | "damaged" {
+  if (text === undefined) return {};
+  const calls = readJson(text, isPlainObject);
+  if (calls === undefined) return "damaged";
+  const read = Object.entries(calls).map(([offset, call]) => [offset, isCall(call) ? call : null] as const);
+  return Object.fromEntries(read);
+}
+
+const isCall = objectOf({ tool: isText, args: isFields });
+
+function forgotten(offset: number): ToolFailure {
+  return {
+    code: "store_corrupt",
+    message: "the record of the session's tokens is damaged",
+    hint: `Call the tool itself again with offset=${offset}.`,
+  };
+}
+
+function withCall(calls: GivenCalls, { tool, args }: ContinuedCall, offset: number): GivenCalls {
+  const before = calls[offset];
+  if (before === undefined) return isFull(calls) ? calls : { ...calls, [offset]: { tool, args } };
+  return isSame(before, { tool, args }) ? calls : { ...calls, [offset]: null };
+}
+
+function isFull(calls: GivenCalls): boolean {
+  return Object.keys(calls).length >= mostOffsets;
+}
+
+function isSame(before: ContinuedCall | null, call: ContinuedCall): boolean {
+  return before !== null && callKey(before) === callKey(call);
+}
+
+function unclear(offset: number, call: null | undefined): ToolFailure {
+  const again = `call the tool itself again with offset=${offset}.`;
+  return call === null
+    ? {
+        code: "ambiguous_token",
+        message: `several results continue at offset:${offset}`,
+        hint: `To choose one, ${again}`,
+      }
+    : {
+        code: "invalid_token",
+        message: `no result continues at offset:${offset}`,
+        hint: `Pass a continuation_token unchanged, or ${again}`,
+      };
+}

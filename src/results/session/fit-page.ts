@@ -1,0 +1,294 @@
+import { characterStart } from "../../core/text/index.ts";
+import {
+  createDraft,
+  type Detail,
+  type Page,
+  type PageContent,
+  type PageDraft,
+  type PageOptions,
+  type PageSource,
+  type ReadItems,
+  readItems,
+} from "./render-page.ts";
+
+/** Makes pages from items that were read once. */
+export interface PageFitter {
+  /** Returns the largest page of whole items whose text, with its envelope, is within the allocation. If not even one
+   *  item fits, the page has a part of it. The allocation must not be larger than the one for which items were read. */
+  fit(options: PageOptions): Page;
+}
+
+/** Reads as many items as may fit. Rethrows an error that the source throws before its first item. */
+export async function readPage(source: PageSource, options: PageOptions): Promise<PageFitter> {
+  const read = await readFor(source, options);
+  if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
+  return { fit: (sizes) => fitPage(createDraft({ source, read, options: sizes })) };
+}
+
+function fitPage(draft: PageDraft): Page {
+  if (draft.read.items.length === 0) return fitEmpty(draft);
+  if (draft.source.start !== undefined) return fitPart(draft);
+  for (const detail of details) {
+    const page = fitItems(draft, detail);
+    if (page !== undefined) return page;
+  }
+  return fitPart(draft);
+}
+
+async function readFor(source: PageSource, options: PageOptions): Promise<ReadItems> {
+  const { allocation, measure, form } = options;
+  const none: ReadItems = { items: [], tokens: [], ended: true };
+  const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
+  // Asked after reading, because some facts are known only then. This one shows how much room there is.
+  const unread = { ...source, total: 0, warnings: [] };
+  const frame = createDraft({ source: unread, read: none, options }).render(empty, "bare", 0);
+  return readItems(source.items, { room: allocation - measure(frame.text), measure, form });
+}
+
+/** An empty page, if the offset is past the end or if there are no items. */
+function fitEmpty(draft: PageDraft): Page {
+  const content = contentOf(draft, 0);
+  const fits = (detail: Detail): boolean => measureDraft(draft, content, detail) <= draft.options.allocation;
+  return settlePage(draft, content, { detail: details.find(fits) ?? "bare", covered: 0 });
+}
+
+function fitItems(draft: PageDraft, detail: Detail): Page | undefined {
+  const { options } = draft;
+  let count = likelyCount(draft);
+  while (count > 0) {
+    const content = contentOf(draft, count);
+    const size = measureDraft(draft, content, detail);
+    if (size <= options.allocation) return settlePage(draft, content, { detail, covered: count });
+    // Removes items in proportion to the excess, at least one. So the page soon fits, and is rarely much too small.
+    count -= Math.max(1, Math.ceil(count * (1 - options.allocation / size)));
+  }
+  return undefined;
+}
+
+/** Items counted one by one need a little more than together, but never half as much again. So the others need no
+ *  rendering. */
+function likelyCount({ read, options }: PageDraft): number {
+  let tokens = 0;
+  const tooMany = read.tokens.findIndex((each) => {
+    tokens += each;
+    return tokens > options.allocation * 1.5;
+  });
+  const most = read.ended ? read.items.length : read.items.length - 1;
+  return tooMany === -1 ? most : Math.min(most, tooMany);
+}
+
+function contentOf(draft: PageDraft, count: number): PageContent {
+  const { items, tokens } = draft.read;
+  const itemTokens = tokens.slice(0, count).reduce((sum, each) => sum + each, 0);
+  return { items: items.slice(0, count), itemTokens, ...following(draft, count) };
+}
+
+const details: readonly Detail[] = ["full", "plain", "bare"];
+
+function measureDraft({ render, options }: PageDraft, content: PageContent, detail: Detail): number {
+  return options.measure(render(content, detail, options.allocation).text);
+}
+
+/** Returns the token after the first `count` items. After the last item, it is the token of the fields that were left
+ *  out. */
+function following(draft: PageDraft, count: number): Pick<PageContent, "token" | "truncated"> {
+  const { source, fieldsToken } = draft;
+  const behind = followingItems(draft, count);
+  const isPastEnd = count === 0 && source.offset > 0;
+  if (behind.truncated || fieldsToken === undefined || isPastEnd) return behind;
+  return { token: fieldsToken, truncated: true };
+}
+
+/** Returns no token if there was no progress, so that following tokens always ends. */
+function followingItems(draft: PageDraft, count: number): Pick<PageContent, "token" | "truncated"> {
+  const { source, read } = draft;
+  const truncated = count < read.items.length || read.failure !== undefined || hasMore(source, count);
+  if (!truncated) return { token: source.nextToken, truncated: source.nextToken !== undefined };
+  const token = count === 0 ? undefined : source.tokenAt({ at: "items", offset: source.offset + count });
+  return { token, truncated };
+}
+
+function hasMore({ more, total, offset }: PageSource, count: number): boolean {
+  if (more !== undefined) return typeof more === "function" ? more() : more;
+  const all = typeof total === "function" ? total() : total;
+  return all !== undefined && offset + count < all;
+}
+
+/** The warning states what the page costs, so a new number can change the cost again. */
+const mostCorrections = 3;
+
+/** The final page of a content that fits. It has, or completes, the first `covered` items. */
+function settlePage(
+  draft: PageDraft,
+  content: PageContent,
+  { detail, covered }: { detail: Detail; covered: number },
+): Page {
+  const { read, options, render } = draft;
+  let rendered = render(content, detail, options.allocation);
+  for (let round = 0; round < mostCorrections; round += 1) {
+    const corrected = render(content, detail, options.count(rendered.text));
+    if (corrected.text === rendered.text || options.measure(corrected.text) > options.allocation) break;
+    rendered = corrected;
+  }
+  return {
+    ...rendered,
+    tokens: options.count(rendered.text),
+    items: read.items.slice(0, covered),
+    itemTokens: content.itemTokens,
+    nextToken: followingItems(draft, covered).token,
+  };
+}
+
+interface Part {
+  readonly long: LongText;
+  readonly from: number;
+  readonly detail: Detail;
+}
+
+/** Makes a page with a part of its first item, which is larger than a page. The parts of all pages, joined, are the
+ *  text. */
+function fitPart(draft: PageDraft): Page {
+  const { start } = draft.source;
+  const from = start?.from ?? 0;
+  const [first] = draft.read.items;
+  // In the form that the store returns, because later parts are cut from the stored item.
+  const item = start === undefined && typeof first !== "string" ? JSON.parse(JSON.stringify(first)) : first;
+  let last: Part | undefined;
+  // From most information to least room.
+  for (const long of textsOf(item, draft)) {
+    for (const detail of details) {
+      last = { long, from, detail };
+      const end = longestEnd(draft, last);
+      if (end - from >= leastProgress(draft, last)) return settlePart(draft, last, end);
+    }
+  }
+  // A page must advance by at least one character.
+  return settlePart(draft, last!, nextCharacter(last!.long.text, from));
+}
+
+/** A long pointer, or a large item around the string, can leave no room for the string. Then the whole JSON is cut. */
+function* textsOf(item: unknown, { source: { start }, options }: PageDraft): Generator<LongText> {
+  const longest = start?.at === "json" ? undefined : longestText(item);
+  if (longest !== undefined && (start !== undefined || isWorthwhile(longest, options.allocation))) yield longest;
+  if (start === undefined || longest === undefined)
+    yield { at: "json", text: JSON.stringify(item), shell: (part) => part };
+}
+
+/** Compares lengths only, because an item of 10 MB without its longest string can still have 10 MB. */
+function isWorthwhile(long: LongText, allocation: number): boolean {
+  return long.pointer!.length <= 100 && JSON.stringify(long.shell("")).length <= allocation * 8;
+}
+
+/** How many characters make a part worth its page. With fewer, the page says less besides it, or the JSON is cut
+ *  instead. */
+function leastProgress({ options, source }: PageDraft, { long, from, detail }: Part): number {
+  const rest = long.text.length - from;
+  const isLastResort = long.at === "json" || source.start !== undefined;
+  if (!isLastResort) return Math.min(rest, Math.ceil(options.allocation / 2));
+  return Math.min(rest, detail === "bare" ? 1 : 64);
+}
+
+/** Finds the furthest end at which the page fits, to about a hundredth. Prefers an end after a line break if one is
+ *  near. */
+function longestEnd(draft: PageDraft, part: Part): number {
+  const { text } = part.long;
+  const fits = (end: number): boolean =>
+    measureDraft(draft, partContent(draft, part, end), part.detail) <= draft.options.allocation;
+  const end = characterStart(text, searchEnd(part, draft.options.allocation, fits));
+  const lineEnd = text.lastIndexOf("\n", end - 1) + 1;
+  const ends = end < text.length && lineEnd > (part.from + end) / 2 ? [lineEnd, end] : [end];
+  return ends.find((each) => each > part.from && fits(each)) ?? part.from;
+}
+
+function searchEnd({ long, from }: Part, step: number, fits: (end: number) => boolean): number {
+  const { length } = long.text;
+  let low = Math.min(from, length);
+  let high = Math.min(length, from + step);
+  while (low < high && fits(high)) {
+    low = high;
+    high = Math.min(length, from + 2 * (high - from));
+  }
+  while (high - low > Math.max(1, (low - from) >> 7)) {
+    const middle = (low + high) >>> 1;
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+function settlePart(draft: PageDraft, part: Part, end: number): Page {
+  return settlePage(draft, partContent(draft, part, end), { detail: part.detail, covered: 1 });
+}
+
+/** The first part is shown inside its item. Later parts are shown alone, because the item was shown already. */
+function partContent(draft: PageDraft, { long, from }: Part, end: number): PageContent {
+  const { source, read } = draft;
+  const text = long.text.slice(from, end);
+  const at = long.pointer === undefined ? {} : { at: long.pointer };
+  const item = source.isFieldsText ? {} : { item: source.offset, ...at };
+  const isEnd = end >= long.text.length;
+  return {
+    items: [from === 0 ? long.shell(text) : text],
+    cut: { ...item, from, to: Math.max(from, end), length: long.text.length },
+    itemTokens: read.tokens[0]!,
+    ...(isEnd
+      ? following(draft, 1)
+      : { token: source.tokenAt({ at: long.at, offset: source.offset, from: end }), truncated: true }),
+  };
+}
+
+function nextCharacter(text: string, from: number): number {
+  return Math.min(text.length, from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1));
+}
+
+/** The text that is cut if an item is larger than a page: its longest string, or its whole JSON if the string does not
+ *  help. */
+interface LongText {
+  readonly at: "text" | "json";
+  /** JSON pointer to the string. Absent for JSON. */
+  readonly pointer?: string;
+  readonly text: string;
+  /** Returns the item with a part of the text in place of the text. For JSON, returns the part alone. */
+  shell(part: string): unknown;
+}
+
+/** Depends on the item only, so that all pages cut the same text. */
+function longestText(item: unknown): LongText | undefined {
+  const path = longestPath(item);
+  if (path === undefined) return undefined;
+  const text = path.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], item) as string;
+  return { at: "text", pointer: jsonPointer(path), text, shell: (part) => replaceAt(item, path, part) };
+}
+
+/** Tools return nothing deeper. If an item is deeper, its JSON is cut. */
+const mostDepth = 8;
+
+/** Returns the first one of equally long strings. */
+function longestPath(item: unknown): string[] | undefined {
+  let best: string[] | undefined;
+  let bestLength = -1;
+  const path: string[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value === "string" && value.length > bestLength) [best, bestLength] = [[...path], value.length];
+    if (typeof value !== "object" || value === null || path.length === mostDepth) return;
+    for (const [key, child] of Object.entries(value)) {
+      path.push(key);
+      visit(child);
+      path.pop();
+    }
+  };
+  visit(item);
+  return best;
+}
+
+function jsonPointer(path: readonly string[]): string {
+  return path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+function replaceAt(value: unknown, [key, ...rest]: readonly string[], part: string): unknown {
+  if (key === undefined) return part;
+  const child = (value as Record<string, unknown>)[key];
+  const replaced = replaceAt(child, rest, part);
+  if (Array.isArray(value)) return value.with(Number(key), replaced);
+  return { ...(value as object), [key]: replaced };
+}

@@ -1,0 +1,211 @@
+/** Entries of the work log: one step of a session in one line, without secrets. */
+import { isSecretName, messageOf, redactSecrets, shorten } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import type { ToolArguments } from "./budgeted-tool.ts";
+import { type Envelope, frameNames, type PageData, plainItem } from "./envelope.ts";
+
+/** One compressed step of a session. Its rendered text has at most `mostCharacters`. */
+export interface LogEntry {
+  readonly id: string;
+  readonly tool: string;
+  /** Shortened JSON. */
+  readonly args: string;
+  /** ISO 8601. */
+  readonly time: string;
+  readonly result: string;
+  /** What the caller added, such as the state of a task list. */
+  readonly note?: string | undefined;
+  /** The tokens of the entry's text. */
+  readonly tokens: number;
+}
+
+interface Step {
+  readonly id: string;
+  readonly tool: string;
+  readonly args: ToolArguments;
+  readonly time: Date;
+  readonly envelope: Envelope;
+  readonly note?: string | undefined;
+  /** The call that returned the result. It differs from `tool` and `args` for a later page. */
+  readonly origin: { readonly tool: string; readonly args: ToolArguments };
+  readonly compressor: Compressor | undefined;
+}
+
+const mostCharacters = 500;
+const mostToolCharacters = 64;
+const mostArgsCharacters = 120;
+const mostNoteCharacters = 160;
+
+export function createLogEntry(step: Step, counter: Counter): LogEntry {
+  const entry = {
+    id: step.id,
+    tool: shorten(step.tool, mostToolCharacters),
+    args: shorten(JSON.stringify(withoutSecrets(JSON.parse(plainItem(step.args).json))), mostArgsCharacters),
+    time: step.time.toISOString(),
+    result: "",
+    tokens: 0,
+    ...(step.note === undefined ? {} : { note: shorten(redactSecrets(step.note), mostNoteCharacters) }),
+  };
+  const room = mostCharacters - renderEntry(entry).length;
+  const full = { ...entry, result: shorten(summaryOf(step, room), room) };
+  return { ...full, tokens: counter.count(renderEntry(full)) };
+}
+
+function summaryOf({ envelope, origin, compressor }: Step, maxCharacters: number): string {
+  if (envelope.status === "error") {
+    return `Failed (${envelope.error.code}): ${redactSecrets(envelope.error.message)}`;
+  }
+  if (namesSecret(origin.args)) return "[redacted]";
+  const data = withoutSecrets(envelope.data) as PageData;
+  const own = isPartOnly(data) ? undefined : compressor;
+  return compressResult(own ?? genericCompressor, { ...origin, data }, maxCharacters);
+}
+
+/** A tool's own compressor cannot summarize a part of an item. */
+function isPartOnly({ cut }: PageData): boolean {
+  return cut !== undefined && (cut.from > 0 || cut.at === undefined);
+}
+
+/** Summarizes results of tools without their own compressor: the number of items, then the beginning of their text. */
+export const genericCompressor: Compressor = ({ data }) => {
+  const [name, items] = findItems(data) ?? ["items", []];
+  if (items.length === 0) return JSON.stringify(ownFields(data)) + leftOut(data);
+  const { total, returned, truncated } = data;
+  const count = truncated === true ? `${returned} of ${total ?? "more"} ${name}: ` : "";
+  return count + beginning(items);
+};
+
+/** More characters than an entry can hold. Longer texts are not joined, because they would be cut anyway. */
+const enoughCharacters = 1_000;
+
+function beginning(items: readonly unknown[]): string {
+  let text = "";
+  for (const item of items) {
+    if (text.length > enoughCharacters) break;
+    text += `${typeof item === "string" ? item : JSON.stringify(item)}\n`;
+  }
+  return text;
+}
+
+/** Finds the items: the last list whose length is `returned`. A field can be a list too. */
+function findItems(data: CompressInput["data"]): [string, readonly unknown[]] | undefined {
+  const lists = Object.entries(data).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
+  return lists.findLast(([name, list]) => !frameNames.has(name) && list.length === data.returned);
+}
+
+function ownFields(data: CompressInput["data"]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !frameNames.has(name)));
+}
+
+/** Names the fields that were left out. Otherwise a result with large fields would look empty. */
+function leftOut({ left_out }: CompressInput["data"]): string {
+  const { fields } = Object(left_out) as { readonly fields?: unknown };
+  return Array.isArray(fields) ? `, left out: ${fields.join(", ")}` : "";
+}
+
+/** Summarizes a delivered result for the work log in one line, ideally of 200 to 300 characters. A longer line is cut.
+ *  If the compressor throws, a generic summary is used. */
+export type Compressor = (input: CompressInput) => string;
+
+/** A delivered result and the call that returned it. */
+export interface CompressInput {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** The `data` of the delivered envelope: fields, items, `total`, `returned`, `offset`, `truncated`. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Returns one line of at most `maxCharacters`. If the compressor fails, the line says so and has the generic
+ *  summary. */
+export function compressResult(compressor: Compressor, input: CompressInput, maxCharacters: number): string {
+  return shorten(attempt(compressor, input), maxCharacters);
+}
+
+function attempt(compressor: Compressor, input: CompressInput): string {
+  try {
+    const text: unknown = compressor(input);
+    if (typeof text === "string" && text.trim() !== "") return text;
+    return fallBack(input, typeof text === "string" ? "it returned nothing" : `it returned ${typeof text}`);
+  } catch (error) {
+    return fallBack(input, messageOf(error));
+  }
+}
+
+function fallBack(input: CompressInput, reason: string): string {
+  return `[no summary by ${shorten(input.tool, 40)}: ${shorten(reason, 80)}] ${genericText(input)}`;
+}
+
+/** The generic summary, which must not throw either. */
+function genericText(input: CompressInput): string {
+  try {
+    return genericCompressor(input);
+  } catch {
+    return "The result cannot be shown.";
+  }
+}
+
+/** Returns the value, or a copy in which texts that look like secrets are redacted. The log is kept, and other people
+ *  may read it. `value` must be plain data. */
+function withoutSecrets(value: unknown): unknown {
+  const texts: string[] = [];
+  gatherTexts(value, texts);
+  // There are hardly ever any, and searching one long text is much faster than searching many short ones.
+  const text = texts.join("\n");
+  return redactSecrets(text) === text ? value : redactTexts(value);
+}
+
+/** Tools return nothing deeper. What is deeper is not logged. */
+const mostDepth = 50;
+
+function gatherTexts(value: unknown, texts: string[], depth = 0): void {
+  if (typeof value === "string") texts.push(value);
+  if (typeof value !== "object" || value === null) return;
+  // Triggers the redaction below, which cuts what is this deep.
+  if (depth > mostDepth) texts.push("PASSWORD=too-deep");
+  else {
+    const isList = Array.isArray(value);
+    for (const [name, each] of Object.entries(value)) {
+      if (typeof each === "string") texts.push(isList ? each : named(name, each));
+      else gatherTexts(each, texts, depth + 1);
+    }
+  }
+}
+
+/** A field's name can show that its value is a secret. */
+function named(name: string, text: string): string {
+  return `${name}: "${text}`;
+}
+
+/** Redacts a list of texts as the lines of one text, because a private key has many lines. */
+function redactTexts(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") return redactSecrets(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > mostDepth) return "[redacted]";
+  if (Array.isArray(value)) {
+    const areLines = value.length > 0 && value.every((each) => typeof each === "string" && !each.includes("\n"));
+    return areLines ? redactSecrets(value.join("\n")).split("\n") : value.map((each) => redactTexts(each, depth + 1));
+  }
+  const entries = Object.entries(value).map(([name, each]) => {
+    if (typeof each !== "string") return [name, redactTexts(each, depth + 1)] as const;
+    const hidden = redactSecrets(named(name, each));
+    const start = named(name, "");
+    return [name, hidden.startsWith(start) ? hidden.slice(start.length) : redactSecrets(each)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Returns whether a call names a file that usually has secrets. Its result is not logged. */
+function namesSecret(args: ToolArguments): boolean {
+  return Object.entries(args).some(
+    ([name, value]) => /path|file|uri|source|destination/i.test(name) && [value].flat().some(isNamedSecret),
+  );
+}
+
+function isNamedSecret(value: unknown): boolean {
+  return typeof value === "string" && isSecretName(value);
+}
+
+/** Returns the entry as a model reads it. */
+export function renderEntry({ id, tool, args, time, result, note }: LogEntry): string {
+  return `${id} ${time} ${tool} ${args}: ${result}${note === undefined ? "" : ` Note: ${note}`}`;
+}

@@ -1,0 +1,256 @@
+import { shorten } from "../../core/text/index.ts";
+import type { ToolResult } from "./budgeted-tool.ts";
+import type { Position, TextPosition } from "./continuations.ts";
+import { type Cut, frameNames, itemsNameOf, type PageData, plainItem, stoppedWarning } from "./envelope.ts";
+import type { TextForm } from "./page-text.ts";
+
+/** How much a page says besides its items. It says less only if there is no room. */
+export type Detail = "full" | "plain" | "bare";
+
+export interface PageContent {
+  readonly items: readonly unknown[];
+  readonly cut?: Cut | undefined;
+  /** The token of what follows. Absent at the end. */
+  readonly token: string | undefined;
+  readonly truncated: boolean;
+  readonly itemTokens: number;
+}
+
+export interface Rendered {
+  readonly data: PageData;
+  readonly text: string;
+}
+
+/** Renders drafts of one page. `tokens` is the assumed cost of the page, for warnings about what is left. */
+export type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
+
+/** What makes one page: the source, what was read of it, and how it is rendered. */
+export interface PageDraft extends DraftParts {
+  readonly render: RenderPage;
+  /** The token for fields that did not fit on the page. */
+  readonly fieldsToken: string | undefined;
+}
+
+interface DraftParts {
+  readonly source: PageSource;
+  readonly read: ReadItems;
+  readonly options: PageOptions;
+}
+
+export function createDraft({ source, read, options }: DraftParts): PageDraft {
+  const fields = chooseFields(source, options);
+  const fieldsToken = fields.omitted.length === 0 ? undefined : source.tokenAt({ at: "fields", from: 0 });
+  const total = typeof source.total === "function" ? source.total() : source.total;
+  const own = ownWarnings(source, read);
+  const render: RenderPage = (content, detail, tokens) => {
+    const { items, cut, token, truncated, itemTokens } = content;
+    const facts = { token, items, itemTokens, cut };
+    const note = detail === "bare" ? undefined : options.note(facts);
+    const warnings = detail === "full" ? [...own, ...options.warnings(tokens)] : [];
+    const data: PageData = {
+      ...fields.shown,
+      [itemsNameOf(source)]: items,
+      ...defined({ total }),
+      returned: items.length,
+      offset: source.offset,
+      truncated,
+      ...defined({
+        cut,
+        left_out: fieldsToken === undefined ? undefined : leftOut(fields.omitted, fieldsToken, detail),
+        continuation_token: token,
+        budget_note: note,
+        warnings: warnings.length === 0 ? undefined : warnings,
+      }),
+    };
+    const { form } = options;
+    const text = form?.pageText(data, { detail, tokens }) ?? JSON.stringify({ status: "success", data });
+    return { data, text };
+  };
+  return { source, read, options, render, fieldsToken };
+}
+
+/** Removes keys without a value, so that pages can be compared and counted. */
+function defined<Values extends object>(values: Values): Values {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;
+}
+
+interface ChosenFields {
+  readonly shown: Readonly<Record<string, unknown>>;
+  readonly omitted: readonly string[];
+}
+
+/** Chooses fields in their order until a quarter of the page is full, because a page is mainly for items. */
+function chooseFields(source: PageSource, { allocation, measure, form }: PageOptions): ChosenFields {
+  if (form?.hasOwnFields) return { shown: source.fields, omitted: [] };
+  const shown: [string, unknown][] = [];
+  const omitted: string[] = [];
+  let room = allocation / 4;
+  for (const [name, value] of Object.entries(source.fields)) {
+    const json = JSON.stringify({ [name]: value });
+    if (json === "{}") continue;
+    const isHidden = frameNames.has(name) || name === itemsNameOf(source) || isTooLong(json, room);
+    const size = isHidden ? Number.POSITIVE_INFINITY : measure(json);
+    if (size <= room) {
+      shown.push([name, value]);
+      room -= size;
+    } else omitted.push(name);
+  }
+  return { shown: Object.fromEntries(shown), omitted };
+}
+
+function leftOut(names: readonly string[], token: string, detail: Detail): PageData["left_out"] {
+  const few = names.slice(0, 5).map((name) => shorten(name, 40));
+  const rest = names.length > 5 ? [`+${names.length - 5} more`] : [];
+  return { fields: detail === "full" ? [...few, ...rest] : [`${names.length} fields`], token };
+}
+
+const mostWarnings = 5;
+
+function ownWarnings(source: PageSource, { items, failure }: ReadItems): string[] {
+  const given = (typeof source.warnings === "function" ? source.warnings() : source.warnings) ?? [];
+  const rest = given.length > mostWarnings ? [`+${given.length - mostWarnings} more warnings`] : [];
+  const stopped = failure === undefined ? [] : [stoppedWarning(items.length, failure)];
+  return [...given.slice(0, mostWarnings), ...rest, ...stopped].map((text) => shorten(text, 200));
+}
+
+/** What was read. Reading stops when the page is full, so a tool that walks 100,000 files stops after the first
+ *  page. */
+export interface ReadItems {
+  readonly items: readonly unknown[];
+  /** The tokens of each item's JSON, counted alone. As text: its share of what the items take together. */
+  readonly tokens: readonly number[];
+  /** Whether nothing follows. If false, the last item is the one that did not fit. */
+  readonly ended: boolean;
+  /** Why reading stopped early. */
+  readonly failure?: unknown;
+}
+
+interface ReadOptions {
+  /** Tokens for all items together. */
+  readonly room: number;
+  measure(text: string): number;
+  readonly form?: TextForm | undefined;
+}
+
+export async function readItems(
+  source: AsyncIterable<unknown> | Iterable<unknown>,
+  options: ReadOptions,
+): Promise<ReadItems> {
+  const { room } = options;
+  const items: unknown[] = [];
+  const tally = createTally(options);
+  try {
+    for await (const value of source) {
+      const { item, json } = isTooLong(value, room) ? { item: value, json: value } : plainItem(value);
+      items.push(item);
+      tally.add(item, json);
+      if (tally.isFull()) return { items, tokens: tally.tokens(), ended: false };
+    }
+  } catch (failure) {
+    return { items, tokens: tally.tokens(), ended: true, failure };
+  }
+  return { items, tokens: tally.tokens(), ended: true };
+}
+
+interface Tally {
+  add(item: unknown, json: string): void;
+  isFull(): boolean;
+  tokens(): readonly number[];
+}
+
+/** Enough to get within a few percent of the room. Each recount counts all that was read. */
+const mostRecounts = 6;
+
+/** A longer text does not fit with any counter, so a text of 10 MB is neither encoded nor counted. */
+const mostCharactersPerToken = 100;
+
+function isTooLong(value: unknown, room: number): value is string {
+  return typeof value === "string" && value.length > room * mostCharactersPerToken;
+}
+
+/** Many short texts counted one by one need more tokens than together. So the sum is recounted before it ends a
+ *  page. */
+function createTally({ room, measure, form }: ReadOptions): Tally {
+  const items: unknown[] = [];
+  const texts: string[] = [];
+  const alone: number[] = [];
+  let [sum, recounts, aloneSum] = [0, 0, 0];
+  // As text, an item alone repeats what a page says once, such as the name of its file.
+  let share = 1;
+  const recount = (): number => {
+    if (form === undefined) return measure(texts.join(","));
+    const exact = measure(form.itemsText(items));
+    share = exact / aloneSum;
+    return exact;
+  };
+  const measureAlone = (item: unknown, json: string): number =>
+    measure(form === undefined ? `${json},` : form.itemsText([item]));
+  return {
+    add(item, json) {
+      items.push(item);
+      texts.push(json);
+      const isLong = isTooLong(json, room);
+      if (isLong) recounts = mostRecounts;
+      const tokens = isLong ? json.length : measureAlone(item, json);
+      alone.push(tokens);
+      aloneSum += tokens;
+      sum += tokens * share;
+    },
+    isFull() {
+      if (sum <= room) return false;
+      // If the first item is too large, read one more to learn whether anything follows it.
+      if (texts.length === 1) return false;
+      if (recounts === mostRecounts) return true;
+      recounts += 1;
+      sum = recount();
+      return sum > room;
+    },
+    tokens: () => (share === 1 ? alone : alone.map((tokens) => tokens * share)),
+  };
+}
+
+/** A result to page: from a tool, or from the store. */
+export interface PageSource extends ToolResult {
+  /** Where in the first item the page begins, if earlier pages had its beginning. */
+  readonly start?: Omit<TextPosition, "offset"> | undefined;
+  /** Whether the items are the text of the fields that were left out. */
+  readonly isFieldsText?: boolean | undefined;
+  /** The token after the last item, if `total` and `more` do not show that something follows. */
+  readonly nextToken?: string | undefined;
+  tokenAt(position: Position): string;
+}
+
+export interface PageOptions {
+  /** The size that the page's text may have. */
+  readonly allocation: number;
+  /** Returns the tokens of a text, or a higher number if the client limits something else too. */
+  measure(text: string): number;
+  /** Returns the tokens of a text. */
+  count(text: string): number;
+  /** How the page is rendered as text. Absent for JSON. */
+  readonly form?: TextForm | undefined;
+  /** Returns what the page says about continuing. */
+  note(facts: NoteFacts): string | undefined;
+  /** Returns warnings about the session, given the cost of this page. They follow those of the result. */
+  warnings(tokens: number): readonly string[];
+}
+
+export interface NoteFacts {
+  readonly token: string | undefined;
+  readonly items: readonly unknown[];
+  readonly itemTokens: number;
+  readonly cut: Cut | undefined;
+}
+
+export interface Page {
+  readonly data: PageData;
+  /** What the model reads. */
+  readonly text: string;
+  readonly tokens: number;
+  /** The items on the page. A cut item is complete here. */
+  readonly items: readonly unknown[];
+  /** The tokens of these items, counted one by one. */
+  readonly itemTokens: number;
+  /** The token after these items. */
+  readonly nextToken: string | undefined;
+}

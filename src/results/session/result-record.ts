@@ -1,0 +1,291 @@
+/** One stored result: lines of JSON in one record. They are a header, the fields, then chunks of items. For a large
+ *  result, the record has only the header, and the other lines are parts. */
+import { ContextError } from "../../core/errors.ts";
+import { isFields, isText, isWhole, listOf, objectOf, readJson, type ShapeCheck } from "../../core/text/index.ts";
+import type { ToolArguments } from "./budgeted-tool.ts";
+import { plainItem } from "./envelope.ts";
+
+/** The parts of results that are too large for one record. Together they have a maximum of characters. Above it, the
+ *  oldest results are dropped, never the newest one. */
+export interface ResultParts {
+  write(id: string, parts: readonly string[]): Promise<void>;
+  /** Returns undefined if the result was dropped. */
+  read(id: string, index: number): Promise<string | undefined>;
+  drop(id: string): Promise<void>;
+}
+
+/** A result without its fields and items. */
+interface ResultFacts {
+  readonly tool: string;
+  readonly args: ToolArguments;
+  readonly itemsName: string;
+  /** The offset of the first stored item. */
+  readonly offset: number;
+  readonly total?: number | undefined;
+  /** The token after the last stored item. */
+  readonly nextToken?: string | undefined;
+}
+
+export interface ResultToStore extends ResultFacts {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly items: Pick<ItemChunks, "chunks" | "starts">;
+}
+
+export interface StoredResult extends ResultFacts {
+  /** The JSON of `fields`. */
+  readonly fieldsText: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Yields the items from that offset on. */
+  items(offset: number): AsyncIterable<unknown>;
+}
+
+interface ResultHeader extends ResultFacts {
+  readonly id: string;
+  readonly starts: readonly number[];
+  /** The first part of each line, and the number of parts. Absent if the record has everything. */
+  readonly parts?: { readonly firsts: readonly number[]; readonly count: number } | undefined;
+}
+
+/** A result up to this size is one record, which needs one write. */
+const recordCharacters = 65_536;
+
+/** A line is longer only if an item is. Writing 100 MB at once would take several times as much memory. */
+const partCharacters = 1_048_576;
+
+/** Writes and reads the records of results. */
+export interface ResultRecords {
+  /** Writes the parts, if there are any, and returns the record. */
+  render(id: string, result: ResultToStore): Promise<string>;
+  /** Returns undefined if the record cannot be read. */
+  parse(record: string): ResultRecord | undefined;
+}
+
+interface ResultRecord {
+  readonly id: string;
+  /** Whether the result has parts. */
+  readonly isLarge: boolean;
+  /** Rejects if the fields are damaged. */
+  open(): Promise<StoredResult | "dropped">;
+}
+
+export function createResultRecords(parts: ResultParts): ResultRecords {
+  return {
+    render: (id, result) => renderResult(result, id, parts),
+    parse(record) {
+      const end = record.indexOf("\n");
+      const header = readJson(end < 0 ? record : record.slice(0, end), isHeader);
+      if (header === undefined) return undefined;
+      const isLarge = header.parts !== undefined;
+      return { id: header.id, isLarge, open: () => readResult(record, header, parts) };
+    },
+  };
+}
+
+async function renderResult(result: ResultToStore, id: string, parts: ResultParts): Promise<string> {
+  const { fields, items, ...facts } = result;
+  const lines = [JSON.stringify(fields), ...items.chunks];
+  const header: ResultHeader = { id, ...facts, starts: items.starts };
+  const characters = lines.reduce((sum, line) => sum + line.length, 0);
+  if (characters <= recordCharacters) return [JSON.stringify(header), ...lines].join("\n");
+  const pieces: string[] = [];
+  const firsts: number[] = [];
+  for (const line of lines) {
+    firsts.push(pieces.length);
+    pieces.push(...cut(line));
+  }
+  await parts.write(id, pieces);
+  return JSON.stringify({ ...header, parts: { firsts, count: pieces.length } });
+}
+
+function cut(line: string): string[] {
+  const count = Math.ceil(line.length / partCharacters);
+  return Array.from({ length: count }, (_, index) => line.slice(index * partCharacters, (index + 1) * partCharacters));
+}
+
+const isHeader: ShapeCheck<ResultHeader> = objectOf(
+  {
+    ...{ id: isText, tool: isText, args: isFields, itemsName: isText },
+    ...{ offset: isWhole, starts: listOf(isWhole) },
+  },
+  { total: isWhole, nextToken: isText, parts: objectOf({ firsts: listOf(isWhole), count: isWhole }) },
+);
+
+async function readResult(
+  record: string,
+  { id, starts, parts: apart, ...facts }: ResultHeader,
+  parts: ResultParts,
+): Promise<StoredResult | "dropped"> {
+  const lines = apart === undefined ? record.split("\n").slice(1) : [];
+  const readLine = async (index: number): Promise<string | undefined> =>
+    apart === undefined ? lines[index] : readParts(parts, id, partsOf(apart, index));
+  const fieldsText = await readLine(0);
+  if (fieldsText === undefined && apart !== undefined) return "dropped";
+  const fields = readJson(fieldsText, isFields);
+  if (fieldsText === undefined || fields === undefined) throw damagedResult(id, "its fields are damaged");
+  const readChunk = async (chunk: number): Promise<readonly unknown[]> => {
+    const items = readJson(await readLine(chunk + 1), isList);
+    if (items === undefined) throw damagedResult(id, `chunk ${chunk} of its items is missing or damaged`);
+    return items;
+  };
+  return { ...facts, fields, fieldsText, items: (offset) => itemsFrom(starts, offset, readChunk) };
+}
+
+const isList: ShapeCheck<readonly unknown[]> = (value): value is readonly unknown[] => Array.isArray(value);
+
+interface PartRange {
+  readonly first: number;
+  readonly end: number;
+}
+
+function partsOf({ firsts, count }: NonNullable<ResultHeader["parts"]>, line: number): PartRange {
+  return { first: firsts[line] ?? count, end: firsts[line + 1] ?? count };
+}
+
+/** Returns undefined if a part is missing. */
+async function readParts(parts: ResultParts, id: string, { first, end }: PartRange): Promise<string | undefined> {
+  const texts: string[] = [];
+  for (let index = first; index < end; index += 1) {
+    const text = await parts.read(id, index);
+    if (text === undefined) return undefined;
+    texts.push(text);
+  }
+  return texts.join("");
+}
+
+export function damagedResult(id: string, reason: string): ContextError {
+  return new ContextError("store_corrupt", `the stored result ${id} cannot be read: ${reason}`, {
+    hint: "Call the tool again.",
+  });
+}
+
+/** Items as they are stored: chunks of JSON, each encoded once. A page reads only the chunks that it needs, so its cost
+ *  does not depend on the size of the result. */
+export interface ItemChunks {
+  /** Each chunk is a JSON array. */
+  readonly chunks: readonly string[];
+  /** The offset of each chunk's first item. */
+  readonly starts: readonly number[];
+  readonly count: number;
+  /** Yields the items again. */
+  items(): AsyncGenerator<unknown>;
+  /** Why the items ended early. */
+  readonly failure?: unknown;
+}
+
+/** Characters of JSON. A page of the usual size needs one or two chunks, and a result of 100 MB has 400. */
+const chunkCharacters = 262_144;
+
+/** Reads items to their end and encodes them. `offset` is the offset of the first item. */
+export async function chunkItems(
+  items: AsyncIterable<unknown> | Iterable<unknown>,
+  offset: number,
+): Promise<ItemChunks> {
+  const writer = createWriter(offset);
+  try {
+    // Awaiting each of ten million lines would take longer than everything else.
+    if (isAsync(items)) for await (const item of items) writer.add(item);
+    else for (const item of items) writer.add(item);
+  } catch (failure) {
+    return { ...writer.end(), failure };
+  }
+  return writer.end();
+}
+
+/** Yields the items from that offset on. */
+async function* itemsFrom(
+  starts: readonly number[],
+  offset: number,
+  readChunk: (index: number) => Promise<readonly unknown[]> | readonly unknown[],
+): AsyncGenerator<unknown> {
+  const first = Math.max(
+    0,
+    starts.findLastIndex((start) => start <= offset),
+  );
+  for (let chunk = first; chunk < starts.length; chunk += 1) {
+    const items = await readChunk(chunk);
+    yield* items.slice(Math.max(0, offset - starts[chunk]!));
+  }
+}
+
+interface Writer {
+  add(item: unknown): void;
+  end(): ItemChunks;
+}
+
+function createWriter(offset: number): Writer {
+  const chunks: string[] = [];
+  const starts: number[] = [];
+  const first: unknown[] = [];
+  let open = createChunk();
+  let count = 0;
+  const close = (): void => {
+    if (open.characters() > 0) chunks.push(open.toJson());
+    open = createChunk();
+  };
+  return {
+    add(item) {
+      const json = typeof item === "string" ? undefined : plainItem(item).json;
+      const { length } = json ?? (item as string);
+      if (open.characters() > 0 && open.characters() + length > chunkCharacters) close();
+      if (open.characters() === 0) starts.push(offset + count);
+      if (starts.length === 1) first.push(item);
+      if (json === undefined) open.addString(item as string);
+      else open.addJson(json);
+      count += 1;
+    },
+    end() {
+      close();
+      return { chunks, starts, count, items: () => givenItems({ chunks, starts, first }) };
+    },
+  };
+}
+
+interface GivenItems extends Pick<ItemChunks, "chunks" | "starts"> {
+  /** The items of the first chunk, which need not be parsed. */
+  readonly first: readonly unknown[];
+}
+
+async function* givenItems({ chunks, starts, first }: GivenItems): AsyncGenerator<unknown> {
+  yield* first;
+  yield* itemsFrom(starts.slice(1), 0, (chunk) => JSON.parse(chunks[chunk + 1]!) as unknown[]);
+}
+
+interface Chunk {
+  addString(text: string): void;
+  addJson(json: string): void;
+  /** Including separators, so that an empty string counts too. */
+  characters(): number;
+  toJson(): string;
+}
+
+/** Encodes adjacent strings together, because there may be millions of short ones. */
+function createChunk(): Chunk {
+  const parts: string[] = [];
+  let strings: string[] = [];
+  let characters = 0;
+  const closeStrings = (): void => {
+    if (strings.length > 0) parts.push(JSON.stringify(strings).slice(1, -1));
+    strings = [];
+  };
+  return {
+    addString(text) {
+      strings.push(text);
+      characters += text.length + 1;
+    },
+    addJson(json) {
+      closeStrings();
+      parts.push(json);
+      characters += json.length + 1;
+    },
+    characters: () => characters,
+    toJson() {
+      if (parts.length === 0) return JSON.stringify(strings);
+      closeStrings();
+      return `[${parts.join(",")}]`;
+    },
+  };
+}
+
+function isAsync(items: AsyncIterable<unknown> | Iterable<unknown>): items is AsyncIterable<unknown> {
+  return typeof (items as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] === "function";
+}

@@ -1,0 +1,290 @@
+/** Delivers one result: room in the ledger → result → its share → page → store → ledger → work log → evict → record.
+ *  The store has everything before the page is sent, so a continuation also works in another process. */
+import { type CallShare, type Ledger, leastAllocation } from "../../core/budget/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { messageOf, shorten } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import { type BudgetedTool, isFailure, type ToolArguments, type ToolFailure } from "./budgeted-tool.ts";
+import { type Delivered, type ErrorEnvelope, itemsNameOf } from "./envelope.ts";
+import { readPage } from "./fit-page.ts";
+import type { Hints } from "./hints.ts";
+import { createLogEntry, type LogEntry } from "./log-entry.ts";
+import { createTextForm, type PageFormat, renderFailure, type TextForm } from "./page-text.ts";
+import type { Page, PageOptions } from "./render-page.ts";
+import type { Opened } from "./sources.ts";
+import type { StoredResults } from "./stored-results.ts";
+import type { WorkLog } from "./work-log.ts";
+
+export interface SessionParts {
+  readonly counter: Counter;
+  readonly tools: ReadonlyMap<string, BudgetedTool>;
+  readonly ledger: Ledger;
+  readonly log: WorkLog;
+  readonly hints: Hints;
+  readonly results: StoredResults;
+  readonly format: PageFormat;
+  now(): Date;
+  pageLimit(): PageLimit;
+  nextPageName(): string;
+  /** Limits how long a call that needs more than its fair share waits for parallel calls. */
+  patience?: (() => Promise<void>) | undefined;
+  /** Returns the id of a result in the account, which may have results of several groups. */
+  keyOf(id: string): string;
+  /** Takes over what other processes have added to the account. */
+  refresh(): Promise<void>;
+  /** Counts the call. Returns a function that takes it back. */
+  count(delivered: { id: string; tool: string; tokens: number; time: string }): () => void;
+  /** Writes the session's record. */
+  save(): Promise<void>;
+}
+
+/** What a client shows of one result before it cuts it, in the client's own units. */
+export interface PageLimit {
+  readonly tokens?: number | undefined;
+  /** UTF-16 units, as in JavaScript. */
+  readonly characters?: number | undefined;
+  /** Bytes of UTF-8. */
+  readonly bytes?: number | undefined;
+  readonly lines?: number | undefined;
+}
+
+/** Returns the share of the limit that a text takes, ignoring tokens. Above 1, the client cuts the text. */
+export function shareOfLimit(text: string, { characters, bytes, lines }: PageLimit): number {
+  return Math.max(
+    characters === undefined ? 0 : text.length / Math.max(leastAllocation, characters),
+    bytes === undefined ? 0 : Buffer.byteLength(text) / Math.max(leastAllocation, bytes),
+    lines === undefined ? 0 : countLines(text) / lines,
+  );
+}
+
+function countLines(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines += 1;
+  return lines;
+}
+
+export interface Delivery {
+  /** The call as the work log shows it. */
+  readonly tool: string;
+  readonly args: ToolArguments;
+  /** The most tokens of the page that the caller asked for. */
+  readonly maxTokens?: number | undefined;
+  /** Whether the tool itself is called. Otherwise this is a page of an earlier result. */
+  readonly isDirectCall?: boolean | undefined;
+  /** Whether the caller passed a token, and the tool is called for it. */
+  readonly isContinued?: boolean | undefined;
+  /** The tokens that the model really gets, if it does not get the page. */
+  readonly shownTokens?: number | undefined;
+  /** For the entry in the work log. */
+  readonly note?: string | undefined;
+  /** Given if the call began before its result arrived here. */
+  readonly share?: CallShare | undefined;
+  open(id: string): Promise<Opened | ToolFailure>;
+}
+
+/** Delivers the results of one session. */
+export interface Deliveries {
+  /** Makes room for a call. Parallel calls share the room. */
+  beginCall(tool: string): CallShare;
+  deliver(delivery: Delivery): Promise<Delivered>;
+  /** Removes the oldest entries from the work log while it exceeds its limit. */
+  evict(): void;
+}
+
+export function createDeliveries(parts: SessionParts): Deliveries {
+  return {
+    beginCall: (tool) => beginCall(parts, tool),
+    deliver: (delivery) => deliver(parts, delivery),
+    evict: () => evict(parts, 0),
+  };
+}
+
+async function deliver(parts: SessionParts, delivery: Delivery): Promise<Delivered> {
+  const { tool, shownTokens } = delivery;
+  let share = delivery.share;
+  let takeBack: (() => void) | undefined;
+  try {
+    await parts.refresh();
+    share ??= beginCall(parts, tool, delivery.maxTokens);
+    const id = await parts.results.claimId();
+    const outcome = await buildPage(parts, delivery, { id, share });
+    const tokens = shownTokens ?? outcome.delivered.tokens;
+    const entry = { ...logEntry(parts, delivery, outcome), id: parts.keyOf(id) };
+    takeBack = book(parts, { id: entry.id, tool, tokens, time: entry.time });
+    share.end();
+    await parts.log.add(entry);
+    evict(parts, 0);
+    await parts.save();
+    return outcome.delivered;
+  } catch (error) {
+    // Only the store fails here. A result that nobody received costs nothing.
+    takeBack?.();
+    share?.end();
+    throw error;
+  }
+}
+
+/** Books tokens and call at once: a parallel call may save the record at any moment, and the process may be killed after
+ *  that. */
+function book(parts: SessionParts, delivered: Parameters<SessionParts["count"]>[0]): () => void {
+  parts.ledger.addResult(delivered.id, delivered.tokens);
+  const takeBack = parts.count(delivered);
+  return () => {
+    parts.ledger.cancelResult(delivered.id);
+    takeBack();
+  };
+}
+
+function beginCall(parts: SessionParts, tool: string, maxTokens: number = Number.POSITIVE_INFINITY): CallShare {
+  const { tokens = Number.POSITIVE_INFINITY } = parts.pageLimit();
+  evict(parts, parts.ledger.limits.tools[tool] ?? parts.ledger.limits.perToolCall);
+  return parts.ledger.beginCall(tool, Math.min(maxTokens, tokens));
+}
+
+/** Removes the oldest entries from the work log while it exceeds its limit, or while less is available than needed. The
+ *  store keeps them. */
+function evict({ ledger, log }: SessionParts, needed: number): void {
+  for (;;) {
+    const tokens = log.tokens(ledger.isCurrent);
+    ledger.record("history", tokens);
+    const isShort = needed > ledger.available() && ledger.countsHistory();
+    if (tokens <= ledger.limits.tiers.history && !isShort) return;
+    if (!log.evictOldest(ledger.isCurrent)) return;
+  }
+}
+
+interface Outcome {
+  readonly delivered: Delivered;
+  /** Absent for an error. */
+  readonly opened?: Opened;
+}
+
+async function buildPage(
+  parts: SessionParts,
+  delivery: Delivery,
+  { id, share }: { id: string; share: CallShare },
+): Promise<Outcome> {
+  try {
+    const opened = await delivery.open(id);
+    if (isFailure(opened)) return { delivered: await failurePage(parts, opened, { id, share }) };
+    const page = await sharedPage(parts, delivery, { opened, share, id });
+    await parts.results.save(id, await opened.finish(page));
+    if (delivery.isDirectCall && page.data.cut === undefined) parts.hints.observe(opened.tool, page);
+    const { data, text, tokens } = page;
+    return { delivered: { envelope: { status: "success", data }, text, tokens, id }, opened };
+  } catch (error) {
+    return { delivered: await failurePage(parts, toFailure(error), { id, share }) };
+  }
+}
+
+/** Makes the largest page that the call may have. If parallel calls need more than there is, the page gets its fair
+ *  share. */
+async function sharedPage(
+  parts: SessionParts,
+  delivery: Delivery,
+  { opened, share, id }: { opened: Opened; share: CallShare; id: string },
+): Promise<Page> {
+  const form = parts.format === "json" ? undefined : textFormOf(parts, delivery, { opened, id });
+  const sized = (allocation: number): PageOptions =>
+    pageOptions(parts, { opened, delivery, form, sizes: createSizes(parts, allocation) });
+  const most = sized(Math.min(share.mostTokens, Math.max(leastAllocation, delivery.maxTokens ?? share.mostTokens)));
+  const read = await readPage(opened.source, most);
+  const page = read.fit(most);
+  const granted = await share.settle(delivery.shownTokens ?? page.tokens, parts.patience);
+  return page.tokens <= granted || delivery.shownTokens !== undefined ? page : read.fit(sized(granted));
+}
+
+async function failurePage(
+  parts: SessionParts,
+  failure: ToolFailure,
+  { id, share }: { id: string; share: CallShare },
+): Promise<Delivered> {
+  const { format } = parts;
+  const page = fitFailure(failure, format, createSizes(parts, share.mostTokens));
+  const granted = await share.settle(page.tokens, parts.patience);
+  return { ...(page.tokens <= granted ? page : fitFailure(failure, format, createSizes(parts, granted))), id };
+}
+
+/** The size that a page may have, and how to measure it. */
+type FitSizes = Pick<PageOptions, "allocation" | "measure" | "count">;
+
+interface FailurePage {
+  readonly envelope: ErrorEnvelope;
+  readonly text: string;
+  readonly tokens: number;
+}
+
+const mostErrorCharacters = 600;
+
+/** Returns an error in its envelope, shortened until it is within the allocation. */
+function fitFailure(failure: ToolFailure, format: PageFormat, { allocation, measure, count }: FitSizes): FailurePage {
+  for (let characters = mostErrorCharacters; ; characters = Math.floor(characters / 2)) {
+    const envelope: ErrorEnvelope = { status: "error", error: shortened(failure, characters) };
+    const text = format === "text" ? renderFailure(envelope.error) : JSON.stringify(envelope);
+    if (measure(text) <= allocation || characters < 10) return { envelope, text, tokens: count(text) };
+  }
+}
+
+function shortened({ code, message, hint }: ToolFailure, characters: number): ErrorEnvelope["error"] {
+  const error = { code: shorten(code, 60), message: shorten(message, characters) };
+  return hint === undefined ? error : { ...error, hint: shorten(hint, characters / 2) };
+}
+
+/** Turns an exception of a tool into a failure, because the model can react to it. */
+function toFailure(error: unknown): ToolFailure {
+  if (error instanceof ContextError) return { code: error.code, message: error.message, hint: error.hint };
+  return { code: "execution_error", message: messageOf(error) };
+}
+
+/** Converts the client's limit into parts of the allocation, so that one number says whether a page fits. */
+function createSizes({ counter, pageLimit }: SessionParts, allocation: number): FitSizes {
+  const count = (text: string): number => counter.count(text);
+  const limit = pageLimit();
+  if (shareOfLimit("x", limit) === 0) return { allocation, count, measure: count };
+  const measure = (text: string): number => Math.max(count(text), Math.ceil(shareOfLimit(text, limit) * allocation));
+  return { allocation, count, measure };
+}
+
+interface PageParts {
+  readonly opened: Opened;
+  readonly delivery: Delivery;
+  readonly form: TextForm | undefined;
+  readonly sizes: FitSizes;
+}
+
+function textFormOf(
+  { tools, nextPageName }: SessionParts,
+  { isDirectCall = false, isContinued = false }: Delivery,
+  { opened: { source, tool }, id }: { opened: Opened; id: string },
+): TextForm {
+  return createTextForm({
+    id,
+    itemsName: itemsNameOf(source),
+    fields: source.fields,
+    takesOffset: isDirectCall && !isContinued,
+    nextPageName: nextPageName(),
+    renderText: source.isFieldsText ? undefined : tools.get(tool)?.renderText,
+  });
+}
+
+function pageOptions(
+  { hints, ledger, nextPageName }: SessionParts,
+  { opened, delivery, form, sizes }: PageParts,
+): PageOptions {
+  const { tool: origin } = opened;
+  const { isDirectCall = false, maxTokens } = delivery;
+  return {
+    ...sizes,
+    form,
+    note: (facts) => hints.pageNote(facts, { origin, isDirectCall, maxTokens, nextPageName: nextPageName() }),
+    warnings: (tokens) => [ledger.warning(tokens) ?? []].flat(),
+  };
+}
+
+function logEntry(parts: SessionParts, { tool, args, note }: Delivery, { delivered, opened }: Outcome): LogEntry {
+  const { envelope, id } = delivered;
+  const origin = { tool: opened?.tool ?? tool, args: opened?.args ?? args };
+  const compressor = parts.tools.get(origin.tool)?.compress;
+  const step = { id, tool, args, note, time: parts.now(), envelope, origin, compressor };
+  return createLogEntry(step, parts.counter);
+}

@@ -1,0 +1,309 @@
+/** Results in the store. A session has a fixed number of places. A result overwrites the one that is that many steps
+ *  older. So the store does not grow with the steps of a session, and no search for old results is needed. */
+
+import { hash } from "node:crypto";
+import { ContextError } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import {
+  createOriginalId,
+  isOriginalId,
+  isText,
+  isWhole,
+  objectOf,
+  readJson,
+  type ShapeCheck,
+} from "../../core/text/index.ts";
+import type { ToolFailure } from "./budgeted-tool.ts";
+import type { Position } from "./continuations.ts";
+import {
+  createResultRecords,
+  damagedResult,
+  type ResultParts,
+  type ResultToStore,
+  type StoredResult,
+} from "./result-record.ts";
+
+export interface StoredResults {
+  /** Returns an id that no other call has, in this process or another. */
+  claimId(): Promise<string>;
+  save(id: string, result: ResultToStore | StoredReference): Promise<void>;
+  /** Returns `dropped` if later results took its place. Rejects if its record is damaged. */
+  load(id: string): Promise<StoredResult | StoredReference | "dropped" | undefined>;
+  /** Returns the whole result of an id, which may be the id of a later page. Returns a failure if it is not stored. */
+  find(id: string): Promise<FoundResult | ToolFailure>;
+  /** Deletes at most that many records. Keeps a record that is rewritten at the same time. Returns how many it found. */
+  drop(most: number): Promise<number>;
+  /** Deletes all results and the record of their ids. */
+  deleteAll(): Promise<void>;
+}
+
+export interface StoredLimits {
+  /** How many steps (calls and pages) a result is kept at least. */
+  readonly steps: number;
+  /** Characters of all results together that are too large for one record. */
+  readonly characters: number;
+  /** How many days the results of a session are kept after its last call. */
+  readonly unusedDays: number;
+}
+
+export const storedLimits: StoredLimits = { steps: 1_000, characters: 200_000_000, unusedDays: 30 };
+
+export const resultCollection = "session-results";
+
+/** A record can have a quarter of a megabyte. */
+const recordsAtOnce = 20;
+
+/** Pages of stored results have their own places, so paging a result never drops the result itself. */
+type Kind = "result" | "page";
+
+/** Ids are claimed several at a time, which saves a write per call. Unused ids are lost but take places, so a session
+ *  claims at most as many as it already had. */
+const mostIds = 16;
+
+/** After about how many ids the stream of ids is emptied. */
+const trimEvery = 128;
+
+/** `groupId` is the id of the session that the results are stored under. */
+export function createStoredResults(
+  store: Store,
+  groupId: string,
+  { steps, characters }: Pick<StoredLimits, "steps" | "characters"> = storedLimits,
+): StoredResults {
+  const prefix = `${groupId}/`;
+  const numbers = createNumberedIds(groupId);
+  const numberOf = (id: string): number => numbers.numberOf(id) ?? 0;
+  // A number is a sequence of this stream. Its entries are not needed.
+  const idStream = `session/${groupId}/ids`;
+  const parts = createResultParts(store, { collection: resultCollection, prefix, mostCharacters: characters });
+  const records = createResultRecords(parts);
+  const placeOf = (kind: Kind, id: string): string => `${prefix}${kind}/${numberOf(id) % steps}`;
+  const read = async (kind: Kind, id: string): Promise<string | undefined> =>
+    (await store.get(resultCollection, placeOf(kind, id)))?.value;
+  const claimed: number[] = [];
+  let ids = 0;
+  const load: StoredResults["load"] = async (id) => {
+    const number = numbers.numberOf(id);
+    if (number === undefined) return undefined;
+    // Earlier versions named a result by its number alone, and transcripts still have such ids.
+    const isWanted = (found: string): boolean => found === id || (id === `r${number}` && numberOf(found) === number);
+    const result = await read("result", id);
+    const record = result && records.parse(result);
+    if (record && isWanted(record.id)) return record.open();
+    const text = await read("page", id);
+    const page = text && readReference(text);
+    if (page && isWanted(page.id)) return page;
+    const others = [record, page].filter((found) => typeof found === "object");
+    const stored = [result, text].filter((found) => found !== undefined);
+    if (others.length < stored.length) throw damagedResult(id, "its record is damaged");
+    return others.some((other) => numberOf(other.id) > number) ? "dropped" : undefined;
+  };
+  return {
+    async claimId() {
+      if (claimed.length === 0) {
+        const count = Math.min(Math.max(ids, 1), mostIds);
+        ids += count;
+        const last = await store.append(idStream, new Array<string>(count).fill(""));
+        if (last % trimEvery < count) await store.trimStream(idStream, last);
+        for (let number = last - count + 1; number <= last; number += 1) claimed.push(number);
+      }
+      return numbers.create(claimed.shift()!);
+    },
+    async save(id, result) {
+      const isPage = "of" in result;
+      const value = isPage ? JSON.stringify({ id, ...result }) : await records.render(id, result);
+      const before = await exchange(store, placeOf(isPage ? "page" : "result", id), value);
+      // A record that cannot be read has no parts to delete.
+      const replaced = before === undefined ? undefined : records.parse(before);
+      if (replaced?.isLarge) await parts.drop(replaced.id);
+    },
+    load,
+    find: (id) => findResult(load, id),
+    drop: (most) => dropRecords(store, prefix, most),
+    async deleteAll() {
+      for (;;) {
+        const records = await store.list(resultCollection, { prefix, limit: recordsAtOnce });
+        if (records.length === 0) break;
+        for (const { key } of records) await store.delete(resultCollection, key);
+      }
+      await store.deleteStream(idStream);
+    },
+  };
+}
+
+/** Ids that contain a number, so that the place of a result is found without an index. */
+interface NumberedIds {
+  create(number: number): string;
+  /** Returns the number in an id of this group, or in an older id such as `r12`; undefined if it is no id. For an id of
+   *  another group the number means nothing, so compare the id of what is found. */
+  numberOf(id: string): number | undefined;
+}
+
+/** Five of the 16 characters are the number, mixed with a hash of the group. So no two results of a group share an id,
+ *  and ids of different groups differ like random ones. Numbers above 33,554,431 start again from 0. */
+export function createNumberedIds(groupId: string): NumberedIds {
+  // As in earlier versions, whose ids had 10 characters and the number in the same place.
+  const mask = Number.parseInt(hash("sha256", JSON.stringify(["session", groupId, ""])).slice(0, 8), 16) % numberRange;
+  return {
+    create(number) {
+      const name = createOriginalId(["session", groupId, number]);
+      let [rest, digits] = [(number % numberRange) ^ mask, ""];
+      for (; digits.length < numberDigits; rest = Math.floor(rest / 32)) digits = alphabet[rest % 32] + digits;
+      return name.slice(numberDigits) + digits;
+    },
+    numberOf(id) {
+      if (!isOriginalId(id)) return undefined;
+      if (id.startsWith("r") && id.length < 10) return Number(id.slice(1));
+      return [...id.slice(-numberDigits)].reduce((value, digit) => value * 32 + alphabet.indexOf(digit), 0) ^ mask;
+    },
+  };
+}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+const numberDigits = 5;
+const numberRange = 32 ** numberDigits;
+
+async function dropRecords(store: Store, prefix: string, most: number): Promise<number> {
+  let dropped = 0;
+  for (let after: string | undefined; dropped < most; ) {
+    const limit = Math.min(recordsAtOnce, most - dropped);
+    const records = await store.list(resultCollection, { prefix, after, limit });
+    for (const { key, revision } of records) await deleteUnchanged(store, key, revision);
+    dropped += records.length;
+    after = records.at(-1)?.key;
+    if (after === undefined) break;
+  }
+  return dropped;
+}
+
+/** Keeps the record if a session has just started again and rewritten it. */
+async function deleteUnchanged(store: Store, key: string, expectedRevision: number): Promise<void> {
+  try {
+    await store.delete(resultCollection, key, { expectedRevision });
+  } catch (error) {
+    if (!(error instanceof ContextError && error.code === "store_conflict")) throw error;
+  }
+}
+
+/** Writes the value and returns the previous one. */
+async function exchange(store: Store, key: string, value: string): Promise<string | undefined> {
+  let before: string | undefined;
+  await store.update(resultCollection, key, (found) => {
+    before = found;
+    return value;
+  });
+  return before;
+}
+
+export interface FoundResult {
+  /** The id of the whole result. */
+  readonly id: string;
+  readonly stored: StoredResult;
+  /** Where the page began, if the id is the id of a later page. */
+  readonly position?: Position;
+}
+
+async function findResult(load: StoredResults["load"], id: string): Promise<FoundResult | ToolFailure> {
+  const found = await load(id);
+  if (found === undefined || found === "dropped") return notStored(id, found);
+  if (!("of" in found)) return { id, stored: found };
+  const stored = await load(found.of);
+  if (stored === undefined || stored === "dropped") return notStored(found.of, stored);
+  if ("of" in stored) return notStored(found.of, undefined);
+  return { id: found.of, stored, position: found.position };
+}
+
+function notStored(id: string, why: "dropped" | undefined): ToolFailure {
+  if (why === undefined) {
+    const hint = `A session keeps its results for ${storedLimits.unusedDays} days after its last call. Call the tool again.`;
+    return { code: "unknown_result", message: `there is no stored result ${id}`, hint };
+  }
+  const { steps, characters } = storedLimits;
+  const kept = `A session keeps its results for ${steps} steps, large ones up to ${characters / 1e6} MB together.`;
+  return {
+    code: "dropped_result",
+    message: `the result ${id} is no longer stored`,
+    hint: `${kept} Call the tool again.`,
+  };
+}
+
+interface ResultPartsOptions {
+  readonly collection: string;
+  /** The prefix of the keys. */
+  readonly prefix: string;
+  readonly mostCharacters: number;
+}
+
+/** Oldest first. */
+type PartsList = readonly ListedResult[];
+type ListedResult = readonly [id: string, characters: number, parts: number];
+
+const isListed = (value: unknown): value is ListedResult =>
+  Array.isArray(value) && value.length === 3 && isText(value[0]) && isWhole(value[1]) && isWhole(value[2]);
+const isPartsList: ShapeCheck<PartsList> = (value): value is PartsList => Array.isArray(value) && value.every(isListed);
+
+function createResultParts(store: Store, options: ResultPartsOptions): ResultParts {
+  const { collection, prefix, mostCharacters } = options;
+  const keyOf = (id: string, index: number): string => `${prefix}part/${id}/${index}`;
+  /** Changes the list and returns the entries that it no longer has. */
+  const changeList = async (change: (list: PartsList) => PartsList): Promise<PartsList> => {
+    let gone: PartsList = [];
+    await store.update(collection, `${prefix}parts`, (text) => {
+      // A damaged list is replaced. Its parts stay in the store until the session is deleted.
+      const list = readJson(text, isPartsList) ?? [];
+      const kept = change(list);
+      gone = list.filter((each) => !kept.includes(each));
+      return JSON.stringify(kept);
+    });
+    return gone;
+  };
+  const remove = async (gone: PartsList): Promise<void> => {
+    for (const [id, , parts] of gone) {
+      for (let index = 0; index < parts; index += 1) await store.delete(collection, keyOf(id, index));
+    }
+  };
+  return {
+    async write(id, parts) {
+      const characters = parts.reduce((sum, part) => sum + part.length, 0);
+      // Listed before they are written, so that the parts of a killed process are dropped later too.
+      await remove(await changeList((list) => newest([...list, [id, characters, parts.length]], mostCharacters)));
+      for (const [index, part] of parts.entries()) await store.put(collection, keyOf(id, index), part);
+    },
+    read: async (id, index) => (await store.get(collection, keyOf(id, index)))?.value,
+    drop: async (id) => remove(await changeList((list) => list.filter(([each]) => each !== id))),
+  };
+}
+
+function newest(list: PartsList, mostCharacters: number): PartsList {
+  let characters = 0;
+  const tooMany = list.findLastIndex(([, each], index) => {
+    characters += each;
+    return characters > mostCharacters && index < list.length - 1;
+  });
+  return list.slice(tooMany + 1);
+}
+
+/** A page of a result that is already stored. */
+export interface StoredReference {
+  readonly of: string;
+  readonly position: Position;
+}
+
+/** Reads the record of a page. Returns undefined if it cannot be read. */
+function readReference(text: string): (StoredReference & { readonly id: string }) | undefined {
+  return readJson(text, isReference);
+}
+
+const isPosition: ShapeCheck<Position> = (value): value is Position => {
+  switch (objectOf({ at: isText })(value) ? value.at : undefined) {
+    case "items":
+      return objectOf({ offset: isWhole })(value);
+    case "text":
+    case "json":
+      return objectOf({ offset: isWhole, from: isWhole })(value);
+    case "fields":
+      return objectOf({ from: isWhole })(value);
+    default:
+      return false;
+  }
+};
+const isReference = objectOf({ id: isText, of: isText, position: isPosition });

@@ -1,0 +1,171 @@
+import { invalidArgument } from "../../core/errors.ts";
+import type { Store } from "../../core/store/index.ts";
+import { isText, isTime, isWhole, objectOf, readJson, type ShapeCheck } from "../../core/text/index.ts";
+import type { LogEntry } from "./log-entry.ts";
+
+/** The compressed history of a session, oldest first. It has the entries that were not evicted. The store keeps the last
+ *  evicted ones too. */
+export interface WorkLog {
+  add(entry: LogEntry): Promise<void>;
+  /** Reads what other processes have added, and drops what they have evicted. */
+  refresh(evicted: number): Promise<void>;
+  entries(): readonly LogEntry[];
+  /** Returns the tokens of entries whose results are no longer current. Current results are still complete in the
+   *  conversation. */
+  tokens(isCurrent: (id: string) => boolean): number;
+  /** Evicts the oldest entry, but never the newest one or one whose result is current. Returns whether it evicted
+   *  one. */
+  evictOldest(isCurrent: (id: string) => boolean): boolean;
+  clear(): void;
+  evictedThrough(): number;
+  /** Returns the number of steps so far, including evicted ones. */
+  steps(): number;
+}
+
+/** The work log of a session in the store. */
+export interface StoredLog {
+  /** `evicted` is the last sequence that was evicted. */
+  open(evicted: number): Promise<WorkLog>;
+  read(range: LogRange): Promise<ReadLog>;
+  delete(): Promise<void>;
+}
+
+export interface LogRange {
+  readonly after?: number;
+  readonly limit?: number;
+}
+
+export function storedLog(store: Store, sessionId: string): StoredLog {
+  const stream = `session/${sessionId}/log`;
+  return {
+    open: (evicted) => openWorkLog(store, stream, evicted),
+    read: (range) => readLog(store, stream, range),
+    async delete() {
+      await store.deleteStream(stream);
+    },
+  };
+}
+
+async function openWorkLog(store: Store, stream: string, evicted: number): Promise<WorkLog> {
+  const read = await readLog(store, stream, { after: evicted });
+  let kept = [...read.entries];
+  let evictedThrough = evicted;
+  let steps = read.lastSequence;
+  const readNew = async (): Promise<void> => {
+    const { entries, lastSequence } = await readLog(store, stream, { after: steps });
+    // Parallel calls of this process may have read the same entries in the meantime.
+    const known = new Set(kept.map(({ sequence }) => sequence));
+    const added = entries.filter(({ sequence }) => sequence > evictedThrough && !known.has(sequence));
+    kept = [...kept, ...added].sort((left, right) => left.sequence - right.sequence);
+    steps = Math.max(steps, lastSequence);
+  };
+  return {
+    async add(entry) {
+      const sequence = await store.append(stream, [JSON.stringify(entry)]);
+      if (sequence > steps + 1) await readNew();
+      if (!kept.some((each) => each.sequence === sequence)) kept.push({ ...entry, sequence });
+      steps = Math.max(steps, sequence);
+      if (sequence % trimEvery === 0) await store.trimStream(stream, Math.max(0, evictedThrough - keptEvicted));
+    },
+    async refresh(evictedElsewhere) {
+      if (evictedElsewhere > evictedThrough) {
+        evictedThrough = evictedElsewhere;
+        kept = kept.filter(({ sequence }) => sequence > evictedThrough);
+      }
+      await readNew();
+    },
+    entries: () => kept.map(({ sequence, ...entry }) => entry),
+    tokens: (isCurrent) => kept.reduce((sum, { id, tokens }) => sum + (isCurrent(id) ? 0 : tokens), 0),
+    evictOldest(isCurrent) {
+      const oldest = kept[0];
+      if (oldest === undefined || kept.length === 1 || isCurrent(oldest.id)) return false;
+      kept.shift();
+      evictedThrough = oldest.sequence;
+      return true;
+    },
+    clear() {
+      kept = [];
+      evictedThrough = steps;
+    },
+    evictedThrough: () => evictedThrough,
+    steps: () => steps,
+  };
+}
+
+/** How many evicted entries stay in the store. Their results are kept about as long. */
+const keptEvicted = 1_000;
+/** A write a step would be too many. */
+const trimEvery = 128;
+
+export interface SequencedEntry extends LogEntry {
+  readonly sequence: number;
+}
+
+export interface ReadLog {
+  readonly entries: readonly SequencedEntry[];
+  /** The number of entries that could not be read. */
+  readonly damaged: number;
+  readonly lastSequence: number;
+}
+
+async function readLog(store: Store, stream: string, range: LogRange): Promise<ReadLog> {
+  const stored = await store.read(stream, range);
+  const entries = stored.flatMap(({ sequence, value }) => {
+    const entry = readJson(value, isEntry);
+    return entry === undefined ? [] : [{ ...entry, sequence }];
+  });
+  const lastSequence = stored.at(-1)?.sequence ?? range.after ?? 0;
+  return { entries, damaged: stored.length - entries.length, lastSequence };
+}
+
+const isEntry: ShapeCheck<LogEntry> = objectOf(
+  {
+    ...{ id: isText, tool: isText, args: isText, time: isTime },
+    ...{ result: isText, tokens: isWhole },
+  },
+  { note: isText },
+);
+
+export const workLogViews = ["minimal", "recent", "full"] as const;
+export type WorkLogViewName = (typeof workLogViews)[number];
+
+export type WorkLogView = MinimalView | RecentView | FullView;
+
+interface MinimalView {
+  readonly steps: number;
+  readonly last_result?: string;
+}
+
+interface RecentView {
+  readonly total_steps: number;
+  /** Newest first. */
+  readonly recent: readonly ViewedEntry[];
+}
+
+interface FullView {
+  readonly total_steps: number;
+  readonly evicted: number;
+  /** Oldest first. */
+  readonly entries: readonly ViewedEntry[];
+}
+
+type ViewedEntry = Omit<LogEntry, "tokens">;
+
+const mostRecent = 5;
+
+export function viewWorkLog(log: Pick<WorkLog, "entries" | "steps">, view: WorkLogViewName): WorkLogView {
+  const entries = log.entries();
+  const viewed = (list: readonly LogEntry[]): ViewedEntry[] => list.map(({ tokens, ...entry }) => entry);
+  switch (view) {
+    case "minimal": {
+      const last = entries.at(-1);
+      return { steps: log.steps(), ...(last === undefined ? {} : { last_result: last.result }) };
+    }
+    case "recent":
+      return { total_steps: log.steps(), recent: viewed(entries.slice(-mostRecent).reverse()) };
+    case "full":
+      return { total_steps: log.steps(), evicted: log.steps() - entries.length, entries: viewed(entries) };
+    default:
+      throw invalidArgument(`there is no view ${JSON.stringify(view)}`, `Use one of ${workLogViews.join(", ")}.`);
+  }
+}

@@ -1,0 +1,260 @@
+import type { Stats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import type { CutText } from "../../core/text/index.ts";
+import {
+  type BudgetedTool,
+  type CompressInput,
+  isFailure,
+  type PageData,
+  type ToolFailure,
+  type ToolResult,
+} from "../session/index.ts";
+import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
+import {
+  failure,
+  fileSize,
+  lateWarning,
+  listNames,
+  numbered,
+  type Run,
+  shortened,
+  shown,
+  type ToolPlace,
+  withCutNote,
+} from "./run.ts";
+import { containPath, isDenied, openRegular } from "./source/contained-path.ts";
+import { refuseSecret } from "./source/secret-paths.ts";
+import { openLines, sampleEncoding, type TextLines } from "./source/text-encoding.ts";
+
+const parameters = {
+  path: { type: "string", description: "File to read, relative to the root.", required: true },
+  start_line: { type: "integer", description: "First line to read, from 1.", default: 1, minimum: 1 },
+  end_line: {
+    type: "integer",
+    description: "Last line to read. Default: the last one of the file.",
+    minimum: 1,
+  },
+  encoding: {
+    type: "string",
+    description: "Default: detected (utf-8, utf-16 with a byte order mark, else latin1).",
+  },
+  max_size: {
+    type: "integer",
+    description: "Most characters of text to return. Use offset for the rest.",
+    default: 100_000,
+    minimum: 1,
+  },
+  max_line_length: {
+    type: "integer",
+    description: "Longer lines are cut here and say how many characters are missing.",
+    default: 2_000,
+    minimum: 1,
+    maximum: 100_000,
+  },
+  start_column: {
+    type: "integer",
+    description: "First character of each line, from 1. Use it to read the rest of a cut line.",
+    default: 1,
+    minimum: 1,
+  },
+} as const;
+
+export function createReadFile(place: ToolPlace): BudgetedTool<"read_file"> {
+  return defineTool(
+    {
+      name: "read_file",
+      description: "Read a text file or a range of its lines.",
+      parameters,
+      compress: compressReadFile,
+      renderText: renderLines,
+      run: readFile,
+    },
+    place,
+  );
+}
+
+async function readFile(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
+  const { start_line, end_line = start_line } = values;
+  if (end_line < start_line) {
+    return failure("invalid_argument", `end_line ${end_line} is before start_line ${start_line}.`);
+  }
+  const contained = await containPath(run.root, values.path);
+  if (isFailure(contained)) return contained;
+  const refused = await refuseSecret(run, contained);
+  if (refused !== undefined) return refused;
+  const handle = await openRegular(contained.real, run.root).catch((error: unknown) => error);
+  if (!isHandle(handle)) return unreadable(values.path, handle);
+  try {
+    return await readOpened(handle, run, { ...values, path: contained.path });
+  } catch (error) {
+    return unreadable(values.path, error);
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Request {
+  readonly path: string;
+  readonly start_line: number;
+  readonly end_line: number | undefined;
+  readonly encoding: string | undefined;
+  readonly max_size: number;
+  readonly max_line_length: number;
+  readonly start_column: number;
+  readonly offset: number;
+}
+
+function isHandle(value: unknown): value is FileHandle {
+  return typeof value === "object" && value !== null && "fd" in value;
+}
+
+async function readOpened(handle: FileHandle, run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+  const stats = await handle.stat();
+  if (stats.isDirectory()) {
+    return failure("unreadable", `${shown(request.path)} is a directory.`, "List it with project_files.");
+  }
+  if (!stats.isFile()) return failure("unreadable", `${shown(request.path)} is a pipe, socket or device.`);
+  const encoding = request.encoding ?? (await sampleEncoding(handle));
+  if (encoding === "binary") return describeBinary(request, stats);
+  const { max_line_length: maxLineLength, start_column: startColumn } = request;
+  const lines = openLines(handle, { encoding, maxLineLength, startColumn, signal: run.signal });
+  if (lines === undefined) {
+    const hint = "Use for example utf-8, utf-16le, latin1 or shift_jis.";
+    return failure("invalid_argument", `${shown(encoding)} is not a known encoding.`, hint);
+  }
+  return readText(lines, run, { ...request, stats });
+}
+
+/** The tool reads the file to its end to count its lines, unless time is up. */
+async function readText(lines: TextLines, run: Run, request: Request & { readonly stats: Stats }): Promise<ToolResult> {
+  const { start_line, end_line = Number.POSITIVE_INFINITY, offset, stats } = request;
+  const window = createWindow<CutText>({ offset, maxCharacters: request.max_size });
+  let line = 0;
+  for await (const batch of lines.batches) {
+    for (const each of batch) {
+      line++;
+      if (line >= start_line && line <= end_line) window.offer(() => each, each.text.length + 1);
+    }
+  }
+  const late = run.timedOut();
+  return {
+    fields: {
+      path: request.path,
+      size: stats.size,
+      ...(late ? {} : { total_lines: line }),
+      encoding: lines.encoding,
+      ...placeOf(start_line, offset),
+    },
+    itemsName: "lines",
+    items: window.items.map(withCutNote),
+    offset,
+    total: late ? undefined : window.total(),
+    more: (late && line < end_line) || window.more(),
+    version: `${stats.size}-${stats.mtimeMs}`,
+    warnings: [
+      ...(late ? [lateWarning(run, "the file")] : []),
+      ...(start_line > line && !late ? [`The file ends with line ${line}.`] : []),
+      ...cutWarnings(window.items, request),
+    ],
+  };
+}
+
+/** A page that is made from a stored one has another offset, but the same `start_line`. */
+function placeOf(start_line: number, offset: number): { first_line: number; start_line?: number } {
+  return { first_line: start_line + offset, ...(start_line > 1 ? { start_line } : {}) };
+}
+
+function cutWarnings(lines: readonly CutText[], { max_line_length, start_column }: Request): string[] {
+  const cut = lines.filter(({ omitted }) => omitted > 0).length;
+  if (cut === 0) return [];
+  const next = `continue with start_column ${start_column + max_line_length}`;
+  return [
+    `${numbered(cut, ["line is", "lines are"])} longer than ${max_line_length} characters and cut: raise max_line_length, or ${next}.`,
+  ];
+}
+
+function describeBinary({ path, offset }: Request, { size, mtime, mtimeMs }: Stats): ToolResult {
+  return {
+    fields: { path, size, mtime: `${mtime.toISOString().slice(0, 19)}Z`, binary: true },
+    itemsName: "lines",
+    items: [],
+    offset,
+    total: 0,
+    version: `${size}-${mtimeMs}`,
+    warnings: [`This is a binary file of ${fileSize(size)}. If it is text, name its encoding.`],
+  };
+}
+
+/** Like `cat -n`, without blanks before the number. */
+function renderLines(page: PageData): string {
+  const { lines, start_line, offset, encoding = "utf-8" } = page;
+  const first = Number(start_line ?? 1) + offset;
+  const shown = Array.isArray(lines) ? lines.map((line, index) => `${first + index}\t${line}`) : [];
+  return [...shown, ...(encoding === "utf-8" ? [] : [`[decoded as ${encoding}]`])].join("\n");
+}
+
+function unreadable(path: string, error: unknown): ToolFailure {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === undefined) throw error;
+  if (code === "ENOENT") {
+    return failure("not_found", `${shown(path)} does not exist.`, "Use project_files to list existing files.");
+  }
+  const reason = isDenied(error) ? "cannot be read: permission denied" : `cannot be read (${code})`;
+  return failure("unreadable", `${shown(path)} ${reason}.`);
+}
+
+/** `Read src/store.ts (1234 lines, 45KB), lines 1-200. Starts: import { open }… Ends: return rows; }. Sections:
+ *  createStore, migrate` */
+function compressReadFile({ data }: CompressInput): string {
+  const path = shortened(String(data.path ?? "?"), 100);
+  const size = typeof data.size === "number" ? fileSize(data.size) : "?B";
+  if (data.binary === true) return `Read ${path} (binary, ${size})`;
+  const lines = Array.isArray(data.lines) ? data.lines.filter((line) => typeof line === "string") : [];
+  const texts = lines.filter((line) => line.trim() !== "");
+  const sections = sectionsOf(lines);
+  return [
+    `Read ${path} (${linesIn(data)}, ${size})${rangeOf(data)}.`,
+    ...(texts.length > 0 ? [`Starts: ${sentence(texts[0] ?? "")}`] : []),
+    ...(texts.length > 1 ? [`Ends: ${sentence(texts.slice(1).slice(-2).join(" "))}`] : []),
+    ...(sections.length > 0 ? [`Sections: ${listNames(sections, 5)}`] : []),
+  ].join(" ");
+}
+
+function linesIn({ total_lines }: CompressInput["data"]): string {
+  return typeof total_lines === "number" ? numbered(total_lines, ["line", "lines"]) : "? lines";
+}
+
+function sentence(text: string): string {
+  const short = shortened(text, 40);
+  return short.endsWith("…") ? short : `${short}.`;
+}
+
+/** Returns nothing if the whole file was read. */
+function rangeOf({ first_line, returned, total_lines }: CompressInput["data"]): string {
+  if (typeof first_line !== "number" || typeof returned !== "number" || returned === total_lines) return "";
+  return returned === 0 ? ", no lines" : `, lines ${first_line}-${first_line + returned - 1}`;
+}
+
+/** Finds names of definitions and headings at the left margin, in common languages. */
+const beginnings: readonly RegExp[] = [
+  /^#{1,3} +(.{1,60})/,
+  /^(?:export )?(?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|interface|enum|namespace) +([\w$]+)/,
+  /^(?:export )?(?:const|let|var|type) +([\w$]+)(?: *[:=]| *<)/,
+  /^(?:async )?(?:def|class) +(\w+)/,
+  /^func +(?:\([^)]{0,60}\) *)?(\w+)/,
+  /^(?:pub(?:\([^)]{0,20}\))? +)?(?:async )?(?:unsafe )?(?:fn|struct|enum|trait|mod) +(\w+)/,
+  /^(?:public |private |protected |internal |static |final |abstract )*(?:class|interface|enum|record) +(\w+)/,
+  /^\((?:cl-)?def(?:un|var|custom|macro|struct|n|n-|ine)? +\(?([^\s()]+)/,
+];
+
+function sectionsOf(lines: readonly string[]): string[] {
+  const names = lines.flatMap((line) => {
+    const start = line.slice(0, 200);
+    for (const beginning of beginnings) {
+      const name = beginning.exec(start)?.[1];
+      if (name !== undefined) return shortened(name, 40);
+    }
+    return [];
+  });
+  return [...new Set(names)];
+}

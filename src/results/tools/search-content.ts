@@ -1,0 +1,253 @@
+import { createGlob } from "../../core/text/index.ts";
+import { type Environment, findProgram } from "../../host/index.ts";
+import {
+  type BudgetedTool,
+  type CompressInput,
+  isFailure,
+  type PageData,
+  type ToolFailure,
+  type ToolResult,
+} from "../session/index.ts";
+import { defineTool, type ToolValues } from "./define-tool.ts";
+import type { Match, MatchedFile, SearchRequest } from "./match.ts";
+import { searchByRipgrep } from "./ripgrep-search.ts";
+import {
+  baseName,
+  countNames,
+  countOf,
+  failure,
+  linePath,
+  listCounts,
+  listNames,
+  numbered,
+  type Run,
+  shortened,
+  shown,
+  type ToolPlace,
+  wholeItems,
+} from "./run.ts";
+import { type ContainedPath, containExisting, isDenied, openRegular } from "./source/contained-path.ts";
+import { listPaths } from "./source/list-paths.ts";
+
+import { isSecretPath, refuseSecret } from "./source/secret-paths.ts";
+
+const parameters = {
+  pattern: { type: "string", description: "Text within one line.", required: true },
+  is_regex: { type: "boolean", description: "pattern is a regular expression.", default: false },
+  mode: {
+    type: "string",
+    enum: ["lines", "files", "count"],
+    description: "files: only paths. count: paths and how many matches.",
+    default: "lines",
+  },
+  path: { type: "string", description: "File or directory to search, relative to the root.", default: "." },
+  file_pattern: {
+    type: "string",
+    description: "Glob: `*.ts` at any depth, `src/**/*.ts` from the root.",
+  },
+  context_lines: {
+    type: "integer",
+    description: "Lines before and after. Default: 2.",
+    default: 2,
+    minimum: 0,
+  },
+  max_results: {
+    type: "integer",
+    description: "Most items to return. Default: 50 matches, or as many files as fit.",
+    minimum: 1,
+  },
+  case_sensitive: { type: "boolean", description: "Distinguish upper and lower case.", default: false },
+} as const;
+
+const mostContextLines = 100;
+const usualMatches = 50;
+
+/** `find` returns the program to search with. Without one, the search runs in this process. */
+export function createSearchContent(
+  place: ToolPlace,
+  find: typeof findRipgrep = findRipgrep,
+): BudgetedTool<"search_content"> {
+  const knownSecrets: SearchRequest["knownSecrets"] = new Map();
+  return defineTool(
+    {
+      name: "search_content",
+      description: "Find a text or a regular expression in files, without those that .gitignore excludes.",
+      parameters,
+      limitParameter: "max_results",
+      compress: compressSearch,
+      renderText: renderMatches,
+      run: (values, run) => searchContent(values, run, { find, knownSecrets }),
+    },
+    place,
+  );
+}
+
+interface Searcher extends Pick<SearchRequest, "knownSecrets"> {
+  readonly find: typeof findRipgrep;
+}
+
+async function searchContent(
+  values: ToolValues<typeof parameters>,
+  run: Run,
+  { find, knownSecrets }: Searcher,
+): Promise<ToolResult | ToolFailure> {
+  const { pattern, file_pattern } = values;
+  if (/[\n\r]/.test(pattern)) {
+    return failure("invalid_pattern", "pattern has several lines, but lines are searched one by one.");
+  }
+  const contained = await containExisting(run.root, values.path);
+  if (isFailure(contained)) return contained;
+  if (!contained.stats.isFile() && !contained.stats.isDirectory()) {
+    return failure("unreadable", `${shown(values.path)} is a pipe, socket or device.`);
+  }
+  if (contained.stats.isFile() && (await isDeniedFile(contained.real, run.root))) {
+    return failure("unreadable", `${shown(values.path)} cannot be read: permission denied.`);
+  }
+  const refused = await refuseSecret(run, contained);
+  if (refused !== undefined) return refused;
+  const matches = file_pattern === undefined ? () => true : createGlob(file_pattern);
+  if (matches === undefined) {
+    return failure("invalid_pattern", "The braces in file_pattern expand to too many globs.");
+  }
+  const request: SearchRequest = {
+    pattern,
+    isRegex: values.is_regex,
+    caseSensitive: values.case_sensitive,
+    path: contained.path,
+    knownSecrets,
+    isSecret: (path) => isSecretPath(run, path, realPathOf(path, contained)),
+    files: { pattern: file_pattern, matches },
+    contextLines: Math.min(values.context_lines, mostContextLines),
+    mode: values.mode,
+    maxResults: values.max_results ?? (values.mode === "lines" ? usualMatches : Number.POSITIVE_INFINITY),
+    offset: values.offset,
+  };
+  const ignored = isIgnoredPath(run, request.path);
+  const result = await searchFiles(request, run, find);
+  const warning = `git ignores ${request.path}. It was searched because the call names it.`;
+  return (await ignored) && !isFailure(result) ? warned(result, warning) : result;
+}
+
+/** The path of a file below a directory that was possibly named by a link. */
+function realPathOf(path: string, { path: named, realPath }: ContainedPath): string {
+  return named === realPath ? path : (realPath + path.slice(named.length)).replace(/^\.\//, "");
+}
+
+async function isDeniedFile(path: string, root: string): Promise<boolean> {
+  try {
+    await (await openRegular(path, root)).close();
+    return false;
+  } catch (error) {
+    return isDenied(error);
+  }
+}
+
+async function searchFiles(
+  request: SearchRequest,
+  run: Run,
+  find: typeof findRipgrep,
+): Promise<ToolResult | ToolFailure> {
+  const program = await find(run.env);
+  if (program !== undefined) return searchByRipgrep(program, request, run);
+  const { searchByScript } = await import("./script-search.ts");
+  return searchByScript(request, run);
+}
+
+function warned(result: ToolResult, warning: string): ToolResult {
+  const { warnings = [] } = result;
+  return { ...result, warnings: () => [warning, ...(warnings instanceof Function ? warnings() : warnings)] };
+}
+
+/** `Found 50 matches for 'createStore' in 12 files: store.ts (9), main.ts (5), +10 more. First: src/store.ts:14 export
+ *  function …` */
+function compressSearch({ args, data }: CompressInput): string {
+  const pattern = shortened(String(args.pattern ?? ""), 60);
+  const matches = wholeItems<Match>(
+    data.matches,
+    ({ path, line, text }) => typeof path === "string" && typeof line === "number" && typeof text === "string",
+  );
+  if (Array.isArray(data.files)) return compressFiles(pattern, data);
+  const found = `Found ${countOf(data, ["match", "matches"])} for '${pattern}'`;
+  const [first] = matches;
+  if (first === undefined) return found;
+  const files = countNames(matches.map(({ path }) => path));
+  const place = `${shortened(first.path, 100)}:${first.line} ${shortened(first.text, 80)}`;
+  const where = numbered(files.length, ["file", "files"]);
+  return `${found} in ${where}: ${listCounts(named(files), 2)}. First: ${place}`;
+}
+
+/** `Found 'createStore' in 12 files: store.ts, main.ts, +10 more` */
+function compressFiles(pattern: string, data: CompressInput["data"]): string {
+  const files = matchedFilesOf(data);
+  const names = listNames(
+    files.map(({ path }) => shortened(baseName(path), 40)),
+    3,
+  );
+  return `Found '${pattern}' in ${countOf(data, ["file", "files"])}${files.length === 0 ? "" : `: ${names}`}`;
+}
+
+function matchedFilesOf({ files }: Readonly<Record<string, unknown>>): MatchedFile[] {
+  return wholeItems<MatchedFile>(files, ({ path }) => typeof path === "string");
+}
+
+/** Like `rg --heading -n`: each file once, then its lines in order. A line number and `:` is a match, `-` is context. */
+function renderMatches(page: PageData): string {
+  if (page.files !== undefined) {
+    return matchedFilesOf(page)
+      .map(({ path, matches }) => `${linePath(path)}${matches === undefined ? "" : `:${matches}`}`)
+      .join("\n");
+  }
+  const files = new Map<string, Map<number, string>>();
+  for (const match of wholeItems<Match>(page.matches, ({ path }) => typeof path === "string")) {
+    const lines = files.get(match.path) ?? new Map<number, string>();
+    files.set(match.path, lines);
+    addMatch(lines, match);
+  }
+  const blocks = [...files].map(([path, lines]) => {
+    const sorted = [...lines].sort(([left], [right]) => left - right);
+    return [linePath(path), ...sorted.map(([line, text]) => `${line}${text}`)].join("\n");
+  });
+  return blocks.join("\n\n");
+}
+
+/** Context that is a match itself, or that another match shows too, is shown once. */
+function addMatch(lines: Map<number, string>, { line, text, before = [], after = [] }: Match): void {
+  const addContext = (number: number, context: string): void => {
+    if (!lines.has(number)) lines.set(number, `-${context}`);
+  };
+  for (const [index, context] of before.entries()) addContext(line - before.length + index, context);
+  lines.set(line, `:${text}`);
+  for (const [index, context] of after.entries()) addContext(line + 1 + index, context);
+}
+
+/** The last part of a path is enough, unless two files share it. */
+function named(files: readonly (readonly [string, number])[]): [string, number][] {
+  const shared = new Map(countNames(files.map(([path]) => baseName(path))));
+  return files.map(([path, count]) => {
+    const name = baseName(path);
+    return [(shared.get(name) ?? 0) > 1 ? path : name, count];
+  });
+}
+
+/** Returns the ripgrep on PATH, or the one of the optional dependency. Undefined if there is neither. */
+export async function findRipgrep(env: Environment): Promise<string | undefined> {
+  return (await findProgram("rg", env)) ?? installedRipgrep();
+}
+
+/** It is not an error if the package is missing or has no program for this machine. */
+async function installedRipgrep(): Promise<string | undefined> {
+  try {
+    const { rgPath } = await import("@vscode/ripgrep");
+    return rgPath;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether git ignores the named path. The result says so, because nobody would see it otherwise. */
+async function isIgnoredPath(run: Run, path: string): Promise<boolean> {
+  const list = path === "." ? undefined : await listPaths(run, path);
+  if (list === undefined || isFailure(list)) return false;
+  for await (const batch of list.batches) if (batch.length > 0) break;
+  return list.isIgnored();
+}

@@ -1,0 +1,297 @@
+import { createHash } from "node:crypto";
+import { type GitProcess, hashed, splitRecords } from "../../host/index.ts";
+import {
+  type BudgetedTool,
+  type CompressInput,
+  isFailure,
+  type PageData,
+  type ToolFailure,
+  type ToolResult,
+} from "../session/index.ts";
+import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
+import {
+  createDiffReader,
+  type DiffFacts,
+  type DiffHunk,
+  type DiffReader,
+  type FileStat,
+  unmerged,
+} from "./diff-reader.ts";
+import {
+  baseName,
+  failure,
+  lateWarning,
+  linePath,
+  listNames,
+  type Run,
+  shortened,
+  type ToolPlace,
+  wholeItems,
+} from "./run.ts";
+import {
+  filterWarning,
+  gitFailure,
+  openRepository,
+  type Repository,
+  resolveCommit,
+  startToolGit,
+  submoduleNote,
+} from "./source/repository.ts";
+import { isSecretPath, refuseSecret, secretWarning } from "./source/secret-paths.ts";
+
+const parameters = {
+  mode: {
+    type: "string",
+    enum: ["full", "stat", "files"],
+    description: "stat: lines counted by file. files: only paths.",
+    default: "full",
+  },
+  path: { type: "string", description: "Only changes in this file or directory." },
+  staged: { type: "boolean", description: "Only staged changes.", default: false },
+  commit: { type: "string", description: "Changes of this commit." },
+  from: { type: "string", description: "Compare this branch, tag or commit with the files on disk." },
+  to: { type: "string", description: "With from: compare with this instead." },
+  context_lines: { type: "integer", description: "Unchanged lines around a change.", default: 3, minimum: 0 },
+} as const;
+
+export function createVcsDiff(place: ToolPlace): BudgetedTool<"vcs_diff"> {
+  return defineTool(
+    {
+      name: "vcs_diff",
+      description: "Show unstaged or staged changes, those of a commit, or between two.",
+      parameters,
+      compress: compressDiff,
+      renderText: renderDiff,
+      run: diffFiles,
+    },
+    place,
+  );
+}
+
+async function diffFiles(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
+  const repository = await openRepository(run, values.path);
+  if (isFailure(repository)) return repository;
+  const refused = await refuseSecret(run, repository.contained);
+  if (refused !== undefined) return refused;
+  const sides = await sidesOf(run, values);
+  if (isFailure(sides)) return sides;
+  const context = `--unified=${Math.min(values.context_lines, mostContextLines)}`;
+  const args = [...sides, ...format, context, ...repository.paths];
+  return readDiff(run, { args, offset: values.offset, staged: values.staged, mode: values.mode, repository });
+}
+
+const mostContextLines = 100_000;
+
+/** Options that override settings which change the format. */
+const format: readonly string[] = [
+  "--patch",
+  "--no-color",
+  "--find-renames",
+  "--relative",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+  "--output-indicator-new=+",
+  "--output-indicator-old=-",
+  "--output-indicator-context= ",
+  "--submodule=short",
+];
+
+interface Sides {
+  readonly staged: boolean;
+  readonly commit?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** The command and the commits that it compares. */
+async function sidesOf(run: Run, { staged, commit, from, to }: Sides): Promise<string[] | ToolFailure> {
+  const wrong = wrongSides({ staged, commit, from, to });
+  if (wrong !== undefined) return failure("invalid_argument", wrong);
+  const revisions: string[] = [];
+  for (const revision of [commit, from, to]) {
+    if (revision === undefined) continue;
+    const resolved = await resolveCommit(run, revision);
+    if (typeof resolved !== "string") return resolved;
+    revisions.push(resolved);
+  }
+  if (commit !== undefined)
+    return ["show", "--ignore-submodules=none", "--format=", "--first-parent", "-m", ...revisions];
+  return ["diff", ...(staged ? ["--cached"] : []), ...revisions];
+}
+
+function wrongSides({ staged, commit, from, to }: Sides): string | undefined {
+  if (commit !== undefined && (from !== undefined || to !== undefined || staged)) {
+    return "commit cannot be combined with from, to or staged.";
+  }
+  if (to !== undefined && from === undefined) return "to needs from.";
+  return to !== undefined && staged ? "staged cannot be combined with to." : undefined;
+}
+
+interface Request {
+  readonly args: readonly string[];
+  readonly offset: number;
+  readonly staged: boolean;
+  readonly mode: "full" | "stat" | "files";
+  readonly repository: Repository;
+}
+
+/** Reads the whole diff, so that totals are right. Keeps the hunks or the files of this page. */
+async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+  const { args, offset, staged, mode, repository } = request;
+  const git = await startToolGit(run, args);
+  if (isFailure(git)) return git;
+  const hash = createHash("sha1");
+  const window = createWindow<DiffHunk | FileStat>({ offset });
+  const hidden = new Set<string>();
+  const offer = (hunk: DiffHunk) => mode === "full" && window.offer(() => hunk, hunk.text?.length);
+  const reader = createDiffReader(hidingSecrets(run, hidden, offer), {
+    prefix: repository.prefix,
+    takeFile: ({ insertions, deletions, ...file }) => {
+      if (mode === "full") return;
+      window.offer(() => (mode === "stat" ? { ...file, insertions, deletions } : file), file.path.length);
+    },
+  });
+  for await (const batch of splitRecords(hashed(git.output, hash), "\n")) {
+    for (const line of batch) reader.read(line);
+  }
+  // A partial hunk would look complete, and the next page would continue after it.
+  if (!run.timedOut()) reader.end();
+  const end = await git.end;
+  if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
+  const notes = await notesOn(run, { isEmpty: window.total() === 0, named: repository.named, reader, git });
+  return {
+    fields: { ...(staged ? { staged } : {}), ...fieldsOf(reader.facts(), mode) },
+    itemsName: mode === "full" ? "hunks" : "files",
+    items: window.items,
+    offset,
+    total: run.timedOut() ? undefined : window.total(),
+    more: run.timedOut() || window.more(),
+    version: hash.digest("hex"),
+    warnings: [
+      ...(run.timedOut() ? [lateWarning(run, "the diff")] : []),
+      ...[secretWarning([...hidden], "shown") ?? [], notes, dirtyWarning(reader.dirtySubmodules()) ?? []].flat(),
+    ],
+  };
+}
+
+/** In the other modes the items are the files. */
+function fieldsOf({ files, ...counts }: DiffFacts, mode: Request["mode"]): Partial<DiffFacts> {
+  return mode === "full" ? { ...counts, files } : counts;
+}
+
+interface Read {
+  readonly isEmpty: boolean;
+  readonly named: string;
+  readonly reader: DiffReader;
+  readonly git: GitProcess;
+}
+
+async function notesOn(run: Run, { isEmpty, named, reader, git }: Read): Promise<string[]> {
+  if (run.timedOut()) return [];
+  const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
+  const filtered = await filterWarning(run, git.filters, reader.facts().files);
+  return [submodule ?? [], filtered ?? [], git.notes].flat();
+}
+
+/** A file that usually has secrets, now or before it was renamed, becomes one item without text. */
+function hidingSecrets(run: Run, hidden: Set<string>, take: (hunk: DiffHunk) => void): (hunk: DiffHunk) => void {
+  return (hunk) => {
+    const { header: _, text, ...file } = hunk;
+    if (text === undefined || !isSecretPath(run, file.path, file.from ?? file.path)) take(hunk);
+    else if (!hidden.has(file.path)) {
+      hidden.add(file.path);
+      take({ ...file, hidden: true });
+    }
+  };
+}
+
+function dirtyWarning(submodules: readonly string[]): string | undefined {
+  if (submodules.length === 0) return undefined;
+  const names = submodules.map((path) => shortened(path, 80));
+  return `Changes inside of a submodule are not shown: ${listNames(names, 3)}.`;
+}
+
+/** `Diff: 5 files, +234/-89 lines. Modified: a.ts, b.ts, c.ts, +2 more`. For a later page: `Diff: 5 files, +234/-89
+ *  lines. Hunks 41-60 of 75: c.ts, d.ts`. */
+function compressDiff({ data }: CompressInput): string {
+  const { files_changed, insertions = 0, deletions = 0 } = data;
+  const what = data.staged === true ? "Diff (staged)" : "Diff";
+  const files = pathsOf(data.files);
+  const count = typeof files_changed === "number" ? files_changed : files.length;
+  if (count === 0) return `${what}: no changes`;
+  const sums = `${what}: ${count} ${count === 1 ? "file" : "files"}, +${insertions}/-${deletions} lines.`;
+  return Number(data.offset) > 0 && data.hunks !== undefined
+    ? `${sums} ${pagePhrase(data)}`
+    : `${sums} Modified: ${listNames(namesOf(files), 3, count)}`;
+}
+
+/** Names what this page has. The sums are those of the whole diff on every page. */
+function pagePhrase({ offset, returned, total, hunks }: CompressInput["data"]): string {
+  const first = Number(offset) + 1;
+  const last = first + Number(returned) - 1;
+  if (!(last >= first)) return `No hunks from ${first} on`;
+  const range = `${first === last ? `Hunk ${first}` : `Hunks ${first}-${last}`}`;
+  const paths = wholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string").map(({ path }) => path);
+  const all = typeof total === "number" ? ` of ${total}` : "";
+  return `${range}${all}: ${listNames(namesOf([...new Set(paths)]), 3)}`;
+}
+
+/** The files are names, or items with a path. */
+function pathsOf(files: unknown): string[] {
+  const given: readonly unknown[] = Array.isArray(files) ? files : [];
+  return given
+    .map((file) => (typeof file === "object" && file !== null ? (file as Partial<DiffHunk>).path : file))
+    .filter((path) => typeof path === "string");
+}
+
+function namesOf(paths: readonly string[]): string[] {
+  return paths.map((path) => shortened(baseName(path), 40));
+}
+
+/** Like `git diff`, without the line of hashes. In other modes: like `git diff --name-status` or `--numstat`. */
+function renderDiff({ hunks, files }: PageData): string {
+  if (hunks === undefined) {
+    return wholeItems<FileStat>(files, ({ path }) => typeof path === "string")
+      .map(statLine)
+      .join("\n");
+  }
+  const shown: string[] = [];
+  let last: string | undefined;
+  for (const hunk of wholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string")) {
+    const heading = fileHeading(hunk).join("\n");
+    if (heading !== last) shown.push(heading);
+    last = heading;
+    if (hunk.header !== undefined) shown.push(hunk.header);
+    if (hunk.text !== undefined) shown.push(hunk.text);
+  }
+  return shown.join("\n");
+}
+
+const changeLetters = { added: "A", deleted: "D", renamed: "R", copied: "C", conflict: "U" } as const;
+
+function statLine({ path, change, from, binary, mode, insertions, deletions }: FileStat): string {
+  const name = `${from === undefined ? "" : `${linePath(from)} => `}${linePath(path)}`;
+  const changed = mode === undefined ? "" : ` (mode ${mode})`;
+  if (insertions === undefined) return `${change === undefined ? "M" : changeLetters[change]} ${name}${changed}`;
+  const kind = change === undefined || change === "renamed" ? "" : ` (${change})`;
+  return `${binary ? "-\t-" : `${insertions}\t${deletions}`}\t${name}${kind}${changed}`;
+}
+
+function fileHeading({ path, change, from = path, binary, mode, hidden, header }: DiffHunk): string[] {
+  if (change === "conflict")
+    return [header === undefined ? `${unmerged}${linePath(path)}` : `diff --cc ${linePath(path)}`];
+  const [oldName, newName] = [
+    change === "added" ? "/dev/null" : linePath(`a/${from}`),
+    change === "deleted" ? "/dev/null" : linePath(`b/${path}`),
+  ];
+  return [
+    `diff --git ${linePath(`a/${from}`)} ${linePath(`b/${path}`)}`,
+    ...(change === undefined
+      ? []
+      : [change === "added" || change === "deleted" ? `${change} file` : `${change} from ${linePath(from)}`]),
+    ...(mode === undefined ? [] : [`mode ${mode}`]),
+    ...(binary ? ["Binary files differ"] : []),
+    ...(hidden ? ["[changes are hidden: the file usually has secrets]"] : []),
+    ...(header === undefined ? [] : [`--- ${oldName}`, `+++ ${newName}`]),
+  ];
+}

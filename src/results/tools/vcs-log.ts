@@ -1,0 +1,253 @@
+import { cutText } from "../../core/text/index.ts";
+import { decodeBytes, splitRecords } from "../../host/index.ts";
+import {
+  type BudgetedTool,
+  type CompressInput,
+  isFailure,
+  type PageData,
+  type ToolFailure,
+  type ToolResult,
+} from "../session/index.ts";
+import { defineTool, type ToolValues } from "./define-tool.ts";
+import {
+  countOf,
+  failure,
+  lateWarning,
+  listNames,
+  type Run,
+  shortened,
+  shown,
+  type ToolPlace,
+  wholeItems,
+  withCutNote,
+} from "./run.ts";
+import {
+  gitFailure,
+  gitText,
+  openRepository,
+  type Repository,
+  resolveCommit,
+  startToolGit,
+  submoduleNote,
+} from "./source/repository.ts";
+
+export interface Commit {
+  readonly hash: string;
+  readonly author: string;
+  readonly date: string;
+  readonly message: string;
+}
+
+const parameters = {
+  mode: {
+    type: "string",
+    enum: ["oneline", "full"],
+    description: "full: with author, date and whole message.",
+    default: "oneline",
+  },
+  path: { type: "string", description: "Only commits that changed this file or directory." },
+  revision: { type: "string", description: "Default: HEAD.", default: "HEAD" },
+  author: { type: "string", description: "Part of a name or address." },
+  since: { type: "string", description: "2026-01-31, or `2 weeks ago`." },
+  until: { type: "string", description: "Only commits before this date." },
+  max_commits: { type: "integer", description: "Default: 10.", default: 10, minimum: 1 },
+} as const;
+
+export function createVcsLog(place: ToolPlace): BudgetedTool<"vcs_log"> {
+  return defineTool(
+    {
+      name: "vcs_log",
+      description: "List commits, newest first.",
+      parameters,
+      limitParameter: "max_commits",
+      compress: compressLog,
+      renderText: renderLog,
+      run: readCommits,
+    },
+    place,
+  );
+}
+
+async function readCommits(values: ToolValues<typeof parameters>, run: Run): Promise<ToolResult | ToolFailure> {
+  const repository = await openRepository(run, values.path);
+  if (isFailure(repository)) return repository;
+  const dates = await readDates(run, values);
+  if (isFailure(dates)) return dates;
+  const commit = await resolveCommit(run, values.revision);
+  if (typeof commit !== "string") {
+    if (values.revision !== "HEAD" || commit.code !== "unknown_revision") return commit;
+    const none = { ...values, dates, total: 0, commit: "none", notes: [] };
+    return (await headProblem(run)) ?? describe([], run, none);
+  }
+  const rest = [...authorFilter(values.author), ...dates.args, commit, ...repository.paths];
+  return readLog(run, { ...values, dates, commit, rest, repository });
+}
+
+interface Request {
+  readonly offset: number;
+  readonly max_commits: number;
+  readonly mode: "oneline" | "full";
+  readonly commit: string;
+  readonly dates: GitDates;
+}
+
+/** Searches for plain text, not for an expression. */
+function authorFilter(author: string | undefined): string[] {
+  return author === undefined ? [] : ["--fixed-strings", "--regexp-ignore-case", `--author=${author}`];
+}
+
+/** Counting a million commits takes seconds. Above this number the total is reported as "at least". */
+const countedAhead = 10_000;
+
+/** git reads these numbers as 32 bits and fails above. */
+function countable(number: number): number {
+  return Math.min(number, 2_000_000_000);
+}
+
+const formats = { oneline: "--format=%h%n%an%n%aI%n%s", full: "--format=%h%n%an%n%aI%n%B" } as const;
+
+async function readLog(
+  run: Run,
+  { rest, repository, ...request }: Request & { rest: readonly string[]; repository: Repository },
+): Promise<ToolResult | ToolFailure> {
+  const { offset, max_commits, mode } = request;
+  const page = [`--skip=${countable(offset)}`, `--max-count=${countable(max_commits)}`];
+  const git = await startToolGit(run, ["log", "-z", "--no-color", formats[mode], ...page, ...rest]);
+  if (isFailure(git)) return git;
+  const counting = gitText(run, ["rev-list", "--count", `--max-count=${countable(offset) + countedAhead}`, ...rest]);
+  const commits: Commit[] = [];
+  for await (const batch of splitRecords(git.output, "\0")) commits.push(...batch.map(parseCommit));
+  const end = await git.end;
+  const counted = await counting;
+  if (end.code !== 0 && !run.timedOut()) return gitFailure(end);
+  const total = typeof counted === "string" ? Number(counted) : undefined;
+  const notes = await notesOn(repository, run, total === 0);
+  return describe(commits, run, { ...request, total, notes });
+}
+
+async function notesOn({ named, isShallow }: Repository, run: Run, isEmpty: boolean): Promise<string[]> {
+  const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
+  return [
+    ...(isShallow ? ["The clone is shallow and does not have older commits."] : []),
+    ...(submodule === undefined ? [] : [submodule]),
+  ];
+}
+
+interface Listing extends Request {
+  readonly total: number | undefined;
+  readonly notes: readonly string[];
+}
+
+function describe(
+  commits: readonly Commit[],
+  run: Run,
+  { offset, max_commits, mode, commit, dates, total, notes }: Listing,
+): ToolResult {
+  const atLeast = total === offset + countedAhead;
+  return {
+    fields: { revision: commit.slice(0, 12), mode, ...dates.fields },
+    itemsName: "commits",
+    items: commits,
+    offset,
+    total,
+    more: run.timedOut() || (total === undefined ? commits.length === max_commits : undefined),
+    version: commit,
+    warnings: [
+      ...(run.timedOut() ? [lateWarning(run, "the list of commits")] : []),
+      ...(atLeast ? [`There are at least ${total} commits. The others were not counted.`] : []),
+      ...notes,
+    ],
+  };
+}
+
+const mostMessageCharacters = 2_000;
+
+function parseCommit(record: string): Commit {
+  const [hash = "", author = "", date = "", ...message] = decodeBytes(record).split("\n");
+  const text = message.join("\n").trim();
+  return { hash, author, date, message: withCutNote(cutText(text, mostMessageCharacters)) };
+}
+
+/** Like `git log --oneline`. In full: a line with hash, date and author, then the message, indented. */
+function renderLog({ commits, mode }: PageData): string {
+  const shown = wholeItems<Commit>(commits, ({ message }) => typeof message === "string");
+  return shown
+    .map(({ hash, author, date, message }) =>
+      mode === "full" ? `${hash} ${date} ${author}\n${message.replace(/^(?=.)/gm, "    ")}` : `${hash} ${message}`,
+    )
+    .join("\n");
+}
+
+/** `15 commits. Recent: 1a2b3c4 Add store, 5d6e7f8 Fix paging, +13 more` */
+function compressLog({ data }: CompressInput): string {
+  const commits = wholeItems<Commit>(
+    data.commits,
+    ({ hash, message }) => typeof hash === "string" && typeof message === "string",
+  );
+  const count = countOf(data, ["commit", "commits"]);
+  if (commits.length === 0) return data.total === 0 ? "No commits" : count;
+  const recent = commits.map(({ hash, message }) => `${hash} ${shortened(message.split("\n")[0] ?? "", 60)}`);
+  return `${count}. Recent: ${listNames(recent, 2)}`;
+}
+
+/** Dates from a model. git accepts any text as a date: it ignores words that it does not know, and "garbage" means
+ *  now. */
+interface GitDates {
+  /** Arguments for `git log` and `git rev-list`. */
+  readonly args: readonly string[];
+  /** The date that git understood, in UTC. */
+  readonly fields: { readonly since?: string; readonly until?: string };
+}
+
+type Named = Readonly<Partial<Record<"since" | "until", string | undefined>>>;
+
+async function readDates(run: Run, named: Named): Promise<GitDates | ToolFailure> {
+  const args: string[] = [];
+  const fields: { since?: string; until?: string } = {};
+  for (const name of ["since", "until"] as const) {
+    const text = named[name];
+    if (text === undefined) continue;
+    const option = isDate(text) ? await gitText(run, ["rev-parse", `--${name}=${text}`]) : "";
+    if (typeof option !== "string") return option;
+    const seconds = Number(/^--m(?:ax|in)-age=(\d+)$/.exec(option.trim())?.[1] ?? Number.NaN);
+    if (Number.isNaN(seconds) || !isSameDay(text, seconds)) return noDate(name, text);
+    args.push(option.trim());
+    fields[name] = `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
+  }
+  return { args, fields };
+}
+
+function noDate(name: string, text: string): ToolFailure {
+  const hint = "Such as 2026-01-31, `2026-01-31 14:00`, `yesterday` or `2 weeks ago`.";
+  return failure("invalid_argument", `${name} is not a date: ${shown(text)}.`, hint);
+}
+
+/** Words that git knows (its date.c, 2.39), and words that people write between them. */
+const words =
+  /^((second|minute|hour|day|week|month|year|fortnight)s?|ago|last|zero|one|two|three|four|five|six|seven|eight|nine|ten|now|today|yesterday|noon|midnight|tea|never|am|pm|t|z|utc|gmt|st|nd|rd|th|at|on|of|the|and|[ecmp][sd]t|ces?t|bst|jst|jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|(sun|mon|tues?|wed(nes)?|thu(rs?)?|fri|sat(ur)?)(day)?)$/;
+
+function isDate(text: string): boolean {
+  const found = text.toLowerCase().match(/[a-z]+/g) ?? [];
+  return /^[\w\s:.,/@+-]*\w[\w\s:.,/@+-]*$/.test(text) && found.every((word) => words.test(word));
+}
+
+const dayMs = 86_400_000;
+
+/** git ignores a year that it does not know, such as 2100. The current time of day and time zone may be added. */
+function isSameDay(text: string, seconds: number): boolean {
+  const [, year, month, day] = /^\s*(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})/.exec(text) ?? [];
+  if (year === undefined) return true;
+  const named = Date.UTC(Number(year), Number(month) - 1, Number(day));
+  return Number(month) <= 12 && Math.abs(named - seconds * 1000) <= 2 * dayMs;
+}
+
+/** Returns why HEAD has no commit, or undefined if its branch has no commit yet. */
+async function headProblem(run: Run): Promise<ToolFailure | undefined> {
+  const branch = await gitText(run, ["symbolic-ref", "--quiet", "HEAD"]);
+  const wanted = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+  const commit = typeof branch === "string" ? await gitText(run, [...wanted, branch.trim()]) : branch;
+  if (typeof commit !== "string" && commit.code === "timed_out") return commit;
+  if (typeof branch === "string" && typeof commit !== "string") return undefined;
+  const message = "HEAD names a commit that cannot be read: the repository is damaged.";
+  return failure("git_failed", message, "Ask the user to check it with `git fsck`.");
+}

@@ -1,0 +1,250 @@
+/** Skills of packs as folders of the tools. A skill is text: its files are copied, never made executable. The SKILL.md
+ *  holds our ownership line and a list of the other files with their hashes, because a script cannot hold a marker. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { wellFormed } from "../../core/text/index.ts";
+import { type PlannedChange, readForeignBytes } from "../../host/index.ts";
+import { blockHash, fromByteString, readOwnership, toByteString } from "../files/marked-block.ts";
+import { type Pack, type Skill, trimPacks } from "../packs/index.ts";
+import type { Adapter, AdapterTarget } from "./adapter.ts";
+import { emptyDraft, type FileDraft } from "./draft-file.ts";
+import {
+  type Places,
+  placeBody,
+  refusalOf,
+  resolveTargetPath,
+  type TargetFile,
+  targetFileOf,
+  wholeFile,
+} from "./targets.ts";
+
+/** One file of a skill in a folder of the tools. */
+export interface SkillFile {
+  /** Below the project's root. */
+  readonly path: string;
+  /** Absent if the skill no longer has the file, so it is deleted. */
+  readonly text: string | undefined;
+  /** The hash of the file as an earlier run wrote it. Absent for SKILL.md, which holds its own hash. */
+  readonly written?: string | undefined;
+  readonly isMain: boolean;
+  /** The skill's name. */
+  readonly skill: string;
+  /** A person changed or wrote a file of the skill, so the others stay as they are too. */
+  readonly isHeld: boolean;
+  readonly pack: Pack;
+  readonly adapters: readonly Adapter[];
+}
+
+interface SkillOptions {
+  readonly packs: readonly Pack[];
+  readonly places: Places;
+  /** Other adapters of the project. They help to choose the folders, so a run for one tool adds no second copy. */
+  readonly standing?: readonly Adapter[] | undefined;
+  readonly force?: boolean | undefined;
+}
+
+/** Returns the files of all skills, each SKILL.md after the other files of its skill: a run that is killed in between
+ *  finds its own files again. If two packs have a skill of the same name, the first pack's counts. */
+export function planSkills(adapters: readonly Adapter[], options: SkillOptions): SkillFile[] {
+  const { packs, places, standing = [], force } = options;
+  if (places.scope === "global" || !packs.some(({ skills }) => skills.length > 0)) return [];
+  const skills = new Map<string, { readonly skill: Skill; readonly pack: Pack }>();
+  for (const pack of trimPacks(packs, 0, "full").packs)
+    for (const skill of pack.skills) if (!skills.has(skill.name)) skills.set(skill.name, { skill, pack });
+  const folders = [...skillFolders([...new Set([...adapters, ...standing])])]
+    .map(([folder, readers]) => ({ folder, readers: readers.filter((each) => adapters.includes(each)) }))
+    .filter(({ readers }) => readers.length > 0);
+  return folders.flatMap(({ folder, readers }) =>
+    [...skills.values()].flatMap(({ skill, pack }) => {
+      const about = { pack, adapters: readers, skill: skill.name };
+      return filesOf(skill, { folder: join(folder, skill.name), places, force }).map((file) => ({ ...about, ...file }));
+    }),
+  );
+}
+
+/** Maps the folders that get the skills to the adapters that read them. It takes few folders, because a tool that finds
+ *  a skill in two of them may list it twice. */
+function skillFolders(adapters: readonly Adapter[]): ReadonlyMap<string, readonly Adapter[]> {
+  const folders = new Map<string, readonly Adapter[]>();
+  const pathsOf = ({ skills }: Adapter) => skills?.paths ?? [];
+  let open = adapters.filter((each) => pathsOf(each).length > 0).sort((a, b) => (a.id < b.id ? -1 : 1));
+  while (open.length > 0) {
+    const readersOf = (path: string) => open.filter((each) => pathsOf(each).includes(path));
+    // A tool with one folder leaves no choice, so it comes first. Then comes the folder that most tools read.
+    const forced = open.find((each) => pathsOf(each).length === 1);
+    const [folder] = (forced === undefined ? open.flatMap(pathsOf) : pathsOf(forced)).toSorted(
+      (a, b) => readersOf(b).length - readersOf(a).length,
+    );
+    folders.set(folder!, readersOf(folder!));
+    open = open.filter((each) => !pathsOf(each).includes(folder!));
+  }
+  return folders;
+}
+
+type PlainFile = Omit<SkillFile, "pack" | "adapters" | "skill">;
+
+function filesOf(
+  { files }: Skill,
+  { folder, places, force }: Pick<SkillOptions, "places" | "force"> & { readonly folder: string },
+): PlainFile[] {
+  const main = join(folder, mainName);
+  const read = (path: string) => readOwn(path, places);
+  const earlier = writtenFiles(read(main));
+  const others = Object.entries(files).filter(([name]) => name !== mainName);
+  const gone = [...earlier].filter(([name]) => !Object.hasOwn(files, name));
+  const list = others.map(([name, text]) => `${encodeName(name)}=${blockHash(toByteString(text))}`);
+  const text = `${files[mainName] ?? ""}${list.length === 0 ? "" : `\n<!-- plimsoll:files ${list.join(" ")} -->\n`}`;
+  const planned = [
+    ...others.map(([name, text]) => ({ path: join(folder, name), text, written: earlier.get(name), isMain: false })),
+    ...gone.map(([name, written]) => ({ path: join(folder, name), text: undefined, written, isMain: false })),
+    { path: main, text, isMain: true },
+  ];
+  const isTaken = (file: (typeof planned)[number]) => {
+    const current = read(file.path);
+    // A link or a directory is a person's too.
+    return (
+      isPersons(stateOf(current, file)) || (current === undefined && existsSync(resolveTargetPath(file.path, places)))
+    );
+  };
+  const isHeld = force !== true && planned.some(isTaken);
+  return planned.map((file) => ({ ...file, isHeld }));
+}
+
+function isPersons(state: TargetFile): boolean {
+  return state === "edited" || state === "foreign";
+}
+
+const mainName = "SKILL.md";
+
+/** Returns the other files that our SKILL.md lists, with their hashes. `current` is a byte string. */
+function writtenFiles(current: string | undefined): ReadonlyMap<string, string> {
+  if (current === undefined || readOwnership(current).kind === "foreign") return new Map();
+  const list = /^<!-- plimsoll:files (.*) -->\s*$/m.exec(fromByteString(current))?.[1] ?? "";
+  const pairs = list.split(" ").flatMap((entry) => {
+    // Earlier versions did not encode `=` in names, and a hash has none.
+    const [, name = "", hash] = /^(.*)=(.*)$/.exec(entry) ?? [];
+    return hash === undefined || !isInFolder(name) ? [] : [[decodeName(name), hash] as const];
+  });
+  return new Map(pairs);
+}
+
+/** Returns a name without spaces, line breaks and `=`, which have a meaning in the list. */
+function encodeName(name: string): string {
+  return wellFormed(name).split("/").map(encodeURIComponent).join("/");
+}
+
+/** A person may have changed the list: nothing outside the skill's folder is ever touched. */
+function isInFolder(name: string): boolean {
+  return name !== "" && !name.startsWith("/") && !decodeName(name).split(/[\\/]/).includes("..");
+}
+
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+/** Plans the change of one file. `current` and the new content are byte strings. */
+export function planSkillFile(
+  current: string | undefined,
+  file: SkillFile,
+  options: { readonly force: boolean; count(text: string): number },
+): PlannedChange<FileDraft> {
+  const state = stateOf(current, file);
+  const after = file.text === undefined ? undefined : contentOf(current, file);
+  const facts = { ...emptyDraft, packs: [file.pack.id], bytes: after?.length ?? 0, state };
+  if (file.isHeld && !isPersons(state)) return { after: current, facts: { ...facts, state: "blocked" } };
+  const { force } = options;
+  const problem = refusalOf(state, { current, target: wholeFile(file.path), force, skill: file.skill });
+  if (problem !== undefined) return { problem, facts };
+  const { text = "" } = file;
+  return { after, facts: { ...facts, tokens: options.count(text), status: "ok", text, file: after } };
+}
+
+function stateOf(current: string | undefined, { path, isMain, text, written }: Omit<PlainFile, "isHeld">): TargetFile {
+  if (isMain) return targetFileOf(current, wholeFile(path));
+  if (current === undefined) return "not found";
+  const hash = blockHash(current);
+  if (hash === written || (text !== undefined && hash === blockHash(toByteString(text)))) return "injected";
+  return written === undefined ? "foreign" : "edited";
+}
+
+/** Keeps the line ends of a checkout. */
+function contentOf(current: string | undefined, { path, isMain, text = "" }: SkillFile): string {
+  if (isMain) return placeBody(current, text, wholeFile(path)).bytes();
+  const bytes = toByteString(text);
+  return current !== undefined && blockHash(current) === blockHash(bytes) ? current : bytes;
+}
+
+/** A file of a skill on the disk that Plimsoll wrote. */
+export interface WrittenSkillFile {
+  readonly adapter: Adapter;
+  readonly target: AdapterTarget;
+  /** The skill's folder. */
+  readonly folder: string;
+  /** Absent for SKILL.md. */
+  readonly written?: string | undefined;
+  /** A person edited this file, or put a folder in its place. */
+  readonly isEdited: boolean;
+  /** A person edited a file of the skill, so all of them stay. */
+  readonly isHeld: boolean;
+}
+
+/** Finds the skills of Plimsoll in the folders of the tools, the SKILL.md after the other files. With `onlyKnown`, looks
+ *  only in each tool's own folder: the others belong to other tools. */
+export function findSkillFiles(
+  known: readonly Adapter[],
+  { places, onlyKnown }: { readonly places: Places; readonly onlyKnown?: boolean | undefined },
+): WrittenSkillFile[] {
+  if (places.scope === "global") return [];
+  return known.flatMap((adapter) =>
+    (adapter.skills?.paths ?? []).slice(0, onlyKnown ? 1 : undefined).flatMap((path) => {
+      const folders = namesIn(resolveTargetPath(path, places)).map((name) => join(path, name));
+      return folders.flatMap((folder) => {
+        const files = writtenIn(folder, places);
+        const isHeld = files.some(({ isEdited }) => isEdited);
+        return files.map(({ path: file, ...rest }) => ({ adapter, target: wholeFile(file), folder, isHeld, ...rest }));
+      });
+    }),
+  );
+}
+
+/** Returns the files of a skill that Plimsoll wrote and that are still there. */
+function writtenIn(
+  folder: string,
+  places: Places,
+): (Pick<WrittenSkillFile, "written" | "isEdited"> & { readonly path: string })[] {
+  const read = (path: string) => readOwn(path, places);
+  const path = join(folder, mainName);
+  const current = read(path);
+  const ownership = current === undefined ? undefined : readOwnership(current);
+  if (ownership === undefined || ownership.kind === "foreign") return [];
+  const others = [...writtenFiles(current)]
+    .map(([name, written]) => ({ path: join(folder, name), written }))
+    .filter((each) => existsSync(resolveTargetPath(each.path, places)))
+    .map((each) => ({ ...each, isEdited: blockHash(read(each.path) ?? "") !== each.written }));
+  return [...others, { path, isEdited: ownership.edited }];
+}
+
+function readOwn(path: string, places: Places): string | undefined {
+  return readForeignBytes(resolveTargetPath(path, places), { within: places.root, refuseLink: true });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+      .sort();
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the SKILL.md that an instruction file names for tools without skills. */
+export function skillPathFor(adapters: readonly Adapter[]): (skill: Skill) => string | undefined {
+  const [folder] = skillFolders(adapters).keys();
+  return ({ name, path }) => (folder === undefined ? path : `${folder}/${name}/${mainName}`);
+}

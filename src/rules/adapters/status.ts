@@ -1,0 +1,127 @@
+/** Reports the state of every target, from a run that writes nothing. */
+import type { ContextError } from "../../core/errors.ts";
+import type { OnDrop } from "../../host/index.ts";
+import { draftClip } from "../audit/clips.ts";
+import { isEnforced } from "../audit/limits.ts";
+import { brokenLimits } from "../audit/tool-chains.ts";
+import type { Scope, ToolLimit } from "./adapter.ts";
+import { type EngineOptions, injectFiles, type TargetResult } from "./engine.ts";
+import { type LeftOver, type LeftOverOptions, leftOversOf } from "./left-overs.ts";
+import { exportTarget } from "./targets.ts";
+
+/** The states of targets, found by a run that writes nothing. Right after an inject every target is current, because
+ *  both runs decide the same way. */
+const injectionStates = [
+  "current",
+  "stale",
+  "edited",
+  "not injected",
+  "not found",
+  "orphaned",
+  "blocked",
+  "left over",
+  "over the limit",
+] as const;
+type InjectionState = (typeof injectionStates)[number];
+
+export interface TargetState extends Pick<TargetResult, "status" | "limits" | "budget" | "boundBy"> {
+  /** Ids of the adapters. Empty for a file that no adapter names. */
+  readonly tools: readonly string[];
+  readonly scope: Scope;
+  readonly path: string;
+  readonly state: InjectionState;
+  /** The size of the block as it would be now. For "over the limit", the size of everything that the tool reads. */
+  readonly bytes: number;
+  /** The hard limit with the least room. */
+  readonly limit: ToolLimit | undefined;
+  /** Ids of the packs that do not fit. */
+  readonly dropped: readonly string[];
+  /** The target is current and within every hard limit, and holds all packs unless they may be dropped. */
+  readonly holds: boolean;
+  readonly problem?: ContextError;
+}
+
+export interface StatusOptions extends Omit<EngineOptions, "dryRun" | "force" | "standing">, LeftOverOptions {
+  /** Ids of the tools and adapters whose limits must hold. */
+  readonly ids: readonly string[];
+  /** Whether a target without all packs fails the check. */
+  readonly onDrop: OnDrop;
+}
+
+/** Reads nothing outside a project, so the result is the same on every machine. */
+export async function injectionStatus(options: StatusOptions): Promise<TargetState[]> {
+  const results = await injectFiles({ ...options, dryRun: true, force: false });
+  return [
+    ...results.map((result) => targetState(result, options)),
+    ...(await exportStates(options)),
+    ...(await leftOversOf(options)).map((leftOver) => leftOverState(leftOver, options)),
+    ...(await limitStates(options)),
+  ];
+}
+
+function leftOverState({ adapters, path }: LeftOver, { places }: StatusOptions): TargetState {
+  return {
+    ...{ tools: adapters.map(({ id }) => id), scope: places.scope, path, state: "left over", bytes: 0 },
+    ...{ status: "ok", limits: [], limit: undefined, budget: undefined, dropped: [], holds: false },
+  };
+}
+
+/** Finds the limits for which `audit` prints OVER THE LIMIT. */
+async function limitStates(options: StatusOptions): Promise<TargetState[]> {
+  if (options.places.scope === "global") return [];
+  const broken = await brokenLimits(options.ids, { ...options, adapters: options.known });
+  return broken.map(({ tool, limit, used, path, bytes }) => ({
+    ...{ tools: [tool], scope: options.places.scope, path, state: "over the limit", bytes, limit },
+    ...{ status: "ok", limits: [{ limit, used, exceeded: true }], budget: undefined, dropped: [], holds: false },
+  }));
+}
+
+/** Returns the states of the files that `file-export` adapters keep under HOME. */
+async function exportStates(options: StatusOptions): Promise<TargetState[]> {
+  const states: TargetState[] = [];
+  for (const adapter of options.packs.length === 0 ? [] : options.adapters) {
+    const target = exportTarget(adapter, options.places);
+    if (target === undefined) continue;
+    const clip = await draftClip(adapter, { ...options, dryRun: true, force: false });
+    const { status, limits, change, problem, exported = { state: "unknown", bytes: 0 } } = clip;
+    const { bytes } = exported;
+    const state = fileState({ status, state: exported.state, change });
+    states.push({
+      ...{ tools: [adapter.id], scope: options.places.scope, path: target.path },
+      ...{ state, bytes, status, limits },
+      // The file holds all packs. Only the text for the clipboard has a budget.
+      ...{ limit: undefined, budget: undefined, dropped: [] },
+      holds: state === "current" && status === "ok",
+      ...(problem && { problem }),
+    });
+  }
+  return states;
+}
+
+function targetState(result: TargetResult, { places, onDrop }: StatusOptions): TargetState {
+  const { adapters, path, bytes, status, limits, budget, boundBy, problem } = result;
+  const state = fileState(result);
+  const hard = limits.filter(({ limit }) => isEnforced(limit));
+  const tightest = hard.sort((a, b) => a.limit.value - a.used - (b.limit.value - b.used))[0];
+  const dropped = result.dropped.filter(({ reason }) => reason === "budget").map(({ id }) => id);
+  const fits = status !== "too small" && status !== "over budget" && (dropped.length === 0 || onDrop === "warn");
+  return {
+    ...{ tools: adapters.map(({ id }) => id), scope: places.scope, path, state, bytes, status, limits },
+    ...{ limit: tightest?.limit, budget, boundBy, dropped },
+    holds: state === "current" && fits,
+    ...(problem && { problem }),
+  };
+}
+
+/** A file that imports another target is as current as that target, which has its own line. */
+function fileState({
+  status,
+  state,
+  change,
+}: Pick<TargetResult, "status" | "state"> & { readonly change?: TargetResult["change"] | undefined }): InjectionState {
+  const unchanged = change !== undefined && change.before === change.after;
+  if (status === "imported" || state === "injected") return unchanged ? "current" : "stale";
+  if (state === "foreign") return "not injected";
+  // The file could not be read, for example because it is a folder. The problem says why.
+  return state === "unknown" ? "blocked" : state;
+}

@@ -1,0 +1,321 @@
+/** Finds the files that one tool would load: the user's files, then the project's files from the root down, each with
+ *  its imports. */
+import { realpathSync, statSync } from "node:fs";
+import { lstat, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Counter } from "../../core/tokens/index.ts";
+import {
+  foldersDown,
+  isInside,
+  listFiles,
+  listForeign,
+  outsideReason,
+  readForeignText,
+  textLimit,
+} from "../../host/index.ts";
+import { importedPaths } from "../adapters/targets.ts";
+import type { Alternatives, ToolFiles } from "./audit-files.ts";
+
+export interface LoadedFile extends TextFile {
+  readonly scope: "user" | "project";
+  /** The file that imports it. */
+  readonly importer?: string | undefined;
+  /** The tool loads the file only when the file's front matter applies. */
+  readonly onDemand: boolean;
+  /** For a skill, the part that the tool always loads: its name and description. */
+  readonly alwaysText?: string | undefined;
+}
+
+export interface Chain {
+  readonly files: readonly LoadedFile[];
+  /** Files that the tool skips because it found an alternative first. */
+  readonly hidden: readonly { readonly file: TextFile; readonly by: TextFile }[];
+  readonly ignored: readonly string[];
+  readonly unread: readonly UnreadFile[];
+  readonly missingImports: readonly { readonly path: string; readonly importer: string }[];
+  /** The tool found none of its own files, so it read another file. */
+  readonly usedOtherwise: boolean;
+}
+
+export interface ChainOptions {
+  readonly reader: FileReader;
+  /** The folder where the tool is started. */
+  readonly directory: string;
+  readonly root: string;
+  /** Without it, nothing outside the root is read, so the result is the same on every machine. */
+  readonly home?: string | undefined;
+  readonly imports: boolean;
+  /** Folders of the root with skills. */
+  readonly skills?: readonly string[] | undefined;
+}
+
+/** Claude Code and Gemini CLI stop after this many imports in a row. */
+const mostHops = 5;
+
+/** A file of 1 MB has room for 90,000 imports. Each is looked up, and nobody reads advice on so many. */
+const mostImports = 2_000;
+
+export async function loadChain(tool: ToolFiles, options: ChainOptions): Promise<Chain> {
+  const search: Search = {
+    ...{ tool, options, seen: new Set(), imports: 0, usedOtherwise: false },
+    ...{ files: [], hidden: [], ignored: [], unread: [], missingImports: [] },
+  };
+  if (options.home !== undefined) await addAll(tool.user ?? [], "user", search);
+  const listed = tool.listedIn === undefined ? [] : await listedNames(tool.listedIn, options);
+  const folders = foldersDown(options.root, options.directory);
+  for (const folder of folders) {
+    const inRoot = folder === options.root ? [...listed.map((name) => [name]), ...(tool.root ?? [])] : [];
+    await addAll([...inRoot, ...(tool.down ?? [])], folder, search);
+  }
+  if (tool.otherwise !== undefined && !search.files.some((file) => file.scope === "project")) {
+    for (const folder of folders) await addAll([tool.otherwise], folder, search);
+    search.usedOtherwise = search.files.some((file) => file.scope === "project");
+  }
+  await addSkills(search);
+  return search;
+}
+
+async function addSkills({ options, seen, files }: Search): Promise<void> {
+  for (const folder of options.skills ?? []) {
+    for (const path of await options.reader.expand(options.root, `${folder}/**/SKILL.md`)) {
+      const file = await options.reader.read(path);
+      if (file === undefined || !("text" in file) || seen.has(file.realPath)) continue;
+      // Several tools of a project may need a copy each, and a tool that reads two of their folders finds one skill.
+      const skill = `${basename(dirname(path))}\n${file.text}`;
+      if (seen.has(skill)) continue;
+      seen.add(file.realPath).add(skill);
+      const keys = frontMatterOf(file.text).match(/^(?:name|description):.*(?:\r?\n[ \t]+.*)*/gm) ?? [];
+      files.push({ ...file, scope: "project", onDemand: true, alwaysText: keys.join("\n") });
+    }
+  }
+}
+
+interface Search extends Chain {
+  readonly tool: ToolFiles;
+  readonly options: ChainOptions;
+  readonly seen: Set<string>;
+  readonly files: LoadedFile[];
+  readonly hidden: { file: TextFile; by: TextFile }[];
+  readonly ignored: string[];
+  readonly unread: UnreadFile[];
+  readonly missingImports: { path: string; importer: string }[];
+  /** How many imports were looked up. */
+  imports: number;
+  usedOtherwise: boolean;
+}
+
+/** Reads the `read:` names from a small YAML file without a YAML parser: one name, or a list in either form. */
+async function listedNames(name: string, { reader, root }: ChainOptions): Promise<string[]> {
+  const file = await reader.read(join(root, name));
+  if (file === undefined || !("text" in file)) return [];
+  const value = /^read:(.*(?:\r?\n(?:[ \t]+|-[ \t]).*)*)/m.exec(file.text.replace(/(?<=^|\s)#.*$/gm, ""))?.[1] ?? "";
+  return value.split(/[\s,[\]"']+/).filter((word) => word !== "" && word !== "-");
+}
+
+async function addAll(groups: readonly Alternatives[], place: string, search: Search): Promise<void> {
+  for (const group of groups) await addFirst(group, place, search);
+}
+
+/** `place` is a folder of the project, or "user". */
+async function addFirst(group: Alternatives, place: string, search: Search): Promise<void> {
+  const scope = place === "user" ? "user" : "project";
+  let winner: TextFile | undefined;
+  for (const name of group) {
+    const files = await readLoadable(await pathsOf(name, place, search.options), search);
+    if (winner !== undefined) for (const file of files) search.hidden.push({ file, by: winner });
+    else for (const file of files) await addFile(file, { scope, isRule: name.includes("*") }, search);
+    winner ??= files[0];
+  }
+}
+
+function pathsOf(name: string, place: string, { reader, home = "/" }: ChainOptions): Promise<readonly string[]> {
+  if (place !== "user") return reader.expand(place, name);
+  return name.startsWith("~/") ? reader.expand(home, name.slice(2)) : reader.expand("/", name);
+}
+
+async function readLoadable(paths: readonly string[], search: Search): Promise<TextFile[]> {
+  const files: TextFile[] = [];
+  for (const path of paths) {
+    const file = await search.options.reader.read(path);
+    if (file === undefined) continue;
+    if (!("text" in file)) search.unread.push(file);
+    else if (search.tool.skipsIgnored && (await search.options.reader.isIgnored(path, search.options.root)))
+      search.ignored.push(path);
+    else files.push(file);
+  }
+  return files;
+}
+
+async function addFile(
+  file: TextFile,
+  { scope, isRule }: { scope: LoadedFile["scope"]; isRule: boolean },
+  search: Search,
+): Promise<void> {
+  // A link is a second name of a file. A tool that reads both names gets the text twice.
+  const key = file.isLink ? file.path : file.realPath;
+  if (search.seen.has(key)) return;
+  search.seen.add(key).add(file.realPath);
+  const onDemand = isRule && waits(frontMatterOf(file.text), search.tool);
+  const loaded = { ...file, scope, onDemand };
+  search.files.push(loaded);
+  if (search.options.imports) await addImports(loaded, 1, search);
+}
+
+async function addImports(importer: LoadedFile, hop: number, search: Search): Promise<void> {
+  if (hop > mostHops) return;
+  const { reader, root, home } = search.options;
+  const paths = importedPaths(importer.text, { file: importer.realPath, home: home ?? "~" });
+  for (const path of paths.filter((each) => home !== undefined || isInside(each, root))) {
+    if (!takeImport(path, search)) return;
+    const file = await reader.read(path);
+    if (file === undefined) {
+      // Not every @word is an import: package names and people's names look the same.
+      if (/\.md$/i.test(path)) search.missingImports.push({ path, importer: importer.path });
+    } else if (!("text" in file)) search.unread.push(file);
+    else if (!search.seen.has(file.realPath)) {
+      search.seen.add(file.realPath);
+      const loaded = { ...file, scope: importer.scope, importer: importer.path, onDemand: importer.onDemand };
+      search.files.push(loaded);
+      await addImports(loaded, hop + 1, search);
+    }
+  }
+}
+
+/** Returns false for an import beyond the limit. The first of these is reported. */
+function takeImport(path: string, search: Search): boolean {
+  search.imports++;
+  if (search.imports === mostImports + 1) {
+    search.unread.push({ path, reason: `comes after ${mostImports} other imports` });
+  }
+  return search.imports <= mostImports;
+}
+
+function waits(frontMatter: string, { onDemand, always }: ToolFiles): boolean {
+  return onDemand?.test(frontMatter) === true || always?.test(frontMatter) === false;
+}
+
+function frontMatterOf(text: string): string {
+  return /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\s*(?:\n|$)/.exec(text)?.[1] ?? "";
+}
+
+/** One text file that tools load. Each file is read once, however many tools load it. */
+export interface TextFile {
+  readonly path: string;
+  /** The path with links resolved. */
+  readonly realPath: string;
+  readonly isLink: boolean;
+  readonly text: string;
+  readonly bytes: number;
+  /** 0 if the reader has no counter. */
+  readonly tokens: number;
+}
+
+interface UnreadFile {
+  readonly path: string;
+  readonly reason: string;
+}
+
+export interface FileReader {
+  /** Returns `undefined` if there is no regular file at the path. */
+  read(path: string): Promise<TextFile | UnreadFile | undefined>;
+  /** Returns the files in a folder that match a name or a pattern, sorted by name. */
+  expand(folder: string, name: string): Promise<readonly string[]>;
+  /** Returns whether git ignores a file of the repository. */
+  isIgnored(path: string, root: string): Promise<boolean>;
+}
+
+/** With a root, links that lead out of the project are not followed. */
+export function createFileReader(counter?: Counter, root?: string): FileReader {
+  const read = remember(async (path) => {
+    const isOutside = root !== undefined && (await outsideReason(path, root)) !== undefined;
+    return isOutside ? { path, reason: "leads out of the project" } : readFile(path, { counter, within: root });
+  });
+  const expand = remember(listPattern);
+  const listed = remember(listEntries);
+  return {
+    read,
+    expand: (folder, name) => expand(join(folder, name)),
+    isIgnored: async (path, root) => isInside(path, root) && !isListed(path, root, await listed(root)),
+  };
+}
+
+function remember<Value>(compute: (key: string) => Promise<Value>): (key: string) => Promise<Value> {
+  const known = new Map<string, Promise<Value>>();
+  return (key) => {
+    const value = known.get(key) ?? compute(key);
+    known.set(key, value);
+    return value;
+  };
+}
+
+interface ReadOptions {
+  readonly counter: Counter | undefined;
+  readonly within: string | undefined;
+}
+
+async function readFile(path: string, { counter, within }: ReadOptions): Promise<TextFile | UnreadFile | undefined> {
+  const entry = await lstat(path).catch(() => undefined);
+  if (entry === undefined) return undefined;
+  const isLink = entry.isSymbolicLink();
+  const target = isLink ? await stat(path).catch(() => undefined) : entry;
+  if (target === undefined) return { path, reason: "is a link that leads nowhere" };
+  if (!target.isFile()) return undefined;
+  const file = readForeignText(path, { within, ...textLimit });
+  if (!("text" in file)) return { path, reason: `cannot be read (${file.reason})` };
+  const realPath = await realpath(path).catch(() => path);
+  return { path, realPath, isLink, ...file, tokens: counter?.count(file.text) ?? 0 };
+}
+
+async function listPattern(pattern: string): Promise<readonly string[]> {
+  const star = pattern.indexOf("*");
+  if (star === -1) return [pattern];
+  const folder = pattern.slice(0, star);
+  const ending = pattern.slice(pattern.lastIndexOf("*") + 1);
+  const recursive = pattern.startsWith("**", star);
+  return namesBelow(folder, recursive)
+    .filter((name) => name.endsWith(ending))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+/** A link may lead to the whole disk. No folder of rules has so many folders. */
+const mostFolders = 1_000;
+
+/** Follows links, as Claude Code does with its rules, but enters each folder once: links can lead in circles. */
+function namesBelow(folder: string, recursive: boolean): string[] {
+  const names: string[] = [];
+  const entered = new Set<string>();
+  const enter = (below: string): void => {
+    const real = realFolder(join(folder, below));
+    if (real === undefined || entered.has(real) || entered.size >= mostFolders) return;
+    entered.add(real);
+    const entries = listForeign(real);
+    for (const entry of Array.isArray(entries) ? entries : []) {
+      const name = join(below, entry.name);
+      names.push(name);
+      if (recursive && (entry.isDirectory() || entry.isSymbolicLink())) enter(name);
+    }
+  };
+  enter("");
+  return names;
+}
+
+function realFolder(path: string): string | undefined {
+  try {
+    const real = realpathSync.native(path);
+    return statSync(real).isDirectory() ? real : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lists what git does not ignore. A link counts for everything below it. */
+async function listEntries(root: string): Promise<ReadonlySet<string>> {
+  const { files, skipped } = await listFiles(root);
+  return new Set([...files, ...skipped.map((entry) => entry.path)]);
+}
+
+function isListed(path: string, root: string, listed: ReadonlySet<string>): boolean {
+  for (let current = path; current !== root; current = dirname(current)) if (listed.has(current)) return true;
+  return false;
+}

@@ -1,0 +1,500 @@
+/** Reads one layer of content from its directory: packs/, profiles/ and adapters/. Loads yaml and zod only for files
+ *  that need them. */
+
+import { type Dirent, lstatSync, realpathSync, type Stats, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { z } from "zod";
+import { closest, didYouMean, isPlainObject, oneLine } from "../../core/text/index.ts";
+import { readKnownShape, type ShapeName } from "../../host/config/known-shape.ts";
+import type { YamlDocument } from "../../host/config/yaml-document.ts";
+import { isInside } from "../../host/files/paths.ts";
+import { listForeign, readForeign } from "../../host/files/read-foreign.ts";
+import { decodeText, systemReason } from "../../host/files/read-text.ts";
+import {
+  builtInProfiles,
+  createPackSource,
+  loadPackSchemas,
+  nestedFolders,
+  type PackSource,
+  type Profile,
+  type ProfileFile,
+  packFileNames,
+  packTextName,
+  type Skill,
+} from "../packs/index.ts";
+import type { AdapterFile, ContentProblem, Severity } from "./load-content.ts";
+
+export interface LayerContent<Adapter> {
+  readonly sources: readonly PackSource[];
+  readonly profiles: readonly Profile[];
+  readonly adapters: readonly Adapter[];
+  /** Ids of packs that profiles need. The packs may be in other layers. */
+  readonly needed?: readonly NeededPack[] | undefined;
+}
+
+/** The place where a profile names a pack. */
+export interface NeededPack extends Pick<ContentProblem, "file" | "line" | "severity"> {
+  readonly id: string;
+}
+
+interface AdapterOptions<Adapter> {
+  /** The adapters that a file of the layer changes. */
+  readonly lower: readonly Adapter[];
+  /** The adapters that a file changes only if it is no whole adapter. Without a whole one, they belong to the layer. */
+  readonly spare: readonly Adapter[];
+  readonly loadAdapterSchema: () => Promise<z.ZodType<AdapterFile<Adapter>>>;
+}
+
+export async function readContentLayer<Adapter extends { readonly id: string }>(
+  scope: ContentScope,
+  options: AdapterOptions<Adapter>,
+): Promise<LayerContent<Adapter>> {
+  const needed: NeededPack[] = [];
+  const sources = await readPacks(scope);
+  const profiles = await readProfiles(scope, needed);
+  const files = await readAdapters(scope, options.loadAdapterSchema);
+  const changesOnly = files.every(({ value }) => "missing" in value.over(undefined));
+  const adapters = files.flatMap((file) => mergeAdapter(scope, file, options) ?? []);
+  return { needed, sources, profiles, adapters: changesOnly ? [...options.spare, ...adapters] : adapters };
+}
+
+/** Returns the adapter of a file, with what it does not set from the layer below. */
+function mergeAdapter<Adapter extends { readonly id: string }>(
+  scope: ContentScope,
+  { id, value, file, line }: Definition<AdapterFile<Adapter>>,
+  { lower, spare }: AdapterOptions<Adapter>,
+): Adapter | undefined {
+  const over = (adapters: readonly Adapter[]) => value.over(adapters.find((each) => each.id === id));
+  const whole = over(lower);
+  const adapter = "missing" in whole ? over(spare) : whole;
+  if (!("missing" in adapter)) return adapter;
+  const ids = [...lower, ...spare].map((each) => each.id);
+  const meant = didYouMean(id, ids);
+  const reason = `"${adapter.missing}" is missing, and no lower layer has an adapter "${id}" to change`;
+  const message = meant === undefined ? reason : `${reason}. ${meant}`;
+  return report(scope, { file, line, rule: "missing-key", message });
+}
+
+async function readPacks(scope: ContentScope): Promise<PackSource[]> {
+  const directory = join(scope.directory, "packs");
+  const folders = listContent(scope, directory)
+    .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && leadsToDirectory(scope, entry.name)))
+    .map(({ name }) => name);
+  const found: FoundPack[] = [];
+  for (const folder of folders) {
+    const pack = await readPackFolder(scope, folder);
+    if (pack !== undefined) found.push(pack);
+  }
+  return unique(
+    scope,
+    found.map((pack) => ({ ...pack, id: pack.source.id })),
+  ).map(({ source }: FoundPack) => source);
+}
+
+function leadsToDirectory(scope: ContentScope, name: string): boolean {
+  return statContent(scope, join(scope.directory, "packs", name))?.isDirectory() === true;
+}
+
+async function readProfiles(scope: ContentScope, needed: NeededPack[]): Promise<Profile[]> {
+  const reserved = builtInProfiles.map(({ id }) => id);
+  const definitions = await readDefinitions(scope, "profiles", profileFile);
+  return definitions.flatMap(({ value, file, line, lineOf }) => {
+    for (const [index, id] of (value.only ?? []).entries())
+      needed.push({ id, file, line: lineOf(["only", index]), severity: scope.strictness });
+    if (!reserved.includes(value.id)) return [createProfile(value)];
+    const message = `profile "${value.id}" is built in and cannot be replaced: choose another id`;
+    report(scope, { file, line, severity: scope.strictness, rule: "reserved-id", message });
+    return [];
+  });
+}
+
+function createProfile({ id, name, description, packs, only }: ProfileFile): Profile {
+  const profile = { id, name: name ?? id, description: description ?? "", packs: packs ?? [] };
+  return only === undefined ? profile : { ...profile, only };
+}
+
+/** In content that others maintain, a file without an id is not an adapter and may have another purpose. */
+async function readAdapters<Adapter>(
+  scope: ContentScope,
+  load: AdapterOptions<Adapter>["loadAdapterSchema"],
+): Promise<Definition<AdapterFile<Adapter>>[]> {
+  const own: ContentScope = { ...scope, problems: [] };
+  const definitions = await readDefinitions(own, "adapters", { load });
+  const withoutId = new Set(own.problems.filter(({ message }) => message === missingId).map(({ file }) => file));
+  for (const problem of own.problems) {
+    const skipped = scope.strictness === "warning" && withoutId.has(problem.file);
+    if (!skipped) scope.problems.push(problem);
+    else if (problem.message === missingId) {
+      scope.problems.push({ ...problem, severity: "warning", message: `${missingId}, so it is left out` });
+    }
+  }
+  return definitions;
+}
+
+const missingId = '"id" is missing';
+
+interface Definition<Value> {
+  readonly id: string;
+  readonly value: Value;
+  readonly file: string;
+  readonly line: number;
+  readonly lineOf: YamlDocument<Value>["lineOf"];
+}
+
+/** Reads one definition per file. The id counts; the file should have the same name. */
+async function readDefinitions<Value extends { readonly id: string }>(
+  scope: ContentScope,
+  folder: string,
+  kind: FileKind<Value>,
+): Promise<Definition<Value>[]> {
+  const definitions: Definition<Value>[] = [];
+  for (const { name, path: file } of yamlFilesIn(scope, folder)) {
+    const document = await readContentYaml(scope, file, kind);
+    if (document?.value === undefined) continue;
+    const { value, lineOf } = document;
+    const line = lineOf(["id"]);
+    if (value.id !== name) {
+      const message = `id "${value.id}" differs from the file's name: rename one of them`;
+      report(scope, { file, line, severity: "warning", rule: "id-mismatch", message });
+    }
+    definitions.push({ id: value.id, value, file, line, lineOf });
+  }
+  return unique(scope, definitions);
+}
+
+/** Keeps the first entry of an id. Reports every other one. */
+function unique<Entry extends { readonly id: string; readonly file: string; readonly line: number }>(
+  scope: ContentScope,
+  entries: readonly Entry[],
+): Entry[] {
+  const first = new Map<string, Entry>();
+  for (const entry of entries) {
+    const known = first.get(entry.id);
+    if (known === undefined) first.set(entry.id, entry);
+    else {
+      const message = `id "${entry.id}" is already used by ${known.file}`;
+      report(scope, { file: entry.file, line: entry.line, rule: "duplicate-id", message });
+    }
+  }
+  return [...first.values()];
+}
+
+/** Returns the YAML files directly in a folder of the layer. */
+function yamlFilesIn(scope: ContentScope, folder: string): ContentEntry[] {
+  const directory = join(scope.directory, folder);
+  const entries = listContent(scope, directory).filter((entry) => !entry.isDirectory());
+  for (const { name } of entries.filter(({ name }) => name.endsWith(".yml"))) {
+    const message = `is not read: rename it to ${basename(name, ".yml")}.yaml`;
+    report(scope, { file: join(directory, name), severity: "warning", rule: "unknown-file", message });
+  }
+  return entries
+    .filter(({ name }) => name.endsWith(".yaml"))
+    .map(({ name }) => ({ name: basename(name, ".yaml"), path: join(directory, name) }));
+}
+
+interface ContentEntry {
+  readonly name: string;
+  readonly path: string;
+}
+
+// Reads one folder of packs/: pack.yaml, texts and skills. Reports files that no reader will use.
+
+/** A kind of YAML file: how it is checked. */
+interface FileKind<Value> {
+  /** The JSON Schema that accepts valid files. */
+  readonly shape?: ShapeName | undefined;
+  /** Loads the schema that reads every file and explains its mistakes. */
+  readonly load: () => Promise<z.ZodType<Value>>;
+}
+
+const packFile = kindOf("pack", (schemas) => schemas.packFileSchema);
+const samplesFile = kindOf("samples", (schemas) => schemas.samplesFileSchema);
+const knownErrorsFile = kindOf("known-errors", (schemas) => schemas.knownErrorsFileSchema);
+const learningFile = kindOf("learning", (schemas) => schemas.learningFileSchema);
+const profileFile = kindOf("profile", (schemas) => schemas.profileFileSchema);
+
+function kindOf<Value>(
+  shape: ShapeName,
+  schemaIn: (schemas: Awaited<ReturnType<typeof loadPackSchemas>>) => z.ZodType<Value>,
+): FileKind<Value> {
+  return { shape, load: async () => schemaIn(await loadPackSchemas()) };
+}
+
+interface FoundPack {
+  readonly source: PackSource;
+  /** The place of the id. */
+  readonly file: string;
+  readonly line: number;
+}
+
+/** Reports all problems of all files of the pack, even if the first one already makes the pack unusable. */
+async function readPackFolder(scope: ContentScope, folder: string): Promise<FoundPack | undefined> {
+  const directory = join(scope.directory, "packs", folder);
+  const names = listContent(scope, directory).map(({ name }) => name);
+  const file = join(directory, "pack.yaml");
+  if (!names.includes("pack.yaml")) return reportNoPack(scope, file, names);
+  const document = await readContentYaml(scope, file, packFile);
+  const yaml = async <Value>(name: string, kind: FileKind<Value>) =>
+    names.includes(name) ? (await readContentYaml(scope, join(directory, name), kind))?.value : undefined;
+  const rest = {
+    texts: readTexts(scope, directory, names),
+    samples: await yaml("samples.yaml", samplesFile),
+    knownErrors: await yaml("known_errors.yaml", knownErrorsFile),
+    learning: await yaml("learning.yaml", learningFile),
+    skills: names.includes("skills") ? await readSkills(scope, join(directory, "skills")) : [],
+    directory,
+  };
+  await checkOtherFiles(scope, directory, names);
+  const pack = document?.value;
+  if (document === undefined || pack === undefined) return undefined;
+  const line = document.lineOf(["id"]);
+  reportOddities(scope, { file, line }, { pack, folder, lineOf: (key) => document.lineOf([key]) });
+  return { source: createPackSource({ pack, ...rest }), file, line };
+}
+
+/** A folder with a pack's text and no pack.yaml is a mistake. Any other folder may have another purpose. */
+function reportNoPack(scope: ContentScope, file: string, names: readonly string[]): undefined {
+  const misspelt = names.find((name) => closest(name, ["pack.yaml"]) !== undefined);
+  const isMeant = misspelt !== undefined || names.some((name) => packTextName.test(name));
+  const severity = isMeant ? "error" : "warning";
+  const advice =
+    misspelt === undefined ? "Create the file with at least an `id:` line." : `Rename ${misspelt} to pack.yaml.`;
+  const message = `is missing, so the folder is not a pack. ${advice}`;
+  return report(scope, { file, severity, rule: "missing-pack-file", message });
+}
+
+function readTexts(scope: ContentScope, directory: string, names: readonly string[]): Record<string, string> {
+  const texts = names
+    .filter((name) => packTextName.test(name))
+    .map((name) => [name, readContentText(scope, join(directory, name))] as const);
+  return Object.fromEntries(texts.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
+async function readSkills(scope: ContentScope, directory: string): Promise<Skill[]> {
+  if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  const { readYaml } = await import("../../host/config/read-yaml.ts");
+  return listContent(scope, directory).flatMap((entry) => {
+    const folder = join(directory, entry.name);
+    const warn = (message: string) =>
+      report(scope, { file: folder, severity: "warning", rule: "skill", message }) ?? [];
+    if (entry.isSymbolicLink()) return warn(linkedSkill);
+    if (!entry.isDirectory()) return [];
+    const files = Object.fromEntries(readSkillFiles(scope, folder, ""));
+    const main = files["SKILL.md"];
+    if (main === undefined) return warn("has no SKILL.md, so it is not a skill");
+    if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(entry.name) || entry.name.length > 64)
+      return warn("is left out: the name of a skill has at most 64 lower-case letters, digits and single dashes");
+    const description = descriptionOf(main, readYaml);
+    if (description === undefined) {
+      const message = "the skill is left out: it needs front matter with a description";
+      return report(scope, { file: join(folder, "SKILL.md"), severity: "warning", rule: "skill", message }) ?? [];
+    }
+    return [{ name: entry.name, description, files }];
+  });
+}
+
+const linkedSkill = "is a link, and links in skills are not followed. Copy the files instead.";
+
+/** Returns the text files of a skill by their path. A file that is not text is left out with a warning. */
+function readSkillFiles(scope: ContentScope, folder: string, prefix: string): [string, string][] {
+  return listContent(scope, join(folder, prefix)).flatMap((entry): [string, string][] => {
+    const name = prefix === "" ? entry.name : `${prefix}/${entry.name}`;
+    const file = join(folder, name);
+    const warn = (message: string) => report(scope, { file, severity: "warning", rule: "skill", message }) ?? [];
+    if (entry.isSymbolicLink()) return warn(linkedSkill);
+    if (entry.isDirectory()) return readSkillFiles(scope, folder, name);
+    const own: ContentScope = { ...scope, problems: [] };
+    const text = readContentText(own, file);
+    return text === undefined ? warn(`is left out: ${own.problems[0]?.message}`) : [[name, text]];
+  });
+}
+
+function descriptionOf(main: string, readYaml: ReadYamlText): string | undefined {
+  const frontMatter = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(main)?.[1];
+  const { input } = readYaml(frontMatter ?? "");
+  const description = isPlainObject(input) ? input.description : undefined;
+  return typeof description === "string" && description.trim() !== "" ? oneLine(description) : undefined;
+}
+
+type ReadYamlText = typeof import("../../host/config/read-yaml.ts").readYaml;
+
+const ownTexts = ["context.md", "constraints.md", "preamble.md"];
+
+const readTextName = new RegExp(`${packTextName.source}|^tips(\\.[\\w-]+)?\\.md$`, "i");
+
+/** Optional files of the format that no command uses. */
+const otherFiles = [
+  ...["resources", "tools", "mcp", "hook", "skills", "tutorials", "discovery", "paths", "youtube"],
+  ...["event-types", "event-instances", "influencers"],
+].map((name) => `${name}.yaml`);
+
+/** Unused files never stop a run. A broken file or a misspelled name gets a warning. */
+async function checkOtherFiles(scope: ContentScope, directory: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const file = join(directory, name);
+    const warn = (rule: string, message: string, line = 1) =>
+      report(scope, { file, line, severity: "warning", rule, message });
+    if (otherFiles.includes(name)) {
+      const { readYaml } = await import("../../host/config/read-yaml.ts");
+      const text = readContentText({ ...scope, problems: [] }, file);
+      for (const { line, rule, message } of readYaml(text ?? "").problems) warn(rule, message, line);
+    } else if (/\.(md|ya?ml)$/.test(name) && !packFileNames.includes(name) && !readTextName.test(name)) {
+      const meant = didYouMean(name, [...packFileNames, ...ownTexts]);
+      if (meant !== undefined) warn("unknown-file", `is not read. ${meant}`);
+    }
+  }
+}
+
+interface Oddities {
+  readonly pack: {
+    readonly id: string;
+    readonly additive?: boolean | undefined;
+    readonly additive_position?: string | undefined;
+    readonly globs?: readonly string[] | undefined;
+    readonly nested?: boolean | undefined;
+  };
+  readonly folder: string;
+  readonly lineOf: (key: string) => number;
+}
+
+function reportOddities(
+  scope: ContentScope,
+  place: { readonly file: string; readonly line: number },
+  { pack, folder, lineOf }: Oddities,
+): void {
+  if (pack.id !== folder) {
+    const message = `id "${pack.id}" differs from the folder "${folder}": rename one of them`;
+    report(scope, { ...place, severity: "warning", rule: "id-mismatch", message });
+  }
+  if (pack.additive_position !== undefined && pack.additive !== true) {
+    const message = "additive_position has no effect without `additive: true`";
+    report(scope, { ...place, line: lineOf("additive_position"), severity: "warning", rule: "unused-key", message });
+  }
+  const { globs = [], nested = false } = pack;
+  for (const glob of globs.filter(hasOuterComma)) {
+    const parts = glob.split(",").map((part) => JSON.stringify(part.trim()));
+    const message = `the glob "${glob}" has a comma. Write ${parts.length} globs: [${parts.join(", ")}].`;
+    report(scope, { ...place, line: lineOf("globs"), severity: "warning", rule: "glob-comma", message });
+  }
+  // The globs of an additive pack may be in the layer below.
+  const isMeant = globs.length > 0 || pack.additive !== true;
+  if (nested && isMeant && nestedFolders({ globs, nested }).length === 0) {
+    const message = "nested has no effect, because each glob must name a folder, such as services/api/**";
+    report(scope, { ...place, line: lineOf("nested"), severity: "warning", rule: "unused-key", message });
+  }
+}
+
+/** Some tools split a text at its commas. A pack has a list instead, so there a comma is part of a file's name. */
+function hasOuterComma(glob: string): boolean {
+  return glob.replace(/\{[^{}]*\}/g, "").includes(",");
+}
+
+// Reads the files of one content layer and collects their problems. A file that cannot be used never throws, so the
+// others are read too.
+
+/** One layer while it is being read. */
+interface ContentScope {
+  readonly directory: string;
+  /** The severity of an unknown key. */
+  readonly strictness: Severity;
+  /** The folder that links must not leave. People link their own files, but a repository must not read files
+   *  elsewhere. */
+  readonly within: string | undefined;
+  readonly problems: ContentProblem[];
+}
+
+/** No prompt can use larger files, and a mistake must not fill the memory. */
+const maxContentBytes = 5 * 1024 * 1024;
+
+/** Returns names in a fixed order, without hidden ones. A missing directory is empty. */
+function listContent(scope: ContentScope, directory: string): Dirent[] {
+  try {
+    if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) return [];
+    if (leaves(scope, directory)) return report(scope, { file: directory, ...outsideLink }) ?? [];
+    const entries = listForeign(directory, scope);
+    if (!Array.isArray(entries)) {
+      return report(scope, { file: directory, rule: "unreadable", message: entries.reason }) ?? [];
+    }
+    return entries.filter(({ name }) => !name.startsWith(".")).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    report(scope, { file: directory, rule: "unreadable", message: systemReason(error) });
+    return [];
+  }
+}
+
+/** Returns the text with LF line ends and without a byte order mark, since it becomes part of another file. */
+function readContentText(scope: ContentScope, file: string): string | undefined {
+  const stats = statContent(scope, file);
+  if (stats === undefined) return undefined;
+  if (!stats.isFile()) {
+    const message = stats.isDirectory() ? "is a directory, not a file" : "is not a regular file";
+    return report(scope, { file, rule: "not-a-file", message });
+  }
+  if (stats.size > maxContentBytes) {
+    const limit = `Files above ${maxContentBytes} bytes (5 MB) are not read.`;
+    const message = `has ${stats.size} bytes. ${limit} Split it, or keep it out of the packs.`;
+    return report(scope, { file, rule: "too-large", message });
+  }
+  return decodeContent(scope, file);
+}
+
+/** Returns the stats of the path, with links followed. Reports a path that cannot be used and returns `undefined`. */
+function statContent(scope: ContentScope, path: string): Stats | undefined {
+  try {
+    return leaves(scope, path) ? report(scope, { file: path, ...outsideLink }) : statSync(path);
+  } catch (error) {
+    return report(scope, { file: path, rule: "unreadable", message: systemReason(error) });
+  }
+}
+
+function leaves({ within }: ContentScope, path: string): boolean {
+  return within !== undefined && !isInside(realpathSync(path), realpathSync(within));
+}
+
+const outsideLink = {
+  rule: "outside-link",
+  message: "is a symbolic link out of the content directory. Copy the file instead.",
+};
+
+function decodeContent(scope: ContentScope, file: string): string | undefined {
+  const bytes = readForeign(file, { within: scope.within, maxBytes: maxContentBytes });
+  if (!Buffer.isBuffer(bytes)) return report(scope, { file, rule: "unreadable", message: bytes.reason });
+  const read = decodeText(bytes);
+  if ("text" in read) return read.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
+  const line = Number(/in line (\d+)/.exec(read.reason)?.[1] ?? 1);
+  return report(scope, { file, line, rule: "not-text", message: read.reason });
+}
+
+/** Checks a YAML file against its schema. Reports a file that cannot be used and returns `undefined` or no value. */
+async function readContentYaml<Value>(
+  scope: ContentScope,
+  file: string,
+  { shape, load }: FileKind<Value>,
+): Promise<YamlDocument<Value> | undefined> {
+  const text = readContentText(scope, file);
+  if (text === undefined) return undefined;
+  const quick = shape === undefined ? undefined : await readKnownShape<Value>(text, shape);
+  if (quick !== undefined) return { ...quick, problems: [] };
+  const { parseYamlDocument } = await import("../../host/config/yaml-document.ts");
+  const document = parseYamlDocument(text, await load());
+  for (const { line, rule, message } of document.problems) {
+    const severity = rule === "unknown-key" ? scope.strictness : "error";
+    report(scope, { file, line, rule, message, severity });
+  }
+  return document;
+}
+
+interface Report {
+  readonly file: string;
+  readonly line?: number;
+  readonly severity?: Severity;
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** Returns `undefined`, so a reader can end with it. */
+function report(scope: ContentScope, { line = 1, severity = "error", ...rest }: Report): undefined {
+  scope.problems.push({ line, severity, ...rest });
+}

@@ -1,0 +1,221 @@
+/** Chooses the packs of a text that has a limit: without packs that others include, and with as much of the rest as
+ *  fits. */
+import { type Tier, textAt, tiersAt, type Verbosity } from "../../core/text/index.ts";
+import type { Pack } from "./pack.ts";
+import { type AddedPart, addedParts } from "./render-context.ts";
+
+export interface TrimmedPacks {
+  readonly packs: readonly Pack[];
+  readonly dropped: readonly DroppedPack[];
+}
+
+export interface DroppedPack {
+  readonly id: string;
+  readonly reason: "overlap" | "budget";
+  /** The pack that includes it. */
+  readonly by?: string | undefined;
+}
+
+/** Drops packs that another pack includes, then keeps as many as fit into `maxBytes` (0 or less means no limit).
+ *  `packs` are sorted, most important first. Base packs come first and are always kept. The first pack that does not
+ *  fit is dropped with all packs after it, so no smaller pack takes its place. */
+export function trimPacks(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): TrimmedPacks {
+  const base = packs.filter((pack) => pack.base);
+  const { kept, dropped } = dropSubsumed(packs.filter((pack) => !pack.base));
+  const fitting = countFitting(kept, maxBytes, verbosity);
+  return {
+    packs: [...base, ...kept.slice(0, fitting)],
+    dropped: [...dropped, ...kept.slice(fitting).map(({ id }) => ({ id, reason: "budget" as const }))],
+  };
+}
+
+/** A pack is dropped if a pack that it names came earlier and was kept, whatever their weights. This is not transitive.
+ *  If two packs name each other, the earlier one is kept. */
+function dropSubsumed(packs: readonly Pack[]): { kept: Pack[]; dropped: DroppedPack[] } {
+  const kept: Pack[] = [];
+  const dropped: DroppedPack[] = [];
+  const included = new Set<string>();
+  for (const pack of packs) {
+    const by = pack.overlaps.find((id) => included.has(id));
+    if (by !== undefined) {
+      dropped.push({ id: pack.id, reason: "overlap", by });
+      continue;
+    }
+    kept.push(pack);
+    included.add(pack.id);
+  }
+  return { kept, dropped };
+}
+
+function countFitting(packs: readonly Pack[], maxBytes: number, verbosity: Verbosity): number {
+  if (maxBytes <= 0) return packs.length;
+  let used = 0;
+  for (const [index, pack] of packs.entries()) {
+    used += bytesAt(pack, verbosity);
+    if (used > maxBytes) return index;
+  }
+  return packs.length;
+}
+
+function bytesAt({ context, constraints }: Pack, verbosity: Verbosity): number {
+  return Buffer.byteLength(textAt(context, verbosity)) + Buffer.byteLength(textAt(constraints, verbosity));
+}
+
+/** A tier that was left out of a pack so that the block fits. */
+interface ThinnedPack {
+  readonly id: string;
+  /** The tier that was left out. */
+  readonly tier: Tier;
+}
+
+export interface FitOptions {
+  readonly verbosity: Verbosity;
+  /** Whether to drop whole packs first, or tiers of packs. */
+  readonly onOverflow: "drop" | "thin";
+  /** The budget in bytes for whole packs. 0 if the budget is not in bytes. */
+  readonly maxBytes: number;
+  /** Returns the text of these packs, each at its own verbosity, with these parts. */
+  render(packs: readonly Pack[], verbosityOf: (pack: Pack) => Verbosity, parts: readonly AddedPart[]): string;
+  /** Returns whether the text is within every limit. */
+  fits(text: string): boolean;
+}
+
+export interface Fit {
+  /** Absent if the core of no pack fits. */
+  readonly text: string | undefined;
+  readonly packs: readonly Pack[];
+  readonly dropped: readonly DroppedPack[];
+  readonly thinned: readonly ThinnedPack[];
+  /** The parts besides the packs that did not fit. */
+  readonly leftOut: readonly AddedPart[];
+}
+
+/** The part that a person wrote for this project. It is left out last. */
+const ownPart: AddedPart = "Current Context";
+
+/** Returns the most that fits. Leaves out the parts besides the packs first, and adds them again where room is left. If
+ *  not even base packs fit, uses the packs that fit alone. */
+export function fitPacks(packs: readonly Pack[], options: FitOptions): Fit {
+  const { verbosity, onOverflow, maxBytes, fits } = options;
+  const trimmed = trimPacks(packs, onOverflow === "drop" ? maxBytes : 0, verbosity);
+  const whole = renderAfter(trimmed.packs, { taken: [], parts: addedParts }, options);
+  // If all packs have globs, the block holds only the notes and facts of the project.
+  const isExpected = trimmed.packs.length > 0 || packs.length === 0;
+  if (isExpected && fits(whole)) return { ...trimmed, text: whole, thinned: [], leftOut: [] };
+  const ways = [
+    () => shorten(trimmed, [ownPart], options),
+    () => shorten(trimmed, [], options),
+    () => shortenSmall(packs, [ownPart], options),
+    () => shortenSmall(packs, [], options),
+  ];
+  let fit = ways[0]!();
+  for (const way of ways.slice(1)) if (fit.text === undefined) fit = way();
+  const places = new Map(packs.map(({ id }, place) => [id, place]));
+  return { ...fit, dropped: [...fit.dropped].sort((a, b) => places.get(a.id)! - places.get(b.id)!) };
+}
+
+/** Uses only packs whose core fits alone, and thins them before it drops them. */
+function shortenSmall(packs: readonly Pack[], parts: readonly AddedPart[], options: FitOptions): Fit {
+  const { render, fits, verbosity } = options;
+  const core = (some: readonly Pack[]) => render(some, () => "minimal", parts);
+  const empty = core([]);
+  const small = packs.filter((pack) => {
+    const text = core([pack]);
+    return text !== empty && fits(text);
+  });
+  const trimmed = trimPacks(small, 0, verbosity);
+  const large = packs.filter((pack) => !small.includes(pack)).map(({ id }) => ({ id, reason: "budget" as const }));
+  const dropped = [...trimmed.dropped, ...large];
+  return shorten({ packs: trimmed.packs, dropped }, parts, { ...options, onOverflow: "thin" });
+}
+
+/** Each step only removes text, so bisection finds the first state within every limit. */
+function shorten(
+  { packs, dropped }: Pick<Fit, "packs" | "dropped">,
+  parts: readonly AddedPart[],
+  options: FitOptions,
+): Fit {
+  const steps = stepsFor(packs, options);
+  let least = 0;
+  let most = steps.length;
+  while (least < most) {
+    const middle = (least + most) >> 1;
+    if (options.fits(renderAfter(packs, { taken: steps.slice(0, middle), parts }, options))) most = middle;
+    else least = middle + 1;
+  }
+  const taken = steps.slice(0, least);
+  const kept = without(packs, taken);
+  const keptIds = new Set(kept.map((pack) => pack.id));
+  const inBudget = taken.flatMap(({ id, tier }) => (tier === undefined ? [{ id, reason: "budget" as const }] : []));
+  return {
+    ...(kept.length === 0 ? { text: undefined, leftOut: [] } : addParts(packs, { taken, parts }, options)),
+    packs: kept,
+    dropped: [...dropped, ...inBudget],
+    thinned: taken.flatMap(({ id, tier }) => (tier !== undefined && keptIds.has(id) ? [{ id, tier }] : [])),
+  };
+}
+
+/** Adds each part that still fits, the most useful first. A part without text is not left out. */
+function addParts(packs: readonly Pack[], { taken, parts }: State, options: FitOptions): Pick<Fit, "text" | "leftOut"> {
+  const leftOut: AddedPart[] = [];
+  let added = parts;
+  let text = renderAfter(packs, { taken, parts }, options);
+  for (const part of addedParts.filter((each) => !parts.includes(each))) {
+    const longer = renderAfter(packs, { taken, parts: [...added, part] }, options);
+    if (longer === text) continue;
+    if (!options.fits(longer)) {
+      leftOut.push(part);
+      continue;
+    }
+    added = [...added, part];
+    text = longer;
+  }
+  return { text, leftOut };
+}
+
+/** One step of making the text shorter: drop a pack, or one of its tiers. */
+interface Step {
+  readonly id: string;
+  readonly tier?: Tier;
+}
+
+/** Returns the steps, lowest priority first. With `thin`, tiers are dropped before packs. Base packs come last. */
+function stepsFor(packs: readonly Pack[], { verbosity, onOverflow }: FitOptions): Step[] {
+  const upward = [...packs].reverse();
+  const base = upward.filter((pack) => pack.base);
+  const others = upward.filter((pack) => !pack.base);
+  const thinning = tiersAt(verbosity).slice(1).reverse();
+  const thin = (from: readonly Pack[]) =>
+    thinning.flatMap((tier) => from.filter((pack) => hasTier(pack, tier)).map(({ id }) => ({ id, tier })));
+  const drop = (from: readonly Pack[]) => from.map(({ id }) => ({ id }));
+  const steps: Step[] = onOverflow === "thin" ? thin(upward) : [];
+  steps.push(...drop(others));
+  if (onOverflow === "drop") steps.push(...thin(base));
+  steps.push(...drop(base));
+  return steps;
+}
+
+/** Tables belong to a tier, just as texts do. */
+function hasTier({ context, constraints, samples, learning, knownErrors }: Pack, tier: Tier): boolean {
+  if (tier === "detail" && samples.some((sample) => sample.inject)) return true;
+  if (tier === "extended" && (knownErrors.length > 0 || learning.some((course) => course.featured))) return true;
+  return [...context, ...constraints].some((segment) => segment.tier === tier && segment.text !== "");
+}
+
+function without(packs: readonly Pack[], taken: readonly Step[]): readonly Pack[] {
+  const gone = new Set(taken.filter((step) => step.tier === undefined).map((step) => step.id));
+  return packs.filter((pack) => !gone.has(pack.id));
+}
+
+/** What was taken away, and the parts that are added. */
+interface State {
+  readonly taken: readonly Step[];
+  readonly parts: readonly AddedPart[];
+}
+
+function renderAfter(packs: readonly Pack[], { taken, parts }: State, { verbosity, render }: FitOptions): string {
+  const levels = new Map<string, Verbosity>();
+  for (const { id, tier } of taken)
+    if (tier !== undefined) levels.set(id, tier === "extended" ? "standard" : "minimal");
+  return render(without(packs, taken), (pack) => levels.get(pack.id) ?? verbosity, parts);
+}

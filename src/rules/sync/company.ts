@@ -1,0 +1,287 @@
+/** The company's layer of packs. A layer from git is kept in the user's cache, one folder per commit, and a small file
+ *  names the current one. That file changes with one rename, so a killed sync leaves the old layer or the new one,
+ *  never a part. */
+import { createHash } from "node:crypto";
+import { chmod, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ContextError } from "../../core/errors.ts";
+import { type Company, type CompanyPlace, readCompanySource } from "../../host/config/company-source.ts";
+import { cacheDirectory, type Environment } from "../../host/directories.ts";
+import { makeDirectory } from "../../host/files/make-directory.ts";
+import { readForeignBytes } from "../../host/files/read-foreign.ts";
+import { codeOf } from "../../host/files/read-text.ts";
+import { replaceOwnFile } from "../../host/files/replace-file.ts";
+import { isAlive } from "../../host/processes/process-identity.ts";
+import {
+  collectOutput,
+  connecting,
+  type GitUse,
+  gitReason,
+  noGitReason,
+  startGit,
+  withoutPasswords,
+} from "../../host/processes/start-git.ts";
+import type { ResolveOptions } from "./public-host.ts";
+
+export interface CompanySync {
+  readonly source: string;
+  readonly revision: string | undefined;
+  readonly commit: string | undefined;
+  /** The directory that can be used now. After a failure, the one from an earlier sync. */
+  readonly directory: string | undefined;
+  readonly status: "in place" | "updated" | "current" | "failed";
+  readonly reason: string | undefined;
+}
+
+/** Returns the directory with the company's packs, or `undefined` if none is configured. Throws if it is configured but
+ *  not on this machine: without it, the written text would differ from the teammates' text. */
+export async function companyDirectory(company: Company | undefined, place: CompanyPlace): Promise<string | undefined> {
+  if (company === undefined) return undefined;
+  const source = readCompanySource(company, place);
+  if (source.kind === "directory") return source.path;
+  const current = await readCurrent(gitPlace(source, place.env));
+  if (current !== undefined) return current.directory;
+  const packs = `the company's packs from ${withoutPasswords(company.source)} at ${source.revision}`;
+  const message = `${packs} are not on this machine yet`;
+  throw new ContextError("unreadable_input", message, { hint: "Run plimsoll sync." });
+}
+
+interface SyncCompanyOptions {
+  readonly force?: boolean | undefined;
+  /** Also fetches from machines in this network. */
+  readonly allowPrivate?: boolean | undefined;
+}
+
+/** Updates the layer. A failure is data, and keeps the earlier layer. */
+export async function syncCompany(
+  company: Company,
+  { force = false, allowPrivate, ...place }: CompanyPlace & SyncCompanyOptions,
+): Promise<CompanySync> {
+  const source = readCompanySource(company, place);
+  const base = { source: withoutPasswords(company.source), revision: company.revision, commit: undefined };
+  if (source.kind === "directory") {
+    const isThere = (await stat(source.path).catch(() => undefined))?.isDirectory() === true;
+    return isThere
+      ? { ...base, directory: source.path, status: "in place", reason: undefined }
+      : { ...base, directory: undefined, status: "failed", reason: `${source.path} is not a directory` };
+  }
+  const git = gitPlace(source, place.env);
+  const before = await readCurrent(git);
+  // A full commit name always means the same tree.
+  const isDone = !force && before !== undefined && before.commit === source.revision;
+  const fetched = isDone ? before : await fetchLayer(git, { env: place.env, allowPrivate });
+  if ("reason" in fetched) {
+    const { commit, directory } = before ?? {};
+    return { ...base, commit, directory, status: "failed", reason: fetched.reason };
+  }
+  const status = fetched.commit === before?.commit ? "current" : "updated";
+  return { ...base, commit: fetched.commit, directory: fetched.directory, status, reason: undefined };
+}
+
+interface GitPlace {
+  readonly url: string;
+  readonly revision: string;
+  readonly directory: string;
+  readonly currentFile: string;
+}
+
+function gitPlace({ url, revision }: { url: string; revision: string }, env: Environment): GitPlace {
+  const key = createHash("sha256").update(`${url}\n${revision}`).digest("hex").slice(0, 32);
+  const directory = join(cacheDirectory(env), "company", key);
+  return { url, revision, directory, currentFile: join(directory, "current") };
+}
+
+interface Layer {
+  readonly commit: string;
+  readonly directory: string;
+}
+
+async function readCurrent({ directory, currentFile }: GitPlace): Promise<Layer | undefined> {
+  const commit = (readForeignBytes(currentFile) ?? "").trim();
+  if (!/^[\da-f]{40,64}$/.test(commit)) return undefined;
+  const layer = join(directory, commit);
+  return (await stat(layer).catch(() => undefined))?.isDirectory() ? { commit, directory: layer } : undefined;
+}
+
+async function fetchLayer(
+  git: GitPlace,
+  options: Pick<TreeRequest, "env" | "allowPrivate">,
+): Promise<Layer | { reason: string }> {
+  const temporary = join(git.directory, `fetch-${process.pid}.tmp`);
+  try {
+    await makeDirectory(git.directory, 0o700);
+    await rm(temporary, { recursive: true, force: true });
+    // Only a sync needs child processes; every inject reads the directory.
+    const tree = await fetchGitTree({ ...git, directory: temporary, ...options });
+    if ("reason" in tree) return tree;
+    const directory = join(git.directory, tree.commit);
+    await makePrivate(temporary);
+    await moveInto(temporary, directory);
+    const before = await readCurrent(git);
+    await replaceOwnFile(git.currentFile, Buffer.from(`${tree.commit}\n`));
+    await sweep(git, [tree.commit, before?.commit]);
+    return { commit: tree.commit, directory };
+  } catch (error) {
+    return { reason: cacheReason(error, git) };
+  } finally {
+    await rm(temporary, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/** Git writes files with the umask. No file of a layer is run, so none needs more rights than this. */
+async function makePrivate(directory: string): Promise<void> {
+  await chmod(directory, 0o700);
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) await makePrivate(path);
+    else if (entry.isFile()) await chmod(path, 0o600);
+  }
+}
+
+/** If the commit's folder exists, another sync put the same tree there. */
+async function moveInto(temporary: string, directory: string): Promise<void> {
+  try {
+    await rename(temporary, directory);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+  }
+}
+
+/** Removes older commits and files of killed syncs. Keeps the previous commit: somebody may be reading it. */
+async function sweep({ directory }: GitPlace, kept: readonly (string | undefined)[]): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const owner = /^fetch-(\d+)\.tmp$/.exec(name)?.[1];
+    const isOld =
+      owner === undefined ? /^[\da-f]{40,64}$/.test(name) && !kept.includes(name) : !isAlive({ pid: Number(owner) });
+    // The git of a killed sync may still be working there. The next sync removes it.
+    if (isOld) await rm(join(directory, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
+  }
+}
+
+function cacheReason(error: unknown, { directory }: GitPlace): string {
+  const code = codeOf(error);
+  if (code === undefined) throw error;
+  return `${directory} cannot be written (${code})`;
+}
+
+/** A request for the files of one revision of a git repository, without the repository. */
+interface TreeRequest extends ResolveOptions {
+  readonly url: string;
+  /** Branch, tag or commit. */
+  readonly revision: string;
+  /** The folder to write to. It must not exist. */
+  readonly directory: string;
+  readonly env: Environment;
+}
+
+type GitTree = { readonly commit: string } | { readonly reason: string };
+
+/** Writes the tree into `directory`. Transfers only that revision if the server allows it. */
+export async function fetchGitTree(request: TreeRequest): Promise<GitTree> {
+  const { url, revision, directory, env } = request;
+  const way = await wayTo(url, request);
+  if ("reason" in way) return way;
+  await makeDirectory(directory);
+  const git = (...args: readonly string[]) => runGit(args, { directory, env, settings: way.settings });
+  const created = await git("init", "--quiet", "--template=");
+  if (!created.ok) return { reason: created.reason };
+  // The attributes in the fetched tree must not choose a filter of the user.
+  await makeDirectory(join(directory, ".git", "info"));
+  await writeFile(join(directory, ".git", "info", "attributes"), "* -filter\n");
+  const fetched = await fetchRevision(git, url, revision);
+  if (!fetched.ok) return { reason: withoutPasswords(fetched.reason) };
+  const wanted = fetched.reference;
+  const commit = await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${wanted}^{commit}`);
+  if (!commit.ok) return { reason: `has no revision "${revision}"` };
+  const checkedOut = await git("checkout", "--quiet", "--force", "--detach", commit.output.trim());
+  if (!checkedOut.ok) return { reason: checkedOut.reason };
+  await rm(join(directory, ".git"), { recursive: true, force: true });
+  return { commit: commit.output.trim() };
+}
+
+/** Returns settings that make git use the address that was checked. If the name is unknown, git reports it. What ssh's
+ *  own configuration does with a name is the user's choice. */
+async function wayTo(
+  url: string,
+  options: ResolveOptions,
+): Promise<{ readonly settings: readonly string[] } | { readonly reason: string }> {
+  const server = serverOf(url);
+  if (server === undefined || options.allowPrivate) return { settings: [] };
+  // Only sync reaches this line. Every command that reads packs loads this file, and should not pay for node:dns.
+  const { resolveHost } = await import("./public-host.ts");
+  const resolved = await resolveHost(server.host, options).catch(() => ({ addresses: [] }));
+  if ("reason" in resolved) return resolved;
+  // A server may redirect to an address that nobody checked.
+  const settings = ["http.followRedirects=false"];
+  const [first] = resolved.addresses;
+  if (server.port === undefined || first === undefined) return { settings };
+  const address = first.family === 6 ? `[${first.address}]` : first.address;
+  return { settings: [...settings, `http.curloptResolve=${server.host}:${server.port}:${address}`] };
+}
+
+/** Returns `undefined` for a file. The port is set only for http, where git can be told the address. */
+function serverOf(url: string): { readonly host: string; readonly port?: string } | undefined {
+  if (URL.canParse(url) && url.includes("://")) {
+    const { protocol, hostname, port } = new URL(url);
+    if (protocol === "file:" || hostname === "") return undefined;
+    const defaultPort = { "http:": "80", "https:": "443" }[protocol];
+    return defaultPort === undefined ? { host: hostname } : { host: hostname, port: port || defaultPort };
+  }
+  // As in ssh: user@host:path.
+  const host = /^(?:[^/@]*@)?(\[[^\]]*\]|[^/:]{2,}):/.exec(url)?.[1];
+  return host === undefined ? undefined : { host };
+}
+
+type Git = (...args: readonly string[]) => Promise<GitResult>;
+type GitResult = { readonly ok: true; readonly output: string } | { readonly ok: false; readonly reason: string };
+
+/** A server may refuse a commit that is not the tip of a branch, and does not know shortened names. Then everything is
+ *  fetched. */
+async function fetchRevision(
+  git: Git,
+  url: string,
+  revision: string,
+): Promise<{ ok: true; reference: string } | { ok: false; reason: string }> {
+  const fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"];
+  const shallow = await git(...fetch, "--depth=1", "--", url, revision);
+  if (shallow.ok) return { ok: true, reference: "FETCH_HEAD" };
+  if (!/^[\da-f]{4,64}$/i.test(revision)) return shallow;
+  const all = await git(...fetch, "--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*");
+  return all.ok ? { ok: true, reference: revision } : all;
+}
+
+/** Enough for a large repository over a slow line. After that, nothing will come. */
+const mostSeconds = 300;
+
+async function runGit(
+  args: readonly string[],
+  { directory, env, settings }: { directory: string; env: Environment; settings: readonly string[] },
+): Promise<GitResult> {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, mostSeconds * 1000);
+  // The program has its own group, which an interrupt at the terminal does not reach.
+  process.once("exit", stop);
+  try {
+    const git = await startGit({ root: directory, env, signal: controller.signal }, args, {
+      ...fetching,
+      settings: [...(fetching.settings ?? []), ...settings],
+    });
+    if (git === undefined) return { ok: false, reason: noGitReason };
+    const output = (await collectOutput(git.output)).toString("utf8");
+    const { code, stderr } = await git.end;
+    if (code === 0) return { ok: true, output };
+    const isLate = controller.signal.aborted;
+    return { ok: false, reason: isLate ? `git took longer than ${mostSeconds} s` : gitReason(stderr) };
+  } finally {
+    clearTimeout(timer);
+    process.off("exit", stop);
+  }
+}
+
+const fetching: GitUse = {
+  ...connecting,
+  settings: ["core.autocrlf=false", "advice.detachedHead=false"],
+  variables: { ...connecting.variables, GIT_LFS_SKIP_SMUDGE: "1" },
+};

@@ -1,0 +1,257 @@
+/** The texts for fetch markers, pinned beside the packs: `fetched/` holds one file for each text, and `index.json` with
+ *  source, hash and date. People commit the folder, so every machine injects the same bytes, online or not. */
+
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { ContextError } from "../../core/errors.ts";
+import {
+  type FetchMarker,
+  fitForeignText,
+  isText,
+  isTime,
+  isWhole,
+  listOf,
+  objectOf,
+  readJson,
+} from "../../core/text/index.ts";
+import { configDirectory, type Environment } from "../../host/directories.ts";
+import { attemptChange } from "../../host/files/change-file.ts";
+import { exists, followLinks } from "../../host/files/paths.ts";
+import { readForeignText } from "../../host/files/read-foreign.ts";
+import { toByteString } from "../files/marked-block.ts";
+
+/** Where the texts of one scope are pinned. */
+export interface PinFolder {
+  /** The folder that holds `fetched/`. */
+  readonly directory: string;
+  /** Nothing outside of this folder is written. */
+  readonly root: string;
+  readonly env: Environment;
+}
+
+/** A project keeps the texts of every layer that it uses. The user's folder keeps those of `inject --global`. */
+export function pinFolder(
+  scope: "project" | "global",
+  { root, env }: { readonly root: string; readonly env: Environment },
+): PinFolder {
+  const own = configDirectory(env);
+  return scope === "project" ? { directory: join(root, ".plimsoll"), root, env } : { directory: own, root: own, env };
+}
+
+/** Identifies one fetch. */
+export type FetchKey = Pick<FetchMarker, "url" | "format" | "selector">;
+
+/** One entry of the index. */
+export interface Pin {
+  readonly file: string;
+  readonly url: string;
+  readonly format: string;
+  readonly selector?: string | undefined;
+  /** The limit that the text was cut to. Absent if the text is whole. */
+  readonly max_lines?: number | undefined;
+  readonly max_tokens?: number | undefined;
+  /** Of the text with LF line ends: git may check it out with others. */
+  readonly sha256: string;
+  readonly fetched: string;
+}
+
+export interface PinnedText {
+  readonly pin: Pin;
+  readonly text: string;
+}
+
+/** A text, or why there is none: it was never fetched, or the file named is unusable. */
+export type FoundPin = PinnedText | { readonly missing: true } | { readonly file: string; readonly reason: string };
+
+/** The longest text. Sync cuts longer ones, so a longer file is not its work. */
+const maxPinnedBytes: number = 1024 * 1024;
+
+const indexName = "index.json";
+const damagedIndex = "is damaged, so no fetched text can be used. Run `plimsoll sync` to write it again";
+const editedText =
+  "differs from its hash in index.json, because somebody edited it or a sync was interrupted. " +
+  "Run `plimsoll sync` to fetch it again, or restore the file";
+
+export interface Pins {
+  /** Returns the pinned text for a marker, as it was when the pins were opened. */
+  find(key: FetchKey): Promise<FoundPin>;
+  /** Writes the file of one text. The index does not name it yet. Returns the problem if it fails. */
+  write(text: NewText): Promise<PinnedText | { readonly problem: string }>;
+  /** Adds texts to the index, and removes those that no marker names any more, with their files. Returns the problem if
+   *  it fails. */
+  change(change: IndexChange): Promise<string | undefined>;
+}
+
+/** Opens the pinned texts of a folder. Reads the index now and each text once. */
+export async function openPins(folder: PinFolder): Promise<Pins> {
+  const index = await readIndex(folder);
+  const found = new Map<string, Promise<FoundPin>>();
+  return {
+    async find(key) {
+      if ("reason" in index) return index;
+      const name = pinnedName(key);
+      const pin = index.pins.find(({ file }) => file === name);
+      if (pin === undefined) return { missing: true };
+      if (!found.has(name)) found.set(name, readPinned(folder, pin));
+      return found.get(name)!;
+    },
+    write: (text) => writePinned(folder, text),
+    change: (change) => changePins(folder, change),
+  };
+}
+
+async function readPinned(folder: PinFolder, pin: Pin): Promise<FoundPin> {
+  const file = join(folder.directory, "fetched", pin.file);
+  const read = await readOwn(folder, pin.file);
+  if (read === undefined) return { missing: true };
+  if ("reason" in read) return { file, reason: read.reason };
+  return hashOf(read.text) === pin.sha256 ? { pin, text: read.text } : { file, reason: editedText };
+}
+
+/** A missing index is empty. */
+async function readIndex(
+  folder: PinFolder,
+): Promise<{ readonly pins: readonly Pin[] } | { readonly file: string; readonly reason: string }> {
+  const file = join(folder.directory, "fetched", indexName);
+  const read = await readOwn(folder, indexName);
+  if (read === undefined) return { pins: [] };
+  if ("reason" in read) return { file, reason: read.reason };
+  const pins = parseIndex(read.text);
+  return pins === undefined ? { file, reason: damagedIndex } : { pins };
+}
+
+const isPin = objectOf(
+  { file: isText, url: isText, format: isText, sha256: isText, fetched: isTime },
+  { selector: isText, max_lines: isWhole, max_tokens: isWhole },
+);
+const isIndex = objectOf({ texts: listOf(isPin) });
+
+function parseIndex(text: string): readonly Pin[] | undefined {
+  return readJson(text, isIndex)?.texts;
+}
+
+/** Reads a file of the folder with LF line ends. Returns `undefined` if there is none. A link is refused: it could show
+ *  another file of the machine. */
+async function readOwn(
+  { directory }: PinFolder,
+  name: string,
+): Promise<{ readonly text: string } | { readonly reason: string } | undefined> {
+  const path = join(directory, "fetched", name);
+  const linked = await linkReason(directory, name);
+  if (linked !== undefined) return { reason: linked };
+  if (!(await exists(path))) return undefined;
+  // Line ends of another system may double the size.
+  const read = readForeignText(path, { within: directory, refuseLink: true, maxBytes: 2 * maxPinnedBytes });
+  return "text" in read ? { text: read.text.replace(/\r\n/g, "\n") } : { reason: read.reason };
+}
+
+async function linkReason(directory: string, name: string): Promise<string | undefined> {
+  const [real, folder] = await Promise.all([
+    followLinks(join(directory, "fetched", name)),
+    followLinks(directory),
+  ]).catch(() => []);
+  const isLink = real === undefined || folder === undefined || real !== join(folder, "fetched", name);
+  return isLink ? "leads through a symbolic link. Fetched texts are plain files: remove the link" : undefined;
+}
+
+/** Readable, and always a plain name: it depends on the marker alone, never on what the index says. */
+export function pinnedName({ url, format, selector }: FetchKey): string {
+  // The selector has no effect on a raw text.
+  const key = JSON.stringify([url, format, format === "raw" ? "" : (selector ?? "")]);
+  const words = url
+    .replace(/^\w+:\/\//, "")
+    .replace(/[?#].*$/s, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+/, "")
+    .slice(0, 60)
+    .replace(/-+$/, "");
+  return `${words || "text"}-${hashOf(key).slice(0, 8)}.md`;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+export interface TextLimits {
+  readonly maxLines?: number | undefined;
+  readonly maxTokens?: number | undefined;
+}
+
+/** Cuts a text to its limits and makes it safe to read. */
+export function fitToMarker(text: string, { maxLines, maxTokens }: TextLimits): ReturnType<typeof fitForeignText> {
+  // A token is four bytes here, as for every token budget without a counter.
+  const maxBytes = maxTokens === undefined ? maxPinnedBytes : Math.min(maxTokens * 4, maxPinnedBytes);
+  return fitForeignText(text, { maxLines, maxBytes });
+}
+
+interface NewText {
+  readonly key: FetchKey;
+  readonly text: string;
+  /** Absent limits keep the whole text. */
+  readonly limits: TextLimits;
+  /** ISO 8601. */
+  readonly fetched: string;
+}
+
+async function writePinned(folder: PinFolder, { key, text, limits, fetched }: NewText): ReturnType<Pins["write"]> {
+  const { url, format, selector } = key;
+  const fitted = fitToMarker(text, limits);
+  const cut = fitted.truncated ? { max_lines: limits.maxLines, max_tokens: limits.maxTokens } : {};
+  const file = pinnedName(key);
+  const problem = await writeOwn(folder, file, () => toByteString(fitted.text));
+  if (problem !== undefined) return { problem };
+  return {
+    pin: { file, url, format, selector, ...cut, sha256: hashOf(fitted.text), fetched },
+    text: fitted.text,
+  };
+}
+
+interface IndexChange {
+  readonly added: readonly Pin[];
+  /** Texts that a marker still names. Absent: all texts are kept. */
+  readonly wanted?: readonly FetchKey[] | undefined;
+}
+
+async function changePins(folder: PinFolder, { added, wanted }: IndexChange): Promise<string | undefined> {
+  const index = await readIndex(folder);
+  const isDamaged = "reason" in index;
+  const names = wanted === undefined ? undefined : new Set(wanted.map(pinnedName));
+  const isUnwanted = ({ file }: Pin) => names?.has(file) === false;
+  const unwanted = isDamaged ? [] : index.pins.filter(isUnwanted);
+  if (!isDamaged && added.length === 0 && unwanted.length === 0) return undefined;
+  const problem = await writeOwn(folder, indexName, (current) => {
+    const pins = (current === undefined ? [] : (parseIndex(Buffer.from(current, "latin1").toString()) ?? [])).filter(
+      (pin) => !isUnwanted(pin) && added.every(({ file }) => file !== pin.file),
+    );
+    return renderIndex([...pins, ...added]);
+  });
+  if (problem !== undefined) return problem;
+  for (const pin of unwanted) {
+    // An index of the repository must not name another file of it.
+    if (pin.file === pinnedName(pin as FetchKey)) await writeOwn(folder, pin.file, () => undefined);
+  }
+  return undefined;
+}
+
+/** Without texts there is no index. */
+function renderIndex(pins: readonly Pin[]): string | undefined {
+  if (pins.length === 0) return undefined;
+  const texts = [...pins].sort((a, b) => (a.file < b.file ? -1 : 1));
+  return toByteString(`${JSON.stringify({ texts }, null, 2)}\n`);
+}
+
+async function writeOwn(
+  { directory, root, env }: PinFolder,
+  name: string,
+  change: (current: string | undefined) => string | undefined,
+): Promise<string | undefined> {
+  const path = join(directory, "fetched", name);
+  const described = ({ message, hint }: Pick<ContextError, "message" | "hint">) =>
+    `${path}: ${message}${hint === undefined ? "" : `. ${hint}`}`;
+  const linked = await linkReason(directory, name);
+  if (linked !== undefined) return described({ message: linked, hint: undefined });
+  const plan = (current: string | undefined) => ({ after: change(current), facts: undefined });
+  const { problem } = await attemptChange(path, { root, env, plan });
+  return problem === undefined ? undefined : described(problem);
+}
