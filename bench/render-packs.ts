@@ -3,7 +3,7 @@
 
 import { createCounter } from "../src/core/tokens/index.ts";
 import { loadConfig, readProjectTree } from "../src/host/index.ts";
-import { injectFiles, loadPacks } from "../src/rules/adapters/index.ts";
+import { injectFiles, loadPacks } from "../src/rules/index.ts";
 
 const [contentDirectory = ".", root = "."] = process.argv.slice(2);
 const env = process.env;

@@ -2,8 +2,8 @@
  *  before work is lost or accepted. With --json, it tells events. */
 
 import { countNoun, formatNumber, printable } from "../core/text/index.ts";
+import type { Output } from "../host/index.ts";
 import { decodeBytes, readGit, splitRecords } from "../host/index.ts";
-import type { Output } from "../host/print/output.ts";
 import {
   type ApplyEvent,
   type ApplyOptions,

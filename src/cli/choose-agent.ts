@@ -19,7 +19,7 @@ import {
 } from "../host/index.ts";
 import { type AgentPreset, agentCommand, agentPresets } from "../plans/agent/index.ts";
 import type { LoadedNebula, NebulaProblem } from "../plans/nebula/index.ts";
-import { embeddedAdapters, loadAudit } from "../rules/adapters/index.ts";
+import { embeddedAdapters, loadAudit } from "../rules/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
 /** Options of every command that runs agents. */

@@ -1,7 +1,6 @@
 /** A command: plain data for parsing, help and completion, and a `run`. */
 import { usageError } from "../core/errors.ts";
-import type { Environment } from "../host/index.ts";
-import type { Output } from "../host/print/output.ts";
+import type { Caller } from "../host/index.ts";
 
 /** A line of the command table. Its module is loaded only when the command is used. */
 export interface CommandEntry {
@@ -72,14 +71,11 @@ export type OptionValues<Specs extends OptionSpecs = OptionSpecs> = {
     | undefined;
 };
 
-export interface Call<Values = OptionValues> {
+export interface Call<Values = OptionValues> extends Caller {
   readonly arguments: readonly string[];
   readonly options: Values;
-  readonly cwd: string;
-  readonly env: Environment;
   readonly stdin: AsyncIterable<Buffer>;
   readonly stdinKind: StdinKind;
-  readonly output: Output;
   /** The table that contains this command. */
   readonly commands: readonly CommandEntry[];
 }

@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { countNoun, formatNumber, printable } from "../core/text/index.ts";
-import { wholeNumber } from "../core/text/whole-number.ts";
+import { countNoun, formatNumber, printable, wholeNumber } from "../core/text/index.ts";
 import type { Counter } from "../core/tokens/index.ts";
-import { loadConfig, scanProject } from "../host/index.ts";
+import { loadConfig, type ProjectScan, scanProject } from "../host/index.ts";
 import { leaveOutConventions } from "../plans/agent/index.ts";
 import {
   type ComposedContext,
@@ -10,7 +9,6 @@ import {
   type ContextLayers,
   type ContextShares,
   createPromptComposer,
-  type ProjectScan,
   renderSnapshot,
 } from "../plans/compose/index.ts";
 import type { LoadsItself } from "./choose-agent.ts";

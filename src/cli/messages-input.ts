@@ -116,7 +116,7 @@ const expected =
 /** Refuses recordings and lists of requests with one error, instead of one problem per line. */
 async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
   if (messages.length === 0 || arePlain(messages)) return;
-  const { kindOfLines } = await import("../recordings/replay/index.ts");
+  const { kindOfLines } = await import("../recordings/sessions/index.ts");
   const kind = kindOfLines(messages);
   // Later code refuses entries of a list that are not messages.
   if (kind === "messages" || (kind === undefined && !source.isLines)) return;

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { setImmediate as immediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { Output } from "../host/print/output.ts";
+import type { Output } from "../host/index.ts";
 import type { ApplyEvent } from "../plans/nebula/index.ts";
 import { tellApply } from "./apply-progress.ts";
 import { renderApplyPlan } from "./commands/nebula-apply.ts";

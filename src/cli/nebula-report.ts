@@ -1,7 +1,7 @@
 /** Shows how the phases of a nebula stand: their states, times and failures. */
 
 import { countNoun, formatNumber, printable, printableLines } from "../core/text/index.ts";
-import { renderTable } from "../host/print/table.ts";
+import { renderTable } from "../host/index.ts";
 import { type ApplyEvent, type ApplyReport, dollars, type PhaseReport } from "../plans/nebula/index.ts";
 
 /** From where a report is looked at. */

@@ -2,8 +2,7 @@
 import { stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { ContextError, usageError } from "../core/errors.ts";
-import { didYouMean, printable } from "../core/text/index.ts";
-import { wholeNumber } from "../core/text/whole-number.ts";
+import { didYouMean, printable, wholeNumber } from "../core/text/index.ts";
 import type { Counter } from "../core/tokens/index.ts";
 import { loadConfig, storeFile } from "../host/index.ts";
 import {

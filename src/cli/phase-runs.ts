@@ -3,9 +3,8 @@
 import { relative, resolve } from "node:path";
 import { countNoun, formatNumber, printable } from "../core/text/index.ts";
 import type { Counter } from "../core/tokens/index.ts";
-import { followLinks } from "../host/index.ts";
-import type { Style } from "../host/print/output.ts";
-import { renderTable } from "../host/print/table.ts";
+import type { Style } from "../host/index.ts";
+import { followLinks, renderTable } from "../host/index.ts";
 import { dollars, type Nebula, type Phase, renderTask, wavesOf } from "../plans/nebula/index.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
 

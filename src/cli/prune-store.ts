@@ -1,9 +1,8 @@
-import { forgetPluginSessions, listPluginSessions } from "../clients/plugins/index.ts";
+import { forgetPluginSessions, listPluginSessions } from "../clients/index.ts";
 import { forgetHistory, listHistoryUses } from "../conversation/history/index.ts";
 import { pruneIntake } from "../conversation/intake/index.ts";
 import { eventLifeMs, type MaintainedStore, pruneEvents } from "../core/store/index.ts";
-import { isNumber, readJson } from "../core/text/index.ts";
-import { readAge } from "../core/text/whole-number.ts";
+import { isNumber, readAge, readJson } from "../core/text/index.ts";
 import type { Environment } from "../host/index.ts";
 import { type PrunedNebula, pruneNebulas } from "../plans/nebula/index.ts";
 import { forgetServer, runningSessions } from "../results/mcp/index.ts";

@@ -1,6 +1,6 @@
 /** Questions with a yes or no answer, for a person at a terminal. */
 import { createInterface } from "node:readline";
-import type { Output } from "../host/print/output.ts";
+import type { Output } from "../host/index.ts";
 
 export interface Questions {
   /** Asks one question at a time; other questions wait. Only y and yes mean yes. */

@@ -1,5 +1,5 @@
 import { countNoun, printable } from "../core/text/index.ts";
-import type { ContentProblem } from "../rules/content/load-content.ts";
+import type { ContentProblem } from "../rules/index.ts";
 
 /** Renders one line per problem, then the totals. */
 export function renderProblems(

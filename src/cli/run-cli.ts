@@ -3,8 +3,7 @@ import { fstatSync } from "node:fs";
 import { ContextError, usageError } from "../core/errors.ts";
 import { didYouMean } from "../core/text/index.ts";
 import type { Environment } from "../host/index.ts";
-import { createOutput, type Output, type TextStream } from "../host/print/output.ts";
-import { type ExitCode, exitCodes, reportError } from "../host/print/report-error.ts";
+import { createOutput, type ExitCode, exitCodes, type Output, reportError, type TextStream } from "../host/index.ts";
 import type {
   ArgumentSpec,
   Call,

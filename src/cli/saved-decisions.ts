@@ -8,8 +8,8 @@ import {
   type TrimmerOptions,
 } from "../conversation/history/index.ts";
 import { ContextError, usageError } from "../core/errors.ts";
+import { fromByteString, toByteString } from "../core/text/index.ts";
 import { type ChangeOptions, changeFile, type FileChange } from "../host/index.ts";
-import { fromByteString, toByteString } from "../rules/files/marked-block.ts";
 import type { Call } from "./command.ts";
 import { parseJson } from "./messages-input.ts";
 import { shownStore, storePath, withStore } from "./store-file.ts";

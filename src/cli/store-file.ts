@@ -1,7 +1,13 @@
 import { type MaintainedStore, shownAddress } from "../core/store/index.ts";
-import { type Environment, exists, loadConfig, storeFile } from "../host/index.ts";
-import { shownPath } from "../host/print/table.ts";
-import { isStoreAddress, openStore } from "../host/store/open-store.ts";
+import {
+  type Environment,
+  exists,
+  isStoreAddress,
+  loadConfig,
+  openStore,
+  shownPath,
+  storeFile,
+} from "../host/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 import { noteIgnoredStore } from "./trust.ts";
 

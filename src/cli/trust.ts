@@ -11,8 +11,8 @@ import {
   type PowerfulSetting,
   powerfulSetting,
   projectRoot,
+  shownPath,
 } from "../host/index.ts";
-import { shownPath } from "../host/print/table.ts";
 import type { LoadedNebula } from "../plans/nebula/index.ts";
 import type { Call, OptionSpec } from "./command.ts";
 

@@ -2,9 +2,8 @@
  *  the client, so it writes to no stream. */
 
 import type { Store } from "../core/store/index.ts";
-import { loadConfig, storeFile } from "../host/index.ts";
-import { openStore } from "../host/store/open-store.ts";
-import { type HookSettings, loadClientHooks, type OpenCodeHooks, type PiApi } from "./plugins/index.ts";
+import { loadConfig, openStore, storeFile } from "../host/index.ts";
+import { type HookSettings, loadClientHooks, type OpenCodeHooks, type PiApi } from "./index.ts";
 
 export async function openHooks(settings: HookSettings): Promise<OpenCodeHooks> {
   const { openCodeHooks, createInClient } = await loadClientHooks();

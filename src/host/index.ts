@@ -1,5 +1,4 @@
-import type { ProjectScan } from "../plans/compose/index.ts";
-import type { ScanOptions } from "./scan/scan-project.ts";
+import type { ProjectScan, ScanOptions } from "./scan/scan-project.ts";
 
 export {
   type Allow,
@@ -73,7 +72,7 @@ export { findProgram, gitReason } from "./processes/start-git.ts";
 export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { findSigns } from "./scan/find-signs.ts";
 export { detectFacts } from "./scan/project-facts.ts";
-export { listFiles } from "./scan/scan-project.ts";
+export { type ConventionsFile, listFiles, type ProjectScan, type ScanProblem } from "./scan/scan-project.ts";
 export { storeFile } from "./store-file.ts";
 
 export {
@@ -120,7 +119,22 @@ export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.t
   return import("./files/ignore-rules.ts");
 }
 
-/** Loads `sync`. It is the only command that uses the network. */
-export function loadSync(): Promise<typeof import("../rules/sync/sync.ts")> {
-  return import("../rules/sync/sync.ts");
-}
+export { type Company, type CompanyPlace, readCompanySource } from "./config/company-source.ts";
+export { readKnownShape, type ShapeName } from "./config/known-shape.ts";
+export type { YamlDocument } from "./config/yaml-document.ts";
+export { cacheDirectory } from "./directories.ts";
+export { codeOf, decodeText } from "./files/read-text.ts";
+export { replaceOwnFile } from "./files/replace-file.ts";
+export type { Caller } from "./print/output.ts";
+export { createOutput, type Output, type Style, type TextStream } from "./print/output.ts";
+export { describeError, type ExitCode, exitCodes, reportError, takeEndSignals } from "./print/report-error.ts";
+export { renderTable, shownPath } from "./print/table.ts";
+export {
+  collectOutput,
+  connecting,
+  type GitUse,
+  noGitReason,
+  startGit,
+  withoutPasswords,
+} from "./processes/start-git.ts";
+export { isStoreAddress, openStore } from "./store/open-store.ts";

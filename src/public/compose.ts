@@ -1,4 +1,6 @@
 /** Puts what an agent needs to know into one prompt within a token budget. */
+
+export type { ProjectScan } from "../host/index.ts";
 export {
   addToFabric,
   type ComposedContext,
@@ -7,7 +9,6 @@ export {
   emptyFabric,
   type Fabric,
   type FabricReport,
-  type ProjectScan,
   type PromptComposer,
   type PromptComposerOptions,
   renderFabric,

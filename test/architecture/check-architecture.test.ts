@@ -1,7 +1,8 @@
 /** Each rule against a small tree that breaks it, so that no rule can pass by not looking. */
+import { posix } from "node:path";
 import { expect, test } from "vitest";
 import { checkArchitecture, createProject, type Manifest } from "./check-architecture.ts";
-import { layerGroups } from "./layers.ts";
+import { parts, roomGroups } from "./layers.ts";
 import { idleReaders } from "./reads.ts";
 
 const manifest: Manifest = {
@@ -16,13 +17,13 @@ const manifest: Manifest = {
 /** A tree in order, with some of everything that is allowed. */
 const tree: Readonly<Record<string, string>> = {
   "src/core/errors.ts": "export class ContextError extends Error {}",
-  "src/public/index.ts": 'export { count } from "../tokens/index.ts";',
+  "src/public/index.ts": 'export { count } from "../core/tokens/index.ts";',
   "src/core/tokens/index.ts": 'export { count } from "./count.ts";',
-  "src/tokens/count.ts": `import { ContextError } from "../errors.ts";
+  "src/core/tokens/count.ts": `import { ContextError } from "../errors.ts";
     export const count = async () => import("./exact.ts");
     export const failure = new ContextError();`,
   "src/core/tokens/exact.ts": 'export const load = () => import("gpt-tokenizer/bpeRanks/o200k_base");',
-  "src/core/store/index.ts": 'export type { Options } from "./sqlite.ts";',
+  "src/core/store/index.ts": "export const memory = 1;",
   "src/host/store/sqlite.ts": `import { readFileSync } from "node:fs";
     import type Libsql from "libsql";
     export type Options = { now: number };
@@ -32,8 +33,8 @@ const tree: Readonly<Record<string, string>> = {
     export const text = z.literal("Math.random()");
     export const moment = (date: Date, step: { fetch: number }) => new Date(date.getTime() + step.fetch);
     export const least = (a: unknown) => (a instanceof Date ? Math.min(1, Date.UTC(2020, 1), Date.parse("x")) : 0);`,
-  "src/text/text.test.ts": 'import { readFileSync } from "node:fs"; console.log(readFileSync, Date.now());',
-  "src/host/index.ts": `import { open } from "../store/sqlite.ts";
+  "src/core/text/text.test.ts": 'import { readFileSync } from "node:fs"; console.log(readFileSync, Date.now());',
+  "src/host/index.ts": `import { open } from "./store/sqlite.ts";
     import { cwd } from "node:process";
     export const workspace = [open, cwd, Date.now(), Math.random()];`,
   "src/cli/main.ts": 'export const run = () => import("./commands/count.ts");',
@@ -49,57 +50,89 @@ test("a tree in order has no problems", () => {
 });
 
 test.each([
-  ["a static import", 'import { workspace } from "../workspace/index.ts"; export const x = workspace;'],
-  ["a type", 'import type { W } from "../workspace/index.ts"; export type X = W;'],
-  ["a type in place", 'export type X = import("../workspace/index.ts").W;'],
-  ["an export", 'export { workspace } from "../workspace/index.ts";'],
-  ["import()", 'export const x = () => import("../workspace/index.ts");'],
-])("a layer above is out of reach by %s", (_, text) => {
-  expect(problemsWith({ "src/text/upward.ts": text })).toEqual([
-    "src/text/upward.ts:1 → ../workspace/index.ts → breaks the layers: workspace lies above text.",
+  ["a static import", 'import { workspace } from "../../host/index.ts"; export const x = workspace;'],
+  ["a type", 'import type { W } from "../../host/index.ts"; export type X = W;'],
+  ["a type in place", 'export type X = import("../../host/index.ts").W;'],
+  ["an export", 'export { workspace } from "../../host/index.ts";'],
+  ["import()", 'export const x = () => import("../../host/index.ts");'],
+])("a room above is out of reach by %s", (_, text) => {
+  expect(problemsWith({ "src/core/text/upward.ts": text })).toEqual([
+    "src/core/text/upward.ts:1 → ../../host/index.ts → breaks the order: host lies above core.",
   ]);
 });
 
-test("every layer sees those below it, none above it, and no sibling", { tags: ["deep"] }, () => {
-  const layers = layerGroups.flat().filter((layer) => !layer.endsWith(".ts"));
-  const order = layerGroups.flatMap((group, index) => group.map((layer) => ({ layer, index })));
-  const groupOf = (layer: string) => order.find((each) => each.layer === layer)?.index ?? -1;
-  const doors = Object.fromEntries(layers.map((layer) => [`src/${layer}/index.ts`, "export const x = 1;"]));
-  for (const from of layers) {
-    for (const to of layers) {
-      const importing = {
-        [`src/${from}/y.ts`]: `import { x } from "../${to}/index.ts"; export const y = x;`,
-      };
+test("every room sees those below it, none above it, and no sibling", () => {
+  const rooms = roomGroups.flat();
+  const groupOf = (room: string) => roomGroups.findIndex((group) => group.includes(room));
+  const doors = Object.fromEntries(rooms.map((room) => [`src/${room}/index.ts`, "export const x = 1;"]));
+  for (const from of rooms) {
+    for (const to of rooms) {
+      const importing = { [`src/${from}/y.ts`]: `import { x } from "../${to}/index.ts"; export const y = x;` };
       const allowed = from === to || groupOf(to) < groupOf(from);
       const problems = checkArchitecture(createProject({ ...doors, ...importing }, manifest));
       expect(problems, `${from} → ${to}`).toHaveLength(allowed ? 0 : 1);
     }
   }
-  expect(layers).toHaveLength(25);
+  expect(rooms.length).toBeLessThanOrEqual(11);
+});
+
+test("every part of a room sees those before it, none after it, and no sibling", () => {
+  for (const [room, groups] of Object.entries(parts)) {
+    const folders = groups.flat().filter((part) => !part.endsWith(".ts"));
+    const groupOf = (part: string) => groups.findIndex((group) => group.includes(part));
+    const doors = Object.fromEntries(folders.map((part) => [`src/${room}/${part}/index.ts`, "export type x = 1;"]));
+    for (const from of folders) {
+      for (const to of folders) {
+        const importing = {
+          [`src/${room}/${from}/y.ts`]: `import type { x } from "../${to}/index.ts"; export type y = x;`,
+        };
+        const allowed = from === to || groupOf(to) < groupOf(from);
+        const problems = checkArchitecture(createProject({ ...doors, ...importing }, manifest));
+        expect(problems, `${room}: ${from} → ${to}`).toHaveLength(allowed ? 0 : 1);
+      }
+    }
+  }
+});
+
+test("a pure file loads nothing that is not pure, and may name its types", () => {
+  const file = "src/plans/compose/a.ts";
+  expect(problemsWith({ [file]: 'export { workspace } from "../../host/index.ts";' })).toEqual([
+    `${file}:1 → ../../host/index.ts → is not pure, and this file is.`,
+  ]);
+  expect(problemsWith({ [file]: 'export type { W } from "../../host/index.ts";' })).toEqual([]);
+});
+
+test("import() names the file that it needs, in a room below", () => {
+  const files = { "src/host/files/one.ts": "export const x = 1;" };
+  const loads = (text: string) => problemsWith({ ...files, "src/rules/a.ts": text });
+  expect(loads('export const x = () => import("../host/files/one.ts");')).toEqual([]);
+  expect(loads('export { x } from "../host/files/one.ts";')).toEqual([expect.stringContaining("is no door")]);
 });
 
 test("the scripted provider is for tests alone", () => {
-  const text = 'export { createProvider } from "../../scripts/provider/provider.mjs";';
-  expect(problemsWith({ "src/text/a.test.ts": text })).toEqual([]);
-  expect(problemsWith({ "src/text/a.ts": text })).toEqual([expect.stringContaining("is no TypeScript file in src")]);
+  const text = 'export { createProvider } from "../../../scripts/provider/provider.mjs";';
+  expect(problemsWith({ "src/core/text/a.test.ts": text })).toEqual([]);
+  expect(problemsWith({ "src/core/text/a.ts": text })).toEqual([
+    expect.stringContaining("is no TypeScript file in src"),
+  ]);
 });
 
 test("siblings of a group do not know each other", () => {
-  expect(problemsWith({ "src/store/a.ts": 'export { count } from "../tokens/index.ts";' })).toEqual([
-    "src/store/a.ts:1 → ../tokens/index.ts → breaks the layers: tokens and store are siblings in one group and do not know each other.",
+  expect(problemsWith({ "src/core/store/a.ts": 'export { count } from "../tokens/index.ts";' })).toEqual([
+    "src/core/store/a.ts:1 → ../tokens/index.ts → breaks the order: tokens and store are siblings in one group and do not know each other.",
   ]);
 });
 
 test("a folder is entered by its door alone, also by tests", () => {
-  for (const file of ["src/text/a.ts", "src/text/a.test.ts"]) {
+  for (const file of ["src/core/text/a.ts", "src/core/text/a.test.ts"]) {
     expect(problemsWith({ [file]: '\nexport { count } from "../tokens/count.ts";' })).toEqual([
       `${file}:2 → ../tokens/count.ts → is no door. Import from src/core/tokens/index.ts.`,
     ]);
   }
   expect(
     problemsWith({
-      "src/tokens/exact/index.ts": "export const x = 1;",
-      "src/text/a.ts": 'export { x } from "../tokens/exact/index.ts";',
+      "src/core/tokens/exact/index.ts": "export const x = 1;",
+      "src/core/text/a.ts": 'export { x } from "../tokens/exact/index.ts";',
     }),
   ).toEqual([expect.stringContaining("../tokens/exact/index.ts → is no door.")]);
 });
@@ -110,12 +143,12 @@ test.each([
   ['export { x } from "../../bench/corpus.ts";', "../../bench/corpus.ts → is no TypeScript file in src"],
   ["export const x = (name: string) => import(name);", "import(…) → has a computed name"],
 ])("no way around the doors: %s", (text, problem) => {
-  expect(problemsWith({ "src/workspace/a.ts": text })).toContainEqual(expect.stringContaining(problem));
+  expect(problemsWith({ "src/host/a.ts": text })).toContainEqual(expect.stringContaining(problem));
 });
 
-test("a folder without a layer is found", () => {
+test("a folder that is no room is found", () => {
   expect(problemsWith({ "src/magic/index.ts": "export const x = 1;" })).toEqual([
-    expect.stringContaining("src/magic/index.ts:1 → src/magic → is in no layer."),
+    expect.stringContaining("src/magic/index.ts:1 → src/magic → is in no room."),
   ]);
 });
 
@@ -144,14 +177,14 @@ test.each([
   ["import.meta.url", "import.meta"],
   ['["b", "a"].sort((a, b) => a.localeCompare(b))', "localeCompare"],
   ["(5).toLocaleString()", "toLocaleString"],
-])("%s is impure below the library, and fine above it", (expression, subject) => {
+])("%s is impure in a pure folder, and fine elsewhere", (expression, subject) => {
   const text = `\n\nexport const x = () => (${expression});`;
-  expect(problemsWith({ "src/history/a.ts": text })).toEqual([
-    `src/history/a.ts:3 → ${subject} → is not pure, and everything below the workspace is. Let the caller pass it in.`,
+  expect(problemsWith({ "src/conversation/history/a.ts": text })).toEqual([
+    `src/conversation/history/a.ts:3 → ${subject} → is not pure, and this file is. Let the caller pass it in.`,
   ]);
   expect(problemsWith({ "src/conversation/history/index.ts": text })).toHaveLength(1);
-  expect(problemsWith({ "src/workspace/a.ts": text })).toEqual([]);
-  expect(problemsWith({ "src/store/sqlite-lock.ts": text })).toEqual([]);
+  expect(problemsWith({ "src/host/a.ts": text })).toEqual([]);
+  expect(problemsWith({ "src/host/store/sqlite-lock.ts": text })).toEqual([]);
 });
 
 test.each(["fs", "fs/promises", "net", "http", "child_process", "os", "worker_threads", "timers", "process"])(
@@ -168,10 +201,10 @@ test.each(["fs", "fs/promises", "net", "http", "child_process", "os", "worker_th
 );
 
 test.each([
-  ["src/text/a.ts", 'import { Command } from "commander";', "commander → is no package for code below"],
-  ["src/text/a.ts", 'import type { Command } from "commander";', "commander → is no package for code below"],
-  ["src/text/a.ts", 'import type { Database } from "libsql";', "libsql → does not belong here"],
-  ["src/text/a.ts", 'export const x = () => import("gpt-tokenizer");', "gpt-tokenizer → does not belong here"],
+  ["src/core/text/a.ts", 'import { Command } from "commander";', "commander → is no package for pure code"],
+  ["src/core/text/a.ts", 'import type { Command } from "commander";', "commander → is no package for pure code"],
+  ["src/core/text/a.ts", 'import type { Database } from "libsql";', "libsql → does not belong here"],
+  ["src/core/text/a.ts", 'export const x = () => import("gpt-tokenizer");', "gpt-tokenizer → does not belong here"],
   ["src/core/tokens/exact.ts", 'import * as x from "gpt-tokenizer/model/x";', "model/x → is heavy. Load it with"],
   ["src/host/store/sqlite.ts", 'import { Database } from "libsql";', "libsql → is heavy. Load it with import()"],
   ["src/cli/a.ts", 'import fc from "fast-check";', "fast-check → is not among the dependencies"],
@@ -183,12 +216,22 @@ test.each([
 });
 
 test.each([
-  ["src/core/store/index.ts", 'export { open } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
-  ["src/core/store/index.ts", 'export { type Options } from "./sqlite.ts";', "./sqlite.ts", "a store driver"],
+  [
+    "src/public/store.ts",
+    'export { open } from "../host/store/sqlite.ts";',
+    "../host/store/sqlite.ts",
+    "a store driver",
+  ],
+  [
+    "src/public/store.ts",
+    'export { type Options } from "../host/store/sqlite.ts";',
+    "../host/store/sqlite.ts",
+    "a store driver",
+  ],
   ["src/core/tokens/index.ts", 'import "./exact.ts";', "./exact.ts", "a counter's tables"],
   ["src/cli/main.ts", 'import "./commands/count.ts";', "./commands/count.ts", "a command"],
 ])("%s is light: %s is found", (entry, text, target, what) => {
-  const reached = `src/${entry.split("/")[1]}/${target.slice(2)}`;
+  const reached = posix.join(posix.dirname(entry), target);
   expect(problemsWith({ [entry]: text })).toContainEqual(
     `${entry}:1 → ${reached} → is ${what}, loaded together with ${entry}. Load it with import() where it is used.`,
   );
@@ -196,10 +239,11 @@ test.each([
 
 test("what a door must not load is found over any number of files", () => {
   const problems = problemsWith({
-    "src/tokens/count.ts": 'export { count } from "./far.ts";',
-    "src/tokens/far.ts": 'import "gpt-tokenizer"; export const count = 1;',
+    "src/core/tokens/count.ts": 'export { count } from "./far.ts";',
+    "src/core/tokens/far.ts": 'import "gpt-tokenizer"; export const count = 1;',
   });
-  const chain = "src/tokens/count.ts → src/tokens/far.ts → gpt-tokenizer → is a tokenizer, loaded together with";
+  const chain =
+    "src/core/tokens/count.ts → src/core/tokens/far.ts → gpt-tokenizer → is a tokenizer, loaded together with";
   expect(problems).toEqual(
     expect.arrayContaining([
       expect.stringContaining(`src/core/tokens/index.ts:1 → ${chain} src/core/tokens/index.ts.`),
@@ -223,18 +267,18 @@ test.each([
   ['export const x = require("fs");', "require"],
 ])("%s reads foreign files in its own way", (text, subject) => {
   const reads = (path: string) => problemsWith({ [path]: text }).filter((problem) => problem.includes("reads a file"));
-  expect(reads("src/workspace/a.ts")).toEqual([
-    `src/workspace/a.ts:1 → ${subject} → reads a file in its own way. Use readForeign, or readTextFile for what a person typed.`,
+  expect(reads("src/host/a.ts")).toEqual([
+    `src/host/a.ts:1 → ${subject} → reads a file in its own way. Use readForeign, or readTextFile for what a person typed.`,
   ]);
   expect(reads("src/host/files/read-foreign.ts")).toEqual([]);
-  expect(problemsWith({ "src/workspace/a.test.ts": text })).toEqual([]);
+  expect(problemsWith({ "src/host/a.test.ts": text })).toEqual([]);
 });
 
 test("looking at files and types of the file system are allowed everywhere", () => {
   const text = `import { type Dirent, statSync } from "node:fs";
     import type { FileHandle } from "node:fs/promises";
     export const x = [statSync] as unknown as [Dirent, FileHandle];`;
-  expect(problemsWith({ "src/workspace/a.ts": text })).toEqual([]);
+  expect(problemsWith({ "src/host/a.ts": text })).toEqual([]);
 });
 
 test("a reader that no longer reads is found", () => {
@@ -251,8 +295,8 @@ test.each([
   ["const x = 1; export { x as default };", "default export"],
   ['export { default } from "./b.ts";', "default export"],
 ])("%s is no way to export", (text, subject) => {
-  expect(problemsWith({ "src/text/a.ts": text, "src/text/b.ts": "export const b = 1;" })).toEqual([
-    expect.stringContaining(`src/text/a.ts:1 → ${subject} → `),
+  expect(problemsWith({ "src/core/text/a.ts": text, "src/core/text/b.ts": "export const b = 1;" })).toEqual([
+    expect.stringContaining(`src/core/text/a.ts:1 → ${subject} → `),
   ]);
 });
 

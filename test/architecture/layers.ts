@@ -1,6 +1,6 @@
 /** Who may import whom. A room imports only from rooms before its own, and only through a door. */
 import { posix } from "node:path";
-import type { Source } from "./source.ts";
+import type { Import, Source } from "./source.ts";
 import type { Project, Violation } from "./violation.ts";
 
 /** Lowest first. The rooms of one group do not know each other. */
@@ -20,10 +20,9 @@ export const roomGroups: readonly (readonly string[])[] = [
 export const parts: Readonly<Record<string, readonly (readonly string[])[]>> = {
   core: [["errors.ts"], ["tokens", "store"], ["text"], ["messages"], ["budget", "billing"]],
   conversation: [["history", "intake"], ["sdk"]],
-  rules: [["packs"], ["adapters"]],
+  rules: [["packs"]],
   results: [["session"], ["tools"], ["mcp"]],
   plans: [["compose"], ["agent"], ["nebula"]],
-  recordings: [["replay"], ["bill"]],
 };
 
 /** These touch no file, clock, environment or network. */
@@ -47,8 +46,9 @@ export function checkLayers(source: Source, project: Project): Violation[] {
     const rule = "is in no room. Give it a place in test/architecture/layers.ts and in ARCHITECTURE.md.";
     return [{ file: source.path, line: 1, subject: `src/${room}`, rule }];
   }
-  return source.imports.flatMap(({ specifier, line }) => {
-    const rule = specifier === undefined ? computed : problemOf(source, specifier, project);
+  return source.imports.flatMap((each) => {
+    const { specifier, line } = each;
+    const rule = specifier === undefined ? computed : problemOf(source, each, project);
     return rule === undefined ? [] : { file: source.path, line, subject: specifier ?? "import(…)", rule };
   });
 }
@@ -58,33 +58,47 @@ const providerDoor = "scripts/provider/provider.mjs";
 
 const computed = "has a computed name, which hides what is imported. Write the name out.";
 
-function problemOf({ path, isTest }: Source, specifier: string, project: Project): string | undefined {
+function problemOf(source: Source, each: Import, project: Project): string | undefined {
+  const { specifier = "" } = each;
   if (!specifier.startsWith(".")) {
     const own = specifier === project.name || specifier.startsWith(`${project.name}/`);
     return own ? "goes through the package's own name. Use a relative path." : undefined;
   }
-  const target = resolveImport(path, specifier);
-  if (isTest && (target.startsWith("test/") || target === providerDoor)) return undefined;
+  const target = resolveImport(source.path, specifier);
+  if (source.isTest && (target.startsWith("test/") || target === providerDoor)) return undefined;
   if (!project.sources.has(target)) return "is no TypeScript file in src.";
-  const [from, to] = [placeOf(path), placeOf(target)];
-  if (from.room === to.room) return from.part === to.part ? undefined : partProblem(from, to, target);
-  if (to.room === "public") return "is for users. Use the room's own door.";
-  if (lateLoads[path] === target) return undefined;
-  const order = orderProblem(roomGroups, from.room, to.room);
-  return order ?? (isDoor(target) ? undefined : `is no door. Import from an index.ts of src/${to.room}.`);
+  if (lateLoads[source.path] === target) return undefined;
+  return placeProblem(source, target, each.kind) ?? purityProblem(source, target, each.kind);
 }
 
-function partProblem(from: Place, to: Place, target: string): string | undefined {
+function placeProblem({ path, isTest }: Source, target: string, kind: Import["kind"]): string | undefined {
+  const [from, to] = [placeOf(path), placeOf(target)];
+  if (to.room === "public" && from.room !== "public") return "is for users. Use the room's own door.";
+  // import() loads what it names and nothing else. A door would load the whole room.
+  const isOpen = kind === "lazy" || isDoor(target);
+  if (from.room === to.room) return from.part === to.part ? undefined : partProblem(from, to, isOpen);
+  // Tests may use a store or a command to try a part of a lower room.
+  const order = isTest ? undefined : orderProblem(roomGroups, from.room, to.room);
+  return order ?? (isOpen ? undefined : `is no door. Import from an index.ts of src/${to.room}.`);
+}
+
+function purityProblem({ path, isTest }: Source, target: string, kind: Import["kind"]): string | undefined {
+  if (isTest || kind === "type" || !isPure(path) || isPure(target)) return undefined;
+  return "is not pure, and this file is.";
+}
+
+function partProblem(from: Place, to: Place, isOpen: boolean): string | undefined {
   const groups = parts[from.room] ?? [];
   // Other folders of a room only sort its files.
   if (groupOf(groups, to.part) < 0) return undefined;
   const order = groupOf(groups, from.part) < 0 ? undefined : orderProblem(groups, from.part, to.part);
-  return order ?? (isDoor(target) ? undefined : `is no door. Import from src/${to.room}/${to.part}/index.ts.`);
+  return order ?? (isOpen ? undefined : `is no door. Import from src/${to.room}/${to.part}/index.ts.`);
 }
 
 function orderProblem(groups: readonly (readonly string[])[], from: string, to: string): string | undefined {
   const distance = groupOf(groups, to) - groupOf(groups, from);
-  if (distance === 0) return `breaks the order: ${to} and ${from} are siblings in one group and do not know each other.`;
+  if (distance === 0)
+    return `breaks the order: ${to} and ${from} are siblings in one group and do not know each other.`;
   return distance > 0 ? `breaks the order: ${to} lies above ${from}.` : undefined;
 }
 

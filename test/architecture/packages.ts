@@ -39,15 +39,15 @@ export function checkPackages(source: Source, project: Project): Violation[] {
 const computingBuiltins = ["node:crypto"];
 
 function builtinProblem(path: string, specifier: string): string | undefined {
-  if (!isPure(path) || isDriver(path) || computingBuiltins.includes(specifier)) return undefined;
-  return "is not pure, and everything below the workspace is. Let the caller pass in what it gives.";
+  if (!isPure(path) || computingBuiltins.includes(specifier)) return undefined;
+  return "is not pure, and this file is. Let the caller pass in what it gives.";
 }
 
 function packageProblem(path: string, { specifier = "", kind }: Import): string | undefined {
-  if (!isPure(path)) return undefined;
+  if (!isPure(path) && !isDriver(path)) return undefined;
   const name = packageOf(specifier);
   const rule = purePackages.get(name);
-  if (rule === undefined) return `is no package for code below the workspace: ${listed()} are.`;
+  if (rule === undefined) return `is no package for pure code: ${listed()} are.`;
   if (!rule.allows(path)) return `does not belong here: ${name} has its own files.`;
   return rule.lazy && kind === "static" ? "is heavy. Load it with import() where it is used." : undefined;
 }

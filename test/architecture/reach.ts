@@ -23,7 +23,8 @@ const lazyTargets: readonly { matches(target: string): boolean; what: string }[]
   { matches: (target) => /^(libsql|pg)$/.test(target), what: "a database" },
   { matches: (target) => target === "gpt-tokenizer", what: "a tokenizer" },
   {
-    matches: (target) => /^src\/tokens\/(exact|estimator|features|scan-words|pretoken|.*\.data)\.ts$/.test(target),
+    matches: (target) =>
+      /^src\/core\/tokens\/(exact|estimator|features|scan-words|pretoken|.*\.data)\.ts$/.test(target),
     what: "a counter's tables",
   },
   { matches: (target) => /^src\/cli\/commands\/(?!index\.ts)/.test(target), what: "a command" },
@@ -47,7 +48,7 @@ function lazyKind(target: string): string | undefined {
 }
 
 function isLight(path: string): boolean {
-  const isPureDoor = isPure(path) && /^src\/[\w-]+\/index\.ts$/.test(path);
+  const isPureDoor = isPure(path) && /^src\/[\w-]+\/[\w-]+\/index\.ts$/.test(path);
   const isPublic = /^src\/public\/(?!store-)/.test(path);
   return isPureDoor || isPublic || path === "src/cli/main.ts" || path === "src/cli/run-cli.ts";
 }

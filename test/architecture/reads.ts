@@ -1,6 +1,7 @@
 /** Files that Plimsoll did not write are read in one way: a repository can put a link, a pipe or a device into any place.
  *  Every other read is listed here with its reason. */
 import { isPure } from "./layers.ts";
+import { isDriver } from "./purity.ts";
 import { isNode, lineOf, type Node, type Placed, type Source } from "./source.ts";
 import type { Violation } from "./violation.ts";
 
@@ -35,7 +36,7 @@ const reading = new Set(
 
 export function checkReads(source: Source): Violation[] {
   // The pure part has a rule of its own against all of the file system.
-  if (source.isTest || isPure(source.path) || Object.hasOwn(readers, source.path)) return [];
+  if (source.isTest || isPure(source.path) || isDriver(source.path) || Object.hasOwn(readers, source.path)) return [];
   return source.nodes.flatMap((placed) =>
     readsOf(placed).map((subject) => ({ file: source.path, line: lineOf(placed), subject, rule })),
   );

@@ -10,9 +10,9 @@ import { createCounter } from "../../src/core/tokens/index.ts";
 import { readProjectTree } from "../../src/host/index.ts";
 import type { Adapter } from "../../src/rules/adapters/adapter.ts";
 import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
-import { chooseAdapters, injectFiles, injectionStatus, isEnforced } from "../../src/rules/adapters/index.ts";
 import { audit } from "../../src/rules/audit/audit.ts";
 import { loadContent } from "../../src/rules/content/load-content.ts";
+import { chooseAdapters, injectFiles, injectionStatus, isEnforced } from "../../src/rules/index.ts";
 import { createPackSource, mergeLayers, orderPacks } from "../../src/rules/packs/index.ts";
 import { makeRepository } from "../make-repository.ts";
 

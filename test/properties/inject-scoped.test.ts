@@ -19,14 +19,14 @@ import { createCounter } from "../../src/core/tokens/index.ts";
 import { readProjectTree } from "../../src/host/index.ts";
 import type { Adapter } from "../../src/rules/adapters/adapter.ts";
 import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
+import { loadContent } from "../../src/rules/content/load-content.ts";
 import {
   chooseAdapters,
   injectFiles,
   injectionStatus,
   type TargetResult,
   uninstallFiles,
-} from "../../src/rules/adapters/index.ts";
-import { loadContent } from "../../src/rules/content/load-content.ts";
+} from "../../src/rules/index.ts";
 import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/rules/packs/index.ts";
 import { makeRepository } from "../make-repository.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { verbosities } from "../../src/core/text/index.ts";
+import { fromByteString, toByteString, verbosities } from "../../src/core/text/index.ts";
 import { type Counter, createCounter } from "../../src/core/tokens/index.ts";
 import { type Adapter, adapterValues, type ToolLimit } from "../../src/rules/adapters/adapter.ts";
 import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
@@ -12,7 +12,7 @@ import { type DraftOptions, draftBody, type FileDraft, settingsOf } from "../../
 import { type FileTarget, placeBody, targetFileOf } from "../../src/rules/adapters/targets.ts";
 import { draftClip } from "../../src/rules/audit/clips.ts";
 import { loadContent } from "../../src/rules/content/load-content.ts";
-import { fromByteString, markedBlock, readOwnership, toByteString } from "../../src/rules/files/marked-block.ts";
+import { markedBlock, readOwnership } from "../../src/rules/files/marked-block.ts";
 import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/rules/packs/index.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";

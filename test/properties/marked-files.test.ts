@@ -1,8 +1,8 @@
 /** Whatever a person's file holds: a block put twice is put once, removed it leaves no trace, and tiers lose no text. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseSegments, textAt } from "../../src/core/text/index.ts";
-import { markedBlock, readOwnership, renderOwnedFile, toByteString } from "../../src/rules/files/marked-block.ts";
+import { parseSegments, textAt, toByteString } from "../../src/core/text/index.ts";
+import { markedBlock, readOwnership, renderOwnedFile } from "../../src/rules/files/marked-block.ts";
 import { toPlainProse } from "../../src/rules/files/plain-prose.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 50_000 : 200;

@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type LineKind, scanLines, textAt, verbosities } from "../../src/core/text/index.ts";
-import { fromByteString, markedBlock, toByteString } from "../../src/rules/files/marked-block.ts";
+import {
+  fromByteString,
+  type LineKind,
+  scanLines,
+  textAt,
+  toByteString,
+  verbosities,
+} from "../../src/core/text/index.ts";
+import { markedBlock } from "../../src/rules/files/marked-block.ts";
 import {
   createPackSource,
   mergeLayers,

@@ -15,6 +15,7 @@ import {
   fitForeignText,
   importedNames,
   parseSegments,
+  toByteString,
 } from "../../src/core/text/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
 import { parseConfigFile } from "../../src/host/config/config-file.ts";
@@ -29,7 +30,7 @@ import { parseToken } from "../../src/results/session/continuations.ts";
 import { adapterFileSchema } from "../../src/rules/adapters/adapter-schema.ts";
 import { loadContent } from "../../src/rules/content/load-content.ts";
 import { readNotes } from "../../src/rules/content/notes.ts";
-import { markedBlock, toByteString } from "../../src/rules/files/marked-block.ts";
+import { markedBlock } from "../../src/rules/files/marked-block.ts";
 import { toPlainProse } from "../../src/rules/files/plain-prose.ts";
 import { jsonFormat } from "../../src/rules/mcp-wire/edit-json.ts";
 import { loadTomlFormat } from "../../src/rules/mcp-wire/edit-toml.ts";

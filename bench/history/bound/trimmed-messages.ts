@@ -6,7 +6,7 @@ import {
   type MessageLens,
   type PartEdit,
 } from "../../../src/core/messages/index.ts";
-import type { PreparedSession } from "../../../src/recordings/replay/index.ts";
+import type { PreparedSession } from "../../../src/recordings/replay/prepare-session.ts";
 
 export interface TrimmedMessage {
   readonly isAssistant: boolean;

@@ -1,5 +1,5 @@
 /** A session cut into blocks that a peer's messages are made of, and back: what is left of them as messages in Anthropic's shape. */
-import type { Sent } from "../../../src/recordings/replay/index.ts";
+import type { Sent } from "../../../src/recordings/replay/replay-session.ts";
 import { type BenchSession, tokensOf } from "../bench-session.ts";
 
 export interface Block {

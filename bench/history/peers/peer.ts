@@ -1,5 +1,5 @@
 import type { Counter } from "../../../src/core/tokens/index.ts";
-import type { Reducer } from "../../../src/recordings/replay/index.ts";
+import type { Reducer } from "../../../src/recordings/replay/replay-session.ts";
 import type { BenchSession } from "../bench-session.ts";
 
 /** Another package's way to make a history smaller, run as it comes from npm. */

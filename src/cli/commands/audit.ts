@@ -1,9 +1,8 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
 import { formatNumber, printable } from "../../core/text/index.ts";
-import { homeDirectory, loadConfig, openDirectory, projectRoot } from "../../host/index.ts";
-import type { Style } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
+import type { Style } from "../../host/index.ts";
+import { homeDirectory, loadConfig, openDirectory, projectRoot, renderTable } from "../../host/index.ts";
 import {
   type Adapter,
   type AuditedTool,
@@ -12,7 +11,7 @@ import {
   loadAudit,
   loadPacks,
   refuseUnknownTools,
-} from "../../rules/adapters/index.ts";
+} from "../../rules/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";

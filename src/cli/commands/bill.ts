@@ -2,21 +2,26 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { type Environment, homeDirectory, loadConfig } from "../../host/index.ts";
-import { shownPath } from "../../host/print/table.ts";
+import { type Environment, homeDirectory, loadConfig, shownPath } from "../../host/index.ts";
 import {
+  agentNames,
   type BillReport,
   type BillSettings,
   billJson,
+  billText,
   createBillReport,
+  createRecordingsReader,
+  type Grouping,
+  groupings,
   iso,
-} from "../../recordings/bill/bill-report.ts";
-import { billText, projectName, stamp, usdText } from "../../recordings/bill/bill-text.ts";
-import { agentNames, type Grouping, groupings, type Loss } from "../../recordings/bill/index.ts";
-import { createRecordingsReader, type RecordingsReader } from "../../recordings/bill/read-recordings.ts";
-import { whatIfOfFiles } from "../../recordings/bill/what-if-files.ts";
-import { renderBillPage } from "../../web/bill/bill-page.ts";
-import { checkPageTarget, writePage } from "../../web/page/html-page.ts";
+  type Loss,
+  projectName,
+  type RecordingsReader,
+  stamp,
+  usdText,
+  whatIfOfFiles,
+} from "../../recordings/index.ts";
+import { checkPageTarget, renderBillPage, writePage } from "../../web/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 

@@ -1,7 +1,6 @@
 import { shownAddress } from "../../core/store/index.ts";
 import { printable } from "../../core/text/index.ts";
-import { keyOf, type LoadedConfig, loadConfig } from "../../host/index.ts";
-import { renderTable } from "../../host/print/table.ts";
+import { keyOf, type LoadedConfig, loadConfig, renderTable } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { noteIgnoredStore, noteLeftOut, trustOption } from "../trust.ts";
 

@@ -2,18 +2,18 @@ import { stat } from "node:fs/promises";
 import { relative, resolve } from "node:path";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
+import type { Output } from "../../host/index.ts";
 import {
   listFiles,
   readForeignText,
   readTextFile,
   readTextStream,
+  renderTable,
   type TextLimit,
   type TextRead,
   textLimit,
   type Unread,
 } from "../../host/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
 import { chooseCounters, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand, type StdinKind } from "../command.ts";
 

@@ -1,20 +1,19 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { countNoun, printable, shorten } from "../../core/text/index.ts";
+import { countNoun, printable, shorten, toByteString } from "../../core/text/index.ts";
 import {
   attemptChange,
+  describeError,
   homeDirectory,
   loadConfig,
   projectRoot,
   readForeignText,
   readProjectTree,
+  renderTable,
+  shownPath,
 } from "../../host/index.ts";
-import { describeError } from "../../host/print/report-error.ts";
-import { renderTable, shownPath } from "../../host/print/table.ts";
-import { embeddedAdapters, loadInstructions } from "../../rules/adapters/index.ts";
-import { readEmbeddedContent } from "../../rules/content/load-content.ts";
-import { toByteString } from "../../rules/files/marked-block.ts";
+import { embeddedAdapters, loadInstructions, readEmbeddedContent } from "../../rules/index.ts";
 import { type EarlierPack, type ImportedPack, loadImport } from "../../rules/packs/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 

@@ -2,13 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ContextError } from "../../core/errors.ts";
-import { printable } from "../../core/text/index.ts";
-import { changeFile, homeDirectory, projectRoot } from "../../host/index.ts";
-import { describeError } from "../../host/print/report-error.ts";
-import { shownPath } from "../../host/print/table.ts";
-import { type Adapter, chooseAdapters } from "../../rules/adapters/index.ts";
-import { readEmbeddedContent } from "../../rules/content/load-content.ts";
-import { toByteString } from "../../rules/files/marked-block.ts";
+import { printable, toByteString } from "../../core/text/index.ts";
+import { changeFile, describeError, homeDirectory, projectRoot, shownPath } from "../../host/index.ts";
+import { type Adapter, chooseAdapters, readEmbeddedContent } from "../../rules/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 
 export const initCommand: Command = defineCommand({

@@ -1,9 +1,7 @@
 import { usageError } from "../../core/errors.ts";
 import { formatNumber, printable, verbosities } from "../../core/text/index.ts";
-import { onOverflows } from "../../host/index.ts";
-import { describeError } from "../../host/print/report-error.ts";
-import { renderTable, shownPath } from "../../host/print/table.ts";
-import { injectionStatus, scopes, type TargetState, uninstallFiles } from "../../rules/adapters/index.ts";
+import { describeError, onOverflows, renderTable, shownPath } from "../../host/index.ts";
+import { injectionStatus, scopes, type TargetState, uninstallFiles } from "../../rules/index.ts";
 import { counterOptions } from "../choose-counters.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { budgetProblem, renderRemoved } from "../inject/inject-report.ts";

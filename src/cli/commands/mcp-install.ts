@@ -1,10 +1,16 @@
 /** `mcp install` and `mcp uninstall`: add our server to the configuration files of AI tools, or remove it. */
 import { relative } from "node:path";
 import { type ContextError, usageError } from "../../core/errors.ts";
-import { type Environment, type FileChange, homeDirectory, loadConfig, projectRoot } from "../../host/index.ts";
-import { describeError } from "../../host/print/report-error.ts";
-import { shownPath } from "../../host/print/table.ts";
-import { type Adapter, type LoadPacksOptions, loadMcpWire, loadPacks } from "../../rules/adapters/index.ts";
+import {
+  describeError,
+  type Environment,
+  type FileChange,
+  homeDirectory,
+  loadConfig,
+  projectRoot,
+  shownPath,
+} from "../../host/index.ts";
+import { type Adapter, type LoadPacksOptions, loadMcpWire, loadPacks } from "../../rules/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
 import { noteLeftOut } from "../trust.ts";

@@ -5,18 +5,18 @@ import { join, parse, resolve } from "node:path";
 import { type LedgerOptions, leastAllocation } from "../../core/budget/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { SecretRules } from "../../core/text/index.ts";
-import { wholeNumber } from "../../core/text/whole-number.ts";
+import { wholeNumber } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import {
   changeFile,
   type LoadedConfig,
   loadConfig,
   readTextFile,
+  shownPath,
   stateDirectory,
   storeFile,
+  takeEndSignals,
 } from "../../host/index.ts";
-import { takeEndSignals } from "../../host/print/report-error.ts";
-import { shownPath } from "../../host/print/table.ts";
 import {
   type Conversation,
   chooseRoot,

@@ -1,9 +1,9 @@
 /** `mcp wrap`: runs other MCP servers behind a budget. */
 import { resolve } from "node:path";
 import { usageError } from "../../core/errors.ts";
-import { takeEndSignals } from "../../host/print/report-error.ts";
+import { takeEndSignals } from "../../host/index.ts";
 import { sessionIdOf, wrapServer } from "../../results/mcp/index.ts";
-import { loadMcpWire, type McpServer } from "../../rules/adapters/index.ts";
+import { loadMcpWire, type McpServer } from "../../rules/index.ts";
 import type { Call, CommandExit } from "../command.ts";
 import { readVersion } from "../version.ts";
 import { prepare } from "./mcp-install.ts";

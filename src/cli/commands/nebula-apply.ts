@@ -1,9 +1,16 @@
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { formatNumber, printable } from "../../core/text/index.ts";
-import { homeDirectory, loadConfig, ownMachine, projectRoot, untrustedOf } from "../../host/index.ts";
-import { takeEndSignals } from "../../host/print/report-error.ts";
-import { renderTable, shownPath } from "../../host/print/table.ts";
+import {
+  homeDirectory,
+  loadConfig,
+  ownMachine,
+  projectRoot,
+  renderTable,
+  shownPath,
+  takeEndSignals,
+  untrustedOf,
+} from "../../host/index.ts";
 import { defaultAgentLimits } from "../../plans/agent/index.ts";
 import {
   type ApplyEvent,

@@ -2,9 +2,8 @@ import { readdir } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
-import { printable, printableLines } from "../../core/text/index.ts";
-import { changeFile, type Environment, ownMachine } from "../../host/index.ts";
-import { shownPath } from "../../host/print/table.ts";
+import { printable, printableLines, toByteString } from "../../core/text/index.ts";
+import { changeFile, type Environment, ownMachine, shownPath } from "../../host/index.ts";
 import {
   lastWords,
   type Nebula,
@@ -15,7 +14,6 @@ import {
   standingOf,
   storedKey,
 } from "../../plans/nebula/index.ts";
-import { toByteString } from "../../rules/files/marked-block.ts";
 import { agentOptions, chooseAgent, limitProblems } from "../choose-agent.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";

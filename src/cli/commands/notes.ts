@@ -1,8 +1,7 @@
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
-import { homeDirectory, projectRoot, refuseOtherOwner } from "../../host/index.ts";
-import { shownPath } from "../../host/print/table.ts";
-import { addNote, clearNotes, readNotes } from "../../rules/content/notes.ts";
+import { homeDirectory, projectRoot, refuseOtherOwner, shownPath } from "../../host/index.ts";
+import { addNote, clearNotes, readNotes } from "../../rules/index.ts";
 import { type Call, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
 
 const addCommand = defineCommand({

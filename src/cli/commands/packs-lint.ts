@@ -1,9 +1,14 @@
 import { readdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { homeDirectory, loadYaml, projectRoot, readForeignText } from "../../host/index.ts";
-import { shownPath } from "../../host/print/table.ts";
-import { type Adapter, isEnforced } from "../../rules/adapters/index.ts";
-import { type ContentProblem, readEmbeddedContent } from "../../rules/content/load-content.ts";
+import { homeDirectory, loadYaml, projectRoot, readForeignText, shownPath } from "../../host/index.ts";
+import {
+  type Adapter,
+  type ContentProblem,
+  expandLayers,
+  isEnforced,
+  pinFolder,
+  readEmbeddedContent,
+} from "../../rules/index.ts";
 import {
   type LintFinding,
   loadLint,
@@ -13,8 +18,6 @@ import {
   packFileNames,
   packTextName,
 } from "../../rules/packs/index.ts";
-import { expandLayers } from "../../rules/sync/expand-layers.ts";
-import { pinFolder } from "../../rules/sync/fetched-texts.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { type ContentCall, contentOptions, loadPacksContent, type PacksContent } from "../packs-content.ts";
 import { renderProblems } from "../render-problems.ts";

@@ -8,9 +8,9 @@ import {
   type Verbosity,
   verbosities,
 } from "../../core/text/index.ts";
-import type { Style } from "../../host/print/output.ts";
-import { renderTable, shownPath } from "../../host/print/table.ts";
-import type { PackChoice } from "../../rules/adapters/index.ts";
+import type { Style } from "../../host/index.ts";
+import { renderTable, shownPath } from "../../host/index.ts";
+import type { PackChoice } from "../../rules/index.ts";
 import { type Pack, trimPacks } from "../../rules/packs/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";

@@ -1,6 +1,6 @@
 import { formatNumber, printable } from "../../core/text/index.ts";
-import type { Style } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
+import type { Style } from "../../host/index.ts";
+import { renderTable } from "../../host/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
 import { contentOptions, describePack, type ListedPack, loadPacksContent, reportProblems } from "../packs-content.ts";

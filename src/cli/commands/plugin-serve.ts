@@ -1,11 +1,10 @@
 /** `plugin serve`: the process that an installed plugin starts. Only the protocol uses stdout. */
 import type { Writable } from "node:stream";
-import type { PluginClient, PluginSettings, PluginTool } from "../../clients/plugins/index.ts";
+import type { PluginClient, PluginSettings, PluginTool } from "../../clients/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { type Fields, messageOf } from "../../core/text/index.ts";
-import { takeEndSignals } from "../../host/print/report-error.ts";
-import { openStore } from "../../host/store/open-store.ts";
+import { openStore, takeEndSignals } from "../../host/index.ts";
 import type { Call } from "../command.ts";
 import { storePath } from "../store-file.ts";
 import { readVersion } from "../version.ts";

@@ -8,13 +8,10 @@ import {
   type PluginSession,
   type PluginSettings,
   pluginClients,
-} from "../../clients/plugins/index.ts";
+} from "../../clients/index.ts";
 import { usageError } from "../../core/errors.ts";
-import { countNoun, didYouMean, formatNumber, printable } from "../../core/text/index.ts";
-import { wholeNumber } from "../../core/text/whole-number.ts";
-import { findProgram, homeDirectory, projectRoot } from "../../host/index.ts";
-import { describeError } from "../../host/print/report-error.ts";
-import { renderTable, shownPath } from "../../host/print/table.ts";
+import { countNoun, didYouMean, formatNumber, printable, wholeNumber } from "../../core/text/index.ts";
+import { describeError, findProgram, homeDirectory, projectRoot, renderTable, shownPath } from "../../host/index.ts";
 import {
   type ActionHelp,
   type Call,

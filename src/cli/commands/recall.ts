@@ -1,8 +1,7 @@
 import { readOriginal, recallLines } from "../../conversation/intake/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
-import { countNoun, printable } from "../../core/text/index.ts";
-import { wholeNumber } from "../../core/text/whole-number.ts";
+import { countNoun, printable, wholeNumber } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";

@@ -1,31 +1,28 @@
 import { type Prices, priceOf, providerOfModel, type Ttl } from "../../core/billing/index.ts";
 import { ContextError } from "../../core/errors.ts";
-import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { problemWithWindow, wholeNumber } from "../../core/text/whole-number.ts";
-import { loadConfig } from "../../host/index.ts";
-import type { Style } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
-import {
-  type IntakeMode,
-  intakeModes,
-  type ReplayPolicy,
-  type ReplayTotals,
-  replayPolicies,
-  type UsageTotals,
-} from "../../recordings/replay/index.ts";
-import { findSessionFiles } from "../../recordings/replay/open-sessions.ts";
-import { type ReplayReport, type ReplaySettings, replayFiles } from "../../recordings/replay/replay-files.ts";
+import { countNoun, formatNumber, printable, problemWithWindow, wholeNumber } from "../../core/text/index.ts";
+import type { Style } from "../../host/index.ts";
+import { loadConfig, renderTable } from "../../host/index.ts";
 import {
   describeInvalid,
   describeRecorded,
   describeReferences,
   describeRun,
+  findSessionFiles,
+  type IntakeMode,
+  intakeModes,
+  type ReplayPolicy,
+  type ReplayReport,
+  type ReplaySettings,
+  type ReplayTotals,
+  replayFiles,
+  replayPolicies,
   resultRows,
   rounded,
   shareOf,
-} from "../../recordings/replay/report.ts";
-import { checkPageTarget, writePage } from "../../web/page/html-page.ts";
-import { renderPage } from "../../web/replay/render-page.ts";
+  type UsageTotals,
+} from "../../recordings/index.ts";
+import { checkPageTarget, renderPage, writePage } from "../../web/index.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
@@ -113,7 +110,7 @@ The page needs no network. It contains numbers, file names and the first words o
     const found = await findSessionFiles(paths, cwd);
     const target = options.html;
     if (target !== undefined) await checkPageTarget(target, { call, inputs: found.files.map(({ path }) => path) });
-    const report = await replayFiles(found, { settings, call });
+    const report = await replayFiles(found, { settings, call, isPage: options.html !== undefined });
     if (report.sessions.length === 0) {
       const message = report.idle > 0 ? "no session has an assistant turn" : "no session could be read";
       throw new ContextError("unreadable_input", message, {

@@ -3,11 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { usageError } from "../../core/errors.ts";
-import { printable, printableLines } from "../../core/text/index.ts";
-import { wholeNumber } from "../../core/text/whole-number.ts";
-import { loadConfig, removeTree } from "../../host/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { type ExitCode, exitCodes, takeEndSignals } from "../../host/print/report-error.ts";
+import { printable, printableLines, wholeNumber } from "../../core/text/index.ts";
+import type { Output } from "../../host/index.ts";
+import { type ExitCode, exitCodes, loadConfig, removeTree, takeEndSignals } from "../../host/index.ts";
 import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../plans/agent/index.ts";
 import { withTask } from "../../plans/compose/index.ts";
 import {

@@ -1,10 +1,9 @@
-import { forgetPluginSessions, listPluginSessions } from "../../clients/plugins/index.ts";
+import { forgetPluginSessions, listPluginSessions } from "../../clients/index.ts";
 import { forgetHistory, listHistories, listHistoryUses } from "../../conversation/history/index.ts";
 import { forgetIntake, listIntakeUses } from "../../conversation/intake/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
-import { countNoun, didYouMean, printable, shownTime } from "../../core/text/index.ts";
-import { readAge } from "../../core/text/whole-number.ts";
+import { countNoun, didYouMean, printable, readAge, shownTime } from "../../core/text/index.ts";
 import type { Environment } from "../../host/index.ts";
 import { findAttempts } from "../../plans/nebula/index.ts";
 import { forgetServer, runningSessions } from "../../results/mcp/index.ts";

@@ -1,8 +1,8 @@
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { countNoun, didYouMean, formatNumber, printable, shownTime } from "../../core/text/index.ts";
-import type { Style } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
+import type { Style } from "../../host/index.ts";
+import { renderTable } from "../../host/index.ts";
 import {
   type LogEntry,
   listSessions,

@@ -1,4 +1,4 @@
-import { wholeNumber } from "../../core/text/whole-number.ts";
+import { wholeNumber } from "../../core/text/index.ts";
 import { openDirectory } from "../../host/index.ts";
 import { defaultMaxSnapshotTokens, renderSnapshot } from "../../plans/compose/index.ts";
 import { chooseCounter, counterOptions } from "../choose-counters.ts";

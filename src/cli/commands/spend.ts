@@ -1,9 +1,8 @@
 /** The commands that Claude Code runs by itself: its status line, and its guard before each tool call. */
 
-import { guardCall, verdictOn } from "../../clients/spend/guard.ts";
-import { statusLine } from "../../clients/spend/status-line.ts";
+import { guardCall, statusLine, verdictOn } from "../../clients/index.ts";
 import { loadConfig } from "../../host/index.ts";
-import { readSpend } from "../../recordings/spend/read-spend.ts";
+import { readSpend } from "../../recordings/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 

@@ -2,8 +2,7 @@ import { resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { exists } from "../../host/index.ts";
-import { isStoreAddress, openStore } from "../../host/store/open-store.ts";
+import { exists, isStoreAddress, openStore } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { shownStore } from "../store-file.ts";
 

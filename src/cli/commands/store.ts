@@ -1,9 +1,7 @@
 import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
-import { countNoun, formatNumber, printable, shownTime } from "../../core/text/index.ts";
-import { readAge } from "../../core/text/whole-number.ts";
-import { loadConfig } from "../../host/index.ts";
-import { renderTable } from "../../host/print/table.ts";
+import { countNoun, formatNumber, printable, readAge, shownTime } from "../../core/text/index.ts";
+import { loadConfig, renderTable } from "../../host/index.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
 import type { PruneReport } from "../prune-store.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";

@@ -1,9 +1,8 @@
 import { dirname, relative, resolve } from "node:path";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { homeDirectory, loadConfig, loadSync, projectRoot } from "../../host/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { renderTable, shownPath } from "../../host/print/table.ts";
-import type { SyncReport, TextSync } from "../../rules/sync/sync.ts";
+import type { Output } from "../../host/index.ts";
+import { homeDirectory, loadConfig, projectRoot, renderTable, shownPath } from "../../host/index.ts";
+import { loadSync, type SyncReport, type TextSync } from "../../rules/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { noteLeftOut, trustOption } from "../trust.ts";
 

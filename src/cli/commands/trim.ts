@@ -11,12 +11,17 @@ import {
 } from "../../conversation/history/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { type FormatName, formatNames, formatOfRequest, geminiSystemText } from "../../core/messages/index.ts";
-import { countNoun, type Fields, formatNumber, printable } from "../../core/text/index.ts";
-import { problemWithWindow, wholeNumber } from "../../core/text/whole-number.ts";
+import {
+  countNoun,
+  type Fields,
+  formatNumber,
+  printable,
+  problemWithWindow,
+  wholeNumber,
+} from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import { type Config, loadConfig, readTextFile } from "../../host/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
+import type { Output } from "../../host/index.ts";
+import { type Config, loadConfig, readTextFile, renderTable } from "../../host/index.ts";
 import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
 import {

@@ -13,11 +13,12 @@ import {
   type PowerfulSetting,
   type ProjectPlace,
   projectRoot,
+  renderTable,
+  shownPath,
   trustRecord,
 } from "../../host/index.ts";
-import { renderTable, shownPath } from "../../host/print/table.ts";
 import { loadNebula } from "../../plans/nebula/index.ts";
-import { readProjectFetches } from "../../rules/sync/trusted-fetches.ts";
+import { readProjectFetches } from "../../rules/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { createQuestions } from "../questions.ts";
 import { nebulaSettings } from "../trust.ts";

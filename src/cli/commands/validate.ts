@@ -6,8 +6,8 @@ import {
   validateRequest,
 } from "../../core/messages/index.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
+import type { Output } from "../../host/index.ts";
+import { renderTable } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { readMessagesInput } from "../messages-input.ts";
 

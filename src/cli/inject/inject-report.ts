@@ -2,7 +2,7 @@
 
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { FileChange } from "../../host/index.ts";
-import { renderTable } from "../../host/print/table.ts";
+import { renderTable } from "../../host/index.ts";
 import {
   type Adapter,
   type ClipResult,
@@ -11,7 +11,7 @@ import {
   type LimitUse,
   type RemovedFile,
   type TargetResult,
-} from "../../rules/adapters/index.ts";
+} from "../../rules/index.ts";
 
 /** What a run did, or would do. */
 interface ReportedRun {

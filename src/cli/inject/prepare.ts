@@ -1,11 +1,11 @@
 /** Prepares a run of inject: configuration, layers, profile, tools, notes and facts. */
 import { relative, resolve } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
-import { type Verbosity, verbosities } from "../../core/text/index.ts";
-import { wholeNumber } from "../../core/text/whole-number.ts";
+import { type Verbosity, verbosities, wholeNumber } from "../../core/text/index.ts";
 import {
   type Config,
   defaultConfig,
+  describeError,
   detectFacts,
   homeDirectory,
   type LoadedConfig,
@@ -17,7 +17,7 @@ import {
   type Surroundings,
   type ToolBudget,
 } from "../../host/index.ts";
-import { describeError } from "../../host/print/report-error.ts";
+import type { ContentProblem } from "../../rules/index.ts";
 import {
   type Adapter,
   applyBudgets,
@@ -28,14 +28,13 @@ import {
   type LoadPacksOptions,
   loadPacks,
   type Places,
+  readNotes,
   refuseUnknownTools,
   type Scope,
   type StatusOptions,
   type ToolBudgets,
   withRelated,
-} from "../../rules/adapters/index.ts";
-import type { ContentProblem } from "../../rules/content/load-content.ts";
-import { readNotes } from "../../rules/content/notes.ts";
+} from "../../rules/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
 import { refuseUnknownPacks, selectionOf } from "../packs-content.ts";

@@ -2,9 +2,8 @@
 
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber, printable, scanLines } from "../../core/text/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { describeError } from "../../host/print/report-error.ts";
-import { shownPath } from "../../host/print/table.ts";
+import type { Output } from "../../host/index.ts";
+import { describeError, shownPath } from "../../host/index.ts";
 import {
   type ClipResult,
   copyToClipboard,
@@ -16,7 +15,7 @@ import {
   leftOversOf,
   removeLeftOvers,
   type TargetResult,
-} from "../../rules/adapters/index.ts";
+} from "../../rules/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { budgetProblem, renderRemoved, reportRun, tightestLimit } from "./inject-report.ts";
 import type { Prepared } from "./prepare.ts";

@@ -1,5 +1,5 @@
+import { fromByteString } from "../../core/text/index.ts";
 import type { FileChange } from "../../host/index.ts";
-import { fromByteString } from "../../rules/files/marked-block.ts";
 
 /** Creates unified diffs with paths from `shown`. Loads the diff library only here. */
 export async function createDiff(shown: (path: string) => string): Promise<(change: FileChange) => string> {

@@ -4,11 +4,9 @@ import { existsSync, type FSWatcher, type Stats, statSync, watch } from "node:fs
 import { basename, dirname, join, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun } from "../../core/text/index.ts";
-import { configDirectory, homeDirectory, loadConfig, projectRoot } from "../../host/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { reportError } from "../../host/print/report-error.ts";
-import { shownPath } from "../../host/print/table.ts";
-import { companyDirectory } from "../../rules/sync/company.ts";
+import type { Output } from "../../host/index.ts";
+import { configDirectory, homeDirectory, loadConfig, projectRoot, reportError, shownPath } from "../../host/index.ts";
+import { companyDirectory } from "../../rules/index.ts";
 import type { Call } from "../command.ts";
 import { type InjectFlags, isProjectScope, prepareInject } from "./prepare.ts";
 import { runInject } from "./run-inject.ts";

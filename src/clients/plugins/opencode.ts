@@ -1,7 +1,7 @@
 /** The plugin of opencode: one file that it loads by itself (1.18, 2026-11). */
 import { existsSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
-import { toByteString } from "../../rules/files/marked-block.ts";
+import { toByteString } from "../../core/text/index.ts";
 import { hookScript, scriptSettings } from "./hook-script.ts";
 import { ownedScript, type PluginClient, type PluginFile, type PluginPlace } from "./plugin.ts";
 

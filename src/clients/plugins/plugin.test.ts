@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { pluginClients } from "./index.ts";
+import { pluginClients } from "../index.ts";
 import { openCode } from "./opencode.ts";
 import { changePlugin, installState, type PluginPlace, type PluginSettings } from "./plugin.ts";
 

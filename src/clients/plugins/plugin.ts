@@ -4,7 +4,7 @@ import { type Dirent, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
-import { type Fields, isPlainObject, isText, mapOf, objectOf, readJson } from "../../core/text/index.ts";
+import { type Fields, isPlainObject, isText, mapOf, objectOf, readJson, toByteString } from "../../core/text/index.ts";
 import {
   attemptChange,
   type Environment,
@@ -12,7 +12,6 @@ import {
   readForeignBytes,
   removeEmptyFolders,
 } from "../../host/index.ts";
-import { toByteString } from "../../rules/files/marked-block.ts";
 
 /** One AI client that runs a plugin of ours. */
 export interface PluginClient {

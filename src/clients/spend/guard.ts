@@ -3,15 +3,8 @@
 import { join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, formatNumber, messageOf, printable } from "../../core/text/index.ts";
-import { type Config, configDirectory, type Environment, loadConfig } from "../../host/index.ts";
-import { shownPath } from "../../host/print/table.ts";
-import {
-  mayConfigure,
-  readSpend,
-  type Spend,
-  type SpendProblem,
-  type SpendSum,
-} from "../../recordings/spend/read-spend.ts";
+import { type Config, configDirectory, type Environment, loadConfig, shownPath } from "../../host/index.ts";
+import { mayConfigure, readSpend, type Spend, type SpendProblem, type SpendSum } from "../../recordings/index.ts";
 
 /** The part of a hook's input that the guard uses. */
 interface HookInput {

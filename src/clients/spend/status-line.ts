@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Prices } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
 import { type Environment, readForeign, stateDirectory } from "../../host/index.ts";
-import { mayConfigure, readSpend, type Spend, type SpentAnswer } from "../../recordings/spend/read-spend.ts";
+import { mayConfigure, readSpend, type Spend, type SpentAnswer } from "../../recordings/index.ts";
 
 /** What the status line shows. Parts that are not known are absent. */
 interface Status {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { createMemoryStore, readEvents, type Store } from "../../core/store/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import { openStore } from "../../host/store/open-store.ts";
+import { openStore } from "../../host/index.ts";
 import { createFallbackStores } from "./fallback-store.ts";
 import { type BudgetCall, createRequestFitter, type RequestFitterOptions } from "./request-fitter.ts";
 

@@ -6,7 +6,7 @@ export {
   readEvents,
 } from "./events.ts";
 export { createMemoryStore } from "./memory.ts";
-
+export { describeStore, describeUpkeep, expectCallOrder } from "./store.contract.ts";
 export type {
   ListOptions,
   MaintainedStore,
@@ -16,4 +16,18 @@ export type {
   StoreRecord,
   StreamEntry,
 } from "./store.ts";
-export { shownAddress } from "./store.ts";
+export {
+  checkListOptions,
+  checkNames,
+  checkReadOptions,
+  checkRevision,
+  checkRevisionOption,
+  checkThrough,
+  checkValues,
+  checkWhole,
+  closedError,
+  decode,
+  encode,
+  prefixRange,
+  shownAddress,
+} from "./store.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it, test } from "vitest";
-import { markedBlock } from "../../rules/files/marked-block.ts";
+import { markedBlock } from "../../rules/index.ts";
 import { closeFence, importedNames, type LineKind, scanLines, withoutBareFence } from "./fences.ts";
 import { findFetchMarkers } from "./fetch-markers.ts";
 import { fitForeignText } from "./foreign-text.ts";

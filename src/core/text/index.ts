@@ -106,3 +106,6 @@ export {
 export function loadHtmlConverter(): Promise<typeof import("./convert-html.ts")> {
   return import("./convert-html.ts");
 }
+export { fromByteString, toByteString } from "./byte-string.ts";
+export { type Fence, forEachLine } from "./fences.ts";
+export { problemWithWindow, readAge, wholeNumber } from "./whole-number.ts";

@@ -1,5 +1,5 @@
 import { type ContextError, usageError } from "../errors.ts";
-import { formatNumber } from "./index.ts";
+import { formatNumber } from "./wording.ts";
 
 /** Reads the value of an option that takes a whole number. */
 export function wholeNumber(value: string, option: string, least: number): number {

@@ -25,6 +25,13 @@ export interface Output {
   settle(): void;
 }
 
+/** Where a command runs, and where it prints. */
+export interface Caller {
+  readonly cwd: string;
+  readonly env: Environment;
+  readonly output: Output;
+}
+
 export interface Style {
   bold(text: string): string;
   dim(text: string): string;

@@ -1,6 +1,8 @@
 import { relative } from "node:path";
 import { printable } from "../../core/text/index.ts";
-import { type Environment, homeDirectory, isInside, projectRoot } from "../index.ts";
+import { type Environment, homeDirectory } from "../directories.ts";
+import { projectRoot } from "../files/find-root.ts";
+import { isInside } from "../files/paths.ts";
 
 /** Aligns columns, with two spaces between them and no space at the end of a line. A cell with control characters stays
  *  on its line. */

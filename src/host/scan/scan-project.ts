@@ -11,7 +11,6 @@ import {
   type SecretRules,
   type SecretTest,
 } from "../../core/text/index.ts";
-import type { ConventionsFile, ProjectScan, ScanProblem } from "../../plans/compose/index.ts";
 import type { Environment } from "../directories.ts";
 import type { IgnoreRules } from "../files/ignore-rules.ts";
 import { isGitInternal, isInside } from "../files/paths.ts";
@@ -302,4 +301,30 @@ function sortEntries(
       });
   }
   return directories;
+}
+
+/** What a scan found in a project. `renderSnapshot` needs nothing else. */
+export interface ProjectScan {
+  /** What the manifests of the project say, in the order to show it: `Module`, `Language`, … */
+  readonly facts: readonly { readonly name: string; readonly value: string }[];
+  /**
+   * Every file once, relative to the project, with slashes, in any order. A path that ends with a slash is a folder
+   * whose content is unknown: another repository, or one that cannot be read.
+   */
+  readonly paths: readonly string[];
+  /** Files that people wrote for those who work in the project, the most important one first. */
+  readonly conventions: readonly ConventionsFile[];
+  /** What could not be read, and why. Snapshots leave it out, so that they do not depend on who took them. */
+  readonly problems: readonly ScanProblem[];
+}
+
+export interface ConventionsFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface ScanProblem {
+  /** Relative path, "." for the project itself. */
+  readonly path: string;
+  readonly reason: string;
 }

@@ -1,5 +1,5 @@
 import { ContextError } from "../../core/errors.ts";
-import type { MaintainedStore } from "../../core/store/store.ts";
+import type { MaintainedStore } from "../../core/store/index.ts";
 
 /** How to open a store wherever it is. */
 export interface OpenStoreOptions {

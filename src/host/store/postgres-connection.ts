@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, ClientConfig } from "pg";
 import { ContextError, invalidArgument } from "../../core/errors.ts";
-import { closedError, shownAddress } from "../../core/store/store.ts";
+import { closedError, shownAddress } from "../../core/store/index.ts";
 
 /** A connection that is opened again after it was lost. Operations run in the order of their calls, awaited or not. */
 export interface PostgresConnection {

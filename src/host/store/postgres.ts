@@ -15,7 +15,7 @@ import {
   prefixRange,
   type Store,
   type StoreRecord,
-} from "../../core/store/store.ts";
+} from "../../core/store/index.ts";
 import {
   connectPostgres,
   type PostgresConnection,

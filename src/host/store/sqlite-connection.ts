@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type Libsql from "libsql";
 import { ContextError } from "../../core/errors.ts";
-import { closedError } from "../../core/store/store.ts";
+import { closedError } from "../../core/store/index.ts";
 
 /** A connection to the file. Operations run in the order of their calls, awaited or not, also while the file is
  *  busy. */

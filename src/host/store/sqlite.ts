@@ -20,7 +20,7 @@ import {
   type Store,
   type StoreRecord,
   type StreamEntry,
-} from "../../core/store/store.ts";
+} from "../../core/store/index.ts";
 import { connect, type SqliteConnection } from "./sqlite-connection.ts";
 
 /** Options of `openSqliteStore`. */

@@ -1,5 +1,5 @@
 /** What an agent loads by itself must not be in its prompt a second time. */
-import type { ConventionsFile, ProjectScan } from "../compose/index.ts";
+import type { ConventionsFile, ProjectScan } from "../../host/index.ts";
 
 export interface KnownConventions {
   readonly scan: ProjectScan;

@@ -1,7 +1,6 @@
 /** A project's file tree as lines, with folders closed until there is room for them. */
 
-import { codeLanguage, printable, wellFormed } from "../../core/text/index.ts";
-import { toByteString } from "../../rules/files/marked-block.ts";
+import { codeLanguage, printable, toByteString, wellFormed } from "../../core/text/index.ts";
 
 /** The tree of a snapshot. It closes level by level from below, so the entries of the root go last. */
 interface TreeView {

@@ -33,11 +33,8 @@ export {
 export { renderFabric } from "./render-fabric.ts";
 
 export {
-  type ConventionsFile,
   defaultMaxSnapshotTokens,
-  type ProjectScan,
   renderSnapshot,
-  type ScanProblem,
   type Snapshot,
 } from "./render-snapshot.ts";
 

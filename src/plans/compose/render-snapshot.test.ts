@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { scanLines } from "../../core/text/index.ts";
 import { type Counter, counterNames, createCounter } from "../../core/tokens/index.ts";
-import { type ProjectScan, renderSnapshot } from "./render-snapshot.ts";
+import type { ProjectScan } from "../../host/index.ts";
+import { renderSnapshot } from "./render-snapshot.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 100;
 

@@ -4,6 +4,7 @@
 import { invalidArgument } from "../../core/errors.ts";
 import { closeFence, fitForeignText, printable, printableLines, wellFormed } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
+import type { ConventionsFile, ProjectScan } from "../../host/index.ts";
 import { checkCounter, checkKeys, checkMaxTokens, describeValue } from "./check-arguments.ts";
 import { createTreeView, type RenderedTree } from "./folder-tree.ts";
 import { countLines, countUpTo, largestWithin, truncateText, wholeLines } from "./truncate-layer.ts";
@@ -250,30 +251,4 @@ interface SectionLimit {
   readonly limit: number;
   /** May be infinite above the limit. */
   tokensWith(section: string): number;
-}
-
-/** What a scan found in a project. `renderSnapshot` needs nothing else. */
-export interface ProjectScan {
-  /** What the manifests of the project say, in the order to show it: `Module`, `Language`, … */
-  readonly facts: readonly { readonly name: string; readonly value: string }[];
-  /**
-   * Every file once, relative to the project, with slashes, in any order. A path that ends with a slash is a folder
-   * whose content is unknown: another repository, or one that cannot be read.
-   */
-  readonly paths: readonly string[];
-  /** Files that people wrote for those who work in the project, the most important one first. */
-  readonly conventions: readonly ConventionsFile[];
-  /** What could not be read, and why. Snapshots leave it out, so that they do not depend on who took them. */
-  readonly problems: readonly ScanProblem[];
-}
-
-export interface ConventionsFile {
-  readonly path: string;
-  readonly text: string;
-}
-
-export interface ScanProblem {
-  /** Relative path, "." for the project itself. */
-  readonly path: string;
-  readonly reason: string;
 }

@@ -11,18 +11,13 @@ import {
   type GitRemote,
   openGitRemote,
   ownMachine,
+  type ScanProblem,
   scanProject,
   stateDirectory,
   withLock,
 } from "../../host/index.ts";
 import { defaultAgentLimits, leaveOutConventions } from "../agent/index.ts";
-import {
-  type ComposedLayer,
-  createPromptComposer,
-  type PhaseState,
-  renderSnapshot,
-  type ScanProblem,
-} from "../compose/index.ts";
+import { type ComposedLayer, createPromptComposer, type PhaseState, renderSnapshot } from "../compose/index.ts";
 import type { Application, ApplyOptions, ApplyReport, SettledOptions } from "./application.ts";
 import { openAttempts } from "./attempt-folders.ts";
 import { type Beginning, beginRun } from "./begin-run.ts";

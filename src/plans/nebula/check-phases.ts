@@ -1,7 +1,7 @@
 /** Checks phases against each other: ids, dependencies, cycles, scopes. */
 import { basename } from "node:path";
 import { compareText, didYouMean } from "../../core/text/index.ts";
-import type { ContentProblem } from "../../rules/content/load-content.ts";
+import type { ContentProblem } from "../../rules/index.ts";
 import { createReach, type DependencyGraph, type DependencyWalk, walkDependencies } from "./nebula.ts";
 import type { PhaseDraft } from "./nebula-files.ts";
 import { couldOverlap, globsOverlap, readScope, type ScopeGlob, type StepBudget } from "./scope-globs.ts";

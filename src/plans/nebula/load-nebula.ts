@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import { homeDirectory, projectRoot, readForeignText } from "../../host/index.ts";
-import type { ContentProblem } from "../../rules/content/load-content.ts";
+import type { ContentProblem } from "../../rules/index.ts";
 import { optionReason } from "../agent/index.ts";
 import type { Nebula, Phase } from "./nebula.ts";
 import type { AgentSetting, Manifest, PhaseDraft } from "./nebula-files.ts";

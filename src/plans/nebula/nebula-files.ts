@@ -1,7 +1,7 @@
 /** Parses nebula.toml and phase files. Loads zod. Keys marked as carried are checked but have no effect. */
 import { z } from "zod";
 import { type Allow, allowLevels } from "../../host/index.ts";
-import type { ContentProblem } from "../../rules/content/load-content.ts";
+import type { ContentProblem } from "../../rules/index.ts";
 import { gates, type Nebula, type Phase } from "./nebula.ts";
 import {
   type PartOf,

@@ -4,8 +4,7 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { type Store, shownAddress } from "../../core/store/index.ts";
 import { namedKey } from "../../core/text/index.ts";
-import { changeGit, type Environment, inspectRepository } from "../../host/index.ts";
-import { isStoreAddress } from "../../host/store/open-store.ts";
+import { changeGit, type Environment, inspectRepository, isStoreAddress } from "../../host/index.ts";
 import type { Nebula } from "./nebula.ts";
 import { openNebulaRecord, readAnswer, recordCollection, writeAnswer } from "./nebula-record.ts";
 

@@ -2,25 +2,20 @@
 
 import { inputCost, type Prices } from "../../core/billing/index.ts";
 import { compareText } from "../../core/text/index.ts";
+import { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
+import { type BilledSession, billSessions } from "./price-calls.ts";
+import type { Recordings } from "./read-recordings.ts";
 import {
   agentNames,
-  type BilledSession,
   type BillRow,
   type BillTotals,
   billedCalls,
-  billSessions,
-  type Cause,
-  causes,
-  findLosses,
   type Grouping,
-  type Loss,
   type PlacedCall,
   sumCalls,
   totalOf,
-  type WeighedResult,
-  weighResults,
-} from "./index.ts";
-import type { Recordings } from "./read-recordings.ts";
+} from "./sum-calls.ts";
+import { type WeighedResult, weighResults } from "./weigh-results.ts";
 
 export interface BillSettings {
   readonly by: Grouping;

@@ -1,12 +1,11 @@
 /** The report of `bill` as text for a terminal. */
 
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { type Environment, homeDirectory } from "../../host/index.ts";
-import type { Style } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
+import type { Style } from "../../host/index.ts";
+import { type Environment, homeDirectory, renderTable } from "../../host/index.ts";
 import type { BillReport, WeightRow } from "./bill-report.ts";
-import { periodOf } from "./index.ts";
 import { megabytes } from "./read-recordings.ts";
+import { periodOf } from "./sum-calls.ts";
 
 export interface TextOptions {
   readonly style: Style;

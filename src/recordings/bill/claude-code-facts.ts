@@ -3,7 +3,7 @@
  *  and system text. */
 
 import type { Fields } from "../../core/text/index.ts";
-import { usageOfLine } from "../replay/index.ts";
+import { usageOfLine } from "../sessions/index.ts";
 import { charsOf, type FactsDraft, fileOfInput } from "./session-facts.ts";
 
 /** How facts are read from the lines of Claude Code. */

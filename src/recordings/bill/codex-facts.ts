@@ -2,7 +2,7 @@
  *  `token_count` events repeat the sum so far. */
 
 import type { Fields } from "../../core/text/index.ts";
-import { usageOfLine } from "../replay/index.ts";
+import { usageOfLine } from "../sessions/index.ts";
 import { charsOf, type FactsDraft, fileOfInput } from "./session-facts.ts";
 
 interface OwnState {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { type BilledRecording, causesOf, generateBilledSession } from "../../../test/generate/billed-sessions.ts";
-import { billedCalls, billSessions, createSessionScan, findLosses, type SessionFacts, totalOf } from "./index.ts";
+import { findLosses } from "./find-losses.ts";
+import { billSessions } from "./price-calls.ts";
+import type { SessionFacts } from "./session-facts.ts";
+import { createSessionScan } from "./session-scan.ts";
+import { billedCalls, totalOf } from "./sum-calls.ts";
 
 function factsOf(text: string): SessionFacts {
   const scan = createSessionScan();

@@ -1,7 +1,7 @@
 /** Finds calls that read less from the provider's cache than the previous call left there, and says why. */
 
 import { type InputTokens, inputCost, type ModelPrice } from "../../core/billing/index.ts";
-import { bareModel } from "../replay/index.ts";
+import { bareModel } from "../sessions/recorded-usage.ts";
 import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";
 import type { CallFact, Mark, SessionFacts } from "./session-facts.ts";
 

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
-import {
-  billSessions,
-  createSessionScan,
-  findLosses,
-  readOpencodeFacts,
-  type SessionFacts,
-  weighResults,
-} from "./index.ts";
+import { findLosses } from "./find-losses.ts";
+import { readOpencodeFacts } from "./other-facts.ts";
+import { billSessions } from "./price-calls.ts";
+import type { SessionFacts } from "./session-facts.ts";
+import { createSessionScan } from "./session-scan.ts";
+import { weighResults } from "./weigh-results.ts";
 
 function billed(lines: readonly object[]) {
   const scan = createSessionScan();

@@ -1,7 +1,8 @@
 /** The facts of sessions of pi, gemini-cli and opencode. */
 
 import type { Fields } from "../../core/text/index.ts";
-import { usageOfLine, usageOfMessage } from "../replay/index.ts";
+import { usageOfLine } from "../sessions/index.ts";
+import { usageOfMessage } from "../sessions/opencode-session.ts";
 import {
   charsOf,
   createFacts,

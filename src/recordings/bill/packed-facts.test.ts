@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { generateBilledSession } from "../../../test/generate/billed-sessions.ts";
-import { createSessionScan, packFacts, type SessionFacts, unpackFacts } from "./index.ts";
+import { packFacts, unpackFacts } from "./packed-facts.ts";
+import type { SessionFacts } from "./session-facts.ts";
+import { createSessionScan } from "./session-scan.ts";
 
 test.each(["claude-code", "codex"] as const)("packed facts of %s are the same after JSON", (agent) => {
   const scan = createSessionScan();

@@ -4,8 +4,8 @@
 import { closeSync, readSync } from "node:fs";
 import { rename, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
-import type { Call } from "../../cli/command.ts";
 import { ContextError } from "../../core/errors.ts";
+import type { Caller } from "../../host/index.ts";
 import {
   isInside,
   makeDirectory,
@@ -15,18 +15,12 @@ import {
   stateDirectory,
   systemReason,
 } from "../../host/index.ts";
+import { readForeignDatabase } from "../foreign-database.ts";
 import { findSessionFiles, type SessionFile } from "../replay/open-sessions.ts";
-import { readForeignDatabase } from "../sessions/foreign-database.ts";
-import {
-  createSessionScan,
-  factsOfText,
-  type PackedFacts,
-  packFacts,
-  readOpencodeFacts,
-  type ScanState,
-  type SessionFacts,
-  unpackFacts,
-} from "./index.ts";
+import { readOpencodeFacts } from "./other-facts.ts";
+import { type PackedFacts, packFacts, unpackFacts } from "./packed-facts.ts";
+import type { SessionFacts } from "./session-facts.ts";
+import { createSessionScan, factsOfText, type ScanState } from "./session-scan.ts";
 
 export interface Recordings {
   readonly sessions: readonly SessionFacts[];
@@ -63,7 +57,7 @@ interface IndexLine extends Omit<FileEntry, "facts" | "sessions"> {
 }
 
 interface RecordingsOptions {
-  readonly call: Pick<Call, "cwd" | "env" | "output">;
+  readonly call: Caller;
   /** Whether to use and write the index. */
   readonly hasIndex: boolean;
 }

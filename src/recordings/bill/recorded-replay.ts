@@ -10,14 +10,9 @@ import {
   type Ttl,
 } from "../../core/billing/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import {
-  type CallReplay,
-  type PreparedSession,
-  prepareStretches,
-  type RecordedSession,
-  replaySession,
-  type SessionReplay,
-} from "../replay/index.ts";
+import { type PreparedSession, prepareStretches } from "../replay/prepare-session.ts";
+import { type CallReplay, replaySession, type SessionReplay } from "../replay/replay-session.ts";
+import type { RecordedSession } from "../sessions/recorded-session.ts";
 import { findLosses, type Loss } from "./find-losses.ts";
 import { type BilledCall, type BilledSession, whatIsPriced } from "./price-calls.ts";
 

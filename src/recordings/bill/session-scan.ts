@@ -1,7 +1,8 @@
 /** Scans a file of JSON Lines for the facts of its session, line by line. Holds no text. */
 
 import { type Fields, isPlainObject } from "../../core/text/index.ts";
-import { isOpencodeExport, kindOfLines } from "../replay/index.ts";
+import { kindOfLines } from "../sessions/index.ts";
+import { isOpencodeExport } from "../sessions/opencode-session.ts";
 import { claudeCodeFacts } from "./claude-code-facts.ts";
 import { readCodexLine } from "./codex-facts.ts";
 import { type OpencodeExport, readGeminiLine, readOpencodeFacts, readPiLine } from "./other-facts.ts";

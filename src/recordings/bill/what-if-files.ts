@@ -1,16 +1,17 @@
 /** Runs `--what-if` over the files of a report, one session at a time. */
 
-import type { Call } from "../../cli/command.ts";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, messageOf } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import type { Style } from "../../host/print/output.ts";
-import { renderTable } from "../../host/print/table.ts";
-import { createCopyFinder, type RecordedSession, readRecording } from "../replay/index.ts";
+import type { Caller, Style } from "../../host/index.ts";
+import { renderTable } from "../../host/index.ts";
 import { isDatabase, readDatabase, readSessionText, type SessionFile } from "../replay/open-sessions.ts";
+import { readRecording } from "../sessions/index.ts";
+import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
 import type { BillReport } from "./bill-report.ts";
 import { usdText } from "./bill-text.ts";
-import { computeWhatIf, type SessionFacts, type VariantResult, variants } from "./index.ts";
+import type { SessionFacts } from "./session-facts.ts";
+import { computeWhatIf, type VariantResult, variants } from "./what-if.ts";
 
 interface WhatIfReport {
   readonly sessions: number;
@@ -29,7 +30,7 @@ interface WhatIf {
   lines(style: Style): string[];
 }
 
-export async function whatIfOfFiles(report: BillReport, { output }: Pick<Call, "output">): Promise<WhatIf> {
+export async function whatIfOfFiles(report: BillReport, { output }: Pick<Caller, "output">): Promise<WhatIf> {
   const databases = createDatabases();
   const found = await simulateAll(report, { output, databases }).finally(databases.close);
   return { json: whatIfJson(found), lines: (style) => whatIfLines(found, style) };
@@ -63,7 +64,7 @@ function createDatabases(): Databases {
 
 async function simulateAll(
   report: BillReport,
-  { output, databases }: Pick<Call, "output"> & Pick<Simulation, "databases">,
+  { output, databases }: Pick<Caller, "output"> & Pick<Simulation, "databases">,
 ): Promise<WhatIfReport> {
   const copies = createCopyFinder();
   const total = { sessions: 0, usd: 0, simulated: 0 };

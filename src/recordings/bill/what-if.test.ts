@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { generateBilledSession } from "../../../test/generate/billed-sessions.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import { readRecording } from "../replay/index.ts";
-import { billSessions, computeWhatIf, createSessionScan, type SessionFacts, variants } from "./index.ts";
+import { readRecording } from "../sessions/index.ts";
+import { billSessions } from "./price-calls.ts";
+import type { SessionFacts } from "./session-facts.ts";
+import { createSessionScan } from "./session-scan.ts";
+import { computeWhatIf, variants } from "./what-if.ts";
 
 async function whatIf(text: string, counted: string[] = []) {
   const scan = createSessionScan();

@@ -1,7 +1,9 @@
 /** Computes what a session would have cost with another cache lifetime, with trimming, or with shorter results. */
 
 import type { Ttl } from "../../core/billing/index.ts";
-import { type RecordedSession, type ReplayPolicy, referenceKinds, type SessionReplay } from "../replay/index.ts";
+import { referenceKinds } from "../replay/references.ts";
+import type { ReplayPolicy, SessionReplay } from "../replay/replay-session.ts";
+import type { RecordedSession } from "../sessions/recorded-session.ts";
 import type { BilledSession } from "./price-calls.ts";
 import { prepareRecordedReplay, type RecordedReplayOptions } from "./recorded-replay.ts";
 

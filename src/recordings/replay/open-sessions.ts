@@ -7,29 +7,19 @@ import type { Prices } from "../../core/billing/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { printable } from "../../core/text/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
-import { listForeign, messagesLimit, readForeignText, readTextFile } from "../../host/index.ts";
-import type { Output } from "../../host/print/output.ts";
-import { describeError } from "../../host/print/report-error.ts";
-import {
-  createSessionBiller,
-  factsOfText,
-  prepareRecordedReplay,
-  type RecordedReplay,
-  readOpencodeFacts,
-  type SessionFacts,
-} from "../bill/index.ts";
-import { readForeignDatabase } from "../sessions/foreign-database.ts";
-import {
-  bareModel,
-  createCopyFinder,
-  createUsageSum,
-  type PreparedSession,
-  prepareStretches,
-  type RecordedSession,
-  readOpencodeSession,
-  readRecording,
-  type UsageTotals,
-} from "./index.ts";
+import type { Output } from "../../host/index.ts";
+import { describeError, listForeign, messagesLimit, readForeignText, readTextFile } from "../../host/index.ts";
+import { readOpencodeFacts } from "../bill/other-facts.ts";
+import { createSessionBiller } from "../bill/price-calls.ts";
+import { prepareRecordedReplay, type RecordedReplay } from "../bill/recorded-replay.ts";
+import type { SessionFacts } from "../bill/session-facts.ts";
+import { factsOfText } from "../bill/session-scan.ts";
+import { readForeignDatabase } from "../foreign-database.ts";
+import { readRecording } from "../sessions/index.ts";
+import { readOpencodeSession } from "../sessions/opencode-session.ts";
+import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
+import { bareModel, createUsageSum, type UsageTotals } from "../sessions/recorded-usage.ts";
+import { type PreparedSession, prepareStretches } from "./prepare-session.ts";
 
 /** A file that may have sessions. */
 export interface SessionFile {

@@ -2,21 +2,11 @@
 
 import { relative } from "node:path";
 import { performance } from "node:perf_hooks";
-import type { Call } from "../../cli/command.ts";
 import type { Ttl } from "../../core/billing/index.ts";
 import type { ContextError } from "../../core/errors.ts";
-import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { problemWithWindow } from "../../core/text/whole-number.ts";
-import type { Output } from "../../host/print/output.ts";
-import {
-  type CallReplay,
-  type Removal,
-  type ReplayPolicy,
-  type ReplayTotals,
-  replaySession,
-  type SessionReplay,
-  type UsageTotals,
-} from "./index.ts";
+import { countNoun, formatNumber, printable, problemWithWindow } from "../../core/text/index.ts";
+import type { Caller, Output } from "../../host/index.ts";
+import type { UsageTotals } from "../sessions/recorded-usage.ts";
 import {
   createSessionOpener,
   type OpenedSession,
@@ -24,7 +14,15 @@ import {
   type RecordedCosts,
   type SessionFiles,
 } from "./open-sessions.ts";
+import {
+  type CallReplay,
+  type ReplayPolicy,
+  type ReplayTotals,
+  replaySession,
+  type SessionReplay,
+} from "./replay-session.ts";
 import { seriesKinds, withReference } from "./report.ts";
+import type { Removal } from "./request-observer.ts";
 
 export interface ReplayReport {
   readonly settings: ReplaySettings;
@@ -63,7 +61,9 @@ export interface ReplayRun {
 
 export interface ReplayFilesOptions {
   readonly settings: ReplaySettings;
-  readonly call: Call<{ readonly html?: string | undefined }>;
+  readonly call: Caller;
+  /** Whether a page will show every call. */
+  readonly isPage: boolean;
 }
 
 export async function replayFiles(found: SessionFiles, options: ReplayFilesOptions): Promise<ReplayReport> {
@@ -103,7 +103,7 @@ interface ReplayPlace {
 
 async function replayOne(
   { stretches, asRecorded, recorded }: OpenedSession,
-  { settings, call, series, progress, at, withoutRoom }: ReplayFilesOptions & ReplayPlace,
+  { settings, isPage, series, progress, at, withoutRoom }: ReplayFilesOptions & ReplayPlace,
 ): Promise<ReplayedSession> {
   const [{ file, title }] = stretches;
   const ownTokens = Math.max(...stretches.map((stretch) => stretch.prefixTokens));
@@ -124,10 +124,10 @@ async function replayOne(
       const pause = progress.start({ what, file: printable(file), calls });
       const run = {
         ...{ window, policy, reserve, keep, threshold, ttl, pause },
-        ...{ now: () => performance.now(), findsRemovals: call.options.html !== undefined },
+        ...{ now: () => performance.now(), findsRemovals: isPage },
       };
       const replay = await (asRecorded?.run(run) ?? replaySession(stretches, { ...run, prefixTokens, prices }));
-      runs.push(runOf(replay, { window, policy, series: call.options.html === undefined ? undefined : series }));
+      runs.push(runOf(replay, { window, policy, series: isPage ? series : undefined }));
     }
   }
   return {

@@ -1,17 +1,10 @@
 /** The report of `replay`: rows for programs, a table for people. */
 
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import {
-  addTotals,
-  type ReferenceTotals,
-  type ReplayPolicy,
-  type ReplayTotals,
-  referenceKinds,
-  type SentKind,
-  sentKinds,
-  type Tally,
-} from "./index.ts";
+import { type SentKind, sentKinds } from "./prepare-session.ts";
+import { type ReferenceTotals, referenceKinds, type Tally } from "./references.ts";
 import type { ReplayReport } from "./replay-files.ts";
+import { addTotals, type ReplayPolicy, type ReplayTotals } from "./replay-session.ts";
 
 export interface ResultRow extends ReplayTotals {
   readonly window: number;

@@ -13,7 +13,7 @@ import {
   searchUpward,
   stateDirectory,
 } from "../../host/index.ts";
-import { claudeCodeUsage, createUsageSum, type UsageRecord } from "../replay/index.ts";
+import { claudeCodeUsage, createUsageSum, type UsageRecord } from "../sessions/recorded-usage.ts";
 
 export interface SpendOptions {
   /** The transcript of the session. Without it only the day is known. */

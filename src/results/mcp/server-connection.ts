@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber, isPlainObject, messageOf, printable, printableLines } from "../../core/text/index.ts";
-import type { McpServer } from "../../rules/adapters/index.ts";
+import type { McpServer } from "../../rules/index.ts";
 import {
   createLineBuffer,
   createLineChannel,

@@ -3,7 +3,7 @@
 import { ContextError } from "../../core/errors.ts";
 import { createMemoryStore, type MaintainedStore, type Store } from "../../core/store/index.ts";
 import { messageOf, shorten } from "../../core/text/index.ts";
-import { isStoreAddress, openStore } from "../../host/store/open-store.ts";
+import { isStoreAddress, openStore } from "../../host/index.ts";
 
 export interface ServerStore {
   readonly store: Store;

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import type { LedgerOptions } from "../../core/budget/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import type { McpServer } from "../../rules/adapters/index.ts";
+import type { McpServer } from "../../rules/index.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
 import { limitOfClient } from "./client-limits.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";

@@ -2,6 +2,7 @@
  *  others. */
 import { basename } from "node:path";
 import { ContextError } from "../../core/errors.ts";
+import { fromByteString } from "../../core/text/index.ts";
 import {
   type Environment,
   type FileChange,
@@ -11,7 +12,7 @@ import {
   removeEmptyFolders,
 } from "../../host/index.ts";
 import { chainsOf } from "../audit/tool-chains.ts";
-import { fromByteString, markedBlock } from "../files/marked-block.ts";
+import { markedBlock } from "../files/marked-block.ts";
 import type { Adapter } from "./adapter.ts";
 import {
   type DraftOptions,

@@ -2,10 +2,10 @@
  *  reads this file can load the pack for matching files only. */
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { expandBraces, oneLine } from "../../core/text/index.ts";
+import { expandBraces, fromByteString, oneLine } from "../../core/text/index.ts";
 import { followLinks, isInside, isOtherProject, readForeignBytes } from "../../host/index.ts";
 import { isLimitOn, knownTools } from "../audit/audit-files.ts";
-import { fromByteString, markedBlock } from "../files/marked-block.ts";
+import { markedBlock } from "../files/marked-block.ts";
 import { nestedFolders, type Pack, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget, ScopedRules } from "./adapter.ts";
 import { planSkills, type SkillFile } from "./skills.ts";

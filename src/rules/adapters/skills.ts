@@ -2,9 +2,9 @@
  *  holds our ownership line and a list of the other files with their hashes, because a script cannot hold a marker. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { wellFormed } from "../../core/text/index.ts";
+import { fromByteString, toByteString, wellFormed } from "../../core/text/index.ts";
 import { type PlannedChange, readForeignBytes } from "../../host/index.ts";
-import { blockHash, fromByteString, readOwnership, toByteString } from "../files/marked-block.ts";
+import { blockHash, readOwnership } from "../files/marked-block.ts";
 import { type Pack, type Skill, trimPacks } from "../packs/index.ts";
 import type { Adapter, AdapterTarget } from "./adapter.ts";
 import { emptyDraft, type FileDraft } from "./draft-file.ts";

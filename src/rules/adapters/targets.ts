@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { importedNames } from "../../core/text/index.ts";
+import { fromByteString, importedNames, toByteString } from "../../core/text/index.ts";
 import { type AttemptedChange, type AttemptOptions, attemptChange, followLinks } from "../../host/index.ts";
 import { isLimitOn } from "../audit/audit-files.ts";
-import { fromByteString, markedBlock, readOwnership, renderOwnedFile, toByteString } from "../files/marked-block.ts";
+import { markedBlock, readOwnership, renderOwnedFile } from "../files/marked-block.ts";
 import type { Adapter, AdapterTarget, Scope, ToolLimit } from "./adapter.ts";
 
 /** The folders that paths of targets start from. */

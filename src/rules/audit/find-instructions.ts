@@ -1,10 +1,10 @@
 /** Finds the files of a project that AI tools read, as far as people wrote them. */
 import { basename, dirname, relative, resolve, sep } from "node:path";
-import { importedNames } from "../../core/text/index.ts";
+import { importedNames, toByteString } from "../../core/text/index.ts";
 import { type Environment, homeDirectory, isInside, type ProjectTree } from "../../host/index.ts";
 import type { Adapter } from "../adapters/adapter.ts";
 import { chooseAdapters } from "../adapters/choose-adapters.ts";
-import { readOwnership, toByteString } from "../files/marked-block.ts";
+import { readOwnership } from "../files/marked-block.ts";
 import type { InstructionFile } from "../packs/index.ts";
 import { createFileReader, type FileReader, type TextFile } from "./audit-chain.ts";
 import { knownTools } from "./audit-files.ts";

@@ -5,11 +5,17 @@ import { type Dirent, lstatSync, realpathSync, type Stats, statSync } from "node
 import { basename, join } from "node:path";
 import type { z } from "zod";
 import { closest, didYouMean, isPlainObject, oneLine } from "../../core/text/index.ts";
-import { readKnownShape, type ShapeName } from "../../host/config/known-shape.ts";
-import type { YamlDocument } from "../../host/config/yaml-document.ts";
-import { isInside } from "../../host/files/paths.ts";
-import { listForeign, readForeign } from "../../host/files/read-foreign.ts";
-import { decodeText, systemReason } from "../../host/files/read-text.ts";
+import {
+  decodeText,
+  isInside,
+  listForeign,
+  loadYaml,
+  readForeign,
+  readKnownShape,
+  type ShapeName,
+  systemReason,
+  type YamlDocument,
+} from "../../host/index.ts";
 import {
   builtInProfiles,
   createPackSource,
@@ -273,7 +279,7 @@ function readTexts(scope: ContentScope, directory: string, names: readonly strin
 /** Reads the folders in `skills/`. Links in it are not followed: its files are copied into other folders. */
 async function readSkills(scope: ContentScope, directory: string): Promise<Skill[]> {
   if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
-  const { readYaml } = await import("../../host/config/read-yaml.ts");
+  const yaml = await loadYaml();
   return listContent(scope, directory).flatMap((entry) => {
     const folder = join(directory, entry.name);
     const warn = (message: string) =>
@@ -285,7 +291,7 @@ async function readSkills(scope: ContentScope, directory: string): Promise<Skill
     if (main === undefined) return warn("has no SKILL.md, so it is not a skill");
     if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(entry.name) || entry.name.length > 64)
       return warn("is left out: the name of a skill has at most 64 lower-case letters, digits and single dashes");
-    const description = descriptionOf(main, readYaml);
+    const description = descriptionOf(main, yaml);
     if (description === undefined) {
       const message = "the skill is left out: it needs front matter with a description";
       return report(scope, { file: join(folder, "SKILL.md"), severity: "warning", rule: "skill", message }) ?? [];
@@ -310,14 +316,12 @@ function readSkillFiles(scope: ContentScope, folder: string, prefix: string): [s
   });
 }
 
-function descriptionOf(main: string, readYaml: ReadYamlText): string | undefined {
+function descriptionOf(main: string, { readYaml }: Awaited<ReturnType<typeof loadYaml>>): string | undefined {
   const frontMatter = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(main)?.[1];
   const { input } = readYaml(frontMatter ?? "");
   const description = isPlainObject(input) ? input.description : undefined;
   return typeof description === "string" && description.trim() !== "" ? oneLine(description) : undefined;
 }
-
-type ReadYamlText = typeof import("../../host/config/read-yaml.ts").readYaml;
 
 const ownTexts = ["context.md", "constraints.md", "preamble.md"];
 
@@ -336,7 +340,7 @@ async function checkOtherFiles(scope: ContentScope, directory: string, names: re
     const warn = (rule: string, message: string, line = 1) =>
       report(scope, { file, line, severity: "warning", rule, message });
     if (otherFiles.includes(name)) {
-      const { readYaml } = await import("../../host/config/read-yaml.ts");
+      const { readYaml } = await loadYaml();
       const text = readContentText({ ...scope, problems: [] }, file);
       for (const { line, rule, message } of readYaml(text ?? "").problems) warn(rule, message, line);
     } else if (/\.(md|ya?ml)$/.test(name) && !packFileNames.includes(name) && !readTextName.test(name)) {
@@ -437,7 +441,12 @@ function readContentText(scope: ContentScope, file: string): string | undefined 
     const message = `has ${stats.size} bytes. ${limit} Split it, or keep it out of the packs.`;
     return report(scope, { file, rule: "too-large", message });
   }
-  return decodeContent(scope, file);
+  const bytes = readForeign(file, { within: scope.within, maxBytes: maxContentBytes });
+  if (!Buffer.isBuffer(bytes)) return report(scope, { file, rule: "unreadable", message: bytes.reason });
+  const read = decodeText(bytes);
+  if ("text" in read) return read.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
+  const line = Number(/in line (\d+)/.exec(read.reason)?.[1] ?? 1);
+  return report(scope, { file, line, rule: "not-text", message: read.reason });
 }
 
 /** Returns the stats of the path, with links followed. Reports a path that cannot be used and returns `undefined`. */
@@ -458,15 +467,6 @@ const outsideLink = {
   message: "is a symbolic link out of the content directory. Copy the file instead.",
 };
 
-function decodeContent(scope: ContentScope, file: string): string | undefined {
-  const bytes = readForeign(file, { within: scope.within, maxBytes: maxContentBytes });
-  if (!Buffer.isBuffer(bytes)) return report(scope, { file, rule: "unreadable", message: bytes.reason });
-  const read = decodeText(bytes);
-  if ("text" in read) return read.text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
-  const line = Number(/in line (\d+)/.exec(read.reason)?.[1] ?? 1);
-  return report(scope, { file, line, rule: "not-text", message: read.reason });
-}
-
 /** Checks a YAML file against its schema. Reports a file that cannot be used and returns `undefined` or no value. */
 async function readContentYaml<Value>(
   scope: ContentScope,
@@ -477,7 +477,7 @@ async function readContentYaml<Value>(
   if (text === undefined) return undefined;
   const quick = shape === undefined ? undefined : await readKnownShape<Value>(text, shape);
   if (quick !== undefined) return { ...quick, problems: [] };
-  const { parseYamlDocument } = await import("../../host/config/yaml-document.ts");
+  const { parseYamlDocument } = await loadYaml();
   const document = parseYamlDocument(text, await load());
   for (const { line, rule, message } of document.problems) {
     const severity = rule === "unknown-key" ? scope.strictness : "error";

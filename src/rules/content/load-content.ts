@@ -4,8 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { z } from "zod";
 import { ContextError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/text/index.ts";
-import { outsideReason } from "../../host/files/paths.ts";
-import { systemReason } from "../../host/files/read-text.ts";
+import { outsideReason, systemReason } from "../../host/index.ts";
 import type { ContentLayer, PackLayer, Profile } from "../packs/index.ts";
 import { type LayerContent, readContentLayer } from "./content-layer.ts";
 

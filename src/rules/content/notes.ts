@@ -2,11 +2,8 @@
 import { join } from "node:path";
 import type { Document, Scalar, YAMLSeq } from "yaml";
 import { ContextError } from "../../core/errors.ts";
-import { closest, oneLine } from "../../core/text/index.ts";
-import { attemptChange } from "../../host/files/change-file.ts";
-import { exists } from "../../host/files/paths.ts";
-import { readForeignText } from "../../host/files/read-foreign.ts";
-import { fromByteString, toByteString } from "../files/marked-block.ts";
+import { closest, fromByteString, oneLine, toByteString } from "../../core/text/index.ts";
+import { attemptChange, exists, loadYaml, readForeignText } from "../../host/index.ts";
 
 /** Returns the notes of a project, oldest first. Returns an empty list without a file. */
 export async function readNotes(root: string): Promise<string[]> {
@@ -14,7 +11,7 @@ export async function readNotes(root: string): Promise<string[]> {
   if (!(await exists(path))) return [];
   const read = readForeignText(path, { within: root });
   if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file: path });
-  return parseNotes(await import("../../host/config/read-yaml.ts"), read.text, path).notes;
+  return parseNotes(await loadYaml(), read.text, path).notes;
 }
 
 /** Adds a note at the end. Runs of white space become one space, since a note is one line of the block. */
@@ -45,7 +42,7 @@ export async function clearNotes(root: string): Promise<string[]> {
 /** Keeps the comments of the file: only its list is changed. */
 async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promise<string[]> {
   const path = notesPath(root);
-  const yaml = await import("../../host/config/read-yaml.ts");
+  const yaml = await loadYaml();
   const { facts: notes = [], problem } = await attemptChange(path, {
     root,
     plan: (current) => {
@@ -62,7 +59,7 @@ async function changeNotes(root: string, change: (list: YAMLSeq) => void): Promi
   return notes;
 }
 
-type Yaml = typeof import("../../host/config/read-yaml.ts");
+type Yaml = Awaited<ReturnType<typeof loadYaml>>;
 
 interface ParsedNotes {
   readonly document: Document;

@@ -1,13 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import {
-  blockHash,
-  markedBlock,
-  readOwnership,
-  renderOwnedFile,
-  searchWholeBlocks,
-  toByteString,
-} from "./marked-block.ts";
+import { toByteString } from "../../core/text/index.ts";
+import { blockHash, markedBlock, readOwnership, renderOwnedFile, searchWholeBlocks } from "./marked-block.ts";
 
 const body = "# Context\n\nUse it.\n";
 const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);

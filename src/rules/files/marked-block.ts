@@ -3,7 +3,15 @@
 
 import { createHash, type Hash } from "node:crypto";
 import { ContextError } from "../../core/errors.ts";
-import { closes, type Fence, fenceAt, forEachLine, type Line } from "../../core/text/fences.ts";
+import {
+  closes,
+  type Fence,
+  fenceAt,
+  forEachLine,
+  fromByteString,
+  type Line,
+  toByteString,
+} from "../../core/text/index.ts";
 
 export interface MarkedBlock {
   /** From the first character of the start marker to the end of the end marker. */
@@ -159,17 +167,6 @@ function withoutTail(text: string, tail: string): string {
 function withoutLeading(after: string, lineEnd: string): string {
   if (after.startsWith(`${lineEnd}${lineEnd}<!-- plimsoll:start:`)) return after.slice(2 * lineEnd.length);
   return after.startsWith(lineEnd) ? after.slice(lineEnd.length) : after;
-}
-
-/** A byte string holds one byte of a file in each character, as `latin1` reads it. Editing this form keeps every other
- *  byte, valid UTF-8 or not. */
-export function toByteString(text: string): string {
-  return Buffer.from(text, "utf8").toString("latin1");
-}
-
-/** Bytes that are not UTF-8 become U+FFFD. Use this to show text, never to write it back. */
-export function fromByteString(bytes: string): string {
-  return Buffer.from(bytes, "latin1").toString("utf8");
 }
 
 // A whole file that is Plimsoll's: one line in it says so and holds the hash of the rest.

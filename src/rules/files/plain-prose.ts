@@ -1,6 +1,6 @@
 /** Converts Markdown to plain text for a reader that shows it unrendered: removes the marks and keeps the words. Code,
  *  tables and links are not changed. */
-import { scanLines } from "../../core/text/fences.ts";
+import { scanLines } from "../../core/text/index.ts";
 
 /** Removes fences (not the code in them), heading marks, emphasis, inline code ticks and comments. Keeps at most one
  *  empty line in a row. */

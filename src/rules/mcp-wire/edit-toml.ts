@@ -4,8 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { ContextError } from "../../core/errors.ts";
-import { scanToml, type TomlPart } from "../../core/text/index.ts";
-import { fromByteString } from "../files/marked-block.ts";
+import { fromByteString, scanToml, type TomlPart } from "../../core/text/index.ts";
 import { type ConfigFormat, foreignEntry, type LocatedEntry, type WiredServer } from "./wired-server.ts";
 
 type Parse = (text: string, options: { readonly integersAsBigInt: "asNeeded" }) => unknown;

@@ -5,22 +5,25 @@ import { createHash } from "node:crypto";
 import { chmod, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError } from "../../core/errors.ts";
-import { type Company, type CompanyPlace, readCompanySource } from "../../host/config/company-source.ts";
-import { cacheDirectory, type Environment } from "../../host/directories.ts";
-import { makeDirectory } from "../../host/files/make-directory.ts";
-import { readForeignBytes } from "../../host/files/read-foreign.ts";
-import { codeOf } from "../../host/files/read-text.ts";
-import { replaceOwnFile } from "../../host/files/replace-file.ts";
-import { isAlive } from "../../host/processes/process-identity.ts";
 import {
+  type Company,
+  type CompanyPlace,
+  cacheDirectory,
+  codeOf,
   collectOutput,
   connecting,
+  type Environment,
   type GitUse,
   gitReason,
+  isAlive,
+  makeDirectory,
   noGitReason,
+  readCompanySource,
+  readForeignBytes,
+  replaceOwnFile,
   startGit,
   withoutPasswords,
-} from "../../host/processes/start-git.ts";
+} from "../../host/index.ts";
 import type { ResolveOptions } from "./public-host.ts";
 
 export interface CompanySync {

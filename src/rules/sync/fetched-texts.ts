@@ -13,12 +13,16 @@ import {
   listOf,
   objectOf,
   readJson,
+  toByteString,
 } from "../../core/text/index.ts";
-import { configDirectory, type Environment } from "../../host/directories.ts";
-import { attemptChange } from "../../host/files/change-file.ts";
-import { exists, followLinks } from "../../host/files/paths.ts";
-import { readForeignText } from "../../host/files/read-foreign.ts";
-import { toByteString } from "../files/marked-block.ts";
+import {
+  attemptChange,
+  configDirectory,
+  type Environment,
+  exists,
+  followLinks,
+  readForeignText,
+} from "../../host/index.ts";
 
 /** Where the texts of one scope are pinned. */
 export interface PinFolder {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { isAlive } from "../../host/processes/process-identity.ts";
+import { isAlive } from "../../host/index.ts";
 import { fetchGitTree } from "./company.ts";
 
 let root: string;

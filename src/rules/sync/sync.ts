@@ -3,10 +3,8 @@
 
 import { join } from "node:path";
 import { type FetchMarker, findFetchMarkers } from "../../core/text/index.ts";
-import type { Config } from "../../host/config/config.ts";
-import { configDirectory, type Environment } from "../../host/directories.ts";
-import { withoutPasswords } from "../../host/processes/start-git.ts";
-import type { PowerfulSetting } from "../../host/trust/trusted.ts";
+import type { Config, PowerfulSetting } from "../../host/index.ts";
+import { configDirectory, type Environment, withoutPasswords } from "../../host/index.ts";
 import {
   type ContentProblem,
   type LayerDirectory,

@@ -1,7 +1,7 @@
 /** The addresses that a project's own packs fetch are powerful settings: nothing is fetched before a person trusts them. */
 import { join } from "node:path";
 import { findFetchMarkers } from "../../core/text/index.ts";
-import { type PowerfulSetting, type ProjectPlace, powerfulSetting, untrustedOf } from "../../host/trust/trusted.ts";
+import { type PowerfulSetting, type ProjectPlace, powerfulSetting, untrustedOf } from "../../host/index.ts";
 import { loadAnyAdapter, loadContent } from "../content/load-content.ts";
 import type { PackLayer } from "../packs/index.ts";
 

@@ -3,9 +3,15 @@
 
 import { inputCost } from "../../core/billing/index.ts";
 import { countNoun, formatNumber } from "../../core/text/index.ts";
-import { type BillReport, iso, type WeightRow } from "../../recordings/bill/bill-report.ts";
-import { stamp } from "../../recordings/bill/bill-text.ts";
-import { agentNames, type BilledSession, periodOf } from "../../recordings/bill/index.ts";
+import {
+  agentNames,
+  type BilledSession,
+  type BillReport,
+  iso,
+  periodOf,
+  stamp,
+  type WeightRow,
+} from "../../recordings/index.ts";
 import { renderHtml } from "../page/html-page.ts";
 import { partsScript, scaleScript } from "../page/page-parts.ts";
 

@@ -3,11 +3,10 @@
 import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { parse, relative, resolve } from "node:path";
-import type { Call } from "../../cli/command.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
-import { formatNumber, printable } from "../../core/text/index.ts";
+import { formatNumber, printable, toByteString } from "../../core/text/index.ts";
+import type { Caller } from "../../host/index.ts";
 import { changeFile } from "../../host/index.ts";
-import { toByteString } from "../../rules/files/marked-block.ts";
 
 export interface HtmlPage {
   /** The command that makes the page. */
@@ -183,7 +182,7 @@ svg .name { fill: var(--ink); paint-order: stroke; stroke: var(--surface); strok
 /** Throws if the page cannot be written: the target is a directory or one of the sessions. */
 export async function checkPageTarget(
   target: string,
-  { call, inputs }: { readonly call: Pick<Call, "cwd" | "env">; readonly inputs: readonly string[] },
+  { call, inputs }: { readonly call: Pick<Caller, "cwd" | "env">; readonly inputs: readonly string[] },
 ): Promise<void> {
   const path = resolve(call.cwd, target);
   const real = (file: string): Promise<string> => realpath(file).catch(() => file);
@@ -199,7 +198,7 @@ export async function checkPageTarget(
 export async function writePage(
   target: string,
   { html, what }: { readonly html: string; readonly what: string },
-  call: Pick<Call, "cwd" | "env" | "output">,
+  call: Caller,
 ): Promise<void> {
   const path = resolve(call.cwd, target);
   const bytes = toByteString(html);
@@ -209,7 +208,7 @@ export async function writePage(
 }
 
 interface PageChange {
-  readonly call: Pick<Call, "cwd" | "env">;
+  readonly call: Pick<Caller, "cwd" | "env">;
   readonly change: (current: string | undefined) => string;
   readonly dryRun?: boolean;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Script } from "node:vm";
 import { expect, test } from "vitest";
-import type { ReplayReport } from "../../recordings/replay/replay-files.ts";
+import type { ReplayReport } from "../../recordings/index.ts";
 import { renderPage } from "./render-page.ts";
 
 const hostile = "</script><script>alert(1)</script><!--\u2028\u2029 & \"'";

@@ -1,6 +1,6 @@
 /** The page of `replay`: its data. */
 
-import type { ReplayReport } from "../../recordings/replay/replay-files.ts";
+import type { ReplayReport } from "../../recordings/index.ts";
 import {
   describeInvalid,
   describeRecorded,
@@ -11,7 +11,7 @@ import {
   rounded,
   seriesKinds,
   withReference,
-} from "../../recordings/replay/report.ts";
+} from "../../recordings/index.ts";
 import { renderHtml } from "../page/html-page.ts";
 import { pageScript } from "./page-script.ts";
 

@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { lstat, stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { ContextError } from "../../core/errors.ts";
-import { compareText, type Fields, formatNumber, messageOf } from "../../core/text/index.ts";
-import type { OpencodeExport } from "../bill/index.ts";
+import { ContextError } from "../core/errors.ts";
+import { compareText, type Fields, formatNumber, messageOf } from "../core/text/index.ts";
+import type { OpencodeExport } from "./bill/other-facts.ts";
 
 /** Yields the sessions of the database, or the one with an id. Keeps one session in memory at a time. */
 export async function* readForeignDatabase(path: string, session?: string): AsyncGenerator<OpencodeExport> {

@@ -1,0 +1,54 @@
+export { type Adapter, type Scope, scopes } from "./adapters/adapter.ts";
+export { chooseAdapters, refuseUnknownTools } from "./adapters/choose-adapters.ts";
+export { type EngineOptions, injectFiles, type TargetResult } from "./adapters/engine.ts";
+export {
+  type LeftOver,
+  leftOversOf,
+  type RemovedFile,
+  removeLeftOvers,
+  uninstallFiles,
+} from "./adapters/left-overs.ts";
+export {
+  embeddedAdapters,
+  type LoadedPacks,
+  type LoadPacksOptions,
+  loadPacks,
+  type PackChoice,
+  type PackSelection,
+} from "./adapters/load-packs.ts";
+export { withRelated } from "./adapters/plan-files.ts";
+export type { AuditedTool, AuditReport } from "./audit/audit.ts";
+export { type ClipResult, copyToClipboard, draftClip } from "./audit/clips.ts";
+export { applyBudgets, isEnforced, type LimitUse, type ToolBudgets } from "./audit/limits.ts";
+
+/** Loads `audit`. Only one command needs it, so the others start faster. */
+export function loadAudit(): Promise<typeof import("./audit/audit.ts")> {
+  return import("./audit/audit.ts");
+}
+
+/** Loads the code that finds the files of AI tools for `import`. */
+export function loadInstructions(): Promise<typeof import("./audit/find-instructions.ts")> {
+  return import("./audit/find-instructions.ts");
+}
+
+/** Loads the code for `mcp install` and `mcp uninstall`. */
+export function loadMcpWire(): Promise<typeof import("./mcp-wire/install-servers.ts")> {
+  return import("./mcp-wire/install-servers.ts");
+}
+
+export { injectionStatus, type StatusOptions, type TargetState } from "./adapters/status.ts";
+export type { Places } from "./adapters/targets.ts";
+export { type ContentProblem, readEmbeddedContent } from "./content/load-content.ts";
+export { addNote, clearNotes, readNotes } from "./content/notes.ts";
+export { markedBlock } from "./files/marked-block.ts";
+export type { McpServer } from "./mcp-wire/read-servers.ts";
+export { companyDirectory } from "./sync/company.ts";
+export { expandLayers } from "./sync/expand-layers.ts";
+export { pinFolder } from "./sync/fetched-texts.ts";
+export type { SyncReport, TextSync } from "./sync/sync.ts";
+export { readProjectFetches } from "./sync/trusted-fetches.ts";
+
+/** Loads `sync`. It is the only command that uses the network. */
+export function loadSync(): Promise<typeof import("./sync/sync.ts")> {
+  return import("./sync/sync.ts");
+}
