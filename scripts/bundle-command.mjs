@@ -33,8 +33,8 @@ export async function bundleCommand(dist) {
   });
   await build.close();
   await bundleStatusLine(dist);
-  await bundleAlone(dist, "plugin-hooks.js");
-  await bundleAlone(dist, "database-reader.js");
+  await bundleAlone(dist, "clients/plugin-hooks.js");
+  await bundleAlone(dist, "recordings/database-reader.js");
   await bundleMain(dist);
   rmSync(join(bundle, "main.js"));
   skipDoors(join(dist, "cli"));
@@ -63,16 +63,16 @@ async function bundleMain(dist) {
 }
 
 /** What plugins load inside a client, and a program that the command starts, are files of their own. */
-async function bundleAlone(dist, name) {
+async function bundleAlone(dist, path) {
   const build = await rolldown({
-    input: join(dist, "cli", name),
+    input: join(dist, path),
     platform: "node",
     plugins: [{ name: "vocabulary", load: readVocabulary }],
     external: (id) => !isOwn(id),
     logLevel: "silent",
   });
   await build.write({
-    file: join(dist, "cli/bundle", name),
+    file: join(dist, "cli/bundle", basename(path)),
     format: "esm",
     codeSplitting: false,
     minify,

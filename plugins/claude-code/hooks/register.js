@@ -1,4 +1,4 @@
-// Built from src/plugins/claude-register.ts, which explains it.
+// Built from src/clients/plugins/claude-register.ts, which explains it.
 export function register(on) {
     on("session.start", async ($, event, next) => {
         void introduce($);
