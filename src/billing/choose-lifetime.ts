@@ -119,7 +119,7 @@ export function hasAnchor(state: LifetimeState | undefined, nowMs: number, { rul
 
 const shareForHours = 0.02;
 
-// Before anything is known, one pause in 200 calls. Agents that work alone then pay less than half a percent more than
+// Before anything is known, one pause in 100 calls. Agents that work alone then pay less than one percent more than
 // with 5 minutes, and the first pause of a person is seldom lost (`npm run bench:markers`).
-const assumedPauses = 0.05;
+const assumedPauses = 0.1;
 const assumedGaps = 10;
