@@ -4,7 +4,8 @@
  *  a marker of one hour then keeps the whole request. So a few calls write for an hour, and the others for 5 minutes. After
  *  a pause, the next call reads up to the last of these few, and writes again only what came later.
  *
- *  Whatever the pauses are, a conversation never costs more than 1.02 of what it would have cost with 5 minutes. */
+ *  Whatever the pauses are, a conversation never costs more than 1.02 of what it would have cost with 5 minutes, if the
+ *  cache works as in `createCacheSimulator` and each request continues the last one to its end. */
 import type { ModelPrice, Ttl } from "./prices.ts";
 
 /** What is known about the pauses and the cache of one conversation. */
