@@ -13,12 +13,13 @@ import { createTrimmer, type TrimmerOptions } from "../../src/history/index.ts";
 import { createRequestFitter } from "../../src/integrations/request-fitter.ts";
 import { createMemoryStore, openStore, type Store } from "../../src/store/index.ts";
 import { openPostgresStore } from "../../src/store/postgres.ts";
+import { caseCount } from "../case-count.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 import { createSandbox } from "./run-plimsoll.ts";
 
-const deep = process.env.PLIMSOLL_DEEP === "1";
-const [clientKills, serverKills] = deep ? [50, 50] : [2, 1];
+const clientKills = caseCount({ few: 2, deep: 15, long: 50 });
+const serverKills = caseCount({ few: 1, deep: 15, long: 50 });
 const writer = fileURLToPath(new URL("./store-writer.mjs", import.meta.url));
 const agent = fileURLToPath(new URL("./history-agent.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-fleet-"));

@@ -3,9 +3,10 @@ import { beforeAll, expect, test } from "vitest";
 import { type ComposedLayer, type ContextLayers, createPromptComposer } from "../../src/compose/index.ts";
 import { scanLines } from "../../src/text/index.ts";
 import { type Counter, counterNames, createCounter } from "../../src/tokens/index.ts";
+import { caseCount } from "../case-count.ts";
 import { checkSections, type DrawnSection, drawnFabric, fabricText } from "./drawn-fabric.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;
+const numRuns = caseCount({ few: 30, deep: 2_000, long: 10_000 });
 const timeout = 300_000;
 
 const counters = new Map<string, Counter>();

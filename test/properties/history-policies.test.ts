@@ -6,9 +6,10 @@ import { testPolicy } from "../../src/history/policies/policy.contract.ts";
 import type { PolicyCase } from "../../src/history/policies/policy-run.contract.ts";
 import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/messages/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
+import { caseCount } from "../case-count.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 1;
+const numRuns = caseCount({ few: 1, deep: 60, long: 300 });
 const counter = await createCounter("estimate:claude-5");
 
 describe.each(policyNames)("%s", (policy) => {

@@ -13,9 +13,10 @@ import { chooseAdapters, injectFiles, injectionStatus, isEnforced } from "../../
 import { createPackSource, mergeLayers, orderPacks } from "../../src/packs/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
 import { loadContent, readProjectTree } from "../../src/workspace/index.ts";
+import { caseCount } from "../case-count.ts";
 import { makeRepository } from "../make-repository.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 3;
+const numRuns = caseCount({ few: 3, deep: 100, long: 300 });
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 const { adapters: known } = await loadContent<Adapter>({
   layers: [{ layer: "embedded", directory: content, strictness: "error", required: true }],

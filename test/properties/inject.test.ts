@@ -13,9 +13,9 @@ import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/
 import { fromByteString, markedBlock, readOwnership, toByteString, verbosities } from "../../src/text/index.ts";
 import { type Counter, createCounter } from "../../src/tokens/index.ts";
 import { loadContent } from "../../src/workspace/index.ts";
+import { caseCount } from "../case-count.ts";
 
-const deep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = deep ? 400 : 10;
+const numRuns = caseCount({ few: 10, deep: 100, long: 400 });
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 
 const { adapters } = await loadContent<Adapter>({

@@ -10,8 +10,9 @@ import {
   toByteString,
   toPlainProse,
 } from "../../src/text/index.ts";
+import { caseCount } from "../case-count.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 50_000 : 200;
+const numRuns = caseCount({ few: 200, deep: 10_000, long: 50_000 });
 const check = <T>(property: fc.IProperty<T>) => fc.assert(property, { numRuns });
 
 /** Few pieces that mean something to the scanner, so that they meet. */
