@@ -9,7 +9,7 @@ import { createCounter } from "../../src/tokens/index.ts";
 import { caseCount } from "../case-count.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = caseCount({ few: 1, deep: 60, long: 300 });
+const numRuns = caseCount({ few: 1, deep: 40, long: 300 });
 const counter = await createCounter("estimate:claude-5");
 
 describe.each(policyNames)("%s", (policy) => {

@@ -385,6 +385,6 @@ test.skipIf(!hasGit)("lists the same files as git, whatever the patterns", { tim
       // Removing thousands of folders in one go takes longer than a hook may.
       for (const directory of scratch.splice(0)) rmSync(directory, { recursive: true });
     }),
-    { numRuns: caseCount({ few: 10, deep: 500, long: 3_000 }) },
+    { numRuns: caseCount({ few: 10, deep: 300, long: 3_000 }) },
   );
 });
