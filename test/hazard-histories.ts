@@ -54,7 +54,7 @@ export function validHistories(): NamedHistory[] {
     ],
     ["an empty result", exchange([call("a")], [result("a", "")])],
     ["a failed call", exchange([call("a")], [{ ...result("a", "Error: no such file"), is_error: true }])],
-    ["a long session", session(isDeep ? 150 : 80)],
+    ["a long session", session(isDeep ? 150 : 50)],
     ["a session of many short turns", session(isDeep ? 600 : 100, "chat").filter(({ role }) => role !== "system")],
   ];
 }
@@ -65,7 +65,7 @@ export function brokenHistories(): NamedHistory[] {
   return [
     ["no messages", []],
     ...[...all, "starts-with-assistant" as const].map(quirk),
-    ["all quirks at once", session(isDeep ? 100 : 60, "coding", all)],
+    ["all quirks at once", session(isDeep ? 100 : 40, "coding", all)],
     ["a last call without a result", [said("user", "look"), { role: "assistant", content: [call("a")] }]],
     [
       "a result without a call",

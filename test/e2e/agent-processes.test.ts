@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { adoptAgent } from "../../src/plans/agent/start-agent.ts";
+import { caseCount } from "../case-count.ts";
 
 const starter = fileURLToPath(new URL("agent-starter.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-agents-"));
@@ -42,7 +43,7 @@ function contentOf(file: string): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-test("an agent outlives the kill of its run, and the next one waits for its answer", async () => {
+test("an agent outlives the kill of its run, and the next one waits for its answer", { tags: ["deep"] }, async () => {
   const { folder, said } = await killWhile("echo begun; sleep 1; cat", (at) =>
     expect.poll(() => contentOf(join(at, "stdout"))).toBe("begun\n"),
   );
@@ -74,7 +75,7 @@ function commandLines(): string[] {
   return execFileSync("ps", ["-Ao", "args"], { encoding: "utf8" }).split("\n");
 }
 
-const rounds = process.env.PLIMSOLL_DEEP === "1" ? 100 : 2;
+const rounds = caseCount({ few: 2, deep: 30, long: 100 });
 
 /** Some milliseconds into the start, or as soon as the agent has begun: a busy machine may need longer for that. */
 const momentOf = (round: number) => async (folder: string) => {

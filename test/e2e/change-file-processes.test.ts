@@ -6,10 +6,11 @@ import { setImmediate as immediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { markedBlock } from "../../src/rules/files/marked-block.ts";
+import { caseCount } from "../case-count.ts";
 import { createSandbox, type Run, runProcess, type Sandbox } from "./run-plimsoll.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
-const kills = deep ? 200 : 2;
+const kills = caseCount({ few: 2, deep: 60, long: 200 });
 const changesEach = deep ? 40 : 4;
 const changer = fileURLToPath(new URL("./file-changer.mjs", import.meta.url));
 const eight = Array.from({ length: 8 });
@@ -96,6 +97,7 @@ async function rewriteAndKill(round: number): Promise<{ acknowledged: number; bo
 }
 
 test(`a writer killed at any moment leaves a whole file and nothing in the way (${kills} kills)`, {
+  tags: ["deep"],
   timeout: 60_000 + kills * 2_000,
 }, async () => {
   sandbox.write("notes/CLAUDE.md", Buffer.from(mine, "latin1"));

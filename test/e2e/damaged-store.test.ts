@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "libsql";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { caseCount } from "../case-count.ts";
 import { connectLines, plimsoll } from "./mcp-clients.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
@@ -149,7 +150,8 @@ const isClear = ({ code, told }: Flipped["outcomes"][number]): boolean =>
   code === 0 || ([1, 2].includes(code) && told.startsWith("plimsoll: ") && !told.includes("bug"));
 
 test("a store of which one byte is another is read, or refused with a reason, by every command", async () => {
-  const deadline = Date.now() + (deep ? 900_000 : 60_000);
+  const seconds = caseCount({ few: 60, deep: 180, long: 900 });
+  const deadline = Date.now() + 1_000 * seconds;
   for (const batch of batchesOf(readFileSync(store).length)) {
     if (Date.now() > deadline) break;
     const unclear = (await flip(batch)).filter(({ outcomes }) => !outcomes.every(isClear));

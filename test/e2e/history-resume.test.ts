@@ -17,10 +17,11 @@ import {
 import { type FormatName, formatNames } from "../../src/core/messages/index.ts";
 import { createMemoryStore } from "../../src/core/store/index.ts";
 import { openSqliteStore } from "../../src/host/store/sqlite.ts";
+import { caseCount } from "../case-count.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
-const kills = isDeep ? 100 : 1;
+const kills = caseCount({ few: 1, deep: 25, long: 100 });
 const agent = fileURLToPath(new URL("./history-agent.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-history-"));
 const children: ChildProcess[] = [];

@@ -3,9 +3,10 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symli
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { caseCount } from "../case-count.ts";
 import { createSandbox, type Sandbox } from "./run-plimsoll.ts";
 
-const runs = process.env.PLIMSOLL_DEEP === "1" ? 300 : 6;
+const runs = caseCount({ few: 6, deep: 60, long: 300 });
 
 let sandbox: Sandbox;
 beforeEach(() => {

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { markedBlock, readOwnership } from "../../src/rules/files/marked-block.ts";
+import { caseCount } from "../case-count.ts";
 import { createProject, type InjectProject } from "./inject-project.ts";
 import { mainFile } from "./run-plimsoll.ts";
 
-const kills = process.env.PLIMSOLL_DEEP === "1" ? 200 : 3;
+const kills = caseCount({ few: 3, deep: 60, long: 200 });
 
 /** What people have in the files that the tools share with them: any bytes, any line ends, and a file of each kind. */
 const sections: Record<string, string> = {
@@ -79,6 +80,7 @@ const leftovers = () =>
 const locks = () => readdirSync(join(project.home, ".local/state/plimsoll/locks"));
 
 test(`a run killed at any moment tears no file and loses no byte; the next one finishes (${kills} kills)`, {
+  tags: ["deep"],
   timeout: 60_000 + kills * 3_000,
 }, async () => {
   const started = performance.now();

@@ -197,7 +197,7 @@ test("requests are taken from this machine only, and from no page of another sit
   }
 });
 
-test("a request that is too large is refused, also if it does not say its length", async () => {
+test("a request that is too large is refused, also if it does not say its length", { tags: ["deep"] }, async () => {
   const long = { ...ping, params: { padding: "x".repeat(17_000_000) } };
   expect(await post({}, "/mcp", long)).toMatchObject({ status: 413 });
   const { hostname, port } = new URL(url);

@@ -194,7 +194,9 @@ test("lists of structured results are paged by item", async () => {
   expect(pages.every(({ kind, cut }) => kind === "rows" && cut === undefined)).toBe(true);
 });
 
-test("a wrapper that was killed between two pages goes on with them after it is started again", async () => {
+test("a wrapper that was killed between two pages goes on with them after it is started again", {
+  tags: ["deep"],
+}, async () => {
   const before = await startOdd(["--per-tool", "1000"]);
   const first = await before.call("text", { count: 1_000 });
   before.child.kill("SIGKILL");
@@ -295,7 +297,10 @@ test("a server that cannot be started is wrong usage", async () => {
   expect(stderr).toContain("the server no-such-server-anywhere cannot be started: it was not found");
 });
 
-test("a result of many megabytes becomes a page, and small ones still pass", async () => {
+test("a result of many megabytes becomes a page, and small ones still pass", {
+  tags: ["deep"],
+  timeout: 120_000,
+}, async () => {
   const megabytes = deep ? 100 : 10;
   const client = await startOdd();
   const count = Math.ceil((megabytes * 1_000_000) / "some words\n".length);
@@ -310,7 +315,7 @@ test("a result of many megabytes becomes a page, and small ones still pass", asy
     expect(peakMegabytes).toBeGreaterThan(10);
     expect(peakMegabytes).toBeLessThan(deep ? 1_000 : 250);
   }
-}, 120_000);
+});
 
 describe("as text", () => {
   const startText = async (name = "lines", flags: readonly string[] = ["--per-tool", "1000"]): Promise<LineClient> => {

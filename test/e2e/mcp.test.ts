@@ -105,7 +105,9 @@ test.each(revisions)("speaks revision %s, and pages to the end", { tags: ["deep"
   expect(await client.end()).toBe(0);
 });
 
-test("a server that was killed between two pages goes on with them after it is started again", async () => {
+test("a server that was killed between two pages goes on with them after it is started again", {
+  tags: ["deep"],
+}, async () => {
   const before = await startReady(["--per-tool", "1000"]);
   const files = await before.call("project_files", { mode: "files" });
   const { recent } = dataOf(await before.call("budget_status", {}));

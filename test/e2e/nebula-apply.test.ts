@@ -681,7 +681,7 @@ describe("while a run goes on", () => {
     });
   });
 
-  test("kill -9 ends no agent: --resume waits for it, and its answer counts", async () => {
+  test("kill -9 ends no agent: --resume waits for it, and its answer counts", { tags: ["deep"] }, async () => {
     rmSync(join(sandbox.home, "pid"), { force: true });
     const wait = 'echo $$ >"$HOME/pid"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
     hanging.ACT_api = wait;

@@ -5,9 +5,10 @@ import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { caseCount } from "../case-count.ts";
 import { createSandbox, mainFile, type Sandbox } from "./run-plimsoll.ts";
 
-const rounds = process.env.PLIMSOLL_DEEP === "1" ? 25 : 5;
+const rounds = caseCount({ few: 5, deep: 10, long: 25 });
 const killsOfRound = 2;
 
 /** Two that start at once, three behind them, and one that needs all. */

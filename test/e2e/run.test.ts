@@ -236,7 +236,7 @@ test("an agent that fails makes the exit code 1, and what it said is kept", asyn
   expect(json).toMatchObject({ answer: "half\n", exitCode: 7, error: { code: "failed" } });
 });
 
-test("a hanging agent is ended after its time, with all that it started", async () => {
+test("a hanging agent is ended after its time, with all that it started", { tags: ["deep"] }, async () => {
   const { code, stdout, stderr } = await run([
     "x",
     "--agent-command",

@@ -169,7 +169,7 @@ async function usePlugin(word: string, sessionId: string): Promise<void> {
 
 const savedFile = (sessionId: string): string => join(stateFolder(), "saved-tokens", `${sessionId}.json`);
 
-test("what a plugin stored goes with its session, and what others stored stays", async () => {
+test("what a plugin stored goes with its session, and what others stored stays", { tags: ["deep"] }, async () => {
   await usePlugin("xylophone", "first-session");
   await usePlugin("zeppelin", "second-session");
   expect(filesWith("xylophone").length).toBeGreaterThan(0);

@@ -14,12 +14,13 @@ import { createRequestFitter } from "../../src/conversation/sdk/request-fitter.t
 import { createMemoryStore, type Store } from "../../src/core/store/index.ts";
 import { openStore } from "../../src/host/store/open-store.ts";
 import { openPostgresStore } from "../../src/host/store/postgres.ts";
+import { caseCount } from "../case-count.ts";
 import { generateRequest } from "../generate/generate-request.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 import { createSandbox } from "./run-plimsoll.ts";
 
-const deep = process.env.PLIMSOLL_DEEP === "1";
-const [clientKills, serverKills] = deep ? [50, 50] : [2, 1];
+const clientKills = caseCount({ few: 2, deep: 15, long: 50 });
+const serverKills = caseCount({ few: 1, deep: 15, long: 50 });
 const writer = fileURLToPath(new URL("./store-writer.mjs", import.meta.url));
 const agent = fileURLToPath(new URL("./history-agent.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-fleet-"));

@@ -9,9 +9,10 @@ import Database from "libsql";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Store } from "../../src/core/store/index.ts";
 import { openSqliteStore } from "../../src/host/store/sqlite.ts";
+import { caseCount } from "../case-count.ts";
 
 const deep = process.env.PLIMSOLL_DEEP === "1";
-const kills = deep ? 200 : 2;
+const kills = caseCount({ few: 2, deep: 60, long: 200 });
 const writesEach = deep ? 300 : 30;
 const writer = fileURLToPath(new URL("./store-writer.mjs", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "plimsoll-processes-"));

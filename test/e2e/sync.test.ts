@@ -7,10 +7,11 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { caseCount } from "../case-count.ts";
 import { createSandbox, mainFile, runProcess, type Sandbox } from "./run-plimsoll.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
-const kills = isDeep ? 60 : 1;
+const kills = caseCount({ few: 1, deep: 20, long: 60 });
 
 let sandbox: Sandbox;
 let server: Server;
@@ -338,6 +339,7 @@ test("a source or revision that git would take for an option or a helper is refu
 });
 
 test("killed at any moment a sync leaves the old layer or the new one, and the next one is whole", {
+  tags: ["deep"],
   timeout: kills * 20_000,
 }, async () => {
   git("init", "--quiet", "--initial-branch=main");

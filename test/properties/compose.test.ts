@@ -3,9 +3,10 @@ import { beforeAll, expect, test } from "vitest";
 import { scanLines } from "../../src/core/text/index.ts";
 import { type Counter, counterNames, createCounter } from "../../src/core/tokens/index.ts";
 import { type ComposedLayer, type ContextLayers, createPromptComposer } from "../../src/plans/compose/index.ts";
+import { caseCount } from "../case-count.ts";
 import { checkSections, type DrawnSection, drawnFabric, fabricText } from "./drawn-fabric.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;
+const numRuns = caseCount({ few: 30, deep: 2_000, long: 10_000 });
 const timeout = 300_000;
 
 const counters = new Map<string, Counter>();

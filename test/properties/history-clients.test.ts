@@ -12,9 +12,10 @@ import {
 } from "../../src/conversation/history/index.ts";
 import { countMessages, type FormatName, formatNames } from "../../src/core/messages/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
+import { caseCount } from "../case-count.ts";
 import { asRecorded, asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 1;
+const numRuns = caseCount({ few: 1, deep: 60, long: 300 });
 const counter = await createCounter("estimate:claude-5");
 
 /** What a client does before a call. Numbers are shares of what there is. */

@@ -6,9 +6,10 @@ import { createTrimmer, type TrimmerOptions } from "../../src/conversation/histo
 import { createRequestFitter } from "../../src/conversation/sdk/request-fitter.ts";
 import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/core/messages/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
+import { caseCount } from "../case-count.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 2;
+const numRuns = caseCount({ few: 1, deep: 25, long: 100 });
 const counter = await createCounter("estimate:claude-5");
 
 const drawn = fc.record({

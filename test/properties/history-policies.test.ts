@@ -6,9 +6,10 @@ import { testPolicy } from "../../src/conversation/history/policies/policy.contr
 import type { PolicyCase } from "../../src/conversation/history/policies/policy-run.contract.ts";
 import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/core/messages/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
+import { caseCount } from "../case-count.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 1;
+const numRuns = caseCount({ few: 1, deep: 40, long: 300 });
 const counter = await createCounter("estimate:claude-5");
 
 describe.each(policyNames)("%s", (policy) => {

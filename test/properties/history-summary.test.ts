@@ -6,10 +6,11 @@ import { testPolicy } from "../../src/conversation/history/policies/policy.contr
 import type { PolicyCase } from "../../src/conversation/history/policies/policy-run.contract.ts";
 import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/core/messages/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
+import { caseCount } from "../case-count.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
 const isDeep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = isDeep ? 100 : 3;
+const numRuns = caseCount({ few: 3, deep: 40, long: 100 });
 const counter = await createCounter("estimate:claude-5");
 
 describe("with a summary", () => {

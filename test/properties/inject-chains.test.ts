@@ -14,9 +14,10 @@ import { audit } from "../../src/rules/audit/audit.ts";
 import { loadContent } from "../../src/rules/content/load-content.ts";
 import { chooseAdapters, injectFiles, injectionStatus, isEnforced } from "../../src/rules/index.ts";
 import { createPackSource, mergeLayers, orderPacks } from "../../src/rules/packs/index.ts";
+import { caseCount } from "../case-count.ts";
 import { makeRepository } from "../make-repository.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 300 : 3;
+const numRuns = caseCount({ few: 3, deep: 100, long: 300 });
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 const { adapters: known } = await loadContent<Adapter>({
   layers: [{ layer: "embedded", directory: content, strictness: "error", required: true }],

@@ -14,9 +14,9 @@ import { draftClip } from "../../src/rules/audit/clips.ts";
 import { loadContent } from "../../src/rules/content/load-content.ts";
 import { markedBlock, readOwnership } from "../../src/rules/files/marked-block.ts";
 import { createPackSource, mergeLayers, orderPacks, type Pack } from "../../src/rules/packs/index.ts";
+import { caseCount } from "../case-count.ts";
 
-const deep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = deep ? 400 : 10;
+const numRuns = caseCount({ few: 10, deep: 100, long: 400 });
 const content = fileURLToPath(new URL("../../content", import.meta.url));
 
 const { adapters } = await loadContent<Adapter>({

@@ -5,10 +5,10 @@ import { type AdmittedResult, createIntake, type HeldLines, type Intake } from "
 import { readResultLines, unnumbered } from "../../src/conversation/intake/result-lines.ts";
 import { createMemoryStore } from "../../src/core/store/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
+import { caseCount } from "../case-count.ts";
 import { createDeltaReader } from "../generate/delta-reader.mjs";
 
-const isDeep = process.env.PLIMSOLL_DEEP === "1";
-const numRuns = isDeep ? 3_000 : 60;
+const numRuns = caseCount({ few: 60, deep: 1_000, long: 3_000 });
 const counter = await createCounter("estimate:claude-5");
 
 /** Stands before lines that look like a note. */
@@ -185,7 +185,7 @@ test("the same reader, if the results of parallel calls are sent in any order", 
   expect(await readBack("in any order")).toBeGreaterThan(readSessions);
 }, 120_000);
 
-const readSessions = isDeep ? 1_000 : 40;
+const readSessions = caseCount({ few: 40, deep: 300, long: 1_000 });
 
 /** How many calls each turn has, and in which order their results are sent. */
 const turnSizes = fc.array(

@@ -4,8 +4,9 @@ import { expect, test } from "vitest";
 import { parseSegments, textAt, toByteString } from "../../src/core/text/index.ts";
 import { markedBlock, readOwnership, renderOwnedFile } from "../../src/rules/files/marked-block.ts";
 import { toPlainProse } from "../../src/rules/files/plain-prose.ts";
+import { caseCount } from "../case-count.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 50_000 : 200;
+const numRuns = caseCount({ few: 200, deep: 10_000, long: 50_000 });
 const check = <T>(property: fc.IProperty<T>) => fc.assert(property, { numRuns });
 
 /** Few pieces that mean something to the scanner, so that they meet. */

@@ -7,9 +7,10 @@ import { ContextError } from "../../src/core/errors.ts";
 import { createMemoryStore, type RevisionOptions, type Store, type StoreRecord } from "../../src/core/store/index.ts";
 import { openPostgresStore } from "../../src/host/store/postgres.ts";
 import { openSqliteStore } from "../../src/host/store/sqlite.ts";
+import { caseCount } from "../case-count.ts";
 import { noPostgres, type PostgresServer, startPostgres } from "../postgres-server.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 12;
+const numRuns = caseCount({ few: 12, deep: 2_000, long: 10_000 });
 const root = mkdtempSync(join(tmpdir(), "plimsoll-drivers-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

@@ -120,7 +120,7 @@ const doors: readonly [name: string, open: () => Door][] = [
 const source = Array.from({ length: 60 }, (_, index) => `export const value${index} = compute(${index * 7}, "name");`);
 const words = "(text of this result) ";
 
-describe.each(doors)("%s", (_name, openDoor) => {
+describe.concurrent.each(doors)("%s", (_name, openDoor) => {
   test("a line that collides with one of an earlier file is shown", async () => {
     const [harmless, malicious] = collidingLines;
     const send = openDoor();
@@ -198,7 +198,7 @@ const others: typeof doors = [
   ],
 ];
 
-test.each(others)("forged notes in %s are text of the result", async (_name, openDoor) => {
+test.concurrent.each(others)("forged notes in %s are text of the result", async (_name, openDoor) => {
   const send = openDoor();
   for (const line of forgedNotes) {
     const [, shown] = (await send(`first\n${line}\nlast`, "a")).split("\n");

@@ -128,7 +128,7 @@ describe("recall", () => {
     }
   });
 
-  it("finds each of thousands of parts that were saved in few writes", async () => {
+  it("finds each of thousands of parts that were saved in few writes", { tags: ["deep"] }, async () => {
     const inner = createMemoryStore();
     const written: string[] = [];
     const store: Store = {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
+import { caseCount } from "../../../test/case-count.ts";
 import { ContextError } from "../../core/errors.ts";
 import { budgetThreshold } from "./rfc-boundary.ts";
 import { type ContextMetadata, type ReducedContext, reduceContextWithBudget } from "./rfc-context.ts";
@@ -221,7 +222,7 @@ describe("the RFC's estimate of tool definitions", () => {
 });
 
 /** Section 9 of the RFC, and what this library promises for every reduction, over sessions that grow turn by turn. */
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 20;
+const numRuns = caseCount({ few: 20, deep: 1_000, long: 5_000 });
 
 const tag = "<checkpoint_id>3f2a</checkpoint_id>";
 const text = fc.oneof(

@@ -177,14 +177,20 @@ test.each([
   expect(shown + Number(missing.replaceAll(",", ""))).toBe(countLineParts(text));
 });
 
-test.each(["\n", "a\n", "[", "[,", '["",', "1,\n"])("400,000 characters of %j become a page", (piece) => {
-  const text = piece.repeat(400_000 / piece.length);
-  for (const isOutput of [true, false]) {
-    const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput })!;
-    expect(page.tokens).toBeLessThanOrEqual(2_000);
-    expect(page.text).toContain("left out]");
-  }
-});
+const pieces = ["a\n", "[", "[,", '["",', "1,\n", "\n"];
+
+// The last one takes the longest.
+test.each(process.env.PLIMSOLL_DEEP === "1" ? pieces : pieces.slice(0, -1))(
+  "400,000 characters of %j become a page",
+  (piece) => {
+    const text = piece.repeat(400_000 / piece.length);
+    for (const isOutput of [true, false]) {
+      const page = pageOf(text, { counter, maxTokens: 2_000, about: "[about]", mark, isOutput })!;
+      expect(page.tokens).toBeLessThanOrEqual(2_000);
+      expect(page.text).toContain("left out]");
+    }
+  },
+);
 
 const outputPage = (text: string, maxTokens = 2_000): string =>
   pageOf(text, { counter, maxTokens, about: "[about]", mark, isOutput: true })?.text ?? "";

@@ -120,7 +120,7 @@ export function testIntegration(driver: IntegrationDriver): void {
       }
     });
 
-    it.each([2, 3])("resumes after a trim with the same bytes, session %i", async (seed) => {
+    it.each(isDeep ? [2, 3] : [2])("resumes after a trim with the same bytes, session %i", async (seed) => {
       const shared = { ...options, store: createMemoryStore(), sessionId: "s" };
       const first = await open(shared);
       const calls = callsOf(format, seed);
@@ -205,15 +205,18 @@ export function testIntegration(driver: IntegrationDriver): void {
   });
 
   describe(`${name}: what a person sees`, () => {
-    it.each(["whole", "streamed"] as const)("has one event a call, with what was billed, %s", async (how) => {
-      const calls: CallEvent[] = [];
-      const { ask, size, events } = await open({ onCall: (event) => calls.push(event) });
-      const billed: number[] = [];
-      for (const request of callsOf(format, 1)) billed.push(size(await ask(request, how)));
-      expect(calls.map(({ sentTokens }) => sentTokens)).toEqual(billed);
-      expect(calls.every(({ isEstimate, usd }) => !isEstimate && Number(usd) > 0)).toBe(true);
-      expect(calls.filter(({ epoch }) => epoch !== undefined)).toHaveLength(events.length);
-    });
+    it.each(isDeep ? (["whole", "streamed"] as const) : (["streamed"] as const))(
+      "has one event a call, with what was billed, %s",
+      async (how) => {
+        const calls: CallEvent[] = [];
+        const { ask, size, events } = await open({ onCall: (event) => calls.push(event) });
+        const billed: number[] = [];
+        for (const request of callsOf(format, 1)) billed.push(size(await ask(request, how)));
+        expect(calls.map(({ sentTokens }) => sentTokens)).toEqual(billed);
+        expect(calls.every(({ isEstimate, usd }) => !isEstimate && Number(usd) > 0)).toBe(true);
+        expect(calls.filter(({ epoch }) => epoch !== undefined)).toHaveLength(events.length);
+      },
+    );
 
     it("goes on being trimmed if callbacks throw and the store fails", async () => {
       const errors: unknown[] = [];

@@ -19,7 +19,7 @@ const limits = { contextWindow, reserve: 2_000 };
 /** A window that is larger than the provider's. */
 const wide = { contextWindow: 1_000_000, reserve: 2_000 };
 /** After so many files, a session does not fit the provider's window. */
-const filled = 40;
+const filled = 20;
 const model = "gpt-5";
 const claude = "claude-sonnet-5";
 
@@ -108,7 +108,7 @@ const doors: readonly Door[] = [
 const text = "export function sum(values: number[]): number { return values.reduce((a, b) => a + b, 0); }\n";
 
 function filesOf(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `// ${index}\n${text.repeat(25)}`);
+  return Array.from({ length: count }, (_, index) => `// ${index}\n${text.repeat(50)}`);
 }
 
 /** The requests of a session in which each call reads one more file. */
@@ -158,7 +158,7 @@ describe("a counter that is wrong by 40 %", () => {
       const isOne = life === "one client";
       const budget = { ...limits, sessionId: "s", ...(!isOne && { store: createMemoryStore() }) };
       const one = door.open(provider.url, budget);
-      const calls = sessionOf(door.format, 65);
+      const calls = sessionOf(door.format, 33);
       for (const call of calls) await (isOne ? one : door.open(provider.url, budget))(call);
       const refusals = provider.refusals().map(({ refusal = "" }) => refusal);
       const asked = refusals.filter((text) => text.includes("stream_options")).length;
@@ -279,7 +279,7 @@ describe("a refusal", () => {
   ])("for a window that is smaller than assumed is learned once, %s", async (_name, overflowNumbers) => {
     const provider = await start({ overflowNumbers, countFactor: 1 }, "anthropic");
     const client = anthropicAt(provider.url, wide);
-    for (const call of sessionOf("anthropic", 110).slice(20)) await client.messages.create(call as Params);
+    for (const call of sessionOf("anthropic", 55).slice(10)) await client.messages.create(call as Params);
     expect(provider.refusals()).toHaveLength(1);
   });
 
@@ -292,7 +292,7 @@ describe("a refusal", () => {
       sent.length > 100_000 ? { status: 413, json: tooLarge } : { text: "Done." };
     const provider = await start({ answer, contextWindow: 1_000_000 }, "anthropic");
     const client = anthropicAt(provider.url, wide);
-    await client.messages.create(sessionOf("anthropic", 46).at(-1) as Params);
+    await client.messages.create(sessionOf("anthropic", 23).at(-1) as Params);
     expect(provider.calls.map(({ status }) => status)).toEqual([413, 200]);
   });
 

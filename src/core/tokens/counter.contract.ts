@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { caseCount } from "../../../test/case-count.ts";
 import type { Counter } from "./create-counter.ts";
 
 export interface CounterContractOptions {
@@ -61,7 +62,7 @@ export function describeCounter(
   });
 }
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 30;
+const numRuns = caseCount({ few: 30, deep: 2_000, long: 10_000 });
 
 /** Bytes: enough that a count whose time grows with the square of the length would not end. */
 const many = process.env.PLIMSOLL_DEEP === "1" ? 1_000_000 : 200_000;

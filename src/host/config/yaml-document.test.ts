@@ -117,7 +117,7 @@ test("a text with long lines and many brackets is not nested", () => {
 const hostile = ["}", "]", "[]", "{}", '"', "&a ", "*a ", "!a ", "a #\n", "%a\n", "---\n", ":\n", "- - -\n", "a:\n"];
 
 /** Each takes a second or two of processor time. */
-const tried = process.env.PLIMSOLL_DEEP === "1" ? hostile : ["}", "&a "];
+const tried = process.env.PLIMSOLL_DEEP === "1" ? hostile : ["&a "];
 
 test.each(tried)("reads or refuses 256 KB of %j within two seconds", (piece) => {
   const before = process.cpuUsage();

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
+import { caseCount } from "../../../test/case-count.ts";
 import { makeRepository } from "../../../test/make-repository.ts";
 import { openIgnoreRules } from "../files/ignore-rules.ts";
 import { listFiles, scanFolder } from "./scan-project.ts";
@@ -384,6 +385,6 @@ test.skipIf(!hasGit)("lists the same files as git, whatever the patterns", { tim
       // Removing thousands of folders in one go takes longer than a hook may.
       for (const directory of scratch.splice(0)) rmSync(directory, { recursive: true });
     }),
-    { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 3000 : 10 },
+    { numRuns: caseCount({ few: 10, deep: 300, long: 3_000 }) },
   );
 });

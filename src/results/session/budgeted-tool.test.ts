@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
+import { caseCount } from "../../../test/case-count.ts";
 import { leastAllocation } from "../../core/budget/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import { inputSchemaOf, readArguments, type ToolResult } from "./budgeted-tool.ts";
@@ -13,7 +14,7 @@ import {
   readOn,
 } from "./sample-tool.contract.ts";
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 1_000 : 8;
+const numRuns = caseCount({ few: 8, deep: 250, long: 1_000 });
 const timeout = 120_000;
 
 /** A counter may return any number from 1 to the bytes. This one does not even grow with its text. */

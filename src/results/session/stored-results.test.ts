@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { caseCount } from "../../../test/case-count.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
 import { chunkItems, type ResultToStore } from "./result-record.ts";
 import { resultId } from "./sample-tool.contract.ts";
@@ -136,7 +137,7 @@ test("a damaged result is reported, and the next result replaces it", async () =
   expect(await itemsOf(results, next)).toEqual(["b"]);
 });
 
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 2_000 : 16;
+const numRuns = caseCount({ few: 16, deep: 500, long: 2_000 });
 
 async function collect(items: AsyncIterable<unknown>): Promise<unknown[]> {
   const collected: unknown[] = [];

@@ -230,10 +230,11 @@ test("a pack must fit some budget, at that tool's verbosity and in its unit", ()
 });
 
 test("reports the first hundred findings of a text, errors first", () => {
-  const text = `${"=\n".repeat(100_000)}<!-- sync:fetch -->\n${"a <!-- verbosity:detail -->\n".repeat(50_000)}`;
+  const lines = process.env.PLIMSOLL_DEEP === "1" ? 100_000 : 20_000;
+  const text = `${"=\n".repeat(lines)}<!-- sync:fetch -->\n${"a <!-- verbosity:detail -->\n".repeat(lines / 2)}`;
   const found = lint([source({ id: "a" }, { "context.md": text })]);
   expect(found.filter(({ rule }) => rule === "heading-level")).toHaveLength(101);
-  expect(found.filter(({ rule }) => rule === "heading-level").at(-1)?.message).toBe("… and 99899 more");
+  expect(found.filter(({ rule }) => rule === "heading-level").at(-1)?.message).toBe(`… and ${lines - 101} more`);
   expect(found.filter(({ severity }) => severity === "error")).toHaveLength(1);
   const { warnings } = mergeLayers([{ layer: "project", sources: [source({ id: "a" }, { "context.md": text })] }], {
     language: "en",

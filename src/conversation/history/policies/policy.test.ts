@@ -1,6 +1,7 @@
 /** An answer is what the assistant says before the person speaks next. It stays, whoever ran its tools. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { caseCount } from "../../../../test/case-count.ts";
 import { countMessages, type FormatName, validateRequest } from "../../../core/messages/index.ts";
 import { createCounter } from "../../../core/tokens/index.ts";
 import { fill } from "../exchanges.contract.ts";
@@ -252,7 +253,7 @@ describe("an answer whose tools are gone", () => {
   });
 });
 
-const numRuns = isDeep ? 100 : 1;
+const numRuns = caseCount({ few: 1, deep: 25, long: 100 });
 
 describe.each(policyNames)("beside tools of the provider, %s", (policy) => {
   for (const [format] of formats) testPolicy(policy, format, { numRuns, cases: drawCase });

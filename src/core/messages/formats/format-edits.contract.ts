@@ -1,10 +1,11 @@
 /** What every message format keeps when its messages are edited, merged and made. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { caseCount } from "../../../../test/case-count.ts";
 import type { Fields } from "../../text/index.ts";
 import type { MessageFormat, Part, PartEdit } from "../message-format.ts";
 
-const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 80;
+const runs = caseCount({ few: 80, deep: 2_000, long: 10_000 });
 const replaceable: ReadonlySet<string> = new Set(["text", "tool_call", "tool_result"]);
 
 export function testFormatEdits(format: MessageFormat, message: fc.Arbitrary<object>): void {

@@ -1,6 +1,7 @@
 /** What every message format promises, and generated sessions that the tests of this folder share. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { caseCount } from "../../../../test/case-count.ts";
 import type { Fields } from "../../text/index.ts";
 import type { Counter } from "../../tokens/index.ts";
 import { countMessage, countMessages } from "../count-messages.ts";
@@ -8,7 +9,7 @@ import { createMessageLens } from "../lens.ts";
 import type { MessageFormat } from "../message-format.ts";
 import { testFormatEdits } from "./format-edits.contract.ts";
 
-const runs = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 80;
+const runs = caseCount({ few: 80, deep: 2_000, long: 10_000 });
 
 export interface FormatContract {
   readonly format: MessageFormat;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { caseCount } from "../../../../test/case-count.ts";
 import type { Fields } from "../../text/index.ts";
 import { createConversation, readParts, type Step } from "../conversation.contract.ts";
 import { formats } from "../formats/index.ts";
@@ -8,7 +9,7 @@ import { formatNames, type MessageFormat, type Part, type Role } from "../messag
 import { normaliseMessages } from "../normalise-messages.ts";
 import { formatOfRequest, validateRequest } from "./index.ts";
 
-const runs = process.env.PLIMSOLL_DEEP === "1" ? 2_000 : 20;
+const runs = caseCount({ few: 20, deep: 500, long: 2_000 });
 const user = { role: "user", content: "hi" };
 
 describe("what is validated", () => {
@@ -180,7 +181,7 @@ it("never throws, whatever a list contains", () => {
 });
 
 /** Properties of every history, however broken, in every format. */
-const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 10_000 : 20;
+const numRuns = caseCount({ few: 20, deep: 2_000, long: 10_000 });
 
 // Few ids, so that they are reused, answered twice, late or never.
 const id = fc.constantFrom("c1", "c2", "c1_2");
