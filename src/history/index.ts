@@ -32,8 +32,10 @@ export { estimateTokens, estimateToolOverhead, type RfcMessage } from "./rfc-mes
 export { dedupToolResults, mergeConsecutiveSameRole, reduceContext, removeXmlTag } from "./rfc-repairs.ts";
 export type { RemovedContent } from "./summary.ts";
 export {
+  createRecordingReader,
   createReplayTrimmer,
   createTrimmer,
+  type RecordingReader,
   type Reduction,
   type ReplayTrimmer,
   type Trimmer,
