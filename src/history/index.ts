@@ -31,11 +31,10 @@ export {
 export { estimateTokens, estimateToolOverhead, type RfcMessage } from "./rfc-message.ts";
 export { dedupToolResults, mergeConsecutiveSameRole, reduceContext, removeXmlTag } from "./rfc-repairs.ts";
 export type { RemovedContent } from "./summary.ts";
+export { createRecordingReader, type RecordingReader } from "./tracked-history.ts";
 export {
-  createRecordingReader,
   createReplayTrimmer,
   createTrimmer,
-  type RecordingReader,
   type Reduction,
   type ReplayTrimmer,
   type Trimmer,

@@ -5,6 +5,7 @@
 import { ContextError } from "../errors.ts";
 import {
   type CountedMessage,
+  hashMessage,
   isSameJson,
   type MessageLens,
   takeSnapshot,
@@ -78,6 +79,31 @@ export interface HistoryReader {
   readonly hashOf: (message: object) => string;
   /** Whether messages are never edited in place, as in a recording. */
   readonly isFrozen: boolean;
+}
+
+/** Reads and hashes each message of a recording once. The trimmers of all policies share it. */
+export interface RecordingReader extends HistoryReader {
+  readonly isFrozen: true;
+  /** The names of messages, by what was read of them. */
+  readonly names: WeakMap<object, string>;
+}
+
+/** `lens` must have the format, the model and the counter of the trimmers. */
+export function createRecordingReader(lens: MessageLens): RecordingReader {
+  const hashes = new WeakMap<object, string>();
+  return {
+    lens,
+    hashOf(message) {
+      let hash = hashes.get(message);
+      if (hash === undefined) {
+        hash = hashMessage(message);
+        hashes.set(message, hash);
+      }
+      return hash;
+    },
+    isFrozen: true,
+    names: new WeakMap(),
+  };
 }
 
 export function createTrackedHistory(reader: HistoryReader, ledger: DecisionIndex): TrackedHistory {

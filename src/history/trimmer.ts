@@ -22,7 +22,7 @@ import { boundaryIn, type ContextMetadata } from "./rfc-context.ts";
 import { type SummaryOutcome, summariseEpoch } from "./summary.ts";
 import {
   createTrackedHistory,
-  type HistoryReader,
+  type RecordingReader,
   type TrackedHistory,
   type TrackedMessage,
 } from "./tracked-history.ts";
@@ -155,31 +155,6 @@ export async function createReplayTrimmer(
 ): Promise<ReplayTrimmer> {
   const state = openState({ ...settleOptions(options), counter: options.counter, recording });
   return (request, call) => finish(state, decide(state, request, call));
-}
-
-/** Reads and hashes each message of a recording once. The trimmers of all policies share it. */
-export interface RecordingReader extends HistoryReader {
-  readonly isFrozen: true;
-  /** The names of messages, by what was read of them. */
-  readonly names: WeakMap<object, string>;
-}
-
-/** `lens` must have the format, the model and the counter of the trimmers. */
-export function createRecordingReader(lens: MessageLens): RecordingReader {
-  const hashes = new WeakMap<object, string>();
-  return {
-    lens,
-    hashOf(message) {
-      let hash = hashes.get(message);
-      if (hash === undefined) {
-        hash = hashMessage(message);
-        hashes.set(message, hash);
-      }
-      return hash;
-    },
-    isFrozen: true,
-    names: new WeakMap(),
-  };
 }
 
 function needsSummary(): ContextError {
