@@ -54,6 +54,12 @@ async function admit(text) {
   }
 }
 
+/** Admits results of one message, as a client does that waits for all of them. */
+async function admitTogether(texts) {
+  const intake = await createIntake({ counter, sessionId: "costs" });
+  for (const text of texts) await intake.admit({ tool: "Read", input: { file_path: "a.ts" }, text, isParallel: true });
+}
+
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-costs-"));
 for (const name of ["objects", "refs"]) mkdirSync(join(folder, ".git", name), { recursive: true });
 writeFileSync(join(folder, ".git", "HEAD"), "ref: refs/heads/main\n");
@@ -154,8 +160,28 @@ if (work === "1 MB") {
     ...jobs["bill --what-if"]().map(([name, ...job]) => [`bill --what-if, ${name}`, ...job]),
     ...everyInstruction().map(([name, ...job]) => [`audit, ${name}`, ...job]),
     ["replay, claude-code: rewinds", manyRewinds, replayOf("claude-code")],
+    ...["validate", "count", "intake"].flatMap((name) =>
+      jobs[name]().map(([input, ...job]) => [`${name}, ${input}`, ...job]),
+    ),
+    ...everyHistory((text) => trim(text, ["economic"]), { kinds: manyParts }).map(([name, ...job]) => [
+      `trim, ${name}`,
+      ...job,
+    ]),
   ];
+  for (const family of ["o200k", "cl100k"]) {
+    const exact = await createCounter(`exact:${family}`);
+    const count = (text) => void countMessages(JSON.parse(text), exact);
+    for (const [name, ...job] of everyHistory(count)) all.push([`exact:${family}, ${name}`, ...job]);
+  }
   for (const [name, text, run] of all.map(fitted)) found[name] = (await time(text, run)) / 1_000;
+  const together = {
+    "one text": () => "const value = compute(input);\n".repeat(7),
+    "different texts": (at) => `ok ${at}\n`.repeat(30),
+  };
+  for (const [name, make] of Object.entries(together)) {
+    const texts = Array.from({ length: 5_000 }, (_, at) => make(at));
+    found[`intake, 5,000 results of one name in one message: ${name}`] = (await time(texts, admitTogether)) / 1_000;
+  }
 }
 for (const [name, make, run] of jobs[work]?.() ?? []) {
   // An input that is not read costs nothing: that is a failure, not a good ratio.

@@ -45,9 +45,9 @@ it("a recording of 1 MB with thousands of short calls is replayed in ten seconds
   expect(steepInputs("thousands of calls", 10)).toEqual([]);
 });
 
-it("a file of 1 MB is replayed, billed or audited in four seconds of processor time, also beside other work", {
+it("1 MB of anything is replayed, billed, audited, validated, trimmed, counted or taken in within four seconds of processor time", {
   tags: ["perf"],
-  timeout: 300_000,
+  timeout: 600_000,
 }, () => {
   expect(steepInputs("1 MB", 4)).toEqual([]);
 });

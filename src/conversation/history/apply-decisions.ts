@@ -6,9 +6,10 @@ import type { Decision, LoggedDecision } from "./decision-log.ts";
 import type { TrackedMessage } from "./tracked-history.ts";
 
 export type Decisions = ReadonlyMap<number, LoggedDecision>;
+type Decided = Pick<TrackedMessage, "source" | "original" | "decisions">;
 type Rendering = Pick<TrackedMessage, "sent" | "tokens" | "kept">;
 
-export function applyDecisions(message: TrackedMessage, lens: MessageLens, index: number): Rendering {
+export function applyDecisions(message: Decided, lens: MessageLens, index: number): Rendering {
   const { source, original, decisions } = message;
   if (decisions.size === 0) return { sent: source, tokens: original.tokens, kept: original.tokens };
   const sent = edited(message, lens);
@@ -22,7 +23,7 @@ export function applyDecisions(message: TrackedMessage, lens: MessageLens, index
   return { sent, tokens: lens.read(sent, index).tokens, kept: Math.round(kept) };
 }
 
-function edited({ source, original, decisions }: TrackedMessage, lens: MessageLens): object | undefined {
+function edited({ source, original, decisions }: Decided, lens: MessageLens): object | undefined {
   const edits = new Map<number, PartEdit>();
   let isDetached = false;
   for (const [part, { decision }] of decisions) {

@@ -13,11 +13,11 @@ export interface UnboundThinking extends BindingChange {
 export type WatchBinding = (request: BoundParts, messages: readonly TrackedMessage[]) => UnboundThinking | undefined;
 
 export function createBindingWatch(model: string | undefined): WatchBinding {
+  if (!bindsThinking(model)) return () => undefined;
   let before: BoundParts | undefined;
   /** How many messages had been sent. What follows them was made from the newer text and tools. */
   let sent = 0;
   return ({ system, tools }, messages) => {
-    if (!bindsThinking(model)) return undefined;
     const isSame = before?.system === system && before?.tools === tools;
     const change = before === undefined || isSame ? undefined : findBindingChange(before, { system, tools });
     if (before === undefined || change !== undefined) before = { system, tools };

@@ -89,13 +89,17 @@ export interface DecisionIndex {
   idOf(message: TrackedMessage, part: Pick<LoggedDecision, "message" | "part">): string;
 }
 
-export function createDecisionIndex(sessionId: string, ledger: DecisionLog = { epochs: [] }): DecisionIndex {
+/** `names` are those of messages that other logs of the same recording have named. */
+export function createDecisionIndex(
+  sessionId: string,
+  ledger: DecisionLog = { epochs: [] },
+  names: WeakMap<object, string> = new WeakMap(),
+): DecisionIndex {
   const { key = createHashKey() } = ledger;
   const epochs: Epoch[] = [];
   const byAnchor = new Map<string, number>();
   const byBase = new Map<number | undefined, number[]>();
   const byId = new Map<string, LoggedDecision>();
-  const names = new WeakMap<object, string>();
   /** For each epoch the latest message that it or an epoch before it was needed at. */
   const latest: number[] = [];
   let rewrites = 0;

@@ -38,7 +38,9 @@ export function decideNow(context: CallContext, request: { isCold: boolean; unch
   for (;;) {
     const budget = room.messages(history.growth);
     const draft = createHistoryDraft(history, ledger, frame);
-    const outcome = policy.decide(draft, { ...request, budget, toolTokens: room.tools, trimmedBefore, hasRecall });
+    const { isCold, unchanged } = request;
+    const limits = { isCold, unchanged, budget, toolTokens: room.tools, trimmedBefore, hasRecall };
+    const outcome = policy.decide(draft, limits);
     const isTrimmed = draft.firstChanged < draft.messages.length;
     const isCramped = outcome.excess !== undefined || (isTrimmed && draft.size > crampedShare * budget);
     if (!isCramped || !room.canGrow(history.growth)) return { draft, outcome, budget };

@@ -68,9 +68,7 @@ export function createHistoryDraft(history: TrackedHistory, ledger: DecisionInde
     get size() {
       return frameTokens + history.totals.tokens;
     },
-    get originalSize() {
-      return frameTokens + history.totals.original;
-    },
+    originalSize: frameTokens + history.totals.original,
     get boundary() {
       return boundary;
     },
@@ -162,7 +160,10 @@ function withSavings(decided: LoggedDecision[], { original }: TrackedMessage, sa
   const size = ({ part }: LoggedDecision): number => original.parts[part]?.tokens ?? 0;
   const total = decided.reduce((sum, entry) => sum + size(entry), 0);
   if (total === 0) return decided;
-  return decided.map((entry) => ({ ...entry, tokensSaved: Math.round((saved * size(entry)) / total) }));
+  return decided.map((entry) => {
+    const { id, message, chain, part, decision } = entry;
+    return { id, message, chain, part, decision, tokensSaved: Math.round((saved * size(entry)) / total) };
+  });
 }
 
 export const drop: Decide = () => ({ action: "drop" });

@@ -31,6 +31,7 @@ export {
 export { estimateTokens, estimateToolOverhead, type RfcMessage } from "./rfc-message.ts";
 export { dedupToolResults, mergeConsecutiveSameRole, reduceContext, removeXmlTag } from "./rfc-repairs.ts";
 export type { RemovedContent } from "./summary.ts";
+export { createRecordingReader, type RecordingReader } from "./tracked-history.ts";
 export {
   createReplayTrimmer,
   createTrimmer,

@@ -73,10 +73,43 @@ const start: Boundary = { boundary: 0, collapsed: 0 };
 // the previous call are compared with what they were then.
 const recent = 8;
 
-export function createTrackedHistory(lens: MessageLens, ledger: DecisionIndex): TrackedHistory {
+/** How messages are read. */
+export interface HistoryReader {
+  readonly lens: MessageLens;
+  readonly hashOf: (message: object) => string;
+  /** Whether messages are never edited in place, as in a recording. */
+  readonly isFrozen: boolean;
+}
+
+/** Reads and hashes each message of a recording once. The trimmers of all policies share it. */
+export interface RecordingReader extends HistoryReader {
+  readonly isFrozen: true;
+  /** The names of messages, by what was read of them. */
+  readonly names: WeakMap<object, string>;
+}
+
+/** `lens` must have the format, the model and the counter of the trimmers. */
+export function createRecordingReader(lens: MessageLens): RecordingReader {
+  const hashes = new WeakMap<object, string>();
+  return {
+    lens,
+    hashOf(message) {
+      let hash = hashes.get(message);
+      if (hash === undefined) {
+        hash = hashMessage(message);
+        hashes.set(message, hash);
+      }
+      return hash;
+    },
+    isFrozen: true,
+    names: new WeakMap(),
+  };
+}
+
+export function createTrackedHistory(reader: HistoryReader, ledger: DecisionIndex): TrackedHistory {
   const tracked: TrackedMessage[] = [];
   const state: State = {
-    lens,
+    reader,
     ledger,
     tracked,
     versions: [],
@@ -136,7 +169,7 @@ export function createTrackedHistory(lens: MessageLens, ledger: DecisionIndex): 
 }
 
 interface State {
-  readonly lens: MessageLens;
+  readonly reader: HistoryReader;
   readonly ledger: DecisionIndex;
   readonly tracked: TrackedMessage[];
   readonly versions: number[];
@@ -165,7 +198,7 @@ function countUnchanged(state: State, messages: readonly object[], known: number
   const { sources } = state;
   const common = Math.min(messages.length, sources.length);
   const settled = common - recent;
-  let index = Math.max(0, Math.min(known, settled));
+  let index = Math.min(known, common);
   while (index < settled && sources[index] === messages[index]) index++;
   for (; index < common; index++) {
     const source = messages[index] as object;
@@ -187,9 +220,9 @@ function isSameAs(known: object, source: object): boolean {
 /** The content is also the same if only cache markers differ, or the form of a result. */
 function hasSameHash(state: State, index: number, source: object): boolean {
   const known = state.tracked[index] as TrackedMessage;
-  if (isPlain(source) !== known.isPlain || hashAt(source, { index, hash: state.ledger.hash }) !== known.hash)
-    return false;
-  render(state, index, { ...known, source, isUnchanged: takeSnapshot(source) });
+  const { reader } = state;
+  if (isPlain(source) !== known.isPlain || hashAt(source, index, reader) !== known.hash) return false;
+  render(state, index, { ...known, source, isUnchanged: comparison(source, reader) }, known.decisions);
   return true;
 }
 
@@ -208,10 +241,9 @@ function replaceSource({ tracked, sources, view }: State, index: number, source:
 type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 function append(state: State, source: object): void {
-  const { tracked, lens, ledger } = state;
+  const { tracked, reader, ledger } = state;
   const index = tracked.length;
-  const { hash } = ledger;
-  attach(state, readMessage(source, { index, lens, hash, previous: tracked[index - 1] }));
+  attach(state, readMessage(source, { index, reader, hash: ledger.hash, previous: tracked[index - 1] }));
 }
 
 /** Adds a message at the end, with the epoch that applies from it on. */
@@ -264,7 +296,7 @@ function replay(state: State): void {
       inForce.set(entry.message, (inForce.get(entry.message) ?? new Map()).set(entry.part, entry));
   for (const [index, message] of tracked.entries()) {
     const decisions = inForce.get(index) ?? new Map();
-    if (!isSame(message.decisions, decisions)) render(state, index, { ...message, decisions });
+    if (!isSame(message.decisions, decisions)) render(state, index, message, decisions);
   }
 }
 
@@ -281,13 +313,16 @@ function apply(state: State, entries: readonly LoggedDecision[]): void {
     changed.set(entry.message, decisions.set(entry.part, entry));
   }
   for (const [index, decisions] of changed) {
-    render(state, index, { ...(state.tracked[index] as TrackedMessage), decisions });
+    render(state, index, state.tracked[index] as TrackedMessage, decisions);
   }
 }
 
-function render(state: State, index: number, message: TrackedMessage): void {
+function render(state: State, index: number, message: TrackedMessage, decisions: Decisions): void {
   state.view.reset(index);
-  put(state, index, { ...message, ...applyDecisions(message, state.lens, index) });
+  const { source, isUnchanged, hash, chain, isPlain: plain, original } = message;
+  const { sent, tokens, kept } = applyDecisions({ source, original, decisions }, state.reader.lens, index);
+  // Field by field: an epoch renders thousands of messages, and a spread takes several times as long.
+  put(state, index, { source, isUnchanged, hash, chain, isPlain: plain, original, decisions, sent, tokens, kept });
 }
 
 function put(state: State, index: number, message: TrackedMessage): void {
@@ -331,18 +366,19 @@ function subtractMessage(totals: Totals, { original, tokens, kept }: TrackedMess
 /** Where a message is read for the first time. */
 interface Place {
   readonly index: number;
-  readonly lens: MessageLens;
+  readonly reader: HistoryReader;
   readonly previous: TrackedMessage | undefined;
   readonly hash: KeyedHash;
 }
 
 function readMessage(source: object, place: Place): TrackedMessage {
-  const original = withFramedResults(place.lens.read(source, place.index), place.previous?.original);
-  const hash = hashAt(source, place);
+  const { index, reader } = place;
+  const original = withFramedResults(reader.lens.read(source, index), place.previous?.original);
+  const hash = hashAt(source, index, reader);
   const { tokens } = original;
   return {
     source,
-    isUnchanged: takeSnapshot(source),
+    isUnchanged: comparison(source, reader),
     hash,
     chain: place.hash.text((place.previous?.chain ?? "") + hash),
     isPlain: isPlain(source),
@@ -354,9 +390,13 @@ function readMessage(source: object, place: Place): TrackedMessage {
   };
 }
 
-function hashAt(source: object, { index, hash }: Pick<Place, "index" | "hash">): string {
+function comparison(source: object, { isFrozen }: HistoryReader): TrackedMessage["isUnchanged"] {
+  return isFrozen ? (later) => isSameAs(source, later) : takeSnapshot(source);
+}
+
+function hashAt(source: object, index: number, { hashOf }: HistoryReader): string {
   try {
-    return hashMessage(source, hash);
+    return hashOf(source);
   } catch (cause) {
     // hashMessage knows the message but not its index.
     if (!(cause instanceof ContextError)) throw cause;

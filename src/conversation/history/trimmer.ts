@@ -1,5 +1,11 @@
 import { ContextError } from "../../core/errors.ts";
-import { createMessageLens, type FormatName, geminiSystemText, type MessageLens } from "../../core/messages/index.ts";
+import {
+  createMessageLens,
+  type FormatName,
+  geminiSystemText,
+  hashMessage,
+  type MessageLens,
+} from "../../core/messages/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import { createBindingWatch, type UnboundThinking, type WatchBinding } from "./binding-watch.ts";
 import type { Checkpoint } from "./checkpoint.ts";
@@ -14,7 +20,12 @@ import { isRfc, type Policy } from "./policies/policy.ts";
 import { hasRecallTool } from "./recall-tool.ts";
 import { boundaryIn, type ContextMetadata } from "./rfc-context.ts";
 import { type SummaryOutcome, summariseEpoch } from "./summary.ts";
-import { createTrackedHistory, type TrackedHistory, type TrackedMessage } from "./tracked-history.ts";
+import {
+  createTrackedHistory,
+  type RecordingReader,
+  type TrackedHistory,
+  type TrackedMessage,
+} from "./tracked-history.ts";
 import { settleOptions, type TrimmerOptions, type TrimmerSettings } from "./trimmer-options.ts";
 
 /** Keeps the history of one conversation within its model's window, call after call. */
@@ -140,8 +151,9 @@ interface Reduced {
 
 export async function createReplayTrimmer(
   options: Omit<TrimmerOptions, "store" | "checkpoint" | "summarise"> & { readonly counter: Counter },
+  recording: RecordingReader,
 ): Promise<ReplayTrimmer> {
-  const state = openState({ ...settleOptions(options), counter: options.counter });
+  const state = openState({ ...settleOptions(options), counter: options.counter, recording });
   return (request, call) => finish(state, decide(state, request, call));
 }
 
@@ -151,15 +163,19 @@ function needsSummary(): ContextError {
   });
 }
 
-function openState(settings: TrimmerSettings & { counter: TrimState["counter"] }, checkpoint?: Checkpoint): TrimState {
+function openState(
+  { recording, ...settings }: TrimmerSettings & Pick<TrimState, "counter" | "recording">,
+  checkpoint?: Checkpoint,
+): TrimState {
   const { counter } = settings;
   const ledger = checkpoint?.ledger;
   const isOlder = ledger !== undefined && ledger.key === undefined && ledger.epochs.length > 0;
   return {
     settings,
     counter,
+    recording,
     policy: createPolicy(settings.policy, { ...settings, counter }),
-    ledger: createDecisionIndex(settings.sessionId, isOlder ? undefined : ledger),
+    ledger: createDecisionIndex(settings.sessionId, isOlder ? undefined : ledger, recording?.names),
     older: isOlder ? ledger : undefined,
     budget: createMessageBudget({ ...settings, counter, calibrator: checkpoint?.calibrator }),
     requested: new Set(),
@@ -296,6 +312,7 @@ export interface TrimStats {
 interface TrimState {
   readonly settings: TrimmerSettings;
   readonly counter: Counter;
+  readonly recording?: RecordingReader | undefined;
   readonly policy: Policy;
   ledger: DecisionIndex;
   /** The log of an earlier version, until the first history shows which of its epochs apply. */
@@ -340,7 +357,9 @@ function decide(state: TrimState, request: RequestParts, call: TrimCall & GrownC
   // If `isPinned` throws, the draft is half decided. The next call then reads everything again.
   state.history = undefined;
   const derived = isDerivable(settings) ? deriveEpochs(context, unchanged) : undefined;
-  return { request, history, lens, frame, trimmedBefore, derived, ...decideNow(context, { isCold, unchanged }) };
+  // Here and in `finish` field by field: with spreads, a replay of thousands of calls takes noticeably longer.
+  const { draft, outcome, budget } = decideNow(context, { isCold, unchanged });
+  return { request, history, lens, frame, trimmedBefore, derived, draft, outcome, budget };
 }
 
 /** Where decisions are stored, those that are not there were not made: to derive others would change what was sent, and
@@ -356,7 +375,7 @@ function takeOlder(state: TrimState, messages: readonly object[], opened: Opened
   const { hash, ledger } = state.ledger;
   state.ledger = createDecisionIndex(settings.sessionId, { ...ledger, epochs: rekeyLog(older, messages, hash) });
   state.older = undefined;
-  state.history = createTrackedHistory(opened.lens, state.ledger);
+  state.history = trackHistory(state, opened.lens);
   return { lens: opened.lens, history: state.history };
 }
 
@@ -373,8 +392,8 @@ async function trimWithSummary(state: TrimState, request: RequestParts, call: Tr
 }
 
 /** Ends one call: write the ledger, collect what is sent. */
-function finish(state: TrimState, { history, lens, draft, outcome, frame, ...call }: OpenCall): Reduced {
-  const { trimmedBefore, derived } = call;
+function finish(state: TrimState, call: OpenCall): Reduced {
+  const { history, lens, draft, outcome, frame, trimmedBefore, derived } = call;
   const before = history.collapsed;
   state.requested.add(history.messages.at(-1)?.chain ?? "");
   const isDecided = draft.commit(outcome.outgrownAt);
@@ -388,10 +407,12 @@ function finish(state: TrimState, { history, lens, draft, outcome, frame, ...cal
     return found;
   };
   const unbound = state.watchBinding(call.request, history.messages);
-  const pressure = isEpoch ? describePressure(history, findLargest) : undefined;
+  // Nobody reads the reports of a replay. To write them on each call would take most of its time.
+  const isReported = state.recording === undefined;
+  const pressure = isEpoch && isReported ? describePressure(history, findLargest) : undefined;
   if (pressure !== undefined) state.settings.onPressure?.(pressure);
   const { messages, same } = history.sent();
-  const reduction = {
+  const reduction: Writable<Reduction> = {
     messages,
     metadata: metadataOf(Math.max(boundary, trimmedBefore)),
     stats: {
@@ -401,18 +422,21 @@ function finish(state: TrimState, { history, lens, draft, outcome, frame, ...cal
       budget: call.budget,
       threshold: outcome.threshold,
       boundary,
-      trimmed: history.trimmed(),
+      trimmed: isReported ? history.trimmed() : [],
       epochs: state.ledger.rewrites,
     },
     isEpoch,
-    ...(derived !== undefined && { derived: { ...derived, keepsCache: derived.keepsCache && !isDecided } }),
     breakpoints: history.sentBefore(isDecided ? [before, history.collapsed] : [history.collapsed]),
-    ...(pressure !== undefined && { pressure }),
-    ...(unbound !== undefined && { unbound }),
-    ...(outcome.excess !== undefined && { overflow: { ...outcome.excess, largest: [...findLargest()] } }),
   };
+  if (derived !== undefined) reduction.derived = { ...derived, keepsCache: derived.keepsCache && !isDecided };
+  if (pressure !== undefined) reduction.pressure = pressure;
+  if (unbound !== undefined) reduction.unbound = unbound;
+  if (outcome.excess !== undefined && isReported)
+    reduction.overflow = { ...outcome.excess, largest: [...findLargest()] };
   return { reduction, same };
 }
+
+type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
 /** Only the rfc policies read metadata: in a request to Anthropic it has another meaning. */
 function requestBoundary({ settings }: TrimState, { metadata }: RequestParts): number {
@@ -430,18 +454,28 @@ interface OpenedHistory {
 
 /** The format may show only after a few messages of plain text. Everything is then read again with that format. */
 function openHistory(state: TrimState, { messages, format: told }: RequestParts): OpenedHistory {
-  const { settings, counter, ledger } = state;
+  const { settings, counter } = state;
   const format = settings.format ?? told;
   if (!state.isSettled || state.lens === undefined || state.history === undefined) {
     const { model, sealed } = settings;
-    const lens = createMessageLens(telling(state, messages), { counter, format, model, sealed });
+    const lens =
+      state.recording?.lens ?? createMessageLens(telling(state, messages), { counter, format, model, sealed });
     if (state.lens === undefined || state.history === undefined || lens.format !== state.lens.format) {
       state.lens = lens;
-      state.history = createTrackedHistory(lens, ledger);
+      state.history = trackHistory(state, lens);
     }
     state.isSettled = format !== undefined;
   }
   return { lens: state.lens, history: state.history };
+}
+
+function trackHistory({ ledger, recording }: TrimState, lens: MessageLens): TrackedHistory {
+  const reader = recording ?? {
+    lens,
+    hashOf: (message: object) => hashMessage(message, ledger.hash),
+    isFrozen: false,
+  };
+  return createTrackedHistory(reader, ledger);
 }
 
 /** Returns the messages that may show the format. Plain text is read as Anthropic's, so only new messages can show

@@ -72,7 +72,8 @@ interface AdmittedMessage {
 type Base = Pick<HeldLines, "sequence" | "isWritten">;
 
 /** A call as the intake gets it, and the message that has it. */
-interface KnownCall extends Omit<IncomingResult, "text"> {
+interface KnownCall {
+  readonly incoming: Omit<IncomingResult, "text">;
   readonly message?: unknown;
 }
 
@@ -182,7 +183,7 @@ async function admitMessage(state: State, place: MessagePlace): Promise<Admitted
     const text = textOfResult(part);
     if (text === undefined) continue;
     const { callId = "", toolName = "tool" } = part;
-    const { message: call, ...incoming } = state.calls.get(callId) ?? { tool: toolName };
+    const { incoming, message: call } = state.calls.get(callId) ?? { incoming: { tool: toolName } };
     const result = await state.intake.admit({ ...incoming, text, ...(isGivenId(callId) && { callId }) });
     state.places.push({ result: key, call });
     if (result.edit === "none") continue;
@@ -199,7 +200,7 @@ function readParts({ lens, calls }: State, { source, index, key }: MessagePlace)
   const { parts } = lens.read(source, index);
   for (const part of parts) {
     const { kind, callId = "", toolName = "tool" } = part;
-    if (kind === "tool_call") calls.set(callId, { tool: toolName, input: inputOf(part), message: key });
+    if (kind === "tool_call") calls.set(callId, { incoming: { tool: toolName, input: inputOf(part) }, message: key });
   }
   return parts;
 }

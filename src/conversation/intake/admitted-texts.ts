@@ -30,9 +30,8 @@ export function createAdmittedTexts(): AdmittedTexts {
   const seen = new Map<number, AdmittedText>();
   return {
     add(result, { lines = [], context: { sequence, held } }) {
-      let oldest = sequence;
-      for (const text of held) if (text.sequence < oldest) oldest = text.sequence;
-      // Results come in the order of their numbers.
+      // Results come in the order of their numbers, and are held in it.
+      const oldest = held[0]?.sequence ?? sequence;
       for (const known of seen.keys()) {
         if (known >= oldest) break;
         seen.delete(known);

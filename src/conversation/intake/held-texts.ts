@@ -115,9 +115,11 @@ export function beforeTurn(
   turn: SentTurn,
   unfinished: readonly string[],
 ): readonly HeldText[] {
-  const now = new Set([...turn.labels, ...unfinished]);
-  if (now.size === 0) return held;
+  if (turn.labels.length + unfinished.length === 0) return held;
   const earlier = held.filter(({ sequence }) => sequence < turn.first);
+  // A turn of thousands of results fills the context alone.
+  if (earlier.length === 0) return earlier;
+  const now = new Set([...turn.labels, ...unfinished]);
   return earlier.map((text) => {
     const runs = text.runs.filter(({ named }) => !now.has(named?.label ?? text.label));
     return { ...text, runs, whole: now.has(text.label) ? undefined : text.whole };
@@ -145,7 +147,8 @@ export function holdSent(
 ): { readonly held: readonly HeldText[]; readonly turn: SentTurn } {
   const { text, hash, written: runs, turn } = sent;
   const { sequence, label, callId } = text;
-  const labels = [...turn.labels, label];
+  // How often an unclear name was used no longer matters.
+  const labels = turn.unclear.includes(label) ? turn.labels : [...turn.labels, label];
   const isNamed = !turn.labels.includes(label) || !(turn.unclear.includes(label) || isUnclear(before, sent));
   const written: HeldText = {
     sequence,
@@ -158,7 +161,8 @@ export function holdSent(
   const others = nameWritten(nameLines(before, isNamed ? sent : { ...sent, ranges: [] }), written);
   if (!isNamed) {
     const held = [...withoutUnclear(others, turn.first, label), { ...text, runs: [], whole: undefined }];
-    return { held, turn: { ...turn, labels, unclear: [...new Set([...turn.unclear, label])] } };
+    const unclear = turn.unclear.includes(label) ? turn.unclear : [...turn.unclear, label];
+    return { held, turn: { ...turn, labels, unclear } };
   }
   const isOther = (each: HeldText): boolean =>
     each.label === label && each.sequence >= turn.first && each.isWritten !== true && each.whole !== hash;
@@ -260,8 +264,11 @@ function nameLines(held: readonly HeldText[], sent: SentResult): readonly HeldTe
   const hashes = new Map(lines?.map(({ number, hash }) => [number, hash]));
   const isGone = (number: number, hash: string): boolean =>
     lines === undefined || (hashes.get(number) ?? hash) !== hash;
-  const isConcerned = (text: HeldText): boolean =>
-    text.label === label || ranges.length > 0 || text.runs.some(({ named }) => named?.label === label);
+  const isConcerned = (text: HeldText): boolean => {
+    if (text.label === label || ranges.length > 0) return true;
+    for (const { named } of text.runs) if (named?.label === label) return true;
+    return false;
+  };
   if (!held.some(isConcerned)) return held;
   const isRepeated = findRepeated(sent, isGone);
   return held.map((text) => {

@@ -164,11 +164,11 @@ export interface Intake {
  * ```
  */
 export async function createIntake(options: IntakeOptions): Promise<Intake> {
-  const settings = await readOptions(options);
+  const seen = createAdmittedTexts();
+  const settings = { ...(await readOptions(options)), seen };
   const { store, sessionId, agentId, patience } = settings;
   const key = contextKey(settings);
   const read = createContextReader({ isShared: options.store !== undefined });
-  const seen = createAdmittedTexts();
   return {
     async admit(result) {
       const tokens = countLarge(result.text, settings.counter);
@@ -178,7 +178,7 @@ export async function createIntake(options: IntakeOptions): Promise<Intake> {
       let answer: AdmittedResult | undefined;
       const edited = async (): Promise<AdmittedResult> => {
         await store.update(heldCollection, key, (value) => {
-          next = admitInto(read.parse(value), { ...result, tokens, isCut }, { ...settings, seen });
+          next = admitInto(read.parse(value), { ...result, tokens, isCut }, settings);
           if (isCut && answer !== undefined) read.noteUnsent(next.context.sequence);
           return read.written(next.context);
         });
@@ -354,13 +354,15 @@ interface SentOptions {
 /** Returns what the context holds of this result. A large result fills the window of what counts as held. */
 function sentText(result: Counted, { sequence, whole, lines, edit, isLost }: SentOptions): HeldText {
   const isPartial = isLost || (edit === undefined ? lines === undefined : edit.ranges === undefined);
+  // All have the same fields: every result looks at all that is held, and that takes longer with objects of many forms.
   return {
-    ...{ sequence, label: labelOf(result) },
+    sequence,
+    label: labelOf(result),
+    callId: result.callId,
+    whole: edit === undefined && !isLost ? whole : undefined,
+    isPartial: isPartial ? true : undefined,
     tokens: edit?.admitted.tokens ?? result.tokens,
     runs: isLost ? [] : (edit?.runs ?? runsSent(lines ?? [], [])),
-    ...(result.callId !== undefined && { callId: result.callId }),
-    ...(edit === undefined && !isLost && { whole }),
-    ...(isPartial && { isPartial: true }),
   };
 }
 

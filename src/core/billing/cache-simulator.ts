@@ -172,7 +172,8 @@ function createBreakpointCache(rules: CacheRules, minPrefix: number): PromptCach
       for (const marker of markers) write(entries, marker, { call, rules });
       const last = markers.at(-1);
       left = last && { entry: entries.get(chain.hash(last.after))!, tokens: chain.tokens(last.after) };
-      return { ...charge(chain, markers, read), isBreak };
+      const { write5m, write1h, uncached } = charge(chain, markers, read);
+      return { read, write5m, write1h, uncached, isBreak };
     },
   };
 }

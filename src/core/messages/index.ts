@@ -13,6 +13,7 @@ export {
   type CountedPart,
   createMessageLens,
   type MessageLens,
+  rememberReadings,
 } from "./lens.ts";
 export {
   type FormatName,

@@ -86,6 +86,22 @@ export function createMessageLens(messages: readonly object[], options: LensOpti
   };
 }
 
+/** Returns a lens that reads each object once. For recordings: what a program sends may be edited in place. */
+export function rememberReadings(lens: MessageLens): MessageLens {
+  const known = new WeakMap<object, CountedMessage>();
+  return {
+    ...lens,
+    read(message, index) {
+      let read = known.get(message);
+      if (read === undefined) {
+        read = lens.read(message, index);
+        known.set(message, read);
+      }
+      return read;
+    },
+  };
+}
+
 function checkSealed(sealed: SealedCounting | undefined): void {
   if (sealed === undefined || sealed === "billed" || sealed === "readable") return;
   throw new ContextError("invalid_argument", `unknown value ${JSON.stringify(sealed)} for sealed`, {

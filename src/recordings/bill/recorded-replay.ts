@@ -267,7 +267,8 @@ function scaled({ calls, totals }: SessionReplay, { tokens: factor, cost, usd }:
     for (const kind in exact) exact[kind] = Math.round(exact[kind]);
     return exact;
   };
-  const scaledCall = ({ bill, tokens, ...call }: CallReplay): CallReplay => {
+  const scaledCall = (call: CallReplay): CallReplay => {
+    const { bill, tokens } = call;
     const { total, read, write5m, write1h, uncached } = bill;
     const counts = times({ total, read, write5m, write1h, uncached });
     return {

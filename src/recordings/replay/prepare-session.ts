@@ -1,6 +1,7 @@
 /** Prepares a recorded session: repaired so that a provider would accept it, counted once, split into calls. Every
  *  policy and window replays the same prepared session. */
 
+import { createRecordingReader, type RecordingReader } from "../../conversation/history/index.ts";
 import type { BillableBlock } from "../../core/billing/index.ts";
 import {
   type CountedMessage,
@@ -14,6 +15,7 @@ import {
   type MessageLens,
   normaliseMessages,
   type Role,
+  rememberReadings,
   textsOf,
   withFramedResults,
 } from "../../core/messages/index.ts";
@@ -40,6 +42,8 @@ export interface PreparedSession {
   readonly model?: string | undefined;
   /** The number of thinking blocks that the provider would refuse. They were left out. */
   readonly mendedThinking: number;
+  /** Reads its messages for trimmers. */
+  readonly reader: RecordingReader;
   blocksOf(message: object): MessageBlocks;
   /** Returns what its turns refer to. Found on the first call. */
   references(): SessionReferences;
@@ -69,7 +73,9 @@ export function prepareSession(session: RecordedSession, { counter, model }: Pre
   // The beginning of a history is repaired the same way, however it continues.
   const from = answersFrom > 0 ? normaliseMessages(mended.slice(0, answersFrom), session).length : 0;
   // Encrypted content in a recording can only be counted by its readable text: its size says nothing about tokens.
-  const lens = createMessageLens(messages, { counter, model, format: session.format, sealed: "readable" });
+  const lens = rememberReadings(
+    createMessageLens(messages, { counter, model, format: session.format, sealed: "readable" }),
+  );
   const blocksOf = createBlockReader(messages, lens);
   const calls = callsOf(messages.map((message) => blocksOf(message).role)).filter((length) => length >= from);
   let references: SessionReferences | undefined;
@@ -86,6 +92,7 @@ export function prepareSession(session: RecordedSession, { counter, model }: Pre
     counter,
     model,
     mendedThinking,
+    reader: createRecordingReader(lens),
     blocksOf,
     references() {
       references ??= findReferences({ messages, calls, read: blocksOf });

@@ -18,7 +18,7 @@ import {
   type ReplaySimulator,
   type Ttl,
 } from "../../core/billing/index.ts";
-import { bindsThinking, createMessageLens } from "../../core/messages/index.ts";
+import { bindsThinking } from "../../core/messages/index.ts";
 import {
   type KindTokens,
   type MessageBlocks,
@@ -84,16 +84,11 @@ export async function replaySession(
 
 /** Runs the tool results of a stretch through an intake before the policy sees them. A stretch starts with an empty
  *  context, because the client has changed the history. */
-async function withIntake(
-  reduce: Reducer,
-  { messages, format, counter }: PreparedSession,
-  mode?: IntakeMode,
-): Promise<Reducer> {
+async function withIntake(reduce: Reducer, { reader, counter }: PreparedSession, mode?: IntakeMode): Promise<Reducer> {
   if (mode === undefined) return reduce;
   const limits = mode === "delta" ? { maxResultTokens: Number.MAX_SAFE_INTEGER } : {};
-  const lens = createMessageLens(messages, { counter, format, sealed: "readable" });
   const intake = createMessageIntake(
-    lens,
+    reader.lens,
     await createIntake({ counter, sessionId: "replay", deltas: mode !== "page", ...limits }),
   );
   return async (history, call) => {
@@ -312,15 +307,13 @@ interface PolicyReducerOptions {
 }
 
 async function createPolicyTrimmer(
-  { format, counter, model }: PreparedSession,
+  { format, counter, model, reader }: PreparedSession,
   policy: PolicyName,
   { window, reserve, prefixTokens, keep, ...options }: PolicyReducerOptions,
 ): Promise<ReplayTrimmer> {
   const threshold = isRfc(policy) ? options.threshold : undefined;
-  return createReplayTrimmer({
-    ...{ contextWindow: window, policy, reserve, prefixTokens, keep, threshold },
-    ...{ format, counter, model, sealed: "readable" },
-  });
+  const settings = { contextWindow: window, policy, reserve, prefixTokens, keep, threshold };
+  return createReplayTrimmer({ ...settings, format, counter, model, sealed: "readable" }, reader);
 }
 
 /** Creates a reducer that sends what the trimmer returns, or everything if there is none. */

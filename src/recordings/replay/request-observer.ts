@@ -53,9 +53,9 @@ export function createRequestObserver(session: PreparedSession, options: Observe
   const references = createReferenceMeter(session.references());
   const removals = options.findsRemovals === true ? createRemovalFinder(session.blocksOf) : undefined;
   return {
-    add({ unchanged, ...request }) {
-      invalid?.add(request.sent, unchanged);
-      references.add(request.sent, unchanged);
+    add(request) {
+      invalid?.add(request.sent, request.unchanged);
+      references.add(request.sent, request.unchanged);
       return removals?.add(request);
     },
     finish: () => ({ references: references.totals, brokenRules: invalid?.finish() ?? [] }),
@@ -187,12 +187,10 @@ function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceM
   // A list of its own, because the caller's list grows.
   const sent: object[] = [];
   let call = 0;
-  const count = (messages: readonly object[], by: 1 | -1): void => {
-    for (const message of messages) {
-      for (const unit of unitsIn(message)) {
-        present.set(unit, (present.get(unit) ?? 0) + by);
-        if (files.has(unit)) noteFile(unit);
-      }
+  const count = (message: object, by: 1 | -1): void => {
+    for (const unit of unitsIn(message)) {
+      present.set(unit, (present.get(unit) ?? 0) + by);
+      if (files.has(unit)) noteFile(unit);
     }
   };
   const noteFile = (file: string): void => {
@@ -214,13 +212,17 @@ function createReferenceMeter({ calls, unitsIn }: SessionReferences): ReferenceM
   return {
     totals,
     add(messages, unchanged) {
-      count(sent.splice(unchanged), -1);
-      for (let index = unchanged; index < messages.length; index++) sent.push(messages[index] as object);
-      count(sent.slice(unchanged), 1);
-      const { newFiles, notes, ...references } = calls[call] as CallReferences;
-      for (const note of notes) tick(totals.notes, isThere(note));
+      for (let index = unchanged; index < sent.length; index++) count(sent[index] as object, -1);
+      sent.length = Math.min(sent.length, unchanged);
+      for (let index = unchanged; index < messages.length; index++) {
+        const message = messages[index] as object;
+        sent.push(message);
+        count(message, 1);
+      }
+      const references = calls[call] as CallReferences;
+      for (const note of references.notes) tick(totals.notes, isThere(note));
       for (const kind of referenceKinds) for (const reference of references[kind]) look(kind, reference);
-      for (const file of newFiles) noteFile(file);
+      for (const file of references.newFiles) noteFile(file);
       if (files.size > 0) tick(totals.filesNamed, unnamed.size === 0);
       call++;
     },

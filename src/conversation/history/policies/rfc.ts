@@ -41,7 +41,8 @@ export function createRfcPolicy(options: RfcPolicyOptions): Policy {
       const target = hasHeadroom ? headroomTarget(threshold) : threshold;
       const estimate = (rawTokens: number): number => finalEstimate(rawTokens) + toolTokens;
       const previous = Math.max(draft.boundary, Math.min(trimmedBefore, draft.messages.length));
-      const input = { ...known, previous, keep, estimate, threshold, target };
+      const { roles, full, trimmed, sums } = known;
+      const input = { roles, full, trimmed, sums, previous, keep, estimate, threshold, target };
       const { boundary, tokens } = advanceBoundary(input);
       const outgrownAt = boundary > draft.boundary ? firstBeyond(input) : undefined;
       for (let index = draft.boundary; index < boundary; index++)
@@ -162,9 +163,10 @@ export function createPreparation(): Required<Policy>["prepare"] {
   return ({ messages, known }, lens) => {
     if (state.lens !== lens) state = startWith(lens);
     const { prepared, sources, starts, joined } = state;
-    const settled = Math.min(prepared.length, messages.length) - edited;
-    const first = Math.max(0, Math.min(known, settled));
-    const knownJoined = state.places[first] ?? 0;
+    const common = Math.min(prepared.length, messages.length);
+    const first = Math.min(known, common);
+    const settled = Math.max(first, common - edited);
+    const knownJoined = state.places[first] ?? joined.length;
     const same = followSame(state, messages, { first, settled });
     const from = firstOfRun(starts, same);
     joined.length = starts[from] ?? 0;
@@ -291,8 +293,8 @@ function* repeatEdits(parts: CountedMessage["parts"]): Generator<[number, PartEd
 /** Joins the messages after the runs that are already joined. */
 function joinRuns({ prepared, starts, places, joined }: State, lens: MessageLens): void {
   while (starts.length < prepared.length) {
-    const { message, role, ...first } = prepared[starts.length] as Prepared;
-    let { placeholder } = first;
+    const { message, role, placeholder: own } = prepared[starts.length] as Prepared;
+    let placeholder = own;
     const start = joined.length;
     joined.push(message);
     starts.push(start);
