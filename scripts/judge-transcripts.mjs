@@ -1,12 +1,11 @@
 /** Plays recorded sessions through a wrapped client against the scripted provider, which refuses or drops thinking that does
  *  not fit its prefix: `npm run bench:judge -- FOLDER [--window N] [--models A,B] [--policies A,B] [--fresh] [--known-as MODEL]`.
- *  FOLDER has sessions of one JSON message a line. `--fresh` wraps a new client for each request. `--known-as` gives the client
- *  a model that the provider does not see, as a table without the provider's model would: with a model that does not bind
- *  thinking, the run must fail. Exits with 1 if the provider refused a request or dropped thinking. */
+ *  FOLDER has sessions with one JSON message a line. `--fresh` wraps a new client for each request. With `--known-as`, the
+ *  client takes every model for this one. If that one does not bind thinking, as in a table without the new models, the
+ *  provider must refuse. Exits with 1 if the provider refused a request or dropped thinking. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import Anthropic from "@anthropic-ai/sdk";
 import { withContextBudget } from "../dist/public/anthropic.js";
 import { policyNames } from "../dist/public/history.js";
 import { createProvider, playTranscript, readTranscript } from "./provider/provider.mjs";
@@ -54,14 +53,21 @@ for (const policy of values.policies.split(",")) {
 }
 process.exitCode = found === 0 && sessions.length > 0 ? 0 : 1;
 
+/** Without an SDK, so that nothing hides a refusal by a second try, and the provider sees unchanged blocks as the same
+ *  objects. */
 async function judge(transcript, { model, policy }) {
   const provider = createProvider();
   const sum = { calls: 0, trims: 0, refused: 0, dropped: 0, failed: 0, problems: [] };
-  /** The provider sees the real model. */
-  const fetch = (url, init) =>
-    provider.fetch(url, { ...init, body: JSON.stringify({ ...JSON.parse(init.body), model }) });
+  const plain = {
+    async post(path, given) {
+      const { body } = await given;
+      const { status, json } = await provider.handle({ path, body: { ...body, model } });
+      if (status !== 200) throw new Error(json.error.message);
+      return json;
+    },
+  };
   const open = () =>
-    withContextBudget(new Anthropic({ apiKey: "none", fetch, maxRetries: 0 }), {
+    withContextBudget(plain, {
       policy,
       contextWindow: Number(values.window),
       reserve: 4_000,
@@ -70,24 +76,21 @@ async function judge(transcript, { model, policy }) {
       onTrim: () => sum.trims++,
     });
   const client = open();
-  const settings = { model: values["known-as"] ?? model, max_tokens: 1_000 };
   const thinking = { type: "adaptive", display: "summarized" };
+  const settings = { model: values["known-as"] ?? model, max_tokens: 1_000, thinking };
   const send = async (request) => {
-    const answer = await (values.fresh ? open() : client).messages.create({ ...settings, thinking, ...request });
-    for (const { refusal, dropped } of provider.calls.splice(0)) {
-      sum.dropped += dropped.length;
-      if (refusal === undefined) continue;
-      sum.refused++;
-      sum.problems.push(refusal);
-    }
     sum.calls++;
-    return answer;
+    return (values.fresh ? open() : client).post("/v1/messages", { body: { ...settings, ...request } });
   };
   try {
     await playTranscript(transcript, send);
   } catch (error) {
     sum.failed = 1;
     sum.problems.push(String(error));
+  }
+  for (const { refusal, dropped } of provider.calls) {
+    sum.dropped += dropped.length;
+    if (refusal !== undefined) sum.refused++;
   }
   return sum;
 }
