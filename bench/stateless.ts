@@ -187,7 +187,7 @@ const { values } = parseArgs({
 });
 const window = 64_000;
 const sessions =
-  values.transcripts === undefined ? generate(values.quick ? 1 : 4, 120) : await recorded(values.transcripts);
+  values.transcripts === undefined ? generate(values.quick ? 1 : 2, 120) : await recorded(values.transcripts);
 
 function generate(count: number, turns: number): Session[] {
   return Array.from({ length: count }, (_each, seed) => {

@@ -3,9 +3,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createTrimmer, type TrimmerOptions } from "../../src/history/index.ts";
+import { withContextBudget } from "../../src/integrations/anthropic.ts";
 import { createRequestFitter } from "../../src/integrations/request-fitter.ts";
 import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/messages/index.ts";
 import { createCounter } from "../../src/tokens/index.ts";
+import { generateSession } from "../generate/generate-session.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
 const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 100 : 2;
@@ -75,6 +77,26 @@ describe("a wrapped client for each request", () => {
       await fc.assert(fc.asyncProperty(drawn, check), { numRuns });
     },
   );
+});
+
+test("two clients in turn send the bytes of one, cache markers included", { timeout: 60_000 }, async () => {
+  const { messages } = generateSession({ seed: 1, turns: 60 });
+  const sent: string[] = [];
+  const open = () => {
+    const plain = {
+      async post(_path: string, given?: Promise<{ body: object }>): Promise<void> {
+        sent.push(JSON.stringify((await given)?.body));
+      },
+    };
+    // With `auto`, the lifetime of the markers depends on the pauses that a client has seen.
+    return withContextBudget(plain, { contextWindow: 30_000, ttl: "5m" });
+  };
+  const [one, ...two] = [open(), open(), open()];
+  for (const [call, length] of requestLengths(messages, "anthropic").entries()) {
+    const body = { model: "claude-sonnet-5", max_tokens: 1_000, messages: messages.slice(0, length) };
+    for (const client of [one, two[call % 2]]) await client?.post("/v1/messages", Promise.resolve({ body }));
+    expect(sent.at(-1)).toBe(sent.at(-2));
+  }
 });
 
 /** Returns the number of messages of each request that led to this history. */
