@@ -199,7 +199,13 @@ function generate(count: number, turns: number): Session[] {
 
 async function recorded(directory: string): Promise<Session[]> {
   const { sessions: read } = await readSessions(directory, counter);
-  return read.map(({ prepared: { messages, calls } }) => ({ messages: messages as readonly SessionMessage[], calls }));
+  return read.map(({ prepared: { messages, calls } }) => ({ messages: messages.map(withBlocks), calls }));
+}
+
+/** Conversions read lists of blocks. */
+function withBlocks(message: object): SessionMessage {
+  const { content } = message as { content: unknown };
+  return { ...message, ...(typeof content === "string" && { content: [{ type: "text", text: content }] }) } as never;
 }
 
 interface Run {
