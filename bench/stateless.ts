@@ -298,10 +298,15 @@ async function compareMany(): Promise<string[]> {
   const forgotten = await playAll(many.length - 1);
   const calls = kept.flatMap(({ sent }) => sent).length;
   const ratio = (costOf(forgotten) / costOf(kept)).toFixed(3);
-  return [manyRow, `${many.length - 1} are kept`, ratio, String(countDifferent(kept, forgotten)), String(calls)];
+  return [
+    `${many.length} conversations`,
+    `${many.length - 1} are kept`,
+    ratio,
+    String(countDifferent(kept, forgotten)),
+    String(calls),
+  ];
 }
 
-const manyRow = "101 conversations";
 const rows: string[][] = [];
 const isWanted = (name: string): boolean => name.includes(values.only);
 const progress = (row: readonly string[]): void => void process.stderr.write(`${row.join(" | ")}\n`);
@@ -312,7 +317,7 @@ for (const door of doors) {
     rows.push(...compared);
   }
 }
-if (isWanted(manyRow)) rows.push(await compareMany());
+if (isWanted("101 conversations")) rows.push(await compareMany());
 if (rows.length > 0) {
   const header = ["", "", "cost ÷ one client", "other content", "requests"];
   const table = renderTable([header, ...rows], ["left", "left", "right", "right", "right"]);
