@@ -8,9 +8,15 @@ import { parseArgs } from "node:util";
 import { createIntake, createMessageIntake, type Intake } from "../src/conversation/intake/index.ts";
 import { createMessageLens } from "../src/core/messages/index.ts";
 import { type Counter, createCounter } from "../src/core/tokens/index.ts";
-import { addTotals, type ReplayPolicy, type ReplayTotals, replayReducer, replaySession } from "../src/recordings/replay/replay-session.ts";
-import { type PreparedSession } from "../src/recordings/replay/prepare-session.ts";
-import { type Tally } from "../src/recordings/replay/references.ts";
+import type { PreparedSession } from "../src/recordings/replay/prepare-session.ts";
+import type { Tally } from "../src/recordings/replay/references.ts";
+import {
+  addTotals,
+  type ReplayPolicy,
+  type ReplayTotals,
+  replayReducer,
+  replaySession,
+} from "../src/recordings/replay/replay-session.ts";
 import {
   type BenchSession,
   generateSessions,

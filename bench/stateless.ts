@@ -1,202 +1,356 @@
-/** Measures what it costs to wrap a new client for each request, as a serverless function does, beside one client for the
- *  whole conversation: `npm run bench:stateless [-- --transcripts DIR] [--quick]`. A simulated cache bills each request. */
+/** Measures what it costs to wrap a new client for each request, as a serverless function does, or to take two clients in
+ *  turn, beside one client for the whole conversation: `npm run bench:stateless -- [--transcripts DIR] [--only TEXT] [--quick]`.
+ *  A simulated cache bills each request. `--only` runs the rows whose name contains TEXT. */
 import { parseArgs } from "node:util";
-import { createTrimmer } from "../src/conversation/history/index.ts";
+import { type Checkpoint, createTrimmer } from "../src/conversation/history/index.ts";
 import { contextBudgetMiddleware } from "../src/conversation/sdk/ai-sdk.ts";
 import { withContextBudget as wrapAnthropic } from "../src/conversation/sdk/anthropic.ts";
 import { withContextBudget as wrapOpenAi } from "../src/conversation/sdk/openai.ts";
-import { billableRequest, createCacheSimulator } from "../src/core/billing/index.ts";
-import { countMessages, type FormatName } from "../src/core/messages/index.ts";
+import {
+  type BillableRequest,
+  billableRequest,
+  createCacheSimulator,
+  type Provider,
+} from "../src/core/billing/index.ts";
+import { countMessages, countTools, type FormatName, hashMessage } from "../src/core/messages/index.ts";
 import { createCounter } from "../src/core/tokens/index.ts";
 import { renderTable } from "../src/host/print/table.ts";
 import { convertMessages } from "../test/generate/convert/convert-messages.ts";
 import { generateSession } from "../test/generate/generate-session.ts";
+import type { SessionMessage } from "../test/generate/session-message.ts";
 import { readSessions } from "./history/bench-session.ts";
 
-const contextWindow = 64_000;
-const model = "claude-sonnet-5";
-const counter = await createCounter("auto", { model });
+const counter = await createCounter("estimate:claude-5");
 
-type Body = Record<string, unknown>;
+type Body = Readonly<Record<string, unknown>>;
 
 interface Session {
-  readonly messages: readonly object[];
+  readonly messages: readonly SessionMessage[];
+  /** How many messages each request has. */
   readonly calls: readonly number[];
 }
 
-/** Sends one request through a client that was wrapped for it, and returns what reached the provider. */
+/** Sends a request through a wrapped client, and returns what reached the provider. */
 type Send = (body: Body) => Promise<Body>;
 
+/** What a request has beside its messages. */
+interface Settings {
+  readonly system: string;
+  readonly maxTokens: number;
+  readonly tools: readonly string[];
+}
+
+/** A way to send requests. */
 interface Door {
   readonly name: string;
   readonly format: FormatName;
-  readonly provider: "anthropic" | "openai";
-  /** Wraps a new client. */
-  open(): Send;
+  readonly provider: Provider;
+  readonly model: string;
+  open(options: Budget): Send;
+  request(messages: readonly object[], settings: Settings): Body;
+  bill(sent: Body): BillableRequest;
 }
 
-const options = { contextWindow, model, onOverflow: "pass" } as const;
-type Post = { post(path: string, options?: unknown): unknown };
+interface Budget {
+  readonly contextWindow: number;
+  readonly maxConversations?: number;
+  readonly onOverflow: "pass";
+}
+
+const line = "Read a file before you change it, and run the tests after a change.\n";
+const schema = { type: "object" };
+const described = (name: string): object => ({ name, description: line.repeat(8) });
+
+const anthropic: Door = {
+  name: "anthropic",
+  format: "anthropic",
+  provider: "anthropic",
+  model: "claude-sonnet-5",
+  open: (options) => through((client) => wrapAnthropic(client, options), "/v1/messages"),
+  request: (messages, { system, maxTokens, tools }) => ({
+    model: anthropic.model,
+    max_tokens: maxTokens,
+    system,
+    tools: tools.map((name) => ({ ...described(name), input_schema: schema })),
+    messages,
+  }),
+  bill: (sent) => billableRequest(sent, { counter, format: "anthropic" }),
+};
+
+const openai: Door = {
+  name: "openai",
+  format: "openai",
+  provider: "openai",
+  model: "gpt-5",
+  open: (options) => through((client) => wrapOpenAi(client, options), "/chat/completions"),
+  request: (messages, { system, maxTokens, tools }) => ({
+    model: openai.model,
+    max_completion_tokens: maxTokens,
+    tools: tools.map((name) => ({ type: "function", function: { ...described(name), parameters: schema } })),
+    messages: [{ role: "system", content: system }, ...messages],
+  }),
+  bill: (sent) => billableRequest(sent, { counter, format: "openai" }),
+};
+
+const chatRoute: Door = {
+  ...openai,
+  name: "ai-sdk",
+  format: "ai-sdk",
+  open: throughMiddleware,
+  request: (messages, { system, maxTokens, tools }) => ({
+    maxOutputTokens: maxTokens,
+    tools: tools.map((name) => ({ type: "function", ...described(name), inputSchema: schema })),
+    prompt: [{ role: "system", content: system }, ...messages],
+  }),
+  bill: billPrompt,
+};
 
 const doors: readonly Door[] = [
-  { name: "anthropic", format: "anthropic", provider: "anthropic", open: () => through(wrapAnthropic, "/v1/messages") },
-  { name: "openai", format: "openai", provider: "openai", open: () => through(wrapOpenAi, "/chat/completions") },
-  { name: "ai-sdk", format: "ai-sdk", provider: "openai", open: throughMiddleware },
+  anthropic,
+  openai,
+  chatRoute,
   {
+    ...anthropic,
     name: "anthropic, intake",
-    format: "anthropic",
-    provider: "anthropic",
-    open: () => through((client) => wrapAnthropic(client, { ...options, intake: true }), "/v1/messages"),
+    open: (options) => through((client) => wrapAnthropic(client, { ...options, intake: true }), "/v1/messages"),
   },
-  { name: "trimmer", format: "anthropic", provider: "anthropic", open: throughTrimmer },
+  { ...anthropic, name: "trim, no checkpoint", open: throughTrimmer },
 ];
 
-function through(wrap: (client: Post, given: typeof options) => Post, path: string): Send {
+type Post = { post(path: string, options?: unknown): unknown };
+
+function through(wrap: (client: Post) => Post, path: string): Send {
   let sent: Body = {};
-  const bare: Post = {
+  const client = wrap({
     async post(_path, given) {
       sent = ((await given) as { body: Body }).body;
     },
-  };
-  const client = wrap(bare, options);
+  });
   return async (body) => {
     await client.post(path, { body });
     return sent;
   };
 }
 
-function throughMiddleware(): Send {
-  const transform = contextBudgetMiddleware(options).transformParams as (
-    given: object,
-  ) => Promise<{ prompt: object[] }>;
-  return async ({ messages, ...body }) => {
-    const given = { type: "generate", params: { ...body, prompt: messages }, model: { modelId: model } };
-    const { prompt } = await transform(given);
-    return { ...body, messages: prompt };
+function throughMiddleware(options: Budget): Send {
+  const { transformParams } = contextBudgetMiddleware(options);
+  const transform = transformParams as unknown as (given: object) => Promise<Body>;
+  return (params) => transform({ type: "generate", params, model: { modelId: openai.model } });
+}
+
+/** As the command `trim` does. */
+function throughTrimmer({ contextWindow }: Budget): Send {
+  const trimmer = createTrimmer({ contextWindow, model: anthropic.model, format: "anthropic" });
+  return async (body) => {
+    const { messages } = (await trimmer).reduce(body as { messages: readonly object[] });
+    return { ...body, cache_control: { type: "ephemeral" }, messages };
   };
 }
 
-function throughTrimmer(): Send {
-  const trimmer = createTrimmer({ contextWindow, model, format: "anthropic" });
-  return async ({ messages, system, ...body }) => {
-    const reduction = (await trimmer).reduce({ messages: messages as readonly object[], system });
-    const last = { type: "ephemeral" };
-    return { ...body, system, cache_control: last, messages: reduction.messages };
-  };
+/** A model behind the AI SDK gets one block for each message. */
+function billPrompt({ tools, prompt }: Body): BillableRequest {
+  const format = "ai-sdk";
+  const given = tools as readonly object[];
+  const first = { key: JSON.stringify(tools), tokens: countTools(given, counter, { format }), kind: "prefix" as const };
+  const blocks = (prompt as readonly object[]).map((message) => ({
+    key: JSON.stringify(message),
+    tokens: countMessages([message], counter, { format }),
+    kind: "text" as const,
+  }));
+  return { blocks: given.length === 0 ? blocks : [first, ...blocks], breakpoints: [] };
 }
 
 interface Variation {
   readonly name: string;
-  body(call: number, format: FormatName): Body;
+  settings(call: number): Settings;
 }
 
-const line = "Read a file before you change it, and run the tests after a change.\n";
-const system = line.repeat(400);
-const schema = { type: "object" };
-
-/** Returns a tool in the form of a door's format. */
-function tool(name: string, format: FormatName): object {
-  const described = { name, description: line.repeat(8) };
-  if (format === "openai") return { type: "function", function: { ...described, parameters: schema } };
-  return format === "ai-sdk"
-    ? { type: "function", ...described, inputSchema: schema }
-    : { ...described, input_schema: schema };
-}
-
+const usual: Settings = { system: line.repeat(400), maxTokens: 8_000, tools: [] };
 const variations: readonly Variation[] = [
-  { name: "same settings", body: () => ({ system }) },
-  { name: "system text ±400 tokens", body: (call) => ({ system: system + "word ".repeat((call * 137) % 400) }) },
-  { name: "changing max_tokens", body: (call) => ({ system, max_tokens: 1_000 * (1 + (call % 16)) }) },
+  { name: "same settings", settings: () => usual },
   {
-    name: "an added tool",
-    body: (call, format) => ({
-      system,
-      tools: ["read", "edit", ...(call > 20 ? ["search"] : [])].map((name) => tool(name, format)),
-    }),
+    name: "system ±400 tokens",
+    settings: (call) => ({ ...usual, system: usual.system + "word ".repeat((call * 137) % 400) }),
+  },
+  { name: "max_tokens changes", settings: (call) => ({ ...usual, maxTokens: 1_000 * (1 + (call % 16)) }) },
+  {
+    name: "a tool is added",
+    settings: (call) => ({ ...usual, tools: ["read", "edit", ...(call > 20 ? ["search"] : [])] }),
   },
 ];
 
-const { values } = parseArgs({
-  options: { transcripts: { type: "string" }, quick: { type: "boolean", default: false } },
-});
-const sessions =
-  values.transcripts === undefined ? generated(values.quick ? 1 : 4) : await recorded(values.transcripts);
+/** Who takes the next request: always the same client, a new one, or two in turn. */
+const lives = ["one client", "new clients", "two clients"] as const;
+type Life = (typeof lives)[number];
 
-function generated(count: number): Session[] {
+const { values } = parseArgs({
+  options: {
+    transcripts: { type: "string" },
+    only: { type: "string", default: "" },
+    quick: { type: "boolean", default: false },
+  },
+});
+const window = 64_000;
+const sessions =
+  values.transcripts === undefined ? generate(values.quick ? 1 : 2, 120) : await recorded(values.transcripts);
+
+function generate(count: number, turns: number): Session[] {
   return Array.from({ length: count }, (_each, seed) => {
-    const { messages } = generateSession({ seed: seed + 1, turns: 120, profile: "coding" });
-    return { messages, calls: callsOf(messages) };
+    const { messages } = generateSession({ seed: seed + 1, turns, profile: "coding" });
+    const calls = messages.flatMap(({ role }, index) => (index > 0 && role === "assistant" ? index : []));
+    return { messages, calls };
   });
 }
 
 async function recorded(directory: string): Promise<Session[]> {
-  const read = await readSessions(directory, counter);
-  return read.sessions.map(({ prepared: { messages, calls } }) => ({ messages, calls }));
+  const { sessions: read } = await readSessions(directory, counter);
+  return read.map(({ prepared: { messages, calls } }) => ({ messages: messages.map(withBlocks), calls }));
 }
 
-function callsOf(messages: readonly object[]): number[] {
-  return messages.flatMap((message, index) => (index > 0 && Reflect.get(message, "role") === "assistant" ? index : []));
-}
-
-async function costOf(session: Session, door: Door, { variation, isFresh }: Run): Promise<number> {
-  const simulator = createCacheSimulator({
-    provider: door.provider,
-    model: door.provider === "openai" ? "gpt-5" : model,
-  });
-  let send = door.open();
-  let cost = 0;
-  for (const [call, length] of session.calls.entries()) {
-    if (isFresh) send = door.open();
-    const messages = convertMessages(session.messages.slice(0, length) as never, door.format);
-    const sent = await send({ model, max_tokens: 8_000, ...variation.body(call, door.format), messages });
-    cost += simulator.bill(billableRequest(sent as never, { counter })).cost;
-  }
-  return cost;
+/** Conversions read lists of blocks. */
+function withBlocks(message: object): SessionMessage {
+  const { content } = message as { content: unknown };
+  return { ...message, ...(typeof content === "string" && { content: [{ type: "text", text: content }] }) } as never;
 }
 
 interface Run {
+  readonly cost: number;
+  /** Hashes of the messages of each request. */
+  readonly sent: readonly string[];
+}
+
+interface Case {
+  readonly door: Door;
   readonly variation: Variation;
-  readonly isFresh: boolean;
+  readonly life: Life;
 }
 
-const rows: string[][] = [["", ...variations.map(({ name }) => name)]];
-for (const door of doors) {
-  const row = [door.name];
-  for (const variation of variations) {
-    let [living, fresh] = [0, 0];
-    for (const session of sessions) {
-      living += await costOf(session, door, { variation, isFresh: false });
-      fresh += await costOf(session, door, { variation, isFresh: true });
-    }
-    row.push((fresh / living).toFixed(3));
-    process.stderr.write(`${door.name}, ${variation.name}: ${(fresh / living).toFixed(3)}\n`);
+/** Sends all requests of a session. */
+async function play(session: Session, { door, variation, life }: Case): Promise<Run> {
+  const conversation = openConversation(session, door);
+  const open = (): Send => door.open({ contextWindow: window, onOverflow: "pass" });
+  const clients = [open(), open()];
+  for (const call of session.calls.keys()) {
+    const known = clients[life === "two clients" ? call % 2 : 0] as Send;
+    await conversation.take(call, life === "new clients" ? open() : known, variation.settings(call));
   }
-  rows.push(row);
+  return conversation.run();
 }
-const table = renderTable(rows, ["left", ...variations.map(() => "right" as const)]);
-process.stdout.write(
-  `cost of a new client for each request ÷ one client, ${sessions.length} sessions\n${table.join("\n")}\n`,
-);
-process.stdout.write(`first sight of a history ÷ one reading of it: ${(await firstSight()).toFixed(2)}\n`);
 
-/** Compares the first sight of the largest history with reading it in a window that holds all of it. */
-async function firstSight(): Promise<number> {
-  const largest = sessions.toSorted((left, right) => sizeOf(right) - sizeOf(left))[0] as Session;
-  const { messages } = largest;
-  const time = async (window: number): Promise<number> => {
-    let least = Number.POSITIVE_INFINITY;
-    for (let run = 0; run < 9; run++) {
-      const trimmer = await createTrimmer({ contextWindow: window, model, format: "anthropic" });
+/** Sends the requests of a session, and bills them with a cache of its own. */
+function openConversation({ messages, calls }: Session, door: Door) {
+  const { provider, model, format } = door;
+  const simulator = createCacheSimulator({ provider, model });
+  const converted = convertMessages(messages, format);
+  const sent: string[] = [];
+  let cost = 0;
+  return {
+    async take(call: number, send: Send, settings: Settings): Promise<void> {
+      const length = convertMessages(messages.slice(0, calls[call]), format).length;
+      const body = await send(door.request(converted.slice(0, length), settings));
+      sent.push(contentOf(body));
+      cost += simulator.bill(door.bill(body)).cost;
+    },
+    run: (): Run => ({ cost, sent }),
+  };
+}
+
+/** Cache markers do not count: an hour is chosen by the pauses that a client has seen. */
+function contentOf({ messages, prompt }: Body): string {
+  return ((messages ?? prompt) as readonly object[]).map((message) => hashMessage(message)).join(" ");
+}
+
+/** Compares the costs and requests of a way to send with those of one client. */
+async function compare(door: Door, variation: Variation): Promise<string[][]> {
+  const runs = new Map<Life, Run[]>();
+  for (const life of lives) {
+    const played: Run[] = [];
+    for (const session of sessions) played.push(await play(session, { door, variation, life }));
+    runs.set(life, played);
+  }
+  const [living, ...others] = lives.map((life) => runs.get(life) ?? []) as [Run[], ...Run[][]];
+  return others.map((other, index) => [
+    `${door.name}, ${variation.name}`,
+    lives[index + 1] as string,
+    (costOf(other) / costOf(living)).toFixed(3),
+    ...[String(countDifferent(living, other)), String(living.flatMap(({ sent }) => sent).length)],
+  ]);
+}
+
+function costOf(runs: readonly Run[]): number {
+  return runs.reduce((sum, { cost }) => sum + cost, 0);
+}
+
+function countDifferent(some: readonly Run[], others: readonly Run[]): number {
+  const expected = some.flatMap(({ sent }) => sent);
+  return others.flatMap(({ sent }) => sent).filter((hash, index) => hash !== expected[index]).length;
+}
+
+/** More conversations than a client keeps, which take turns: each is forgotten before its next request. */
+async function compareMany(): Promise<string[]> {
+  const many = generate(values.quick ? 12 : 101, 40);
+  const playAll = async (maxConversations: number): Promise<Run[]> => {
+    const send = anthropic.open({ contextWindow: 40_000, onOverflow: "pass", maxConversations });
+    const open = many.map((session) => openConversation(session, anthropic));
+    for (let call = 0; call < 40; call++) {
+      for (const [index, conversation] of open.entries()) {
+        if (call < (many[index]?.calls.length ?? 0)) await conversation.take(call, send, usual);
+      }
+    }
+    return open.map(({ run }) => run());
+  };
+  const kept = await playAll(many.length);
+  const forgotten = await playAll(many.length - 1);
+  const calls = kept.flatMap(({ sent }) => sent).length;
+  const ratio = (costOf(forgotten) / costOf(kept)).toFixed(3);
+  return [
+    `${many.length} conversations`,
+    `${many.length - 1} are kept`,
+    ratio,
+    String(countDifferent(kept, forgotten)),
+    String(calls),
+  ];
+}
+
+const rows: string[][] = [];
+const isWanted = (name: string): boolean => name.includes(values.only);
+const progress = (row: readonly string[]): void => void process.stderr.write(`${row.join(" | ")}\n`);
+for (const door of doors) {
+  for (const variation of variations.filter(({ name }) => isWanted(`${door.name}, ${name}`))) {
+    const compared = await compare(door, variation);
+    compared.forEach(progress);
+    rows.push(...compared);
+  }
+}
+if (isWanted("101 conversations")) rows.push(await compareMany());
+if (rows.length > 0) {
+  const header = ["", "", "cost ÷ one client", "other content", "requests"];
+  const table = renderTable([header, ...rows], ["left", "left", "right", "right", "right"]);
+  process.stdout.write(`${sessions.length} sessions, window ${window}\n${table.join("\n")}\n`);
+}
+if (isWanted("first sight")) process.stdout.write(await firstSight());
+
+/** Compares the time of the first sight of the largest history, which replays all its trims, with two others: trimming it
+ *  once, as if nothing had been sent before, and reading it in a window that holds all of it. */
+async function firstSight(): Promise<string> {
+  const sizeOf = ({ messages }: Session): number => countMessages(messages, counter, { format: "anthropic" });
+  const { messages } = sessions.toSorted((left, right) => sizeOf(right) - sizeOf(left))[0] as Session;
+  const open = (contextWindow: number, checkpoint?: Checkpoint) =>
+    createTrimmer({ contextWindow, model: anthropic.model, format: "anthropic", checkpoint });
+  const nothing = await (await open(window)).snapshot();
+  const ways = { sight: () => open(window), once: () => open(window, nothing), reading: () => open(10_000_000) };
+  const least = { sight: Number.POSITIVE_INFINITY, once: Number.POSITIVE_INFINITY, reading: Number.POSITIVE_INFINITY };
+  for (let run = 0; run < 15; run++) {
+    for (const way of ["sight", "once", "reading"] as const) {
+      const trimmer = await ways[way]();
       const before = process.cpuUsage();
       trimmer.reduce({ messages });
-      const { user, system: kernel } = process.cpuUsage(before);
-      least = Math.min(least, user + kernel);
+      const { user, system } = process.cpuUsage(before);
+      least[way] = Math.min(least[way], (user + system) / 1_000);
     }
-    return least;
-  };
-  return (await time(contextWindow)) / (await time(10_000_000));
-}
-
-function sizeOf({ messages }: Session): number {
-  return countMessages(messages, counter, { format: "anthropic" });
+  }
+  const { sight, once, reading } = least;
+  const size = `${messages.length} messages, ${sizeOf({ messages, calls: [] })} tokens`;
+  const ratios = `÷ one trim ${(sight / once).toFixed(2)}, ÷ reading ${(sight / reading).toFixed(2)}`;
+  return `first sight of ${size}: ${sight.toFixed(1)} ms, ${ratios}\n`;
 }

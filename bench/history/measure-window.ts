@@ -1,6 +1,7 @@
 /** One window: every way to trim on the same sessions, beside the policy's own line and the offline bound. */
-import type { ReplayTotals } from "../../src/recordings/replay/replay-session.ts";
+
 import type { referenceKinds, Tally } from "../../src/recordings/replay/references.ts";
+import type { ReplayTotals } from "../../src/recordings/replay/replay-session.ts";
 import { type BenchSession, needsTrimming } from "./bench-session.ts";
 import { type CostAt, createHull, createLine, type Point } from "./bound/frontier.ts";
 import { type FewestBreaks, measureBound, measureFewestBreaks } from "./bound/measure-bound.ts";

@@ -1,6 +1,12 @@
 /** Ways to trim a history, each of which replays whole sessions: our policies, and the peers. */
 import type { Prices } from "../../src/core/billing/index.ts";
-import { addTotals, type ReplayPolicy, type ReplayTotals, replayReducer, replaySession } from "../../src/recordings/replay/replay-session.ts";
+import {
+  addTotals,
+  type ReplayPolicy,
+  type ReplayTotals,
+  replayReducer,
+  replaySession,
+} from "../../src/recordings/replay/replay-session.ts";
 import { type BenchSession, messageBudget, PREFIX_TOKENS, PRICES, RESERVE } from "./bench-session.ts";
 import { createStopwatch, type Peer } from "./peers/peer.ts";
 

@@ -5,6 +5,17 @@ import { createHash } from "node:crypto";
 /** One block without `cache_control`, with sorted keys. Returns undefined for a text of white space alone.
  *  @param {object} block @returns {string | undefined} */
 export function canonicalBlock(block) {
+  const known = canonical.get(block);
+  if (known !== undefined) return known;
+  const text = writeCanonical(block);
+  if (text !== undefined) canonical.set(block, text);
+  return text;
+}
+
+/** A caller in this process may send the same blocks with every request. @type {WeakMap<object, string>} */
+const canonical = new WeakMap();
+
+function writeCanonical(block) {
   const { cache_control: _, ...rest } = block;
   if (rest.type === "text" && typeof rest.text === "string") {
     rest.text = rest.text.trim();

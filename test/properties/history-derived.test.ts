@@ -1,12 +1,15 @@
 /** Decisions come from the history. A trimmer or a wrapped client that meets a conversation in the middle sends the same
  *  bytes as one that was there from the beginning. */
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createTrimmer, type TrimmerOptions } from "../../src/conversation/history/index.ts";
+import { withContextBudget } from "../../src/conversation/sdk/anthropic.ts";
 import { createRequestFitter } from "../../src/conversation/sdk/request-fitter.ts";
 import { countMessages, createMessageLens, type FormatName, formatNames } from "../../src/core/messages/index.ts";
 import { createCounter } from "../../src/core/tokens/index.ts";
 import { caseCount } from "../case-count.ts";
+import { generateSession } from "../generate/generate-session.ts";
 import { asSent, drawnSession } from "./drawn-sessions.ts";
 
 const numRuns = caseCount({ few: 1, deep: 25, long: 100 });
@@ -76,6 +79,27 @@ describe("a wrapped client for each request", () => {
       await fc.assert(fc.asyncProperty(drawn, check), { numRuns });
     },
   );
+});
+
+test("two clients in turn send the bytes of one, cache markers included", { timeout: 60_000 }, async () => {
+  const { messages } = generateSession({ seed: 1, turns: 60 });
+  const sent: string[] = [];
+  const open = () => {
+    const plain = {
+      async post(_path: string, given?: Promise<{ body: object }>): Promise<void> {
+        sent.push(JSON.stringify((await given)?.body));
+      },
+    };
+    // With `auto`, the lifetime of the markers depends on the pauses that a client has seen.
+    return withContextBudget(plain, { contextWindow: 30_000, ttl: "5m" });
+  };
+  const [one, ...two] = [open(), open(), open()];
+  for (const [call, length] of requestLengths(messages, "anthropic").entries()) {
+    const body = { model: "claude-sonnet-5", max_tokens: 1_000, messages: messages.slice(0, length) };
+    for (const client of [one, two[call % 2]]) await client?.post("/v1/messages", Promise.resolve({ body }));
+    expect(sent.at(-1)).toBe(sent.at(-2));
+  }
+  expect(JSON.parse(sent.at(-1) ?? "").messages.length).toBeLessThan(messages.length / 2);
 });
 
 /** Returns the number of messages of each request that led to this history. */

@@ -5,6 +5,7 @@ import {
   createMessageLens,
   type MessageLens,
   type PartEdit,
+  withFramedResults,
 } from "../../../src/core/messages/index.ts";
 import type { PreparedSession } from "../../../src/recordings/replay/prepare-session.ts";
 
@@ -27,8 +28,10 @@ export type Clearing = (typeof clearings)[number];
 export function trimmedMessages(session: PreparedSession, clearing: Clearing): TrimmedMessage[] {
   const { messages, counter, format } = session;
   const lens = createMessageLens(messages, { counter, format, sealed: "readable" });
+  let previous: CountedMessage | undefined;
   return messages.map((message, index) => {
-    const read = lens.read(message, index);
+    const read = withFramedResults(lens.read(message, index), previous);
+    previous = read;
     const isAssistant = read.role === "assistant";
     const isEdge = clearing !== "drop" || isAssistant || index === 0;
     return { isAssistant, isEdge, tokens: read.tokens, ...trim(message, read, { lens, clearing }) };

@@ -26,21 +26,38 @@ function ofProcess(): HashSequence {
  *  messages with the same name. */
 export function nameMessage(message: object): string {
   let sha256 = createHash("sha256");
-  const addWord = (word: number): void => void sha256.update(Int32Array.of(word));
+  // Each update takes longer than hashing a few hundred bytes, so short values are collected.
+  const collected = Buffer.allocUnsafe(2_000);
+  let used = 0;
+  const flush = (): void => {
+    sha256.update(collected.subarray(0, used));
+    used = 0;
+  };
+  const addWord = (word: number): void => {
+    if (used + 4 > collected.length) flush();
+    used = collected.writeInt32LE(word, used);
+  };
   return hashMessage(message, {
     start() {
       sha256 = createHash("sha256");
+      used = 0;
     },
     addWord,
     addText(text) {
       addWord(text.length);
-      sha256.update(text, "utf16le");
+      if (used + 2 * text.length > collected.length) flush();
+      if (2 * text.length > collected.length) sha256.update(text, "utf16le");
+      else used += collected.write(text, used, "utf16le");
     },
     addBytes(bytes) {
       addWord(bytes.length);
+      flush();
       sha256.update(bytes);
     },
-    finish: () => sha256.digest("base64url").slice(0, 22),
+    finish() {
+      flush();
+      return sha256.digest("base64url").slice(0, 22);
+    },
   });
 }
 

@@ -181,7 +181,11 @@ function* latest(
   isListed: (name: Name) => boolean,
   entryOf: (name: Name) => string = textOfName,
 ): Generator<string> {
-  for (const name of [...names].reverse()) if (isListed(name)) yield entryOf(name);
+  const all = [...names];
+  for (let index = all.length - 1; index >= 0; index--) {
+    const name = all[index] as Name;
+    if (isListed(name)) yield entryOf(name);
+  }
 }
 
 /** Marks the names that the request still contains. */
@@ -347,6 +351,12 @@ interface Name {
   standsIn: object | undefined;
 }
 
+function setText(name: Name, within: string, { start, end }: Pick<Name, "start" | "end">): void {
+  name.within = within;
+  name.start = start;
+  name.end = end;
+}
+
 function textOfName({ within, start, end }: Name): string {
   return within.slice(start, end);
 }
@@ -379,10 +389,9 @@ function createNames(): Names {
   const byHash = new Map<number, Name>();
   const files = new Map<string, Name>();
   const read: { readonly message: CountedMessage; readonly facts: readonly PartFacts[] }[] = [];
-  const create = (): Name => ({
-    ...{ within: "", start: 0, end: 0 },
-    ...{ results: 0, foundIn: undefined, standsIn: undefined },
-  });
+  const create = (): Name => {
+    return { within: "", start: 0, end: 0, results: 0, foundIn: undefined, standsIn: undefined };
+  };
   const at = (hash: number): Name => {
     const known = byHash.get(hash);
     if (known !== undefined) return known;
@@ -397,7 +406,7 @@ function createNames(): Names {
       if (end - start === path.length) name = at(hash);
     });
     const found = name ?? create();
-    Object.assign(found, { within: path, start: 0, end: path.length });
+    setText(found, path, { start: 0, end: path.length });
     files.set(path, found);
     return found;
   };
@@ -414,7 +423,7 @@ function createNames(): Names {
       const text = whole.length > mostCharacters ? whole.slice(0, mostCharacters) : whole;
       visitNames(text, (start, end, hash) => {
         const name = at(hash);
-        if (name.end === 0) Object.assign(name, { within: text, start, end });
+        if (name.end === 0) setText(name, text, { start, end });
         add(name);
       });
     }
