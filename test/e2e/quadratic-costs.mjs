@@ -10,7 +10,9 @@ import { createTrimmer } from "../../dist/conversation/history/index.js";
 import { createIntake } from "../../dist/conversation/intake/index.js";
 import { countMessages, formatOfRequest, validateRequest } from "../../dist/core/messages/index.js";
 import { createCounter } from "../../dist/core/tokens/index.js";
-import { prepareStretches, readRecording, replaySession } from "../../dist/recordings/replay/index.js";
+import { prepareStretches } from "../../dist/recordings/replay/prepare-session.js";
+import { replaySession } from "../../dist/recordings/replay/replay-session.js";
+import { readRecording } from "../../dist/recordings/sessions/index.js";
 import {
   conversations,
   histories,
