@@ -5,8 +5,8 @@ import { countNoun, formatNumber, printable } from "../core/text/index.ts";
 import type { Counter } from "../core/tokens/index.ts";
 import type { Style } from "../host/index.ts";
 import { followLinks, renderTable } from "../host/index.ts";
+import type { ChosenAgent } from "../plans/agent/choose-agent.ts";
 import { dollars, type Nebula, type Phase, renderTask, wavesOf } from "../plans/nebula/index.ts";
-import type { ChosenAgent } from "./choose-agent.ts";
 
 export interface RunStart {
   readonly id: string;

@@ -8,8 +8,8 @@ import {
   shownPath,
   storeFile,
 } from "../host/index.ts";
+import { noteIgnoredStore } from "../host/trust/require-trust.ts";
 import type { Call, OptionSpec } from "./command.ts";
-import { noteIgnoredStore } from "./trust.ts";
 
 /** The option of every command that keeps its state in a store. */
 export const storeOptions: { readonly store: OptionSpec & { readonly value: string } } = {

@@ -1,8 +1,10 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
 import { formatNumber, printable } from "../../core/text/index.ts";
+import { chooseCounter, counterOptions } from "../../host/config/choose-counters.ts";
 import type { Style } from "../../host/index.ts";
 import { homeDirectory, loadConfig, openDirectory, projectRoot, renderTable } from "../../host/index.ts";
+import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
 import {
   type Adapter,
   type AuditedTool,
@@ -12,9 +14,7 @@ import {
   loadPacks,
   refuseUnknownTools,
 } from "../../rules/index.ts";
-import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const auditCommand: Command = defineCommand({
   arguments: [

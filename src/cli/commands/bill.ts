@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import { type Environment, homeDirectory, loadConfig, shownPath } from "../../host/index.ts";
+import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
 import {
   agentNames,
   type BillReport,
@@ -23,7 +24,6 @@ import {
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderBillPage, writePage } from "../../web/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const billCommand: Command = defineCommand({
   arguments: [

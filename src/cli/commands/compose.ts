@@ -1,14 +1,14 @@
 import { usageError } from "../../core/errors.ts";
-import { counterOptions } from "../choose-counters.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { refuseSharedStdin } from "../../core/messages/messages-text.ts";
+import { counterOptions } from "../../host/config/choose-counters.ts";
 import {
   type AccountedContext,
   composeContext,
   type LayerFlags,
   notesOnContext,
   readContextSettings,
-} from "../compose-context.ts";
-import { refuseSharedStdin } from "../messages-input.ts";
+} from "../../plans/agent/compose-context.ts";
+import { type Command, defineCommand } from "../command.ts";
 
 export const composeCommand: Command = defineCommand({
   options: {

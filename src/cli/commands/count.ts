@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { relative, resolve } from "node:path";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
+import { chooseCounters, counterOptions } from "../../host/config/choose-counters.ts";
 import type { Output } from "../../host/index.ts";
 import {
   listFiles,
@@ -14,7 +15,6 @@ import {
   textLimit,
   type Unread,
 } from "../../host/index.ts";
-import { chooseCounters, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand, type StdinKind } from "../command.ts";
 
 /** How many files of a directory a terminal shows; the others share one line. */

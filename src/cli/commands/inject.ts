@@ -1,13 +1,13 @@
 import { usageError } from "../../core/errors.ts";
 import { formatNumber, printable, verbosities } from "../../core/text/index.ts";
+import { counterOptions } from "../../host/config/choose-counters.ts";
 import { describeError, onOverflows, renderTable, shownPath } from "../../host/index.ts";
+import { trustOption } from "../../host/trust/require-trust.ts";
+import { type Prepared, prepareInject } from "../../rules/adapters/prepare-inject.ts";
 import { injectionStatus, scopes, type TargetState, uninstallFiles } from "../../rules/index.ts";
-import { counterOptions } from "../choose-counters.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { budgetProblem, renderRemoved } from "../inject/inject-report.ts";
-import { type Prepared, prepareInject } from "../inject/prepare.ts";
 import { runInject } from "../inject/run-inject.ts";
-import { trustOption } from "../trust.ts";
 
 /** Flags that choose another mode of the command. */
 const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
@@ -66,7 +66,7 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
     const { options } = call;
     refuseCombinations(options);
     if (options.watch === true) {
-      const { watchInject } = await import("../inject/watch.ts");
+      const { watchInject } = await import("../../rules/adapters/watch-content.ts");
       return watchInject(call);
     }
     const prepared = await prepareInject(call);

@@ -7,6 +7,7 @@ import { ContextError, usageError } from "../../core/errors.ts";
 import type { SecretRules } from "../../core/text/index.ts";
 import { wholeNumber } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
+import { chooseCounter } from "../../host/config/choose-counters.ts";
 import {
   changeFile,
   type LoadedConfig,
@@ -17,6 +18,7 @@ import {
   storeFile,
   takeEndSignals,
 } from "../../host/index.ts";
+import { noteIgnoredStore, noteLeftOut } from "../../host/trust/require-trust.ts";
 import {
   type Conversation,
   chooseRoot,
@@ -28,9 +30,7 @@ import {
   sessionIdOf,
 } from "../../results/mcp/index.ts";
 import type { HintMode, PageFormat, PageLimit } from "../../results/session/index.ts";
-import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
-import { noteIgnoredStore, noteLeftOut } from "../trust.ts";
 import { readVersion } from "../version.ts";
 
 type ServeFlags = ServerFlags & {
@@ -254,7 +254,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
 function upkeepOf(retention: string | undefined, env: Call["env"]): ServedPlace["upkeep"] {
   if (retention === undefined) return undefined;
   return async (store) => {
-    const { pruneByRetention } = await import("../prune-store.ts");
+    const { pruneByRetention } = await import("../../clients/prune-store.ts");
     await pruneByRetention(store, { retention, env });
   };
 }

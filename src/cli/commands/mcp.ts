@@ -1,6 +1,6 @@
 import { usageError } from "../../core/errors.ts";
+import { counterOptions } from "../../host/config/choose-counters.ts";
 import type { PageFormat } from "../../results/session/index.ts";
-import { counterOptions } from "../choose-counters.ts";
 import {
   type ActionHelp,
   type Call,

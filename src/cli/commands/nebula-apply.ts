@@ -11,6 +11,16 @@ import {
   takeEndSignals,
   untrustedOf,
 } from "../../host/index.ts";
+import { nebulaSettings, requireTrust, trustOption } from "../../host/trust/require-trust.ts";
+import {
+  type AgentFlags,
+  agentOptions,
+  type ChosenAgent,
+  chooseAgent,
+  limitProblems,
+  requireAgent,
+} from "../../plans/agent/choose-agent.ts";
+import { layerName, missing } from "../../plans/agent/compose-context.ts";
 import { defaultAgentLimits } from "../../plans/agent/index.ts";
 import {
   type ApplyEvent,
@@ -28,18 +38,6 @@ import {
   storedKey,
   withDependents,
 } from "../../plans/nebula/index.ts";
-import { type ApplyTelling, tellApply } from "../apply-progress.ts";
-import {
-  type AgentFlags,
-  agentOptions,
-  type ChosenAgent,
-  chooseAgent,
-  limitProblems,
-  requireAgent,
-} from "../choose-agent.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
-import { layerName, missing } from "../compose-context.ts";
-import { renderApplyReport } from "../nebula-report.ts";
 import {
   type ApplySettings,
   contextOptions,
@@ -49,10 +47,12 @@ import {
   type SettingsFlags,
   usableNebula,
   workingDirectory,
-} from "../open-nebula.ts";
+} from "../../plans/nebula/open-nebula.ts";
+import { type ApplyTelling, tellApply } from "../apply-progress.ts";
+import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import { renderApplyReport } from "../nebula-report.ts";
 import { phaseRuns, renderPhaseRuns } from "../phase-runs.ts";
 import { lookInStore, storeOptions, withStore } from "../store-file.ts";
-import { nebulaSettings, requireTrust, trustOption } from "../trust.ts";
 
 const options = {
   ...agentOptions,

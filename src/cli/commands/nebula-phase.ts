@@ -3,6 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable, printableLines } from "../../core/text/index.ts";
 import { ownMachine } from "../../host/index.ts";
+import { agentOptions, chooseAgent } from "../../plans/agent/choose-agent.ts";
+import { layerName, missing } from "../../plans/agent/compose-context.ts";
 import {
   type AttemptOutput,
   attemptOutput,
@@ -12,9 +14,6 @@ import {
   planPrompt,
   storedKey,
 } from "../../plans/nebula/index.ts";
-import { agentOptions, chooseAgent } from "../choose-agent.ts";
-import { type Call, type Command, defineCommand } from "../command.ts";
-import { layerName, missing } from "../compose-context.ts";
 import {
   contextOptions,
   folderArgument,
@@ -22,7 +21,8 @@ import {
   readApplySettings,
   usableNebula,
   workingDirectory,
-} from "../open-nebula.ts";
+} from "../../plans/nebula/open-nebula.ts";
+import { type Call, type Command, defineCommand } from "../command.ts";
 import { lookInStore, storeOptions, storePath } from "../store-file.ts";
 
 const phaseArgument = { name: "PHASE", summary: "id of a phase" } as const;

@@ -3,7 +3,9 @@ import { basename, join, parse, resolve } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { printable, printableLines, toByteString } from "../../core/text/index.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../../host/config/choose-counters.ts";
 import { changeFile, type Environment, ownMachine, shownPath } from "../../host/index.ts";
+import { agentOptions, chooseAgent, limitProblems } from "../../plans/agent/choose-agent.ts";
 import {
   lastWords,
   type Nebula,
@@ -14,11 +16,9 @@ import {
   standingOf,
   storedKey,
 } from "../../plans/nebula/index.ts";
-import { agentOptions, chooseAgent, limitProblems } from "../choose-agent.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
+import { folderArgument, phaseOf, readNebula, usableNebula } from "../../plans/nebula/open-nebula.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
 import { describeFailure, duration, renderApplyReport } from "../nebula-report.ts";
-import { folderArgument, phaseOf, readNebula, usableNebula } from "../open-nebula.ts";
 import { phaseRuns, renderPhaseRuns, showWaves } from "../phase-runs.ts";
 import { renderProblems } from "../render-problems.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";

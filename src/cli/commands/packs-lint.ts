@@ -2,6 +2,12 @@ import { readdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { homeDirectory, loadYaml, projectRoot, readForeignText, shownPath } from "../../host/index.ts";
 import {
+  type ContentCall,
+  contentOptions,
+  loadPacksContent,
+  type PacksContent,
+} from "../../rules/adapters/packs-content.ts";
+import {
   type Adapter,
   type ContentProblem,
   expandLayers,
@@ -19,7 +25,6 @@ import {
   packTextName,
 } from "../../rules/packs/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { type ContentCall, contentOptions, loadPacksContent, type PacksContent } from "../packs-content.ts";
 import { renderProblems } from "../render-problems.ts";
 
 export const lintCommand: Command = defineCommand({

@@ -8,12 +8,9 @@ import {
   type Verbosity,
   verbosities,
 } from "../../core/text/index.ts";
+import { chooseCounter, counterOptions } from "../../host/config/choose-counters.ts";
 import type { Style } from "../../host/index.ts";
 import { renderTable, shownPath } from "../../host/index.ts";
-import type { PackChoice } from "../../rules/index.ts";
-import { type Pack, trimPacks } from "../../rules/packs/index.ts";
-import { chooseCounter, counterOptions } from "../choose-counters.ts";
-import { type Command, defineCommand } from "../command.ts";
 import {
   type ContentCall,
   contentOptions,
@@ -22,7 +19,10 @@ import {
   loadPacksContent,
   type PacksContent,
   reportProblems,
-} from "../packs-content.ts";
+} from "../../rules/adapters/packs-content.ts";
+import type { PackChoice } from "../../rules/index.ts";
+import { type Pack, trimPacks } from "../../rules/packs/index.ts";
+import { type Command, defineCommand } from "../command.ts";
 
 export const showCommand: Command = defineCommand({
   arguments: [{ name: "ID", summary: "the pack" }],

@@ -1,9 +1,15 @@
 import { formatNumber, printable } from "../../core/text/index.ts";
+import { chooseCounter, counterOptions } from "../../host/config/choose-counters.ts";
 import type { Style } from "../../host/index.ts";
 import { renderTable } from "../../host/index.ts";
-import { chooseCounter, counterOptions } from "../choose-counters.ts";
+import {
+  contentOptions,
+  describePack,
+  type ListedPack,
+  loadPacksContent,
+  reportProblems,
+} from "../../rules/adapters/packs-content.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
-import { contentOptions, describePack, type ListedPack, loadPacksContent, reportProblems } from "../packs-content.ts";
 
 export const packsCommand: CommandGroup = {
   subcommands: [

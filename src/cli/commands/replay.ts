@@ -1,8 +1,10 @@
 import { type Prices, priceOf, providerOfModel, type Ttl } from "../../core/billing/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable, problemWithWindow, wholeNumber } from "../../core/text/index.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../../host/config/choose-counters.ts";
 import type { Style } from "../../host/index.ts";
 import { loadConfig, renderTable } from "../../host/index.ts";
+import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
 import {
   describeInvalid,
   describeRecorded,
@@ -23,9 +25,7 @@ import {
   type UsageTotals,
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderPage, writePage } from "../../web/index.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const replayCommand: Command = defineCommand({
   arguments: [

@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { usageError } from "../../core/errors.ts";
+import { readTextInput, refuseSharedStdin } from "../../core/messages/messages-text.ts";
 import { printable, printableLines, wholeNumber } from "../../core/text/index.ts";
+import { counterOptions, modelForCounter } from "../../host/config/choose-counters.ts";
 import type { Output } from "../../host/index.ts";
 import { type ExitCode, exitCodes, loadConfig, removeTree, takeEndSignals } from "../../host/index.ts";
-import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../plans/agent/index.ts";
-import { withTask } from "../../plans/compose/index.ts";
+import { requireTrust, trustOption } from "../../host/trust/require-trust.ts";
 import {
   type AgentFlags,
   agentOptions,
@@ -15,18 +16,17 @@ import {
   chooseAgent,
   conventionsOf,
   requireAgent,
-} from "../choose-agent.ts";
-import { counterOptions, modelForCounter } from "../choose-counters.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+} from "../../plans/agent/choose-agent.ts";
 import {
   type AccountedContext,
   type ContextFlags,
   composeContext,
   notesOnContext,
   readContextSettings,
-} from "../compose-context.ts";
-import { readTextInput, refuseSharedStdin } from "../messages-input.ts";
-import { requireTrust, trustOption } from "../trust.ts";
+} from "../../plans/agent/compose-context.ts";
+import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../plans/agent/index.ts";
+import { withTask } from "../../plans/compose/index.ts";
+import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 
 export const runCommand: Command = defineCommand({
   arguments: [{ name: "TASK", summary: 'what the agent should do, or "-" for standard input', isSentence: true }],

@@ -2,9 +2,9 @@
 
 import { guardCall, statusLine, verdictOn } from "../../clients/index.ts";
 import { loadConfig } from "../../host/index.ts";
+import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
 import { readSpend } from "../../recordings/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
 
 export const statuslineCommand: Command = defineCommand({
   options: {},

@@ -1,9 +1,9 @@
+import type { PruneReport } from "../../clients/prune-store.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable, readAge, shownTime } from "../../core/text/index.ts";
 import { loadConfig, renderTable } from "../../host/index.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
-import type { PruneReport } from "../prune-store.ts";
 import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
 
 export const storeCommand: CommandGroup = {
@@ -135,7 +135,7 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
     const before = Date.now() - readAge(age, "--older-than");
     const dryRun = options["dry-run"] === true;
     const place = await storePath(call);
-    const { pruneStore } = await import("../prune-store.ts");
+    const { pruneStore } = await import("../../clients/prune-store.ts");
     const report = await lookInStore(place, async (store) => {
       const pruned = await pruneStore(store, { before, dryRun, env });
       const isFile = !place.includes("://");

@@ -12,6 +12,13 @@ import {
 import { ContextError, usageError } from "../../core/errors.ts";
 import { type FormatName, formatNames, formatOfRequest, geminiSystemText } from "../../core/messages/index.ts";
 import {
+  type MessagesInput,
+  type MessagesKey,
+  parseJson,
+  readMessagesInput,
+  rewriteMessages,
+} from "../../core/messages/messages-text.ts";
+import {
   countNoun,
   type Fields,
   formatNumber,
@@ -20,18 +27,11 @@ import {
   wholeNumber,
 } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../../host/config/choose-counters.ts";
 import type { Output } from "../../host/index.ts";
 import { type Config, loadConfig, readTextFile, renderTable } from "../../host/index.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
+import { type SavedDecisions, withDecisions } from "../../host/store/saved-decisions.ts";
 import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
-import {
-  type MessagesInput,
-  type MessagesKey,
-  parseJson,
-  readMessagesInput,
-  rewriteMessages,
-} from "../messages-input.ts";
-import { type SavedDecisions, withDecisions } from "../saved-decisions.ts";
 import { storeOptions } from "../store-file.ts";
 
 const trimOptions = {

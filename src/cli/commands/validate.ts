@@ -5,11 +5,11 @@ import {
   type Problem,
   validateRequest,
 } from "../../core/messages/index.ts";
+import { readMessagesInput } from "../../core/messages/messages-text.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
 import { renderTable } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { readMessagesInput } from "../messages-input.ts";
 
 export const validateCommand: Command = defineCommand({
   arguments: [{ name: "FILE", optional: true, summary: 'messages as JSON or JSON Lines, or "-" for standard input' }],

@@ -4,6 +4,7 @@ import { ContextError } from "../../core/errors.ts";
 import { formatNumber, printable, scanLines } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
 import { describeError, shownPath } from "../../host/index.ts";
+import type { Prepared } from "../../rules/adapters/prepare-inject.ts";
 import {
   type ClipResult,
   copyToClipboard,
@@ -18,7 +19,6 @@ import {
 } from "../../rules/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { budgetProblem, renderRemoved, reportRun, tightestLimit } from "./inject-report.ts";
-import type { Prepared } from "./prepare.ts";
 import { createDiff } from "./unified-diff.ts";
 
 type InjectCall = Call<{

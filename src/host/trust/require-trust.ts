@@ -1,7 +1,9 @@
 /** How commands treat settings of a project that need trust: stop, or leave them out with a note. */
 import { join, resolve } from "node:path";
-import { ContextError } from "../core/errors.ts";
-import { printable } from "../core/text/index.ts";
+import type { Call, OptionSpec } from "../../cli/command.ts";
+import { ContextError } from "../../core/errors.ts";
+import { printable } from "../../core/text/index.ts";
+import type { LoadedNebula } from "../../plans/nebula/index.ts";
 import {
   configDirectory,
   followLinks,
@@ -12,9 +14,7 @@ import {
   powerfulSetting,
   projectRoot,
   shownPath,
-} from "../host/index.ts";
-import type { LoadedNebula } from "../plans/nebula/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
+} from "../index.ts";
 
 /** The option of every command that uses settings of a project. It sets PLIMSOLL_TRUST=1. */
 export const trustOption: { readonly trust: OptionSpec & { readonly value?: never } } = {

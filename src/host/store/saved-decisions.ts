@@ -1,18 +1,18 @@
 /** Where `trim` keeps the decisions of a conversation between two runs: in a file, or in a session of the store. */
 import { parse, relative, resolve } from "node:path";
+import type { Call } from "../../cli/command.ts";
+import { shownStore, storePath, withStore } from "../../cli/store-file.ts";
 import {
   type Checkpoint,
   type ContextMetadata,
   createTrimmer,
   type Trimmer,
   type TrimmerOptions,
-} from "../conversation/history/index.ts";
-import { ContextError, usageError } from "../core/errors.ts";
-import { fromByteString, toByteString } from "../core/text/index.ts";
-import { type ChangeOptions, changeFile, type FileChange } from "../host/index.ts";
-import type { Call } from "./command.ts";
-import { parseJson } from "./messages-input.ts";
-import { shownStore, storePath, withStore } from "./store-file.ts";
+} from "../../conversation/history/index.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { parseJson } from "../../core/messages/messages-text.ts";
+import { fromByteString, toByteString } from "../../core/text/index.ts";
+import { type ChangeOptions, changeFile, type FileChange } from "../index.ts";
 
 /** The decisions of one conversation. */
 export interface SavedDecisions {

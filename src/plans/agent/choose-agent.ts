@@ -2,9 +2,10 @@ import { execFile } from "node:child_process";
 import { constants, existsSync } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
-import { priceOf, providerOfModel } from "../core/billing/index.ts";
-import { ContextError, usageError } from "../core/errors.ts";
-import { counterNameForModel } from "../core/tokens/index.ts";
+import type { Call, OptionSpec } from "../../cli/command.ts";
+import { priceOf, providerOfModel } from "../../core/billing/index.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { counterNameForModel } from "../../core/tokens/index.ts";
 import {
   type Allow,
   allowLevels,
@@ -16,11 +17,10 @@ import {
   loadConfig,
   placeOf,
   upward,
-} from "../host/index.ts";
-import { type AgentPreset, agentCommand, agentPresets } from "../plans/agent/index.ts";
-import type { LoadedNebula, NebulaProblem } from "../plans/nebula/index.ts";
-import { embeddedAdapters, loadAudit } from "../rules/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
+} from "../../host/index.ts";
+import { embeddedAdapters, loadAudit } from "../../rules/index.ts";
+import type { LoadedNebula, NebulaProblem } from "../nebula/index.ts";
+import { type AgentPreset, agentCommand, agentPresets } from "./index.ts";
 
 /** Options of every command that runs agents. */
 export const agentOptions: AgentOptionSpecs = {

@@ -1,8 +1,11 @@
 import { join } from "node:path";
-import { countNoun, formatNumber, printable, wholeNumber } from "../core/text/index.ts";
-import type { Counter } from "../core/tokens/index.ts";
-import { loadConfig, type ProjectScan, scanProject } from "../host/index.ts";
-import { leaveOutConventions } from "../plans/agent/index.ts";
+import type { Call } from "../../cli/command.ts";
+import { readTextInput } from "../../core/messages/messages-text.ts";
+import { countNoun, formatNumber, printable, wholeNumber } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import { chooseCounter } from "../../host/config/choose-counters.ts";
+import { loadConfig, type ProjectScan, scanProject } from "../../host/index.ts";
+import { noteLeftOut } from "../../host/trust/require-trust.ts";
 import {
   type ComposedContext,
   type ComposedLayer,
@@ -10,12 +13,9 @@ import {
   type ContextShares,
   createPromptComposer,
   renderSnapshot,
-} from "../plans/compose/index.ts";
+} from "../compose/index.ts";
 import type { LoadsItself } from "./choose-agent.ts";
-import { chooseCounter } from "./choose-counters.ts";
-import type { Call } from "./command.ts";
-import { readTextInput } from "./messages-input.ts";
-import { noteLeftOut } from "./trust.ts";
+import { leaveOutConventions } from "./index.ts";
 
 export interface ContextAccount extends Omit<ComposedContext, "text"> {
   readonly maxTokens: number;

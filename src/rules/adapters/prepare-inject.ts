@@ -1,7 +1,9 @@
 /** Prepares a run of inject: configuration, layers, profile, tools, notes and facts. */
 import { relative, resolve } from "node:path";
+import type { Call } from "../../cli/command.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { type Verbosity, verbosities, wholeNumber } from "../../core/text/index.ts";
+import { chooseCounter } from "../../host/config/choose-counters.ts";
 import {
   type Config,
   defaultConfig,
@@ -17,7 +19,8 @@ import {
   type Surroundings,
   type ToolBudget,
 } from "../../host/index.ts";
-import type { ContentProblem } from "../../rules/index.ts";
+import { requireTrust } from "../../host/trust/require-trust.ts";
+import type { ContentProblem } from "../index.ts";
 import {
   type Adapter,
   applyBudgets,
@@ -34,11 +37,8 @@ import {
   type StatusOptions,
   type ToolBudgets,
   withRelated,
-} from "../../rules/index.ts";
-import { chooseCounter } from "../choose-counters.ts";
-import type { Call } from "../command.ts";
-import { refuseUnknownPacks, selectionOf } from "../packs-content.ts";
-import { requireTrust } from "../trust.ts";
+} from "../index.ts";
+import { refuseUnknownPacks, selectionOf } from "./packs-content.ts";
 
 export interface InjectFlags {
   readonly scope?: string | undefined;

@@ -1,4 +1,5 @@
-import { closest } from "../core/text/index.ts";
+import type { Call, OptionSpec } from "../../cli/command.ts";
+import { closest } from "../../core/text/index.ts";
 import {
   type Counter,
   type CounterName,
@@ -6,9 +7,8 @@ import {
   counterNames,
   createCounter,
   createDraftCounter,
-} from "../core/tokens/index.ts";
-import { type Config, loadConfig } from "../host/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
+} from "../../core/tokens/index.ts";
+import { type Config, loadConfig } from "../index.ts";
 
 /** Options of every command that counts. */
 export const counterOptions: CounterOptionSpecs = {

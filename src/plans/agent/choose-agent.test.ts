@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { ContextError } from "../core/errors.ts";
+import { ContextError } from "../../core/errors.ts";
 import { checkAgentCommand, chooseAgent } from "./choose-agent.ts";
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-presets-"));

@@ -1,10 +1,15 @@
 /** The nebula that a command names, and the settings that decide how it is applied. */
 import { stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { ContextError, usageError } from "../core/errors.ts";
-import { didYouMean, printable, wholeNumber } from "../core/text/index.ts";
-import type { Counter } from "../core/tokens/index.ts";
-import { loadConfig, storeFile } from "../host/index.ts";
+import type { ArgumentSpec, Call, OptionSpec } from "../../cli/command.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { didYouMean, printable, wholeNumber } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import { chooseCounter, counterOptions, modelForCounter } from "../../host/config/choose-counters.ts";
+import { loadConfig, storeFile } from "../../host/index.ts";
+import { noteIgnoredStore } from "../../host/trust/require-trust.ts";
+import { type ChosenAgent, conventionsOf } from "../agent/choose-agent.ts";
+import { type ContextFlags, readContextSettings } from "../agent/compose-context.ts";
 import {
   type ApplyOptions,
   type LoadedNebula,
@@ -12,12 +17,7 @@ import {
   type Nebula,
   type NebulaProblem,
   type Phase,
-} from "../plans/nebula/index.ts";
-import { type ChosenAgent, conventionsOf } from "./choose-agent.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "./choose-counters.ts";
-import type { ArgumentSpec, Call, OptionSpec } from "./command.ts";
-import { type ContextFlags, readContextSettings } from "./compose-context.ts";
-import { noteIgnoredStore } from "./trust.ts";
+} from "./index.ts";
 
 /** The argument with the nebula's folder. */
 export const folderArgument: ArgumentSpec = { name: "DIR", summary: "the folder with nebula.toml" };

@@ -1,14 +1,14 @@
 /** The packs that a `packs` command looks at, as inject would see them from here. */
 import { join, resolve } from "node:path";
-import { ContextError } from "../core/errors.ts";
-import { printable, type Tier, tiers, type UnknownName, unknownName } from "../core/text/index.ts";
-import type { Counter } from "../core/tokens/index.ts";
-import { homeDirectory, type LoadedConfig, loadConfig, placeOf, projectRoot, shownPath } from "../host/index.ts";
-import type { ContentProblem } from "../rules/index.ts";
-import { type LoadedPacks, loadPacks, type PackChoice, type PackSelection } from "../rules/index.ts";
-import type { Profile } from "../rules/packs/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
-import { noteLeftOut, trustOption } from "./trust.ts";
+import type { Call, OptionSpec } from "../../cli/command.ts";
+import { ContextError } from "../../core/errors.ts";
+import { printable, type Tier, tiers, type UnknownName, unknownName } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import { homeDirectory, type LoadedConfig, loadConfig, placeOf, projectRoot, shownPath } from "../../host/index.ts";
+import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
+import type { ContentProblem } from "../index.ts";
+import { type LoadedPacks, loadPacks, type PackChoice, type PackSelection } from "../index.ts";
+import type { Profile } from "../packs/index.ts";
 
 /** Options of every `packs` command. */
 export const contentOptions: ContentOptions = {

@@ -2,14 +2,14 @@
  *  watching. Writes nothing while a project's `.plimsoll` folder is missing, as on a branch without it. */
 import { existsSync, type FSWatcher, type Stats, statSync, watch } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import type { Call } from "../../cli/command.ts";
+import { runInject } from "../../cli/inject/run-inject.ts";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
 import { configDirectory, homeDirectory, loadConfig, projectRoot, reportError, shownPath } from "../../host/index.ts";
-import { companyDirectory } from "../../rules/index.ts";
-import type { Call } from "../command.ts";
-import { type InjectFlags, isProjectScope, prepareInject } from "./prepare.ts";
-import { runInject } from "./run-inject.ts";
+import { companyDirectory } from "../index.ts";
+import { type InjectFlags, isProjectScope, prepareInject } from "./prepare-inject.ts";
 
 /** Editors write a file in several steps. */
 const QUIET_MS = 150;

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { generateSession } from "../../test/generate/generate-session.ts";
-import { type Checkpoint, createTrimmer } from "../conversation/history/index.ts";
-import { plainCounter } from "../core/tokens/index.ts";
-import type { Call } from "./command.ts";
+import { generateSession } from "../../../test/generate/generate-session.ts";
+import type { Call } from "../../cli/command.ts";
+import { type Checkpoint, createTrimmer } from "../../conversation/history/index.ts";
+import { plainCounter } from "../../core/tokens/index.ts";
 import { openCheckpoint, withDecisions } from "./saved-decisions.ts";
 
 let cwd: string;

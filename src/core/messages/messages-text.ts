@@ -2,11 +2,11 @@
  *  message per line. Writes them back into the same text. */
 
 import { relative, resolve } from "node:path";
-import { ContextError, usageError } from "../core/errors.ts";
-import { isRequestList } from "../core/messages/index.ts";
-import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../core/text/index.ts";
-import { messagesLimit, readTextFile, readTextStream, type TextLimit } from "../host/index.ts";
-import type { Call } from "./command.ts";
+import type { Call } from "../../cli/command.ts";
+import { messagesLimit, readTextFile, readTextStream, type TextLimit } from "../../host/index.ts";
+import { ContextError, usageError } from "../errors.ts";
+import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../text/index.ts";
+import { isRequestList } from "./index.ts";
 
 export interface MessagesInput {
   /** Undefined if the request has something else instead. */
@@ -116,7 +116,7 @@ const expected =
 /** Refuses recordings and lists of requests with one error, instead of one problem per line. */
 async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
   if (messages.length === 0 || arePlain(messages)) return;
-  const { kindOfLines } = await import("../recordings/sessions/index.ts");
+  const { kindOfLines } = await import("../../recordings/sessions/index.ts");
   const kind = kindOfLines(messages);
   // Later code refuses entries of a list that are not messages.
   if (kind === "messages" || (kind === undefined && !source.isLines)) return;
