@@ -4,7 +4,6 @@
 import { countNoun, formatNumber, printable } from "../core/text/index.ts";
 import type { Output } from "../host/index.ts";
 import { decodeBytes, readGit, splitRecords } from "../host/index.ts";
-import { layerName, missing } from "../plans/agent/compose-context.ts";
 import {
   type ApplyEvent,
   type ApplyOptions,
@@ -15,6 +14,7 @@ import {
   type PhaseReport,
 } from "../plans/nebula/index.ts";
 import type { Call } from "./command.ts";
+import { layerName, missing } from "./context-notes.ts";
 import { describeFailure, duration } from "./nebula-report.ts";
 import { createQuestions, type QuestionOptions } from "./questions.ts";
 

@@ -16,7 +16,14 @@ export {
   type PackChoice,
   type PackSelection,
 } from "./adapters/load-packs.ts";
-export { withRelated } from "./adapters/plan-files.ts";
+export {
+  type ContentChoice,
+  describePack,
+  type ListedPack,
+  loadPacksContent,
+  type PacksContent,
+} from "./adapters/packs-content.ts";
+export { type InjectChoice, type Prepared, prepareInject } from "./adapters/prepare-inject.ts";
 export type { AuditedTool, AuditReport } from "./audit/audit.ts";
 export { type ClipResult, copyToClipboard, draftClip } from "./audit/clips.ts";
 export { applyBudgets, isEnforced, type LimitUse, type ToolBudgets } from "./audit/limits.ts";

@@ -1,10 +1,16 @@
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
 import { formatNumber, printable } from "../../core/text/index.ts";
-import { chooseCounter, counterOptions } from "../../host/config/choose-counters.ts";
 import type { Style } from "../../host/index.ts";
-import { homeDirectory, loadConfig, openDirectory, projectRoot, renderTable } from "../../host/index.ts";
-import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
+import {
+  chooseCounter,
+  homeDirectory,
+  loadConfig,
+  noteLeftOut,
+  openDirectory,
+  projectRoot,
+  renderTable,
+} from "../../host/index.ts";
 import {
   type Adapter,
   type AuditedTool,
@@ -15,6 +21,7 @@ import {
   refuseUnknownTools,
 } from "../../rules/index.ts";
 import { type Command, defineCommand } from "../command.ts";
+import { counterOptions, trustOption } from "../shared-options.ts";
 
 export const auditCommand: Command = defineCommand({
   arguments: [

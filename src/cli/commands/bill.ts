@@ -2,8 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { type Environment, homeDirectory, loadConfig, shownPath } from "../../host/index.ts";
-import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
+import { type Environment, homeDirectory, loadConfig, noteLeftOut, shownPath } from "../../host/index.ts";
 import {
   agentNames,
   type BillReport,
@@ -24,6 +23,7 @@ import {
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderBillPage, writePage } from "../../web/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
+import { trustOption } from "../shared-options.ts";
 
 export const billCommand: Command = defineCommand({
   arguments: [

@@ -2,9 +2,9 @@ import { stat } from "node:fs/promises";
 import { relative, resolve } from "node:path";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import { chooseCounters, counterOptions } from "../../host/config/choose-counters.ts";
 import type { Output } from "../../host/index.ts";
 import {
+  chooseCounters,
   listFiles,
   readForeignText,
   readTextFile,
@@ -16,6 +16,7 @@ import {
   type Unread,
 } from "../../host/index.ts";
 import { type Command, defineCommand, type StdinKind } from "../command.ts";
+import { counterOptions } from "../shared-options.ts";
 
 /** How many files of a directory a terminal shows; the others share one line. */
 const shownOnTerminal = 20;

@@ -1,13 +1,19 @@
-import { usageError } from "../../core/errors.ts";
-import { formatNumber, printable, verbosities } from "../../core/text/index.ts";
-import { counterOptions } from "../../host/config/choose-counters.ts";
-import { describeError, onOverflows, renderTable, shownPath } from "../../host/index.ts";
-import { trustOption } from "../../host/trust/require-trust.ts";
-import { type Prepared, prepareInject } from "../../rules/adapters/prepare-inject.ts";
-import { injectionStatus, scopes, type TargetState, uninstallFiles } from "../../rules/index.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { formatNumber, printable, type Verbosity, verbosities, wholeNumber } from "../../core/text/index.ts";
+import { describeError, onOverflows, renderTable, reportError, shownPath } from "../../host/index.ts";
+import {
+  type InjectChoice,
+  injectionStatus,
+  type Prepared,
+  prepareInject,
+  scopes,
+  type TargetState,
+  uninstallFiles,
+} from "../../rules/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { budgetProblem, renderRemoved } from "../inject/inject-report.ts";
 import { runInject } from "../inject/run-inject.ts";
+import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
 
 /** Flags that choose another mode of the command. */
 const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
@@ -21,7 +27,7 @@ export const injectCommand: Command = defineCommand({
     tool: { value: "ID[,ID...]", list: true, summary: "write only for these AI tools" },
     all: { summary: "write for every known AI tool" },
     profile: { value: "ID", summary: "the profile, which orders and selects packs" },
-    lang: { value: "LANGUAGE", summary: "language of the packs" },
+    lang: contentOptions.lang,
     verbosity: { value: "LEVEL", choices: verbosities, summary: "how much of each pack to write" },
     pack: { value: "ID[,ID...]", list: true, summary: "use only these packs and base packs" },
     "no-pack": { value: "ID[,ID...]", list: true, summary: "leave these packs out" },
@@ -33,10 +39,7 @@ export const injectCommand: Command = defineCommand({
       summary: "what to do when packs exceed a budget",
     },
     ...counterOptions,
-    content: {
-      value: "DIR",
-      summary: "use packs, profiles and adapters of this directory instead of the built-in ones",
-    },
+    content: contentOptions.content,
     "dry-run": { summary: "show the changes as a unified diff; write nothing" },
     diff: { summary: "with --dry-run --stats: also show the diff, below the table" },
     stats: { summary: "show a table: packs, tokens and budget of each tool" },
@@ -65,11 +68,9 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
   async run(call) {
     const { options } = call;
     refuseCombinations(options);
-    if (options.watch === true) {
-      const { watchInject } = await import("../../rules/adapters/watch-content.ts");
-      return watchInject(call);
-    }
-    const prepared = await prepareInject(call);
+    const choice = injectChoice(options);
+    if (options.watch === true) return watchInject(choice, call);
+    const prepared = await prepareInject(choice, call);
     if (options.status === true || options.check === true) return reportStatus(prepared, call);
     if (options.uninstall === true) return runUninstall(prepared, call);
     return runInject(prepared, call);
@@ -94,6 +95,71 @@ function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   if (options.all === true && options.tool !== undefined) {
     throw usageError("--all and --tool cannot be used together");
   }
+}
+
+interface InjectFlags {
+  readonly scope?: string | undefined;
+  readonly global?: boolean | undefined;
+  readonly tool?: readonly string[] | undefined;
+  readonly all?: boolean | undefined;
+  readonly profile?: string | undefined;
+  readonly lang?: string | undefined;
+  readonly verbosity?: string | undefined;
+  readonly counter?: string | undefined;
+  readonly model?: string | undefined;
+  readonly pack?: readonly string[] | undefined;
+  readonly "no-pack"?: readonly string[] | undefined;
+  readonly "max-tokens"?: string | undefined;
+  readonly "max-bytes"?: string | undefined;
+  readonly "on-overflow"?: string | undefined;
+  readonly content?: string | undefined;
+  readonly force?: boolean | undefined;
+  readonly uninstall?: boolean | undefined;
+  readonly stats?: boolean | undefined;
+}
+
+function injectChoice(options: InjectFlags): InjectChoice {
+  const { "max-tokens": tokens, "max-bytes": bytes } = options;
+  if (tokens !== undefined && bytes !== undefined) {
+    throw usageError("--max-tokens and --max-bytes cannot be used together");
+  }
+  const [name, limit] = tokens === undefined ? ["max-bytes", bytes] : ["max-tokens", tokens];
+  const unit = tokens === undefined ? "bytes" : "tokens";
+  return {
+    ...options,
+    scope: options.global === true || options.scope === "global" ? "global" : "project",
+    tools: options.tool,
+    language: options.lang,
+    packs: options.pack,
+    withoutPacks: options["no-pack"],
+    // The parser has refused other values.
+    verbosity: options.verbosity as Verbosity | undefined,
+    onOverflow: options["on-overflow"] as InjectChoice["onOverflow"],
+    budget: limit === undefined ? undefined : { value: wholeNumber(limit, name, 1), unit },
+  };
+}
+
+/** Runs inject again whenever its content changes, until it is interrupted. Reports a mistake in a pack and keeps
+ *  watching. */
+async function watchInject(choice: InjectChoice, given: Call): Promise<undefined> {
+  // With `--json` every value is one line, so that a program can read them as they come.
+  const result = (text: string) => given.output.result(JSON.stringify(JSON.parse(text)));
+  const call = given.output.json ? { ...given, output: { ...given.output, result } } : given;
+  const { output } = call;
+  const silent = { ...call, output: { ...output, note: () => {} } };
+  await prepareInject(choice, silent).catch((error: unknown) => {
+    if (error instanceof ContextError && ["usage", "untrusted"].includes(error.code)) throw error;
+  });
+  const { watchContent } = await import("../../rules/adapters/watch-content.ts");
+  return watchContent(choice, call, async () => {
+    try {
+      const { json, text } = await runInject(await prepareInject(choice, call), call);
+      if (output.json) output.result(JSON.stringify(json));
+      else if (text !== "") output.result(text);
+    } catch (error) {
+      reportError(error, output);
+    }
+  });
 }
 
 /** Reports the state of each file. `--check` also fails unless all are current and within limits. */

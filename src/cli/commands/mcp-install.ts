@@ -7,10 +7,10 @@ import {
   type FileChange,
   homeDirectory,
   loadConfig,
+  noteLeftOut,
   projectRoot,
   shownPath,
 } from "../../host/index.ts";
-import { noteLeftOut } from "../../host/trust/require-trust.ts";
 import { type Adapter, type LoadPacksOptions, loadMcpWire, loadPacks } from "../../rules/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";

@@ -7,18 +7,19 @@ import { ContextError, usageError } from "../../core/errors.ts";
 import type { SecretRules } from "../../core/text/index.ts";
 import { wholeNumber } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
-import { chooseCounter } from "../../host/config/choose-counters.ts";
 import {
   changeFile,
+  chooseCounter,
   type LoadedConfig,
   loadConfig,
+  noteIgnoredStore,
+  noteLeftOut,
   readTextFile,
   shownPath,
   stateDirectory,
   storeFile,
   takeEndSignals,
 } from "../../host/index.ts";
-import { noteIgnoredStore, noteLeftOut } from "../../host/trust/require-trust.ts";
 import {
   type Conversation,
   chooseRoot,

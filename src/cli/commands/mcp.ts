@@ -1,5 +1,4 @@
 import { usageError } from "../../core/errors.ts";
-import { counterOptions } from "../../host/config/choose-counters.ts";
 import type { PageFormat } from "../../results/session/index.ts";
 import {
   type ActionHelp,
@@ -12,6 +11,7 @@ import {
   type OptionValues,
   refuseOthers,
 } from "../command.ts";
+import { counterOptions } from "../shared-options.ts";
 import { readSettings, runServe } from "./mcp-serve.ts";
 
 const serveOptions = {

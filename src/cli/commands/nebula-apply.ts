@@ -4,24 +4,27 @@ import { formatNumber, printable } from "../../core/text/index.ts";
 import {
   homeDirectory,
   loadConfig,
+  lookInStore,
   ownMachine,
   projectRoot,
   renderTable,
+  requireTrust,
   shownPath,
   takeEndSignals,
   untrustedOf,
+  withStore,
 } from "../../host/index.ts";
-import { nebulaSettings, requireTrust, trustOption } from "../../host/trust/require-trust.ts";
-import {
-  type AgentFlags,
-  agentOptions,
-  type ChosenAgent,
-  chooseAgent,
-  limitProblems,
-  requireAgent,
-} from "../../plans/agent/choose-agent.ts";
-import { layerName, missing } from "../../plans/agent/compose-context.ts";
 import { defaultAgentLimits } from "../../plans/agent/index.ts";
+import {
+  type ApplySettings,
+  type ChosenAgent,
+  limitProblems,
+  nebulaSettings,
+  phaseOf,
+  phaseRuns,
+  usableNebula,
+  workingDirectory,
+} from "../../plans/index.ts";
 import {
   type ApplyEvent,
   type ApplyOptions,
@@ -39,20 +42,20 @@ import {
   withDependents,
 } from "../../plans/nebula/index.ts";
 import {
-  type ApplySettings,
+  type AgentFlags,
+  type ApplyFlags,
+  agentFor,
+  agentOptions,
+  applySettings,
   contextOptions,
   folderArgument,
-  phaseOf,
-  readApplySettings,
-  type SettingsFlags,
-  usableNebula,
-  workingDirectory,
-} from "../../plans/nebula/open-nebula.ts";
+  requireAgent,
+} from "../agent-options.ts";
 import { type ApplyTelling, tellApply } from "../apply-progress.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
-import { renderApplyReport } from "../nebula-report.ts";
-import { phaseRuns, renderPhaseRuns } from "../phase-runs.ts";
-import { lookInStore, storeOptions, withStore } from "../store-file.ts";
+import { layerName, missing } from "../context-notes.ts";
+import { renderApplyReport, renderPhaseRuns } from "../nebula-report.ts";
+import { storeOptions, trustOption } from "../shared-options.ts";
 
 const options = {
   ...agentOptions,
@@ -126,12 +129,12 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
   async run(asked) {
     const { output, warn, startProgress } = tellApply(asked.output, () => new Date());
     const call = { ...asked, output };
-    const { nebula: written, agentSettings, limits } = await usableNebula(call, warn);
+    const { nebula: written, agentSettings, limits } = await usableNebula(call.arguments[0]!, call, warn);
     for (const id of [...(call.options.rerun ?? []), ...(call.options.only ?? [])]) phaseOf(written, id);
     await requireNebulaTrust({ directory: written.directory, agentSettings }, call);
-    const agent = await chooseAgent(call, await workingDirectory(written, call.cwd));
+    const agent = await agentFor(call, await workingDirectory(written, call.cwd));
     const nebula = call.options["ignore-limits"] === true ? withoutLimits(written) : written;
-    const settings = await readApplySettings(call, nebula, agent);
+    const settings = await applySettings(nebula, agent, call);
     if (call.options["dry-run"] === true) {
       if (nebula === written) noteLimits({ nebula, limits }, agent, call);
       return planNebula(nebula, { ...settings, agent }, call);
@@ -269,9 +272,9 @@ function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean):
   return phases.filter(({ id, state }) => state === "completed" && isMeant(id)).length;
 }
 
-type ApplyCall = Call<ApplyFlags>;
+type ApplyCall = Call<CommandFlags>;
 
-interface ApplyFlags extends AgentFlags, SettingsFlags {
+interface CommandFlags extends AgentFlags, ApplyFlags {
   readonly "ignore-limits"?: boolean | undefined;
   readonly yes?: boolean | undefined;
   readonly resume?: boolean | undefined;

@@ -1,10 +1,8 @@
 import { type Prices, priceOf, providerOfModel, type Ttl } from "../../core/billing/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable, problemWithWindow, wholeNumber } from "../../core/text/index.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../../host/config/choose-counters.ts";
 import type { Style } from "../../host/index.ts";
-import { loadConfig, renderTable } from "../../host/index.ts";
-import { noteLeftOut, trustOption } from "../../host/trust/require-trust.ts";
+import { chooseCounter, loadConfig, modelForCounter, noteLeftOut, renderTable } from "../../host/index.ts";
 import {
   describeInvalid,
   describeRecorded,
@@ -26,6 +24,7 @@ import {
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderPage, writePage } from "../../web/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
+import { counterOptions, historyOptions, trustOption } from "../shared-options.ts";
 
 export const replayCommand: Command = defineCommand({
   arguments: [
@@ -45,18 +44,12 @@ export const replayCommand: Command = defineCommand({
       ...{ value: "MODE", choices: intakeModes },
       summary: "also shorten tool results before they are first sent: repeated text, long results, or both",
     },
-    reserve: {
-      value: "N",
-      summary: "tokens kept free for the answer (default: from the configuration, 16000, at most half of the window)",
-    },
+    reserve: historyOptions.reserve,
     "prefix-tokens": {
       value: "N",
       summary: "tokens of tools and system text that are not in the file (default: 20000, or 0 if the file has them)",
     },
-    keep: {
-      value: "N",
-      summary: "assistant turns that are trimmed last (default: from the configuration, 10)",
-    },
+    keep: historyOptions.keep,
     counter: counterOptions.counter,
     model: {
       ...counterOptions.model,

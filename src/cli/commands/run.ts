@@ -3,30 +3,31 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { usageError } from "../../core/errors.ts";
-import { readTextInput, refuseSharedStdin } from "../../core/messages/messages-text.ts";
 import { printable, printableLines, wholeNumber } from "../../core/text/index.ts";
-import { counterOptions, modelForCounter } from "../../host/config/choose-counters.ts";
 import type { Output } from "../../host/index.ts";
-import { type ExitCode, exitCodes, loadConfig, removeTree, takeEndSignals } from "../../host/index.ts";
-import { requireTrust, trustOption } from "../../host/trust/require-trust.ts";
 import {
-  type AgentFlags,
-  agentOptions,
-  type ChosenAgent,
-  chooseAgent,
-  conventionsOf,
-  requireAgent,
-} from "../../plans/agent/choose-agent.ts";
-import {
-  type AccountedContext,
-  type ContextFlags,
-  composeContext,
-  notesOnContext,
-  readContextSettings,
-} from "../../plans/agent/compose-context.ts";
+  type ExitCode,
+  exitCodes,
+  loadConfig,
+  modelForCounter,
+  removeTree,
+  requireTrust,
+  takeEndSignals,
+} from "../../host/index.ts";
 import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../plans/agent/index.ts";
 import { withTask } from "../../plans/compose/index.ts";
+import {
+  type AccountedContext,
+  type ChosenAgent,
+  composeContext,
+  conventionsOf,
+  readContextSettings,
+} from "../../plans/index.ts";
+import { type AgentFlags, agentFor, agentOptions, contextOptions, requireAgent } from "../agent-options.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import { notesOnContext } from "../context-notes.ts";
+import { contextLimit, counterOptions, layerOptions, trustOption } from "../shared-options.ts";
+import { readLayer, readTextInput, refuseSharedStdin } from "../text-input.ts";
 
 export const runCommand: Command = defineCommand({
   arguments: [{ name: "TASK", summary: 'what the agent should do, or "-" for standard input', isSentence: true }],
@@ -37,14 +38,13 @@ export const runCommand: Command = defineCommand({
       summary: "token budget of the context; 0 sends none (default: from the configuration, 10000)",
     },
     "no-project-context": { summary: "leave out the snapshot of the project" },
-    fabric: { value: "FILE", summary: "the fabric: what other phases reported, as Markdown" },
-    prior: { value: "FILE", summary: "the answers of earlier work" },
+    ...layerOptions,
     scope: {
       value: "GLOB",
       list: true,
       summary: "the files that the agent should change; the run fails if it changes none of them",
     },
-    "with-conventions": { summary: "keep convention files in the snapshot that the agent loads by itself" },
+    "with-conventions": contextOptions["with-conventions"],
     counter: counterOptions.counter,
     timeout: {
       value: "SECONDS",
@@ -84,7 +84,7 @@ of the agent's models, or else bytes/4.`,
     const timeoutMs =
       options.timeout === undefined ? defaultAgentLimits.timeoutMs : wholeNumber(options.timeout, "timeout", 1) * 1000;
     requireTrust((await loadConfig(call)).leftOut, call);
-    const agent = await chooseAgent(call);
+    const agent = await agentFor(call);
     // A dry run does not need the agent.
     if (isDryRun) return showPrompt(await buildPrompt(call, agent), agent, call);
     const command = await requireAgent(agent, call);
@@ -124,7 +124,9 @@ function report(end: AgentEnd, { prompt, isPrinted }: Reported, output: Output):
 }
 
 /** Options of the prompt: context within the budget, then the task. */
-interface RunFlags extends ContextFlags, AgentFlags {
+interface RunFlags extends AgentFlags {
+  readonly counter?: string | undefined;
+  readonly "max-context-tokens"?: string | undefined;
   readonly scope?: readonly string[] | undefined;
   readonly "with-conventions"?: boolean | undefined;
   readonly "no-project-context"?: boolean | undefined;
@@ -146,18 +148,22 @@ interface Prompt {
 }
 
 async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
-  const { fabric, prior } = call.options;
+  const { fabric, prior, counter } = call.options;
   refuseSharedStdin([call.arguments[0], fabric, prior], "input of TASK, --fabric and --prior");
   const { model, fallback } = agent.counting();
   // The model is also for the agent.
-  const counting = { ...call.options, model: modelForCounter({ ...call.options, model }) };
+  const counting = {
+    counter,
+    model: modelForCounter({ counter, model }),
+    maxContextTokens: contextLimit(call.options),
+  };
   const settings = await readContextSettings({ ...call, options: counting }, fallback);
   const task = await readTask(call);
   const snapshot = call.options["no-project-context"] !== true;
   const isKept = call.options["with-conventions"] === true || !snapshot;
   const loadsItself = isKept ? undefined : await conventionsOf(agent, call.cwd);
-  const layers = { snapshot, loadsItself, fabric, prior };
-  const context = await composeContext({ ...call, options: layers }, settings);
+  const layers = { fabric: await readLayer(fabric, call), priorWork: await readLayer(prior, call) };
+  const context = await composeContext(layers, { ...settings, snapshot, loadsItself }, call);
   const text = withTask(context.text, task);
   return { text, tokens: settings.counter.count(text), context };
 }

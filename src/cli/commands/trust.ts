@@ -17,7 +17,7 @@ import {
   shownPath,
   trustRecord,
 } from "../../host/index.ts";
-import { nebulaSettings } from "../../host/trust/require-trust.ts";
+import { nebulaSettings } from "../../plans/index.ts";
 import { loadNebula } from "../../plans/nebula/index.ts";
 import { readProjectFetches } from "../../rules/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";

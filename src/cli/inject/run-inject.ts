@@ -4,7 +4,6 @@ import { ContextError } from "../../core/errors.ts";
 import { formatNumber, printable, scanLines } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
 import { describeError, shownPath } from "../../host/index.ts";
-import type { Prepared } from "../../rules/adapters/prepare-inject.ts";
 import {
   type ClipResult,
   copyToClipboard,
@@ -14,6 +13,7 @@ import {
   type LeftOver,
   type LimitUse,
   leftOversOf,
+  type Prepared,
   removeLeftOvers,
   type TargetResult,
 } from "../../rules/index.ts";
