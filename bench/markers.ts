@@ -1,5 +1,5 @@
 /** Measures what cache markers cost with Claude's prices: where they are, beside a person's own markers, and how long they
- *  keep the cache, beside both fixed lifetimes.
+ *  keep the cache, beside both fixed lifetimes and the best choice in hindsight.
  *
  *    npm run bench:markers -- [--recordings FOLDER]
  *
@@ -121,17 +121,17 @@ interface TimedCall {
   readonly tokens: number;
 }
 
-const people = ["interactive", "unattended", "mixed"] as const;
+const people = ["interactive", "unattended", "mixed", "short"] as const;
 
 /** Times as in recordings: calls a few seconds apart; a person who answers after some minutes, or much later; and for
- *  an agent on its own a slow command once in 250 calls. */
+ *  an agent on its own a slow command once in 250 calls. A short session is an interactive one of 30 calls. */
 function writeTimes(kind: (typeof people)[number], seed: number): TimedCall[] {
   const random = createRandom(seed);
   let [atMs, tokens] = [0, 20_000 + random() * 50_000];
-  return Array.from({ length: 150 }, (_, index) => {
+  return Array.from({ length: kind === "short" ? 30 : 150 }, (_, index) => {
     const call = { atMs, tokens: Math.round(tokens) };
     tokens += Math.min(30_000, logNormal(random, 750, 1.1));
-    const hasPerson = kind === "interactive" || (kind === "mixed" && Math.floor(index / 40) % 2 === 1);
+    const hasPerson = kind === "mixed" ? Math.floor(index / 40) % 2 === 1 : kind !== "unattended";
     let minutes = Math.min(4.5, logNormal(random, 0.15, 1));
     if (hasPerson && random() < 0.12) minutes = logNormal(random, 4, 1.4);
     else if (!hasPerson && random() < 0.004) minutes = 5 + random() * 5;
@@ -199,22 +199,67 @@ function writeBlocks(calls: readonly TimedCall[]): BilledCall[] {
   });
 }
 
-function compareLifetimes(name: string, sessions: readonly (readonly TimedCall[])[]): void {
-  for (const read of [0.1, 0.05, 0.025]) {
-    const sum = { "5m": 0, "1h": 0, auto: 0, hours: 0, worst: 0 };
-    for (const calls of sessions) {
-      const [short, long, auto] = (["5m", "1h", "auto"] as const).map((each) => costOfLifetime(calls, read, each));
-      sum["5m"] += short!.cost;
-      sum["1h"] += long!.cost;
-      sum.auto += auto!.cost;
-      sum.hours += auto!.hours;
-      sum.worst = Math.max(sum.worst, auto!.cost / Math.min(short!.cost, long!.cost));
+/** Returns the least that the calls can cost if all pauses are known in advance. With `isCautious`, no call that finds
+ *  nothing in the cache may write for an hour: such an hour pays only if the very next gap is a pause. */
+function costInHindsight(calls: readonly TimedCall[], read: number, isCautious: boolean): number {
+  const { rules, write5m, write1h } = priceOf({ provider: "anthropic", model });
+  // The least cost so far by the tokens that the cache has for an hour.
+  let costs = new Map([[0, 0]]);
+  let last = { atMs: Number.NEGATIVE_INFINITY, tokens: 0 };
+  for (const [index, { blocks, isRewritten, atMs }] of writeBlocks(calls).entries()) {
+    const tokens = blocks.reduce((sum, block) => sum + block.tokens, 0);
+    const gapMs = isRewritten ? Number.POSITIVE_INFINITY : atMs - last.atMs;
+    const next = new Map<number, number>();
+    const keep = (anchor: number, cost: number): unknown =>
+      next.set(anchor, Math.min(cost, next.get(anchor) ?? Number.POSITIVE_INFINITY));
+    for (const [written, before] of costs) {
+      const anchor = gapMs < rules.lifetimeMs["1h"] ? written : 0;
+      const found = gapMs < rules.lifetimeMs["5m"] ? last.tokens : anchor;
+      const costWith = (write: number): number => before + (index < 2 ? 0 : read * found + write * (tokens - found));
+      keep(anchor, costWith(write5m));
+      if (found > 0 || !isCautious) keep(tokens, costWith(write1h));
     }
-    const share = sum.auto / Math.min(sum["5m"], sum["1h"]);
-    const calls = sessions.reduce((count, session) => count + session.length, 0);
-    const columns = [sum["5m"], sum["1h"], sum.auto].map((cost) => `${(cost / 1e6).toFixed(2)}M`.padStart(9));
-    const rest = [share, sum.worst, sum.hours / calls].map((each) => each.toFixed(3).padStart(11));
-    print(`${name.padEnd(12)}${String(read).padEnd(7)}${columns.join("")}${rest.join("")}`);
+    [costs, last] = [next, { atMs, tokens }];
+  }
+  return Math.min(...costs.values());
+}
+
+interface Session {
+  readonly name: string;
+  readonly calls: readonly TimedCall[];
+}
+
+/** Prints the sums of all sessions, how single sessions compare with their better fixed lifetime, and the recordings
+ *  that cost more than 1.02 of it. */
+function compareLifetimes(name: string, sessions: readonly Session[]): void {
+  for (const read of [0.1, 0.05, 0.025]) {
+    const sums = [0, 0, 0, 0, 0];
+    let hours = 0;
+    const billed = sessions.map((session) => {
+      const [short, long, auto] = (["5m", "1h", "auto"] as const).map((each) =>
+        costOfLifetime(session.calls, read, each),
+      );
+      const hindsight = [true, false].map((isCautious) => costInHindsight(session.calls, read, isCautious));
+      const costs = [short!.cost, long!.cost, auto!.cost, ...hindsight];
+      for (const [column, cost] of costs.entries()) sums[column]! += cost;
+      hours += auto!.hours;
+      const better = Math.min(short!.cost, long!.cost);
+      return { name: session.name, ratios: costs.slice(2).map((cost) => cost / better) };
+    });
+    const ratios = billed.map((each) => each.ratios[0]!).toSorted((first, second) => first - second);
+    const above = billed.filter((each) => each.ratios[0]! > 1.02);
+    const calls = sessions.reduce((count, session) => count + session.calls.length, 0);
+    const millions = sums.slice(0, 3).map((cost) => `${(cost / 1e6).toFixed(2)}M`.padStart(9));
+    const shares = sums.slice(2).map((cost) => cost / Math.min(sums[0]!, sums[1]!));
+    const spread = [0.5, 0.95, 1].map((part) => ratios[Math.min(ratios.length - 1, Math.floor(part * ratios.length))]!);
+    const rest = [...shares, ...spread, above.length / billed.length, hours / calls];
+    const columns = [...millions, ...rest.map((each) => each.toFixed(3).padStart(9))];
+    print(`${name.padEnd(12)}${String(read).padEnd(6)}${columns.join("")}`);
+    if (name !== "recordings") continue;
+    for (const each of above) {
+      const columns = each.ratios.map((ratio) => ratio.toFixed(3).padStart(9));
+      print(`  ${each.name.padEnd(43)}${columns.join("")}`);
+    }
   }
 }
 
@@ -230,17 +275,20 @@ for (const tail of tails) {
   print(`${tail.padEnd(9)}${millions}${ratios}`);
 }
 print("");
-print("pauses      read    5 minutes  1 hour     auto   ÷ better      worst   hour calls");
+print("                                              ÷ better fixed lifetime    single sessions");
+print(
+  "pauses      read  5 minutes   1 hour     auto     auto cautious     best      p50      p95    worst    >1.02    hours",
+);
 for (const kind of people)
   compareLifetimes(
     kind,
-    Array.from({ length: 40 }, (_, index) => writeTimes(kind, index + 1)),
+    Array.from({ length: 200 }, (_, index) => ({ name: String(index), calls: writeTimes(kind, index + 1) })),
   );
 if (values.recordings !== undefined) {
   const folder = values.recordings;
   const files = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
   compareLifetimes(
     "recordings",
-    files.map((name) => readTimes(join(folder, name))),
+    files.map((name) => ({ name, calls: readTimes(join(folder, name)) })),
   );
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { checkArchitecture, createProject, type Manifest } from "./architecture/check-architecture.ts";
 import { lineCount, lookAgainLines } from "./architecture/form.ts";
+import { roomGroups } from "./architecture/layers.ts";
 import { staticReach } from "./architecture/reach.ts";
 import { idleReaders } from "./architecture/reads.ts";
 
@@ -64,6 +65,32 @@ test("an exported name is declared once, so one word means one thing", () => {
 
 /** Users of each SDK import it from another path. */
 const sameForEverySdk: readonly string[] = ["withContextBudget", "recallTool"];
+
+test("the files of each flow lead to one another", () => {
+  const page = readFileSync(`${root}ARCHITECTURE.md`, "utf8");
+  const flows = [...page.matchAll(/^\| \*\*.+$/gm)].map(([row]) =>
+    [...row.matchAll(/`(src\/[^`]+\.ts)`/g)].map(([, path]) => path),
+  );
+  expect(flows).toHaveLength(5);
+  for (const [first = "", ...others] of flows) {
+    expect(others).toHaveLength(2);
+    const reached = [...staticReach(first, project).keys()];
+    expect(
+      others.filter((path = "") => !reached.includes(path)),
+      first,
+    ).toEqual([]);
+  }
+});
+
+test("every room has a README of at most twelve lines, and the files that it names exist", () => {
+  for (const room of roomGroups.flat()) {
+    const text = readFileSync(`${root}src/${room}/README.md`, "utf8");
+    expect(text.split("\n").length, room).toBeLessThanOrEqual(13);
+    const named = [...text.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path]) => `src/${room}/${path}`);
+    expect(named.length, room).toBeGreaterThan(0);
+    expect(named.filter((path) => !project.sources.has(path))).toEqual([]);
+  }
+});
 
 test("every path that ARCHITECTURE.md names exists, and the page is short", () => {
   const page = readFileSync(`${root}ARCHITECTURE.md`, "utf8");

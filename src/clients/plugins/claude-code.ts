@@ -74,15 +74,12 @@ function moduleFor({ trim, images }: Pick<PluginSettings, "trim" | "images">): s
     .replace(/^const chosen = .*$/m, `const chosen = { trims: ${trim !== undefined}, images: ${images ?? 0} };`);
 }
 
-/** From dist/plugins/ and src/plugins/, and from the bundled command in dist/cli/bundle/. */
-const roots = ["../../", "../../../"];
-
+/** This module is in dist/clients/plugins/, in src/clients/plugins/ or, bundled, in dist/cli/bundle/. */
 function packageFile(name: string): string {
-  const paths = roots.map((root) => fileURLToPath(new URL(`${root}${name}`, import.meta.url)));
-  const path = paths.find((each) => existsSync(each));
-  if (path !== undefined) return path;
+  const path = fileURLToPath(new URL(`../../../${name}`, import.meta.url));
+  if (existsSync(path)) return path;
   throw new ContextError("unreadable_input", "a part of the package is missing", {
-    file: paths[0],
+    file: path,
     hint: "Install plimsoll again; in a clone of its repository run npm run build.",
   });
 }

@@ -57,7 +57,7 @@ export function scriptSettings(path: string): PluginSettings | undefined {
   return readPluginSettings(readJson(settings, isPlainObject));
 }
 
-/** This module is in src/plugins/ or in dist/cli/bundle/. */
+/** This module is in src/clients/plugins/ or in dist/cli/bundle/. */
 function hooksFile(): string | undefined {
   const places = ["./plugin-hooks.js", "../../../dist/cli/bundle/plugin-hooks.js"];
   return places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));

@@ -51,5 +51,6 @@ const isStates = mapOf(
   objectOf({
     ...{ lastMs: isNumber, lastTokens: isNumber, gaps: isNumber, pauses: isNumber },
     ...{ anchorTokens: isNumber, anchorMs: isNumber, exposure: isNumber, anchorMessage: isNumber },
+    ...{ credit: isNumber, coldCredit: isNumber },
   }),
 );

@@ -9,29 +9,46 @@ const minute = 60_000;
 const model = "claude-sonnet-5";
 const price = priceOf({ provider: "anthropic", model });
 
-/** Bills calls that each add some tokens, the pauses before them in minutes. */
-function bill(pauses: readonly number[], lifetime: Ttl | "auto", read = 0.1) {
+interface Call {
+  /** The minutes before the call. */
+  readonly pause: number;
+  readonly added: number;
+  /** Whether nothing of the last request is left. */
+  readonly isRewritten?: boolean;
+}
+
+/** Bills the calls. Returns what each of them cost, and its lifetime. */
+function billCalls(calls: readonly Call[], lifetime: Ttl | "auto", read: number) {
   const cost = { input: 1, output: 5, cache_read: read, cache_write_5m: 1.25, cache_write_1h: 2 };
   const simulator = createCacheSimulator({ provider: "anthropic", model, prices: { [model]: cost } });
-  const blocks: BillableBlock[] = [{ key: "system", tokens: 40_000, kind: "prefix" }];
-  const ttls: Ttl[] = [];
+  let blocks: BillableBlock[] = [{ key: "system", tokens: 40_000, kind: "prefix" }];
   let state: LifetimeState | undefined;
-  let [nowMs, tokens, anchor, total] = [0, 40_000, -1, 0];
-  for (const [index, pause] of pauses.entries()) {
+  let [nowMs, anchor] = [0, -1];
+  return calls.map(({ pause, added, isRewritten = false }, index) => {
     nowMs += pause * minute;
-    tokens += 1_000;
-    blocks.push({ key: index, tokens: 1_000, kind: "text" });
-    const chosen = chooseLifetime(state, { nowMs, tokens, isRewritten: false }, { ...price, read });
+    if (isRewritten) [blocks, anchor] = [[{ key: `system ${index}`, tokens: 40_000, kind: "prefix" }], -1];
+    blocks = [...blocks, { key: index, tokens: added, kind: "text" }];
+    const tokens = blocks.reduce((sum, block) => sum + block.tokens, 0);
+    const chosen = chooseLifetime(state, { nowMs, tokens, isRewritten }, { ...price, read });
     state = chosen.state;
     const ttl = lifetime === "auto" ? chosen.ttl : lifetime;
-    const places = lifetime !== "auto" || anchor < 0 ? [blocks.length - 1] : [anchor, blocks.length - 1];
+    const end = blocks.length - 1;
+    const places = lifetime !== "auto" || anchor < 0 ? [end] : [anchor, end];
     const breakpoints = places.map((after) => ({ after, ttl }));
-    const { cost: paid } = simulator.bill({ blocks: [...blocks], breakpoints, startMs: nowMs });
-    if (index >= 2) total += paid;
-    ttls.push(ttl);
-    if (ttl === "1h") anchor = blocks.length - 1;
-  }
-  return { cost: total, hours: ttls.filter((ttl) => ttl === "1h").length, ttls };
+    if (ttl === "1h") anchor = end;
+    return { ttl, paid: simulator.bill({ blocks, breakpoints, startMs: nowMs }).cost };
+  });
+}
+
+/** Bills calls that each add 1,000 tokens, the pauses before them in minutes. The first two do not count. */
+function bill(pauses: readonly number[], lifetime: Ttl | "auto", read = 0.1) {
+  const billed = billCalls(
+    pauses.map((pause) => ({ pause, added: 1_000 })),
+    lifetime,
+    read,
+  );
+  const cost = billed.slice(2).reduce((sum, { paid }) => sum + paid, 0);
+  return { cost, hours: billed.filter(({ ttl }) => ttl === "1h").length };
 }
 
 const calls = (count: number, pauseAt: (index: number) => number) =>
@@ -65,12 +82,51 @@ it("the first call and one that writes everything again take 5 minutes", () => {
   expect(next.ttl).toBe("1h");
 });
 
+const numRuns = process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 100;
+const pause = fc.oneof({ weight: 4, arbitrary: fc.constant(0.3) }, fc.integer({ min: 1, max: 90 }));
+
 it("any pauses cost at most a little more than 5 minutes", () => {
-  const pause = fc.oneof({ weight: 4, arbitrary: fc.constant(0.3) }, fc.integer({ min: 1, max: 90 }));
   fc.assert(
     fc.property(fc.array(pause, { minLength: 5, maxLength: 60 }), (pauses) => {
       expect(bill(pauses, "auto").cost).toBeLessThanOrEqual(1.05 * bill(pauses, "5m").cost);
     }),
-    { numRuns: process.env.PLIMSOLL_DEEP === "1" ? 5_000 : 100 },
+    { numRuns },
   );
+});
+
+it("a conversation never costs more than 1.02 of 5 minutes, whatever its calls are and wherever it ends", () => {
+  const call = fc.record({
+    pause,
+    added: fc.oneof(fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 0, max: 60_000 })),
+    isRewritten: fc.integer({ min: 0, max: 9 }).map((digit) => digit === 0),
+  });
+  const read = fc.constantFrom(0.1, 0.05, 0.025);
+  fc.assert(
+    fc.property(fc.array(call, { minLength: 1, maxLength: 60 }), read, (calls, price) => {
+      const short = billCalls(calls, "5m", price);
+      let [paid, limit] = [0, 0];
+      for (const [index, each] of billCalls(calls, "auto", price).entries()) {
+        paid += each.paid;
+        limit += 1.02 * short[index]!.paid;
+        expect(paid).toBeLessThanOrEqual(limit + 1e-6);
+      }
+    }),
+    { numRuns },
+  );
+});
+
+it("an hour is paid from what hours have saved, and otherwise waits for credit", () => {
+  const call = { nowMs: minute, tokens: 91_000, isRewritten: false };
+  const { state } = chooseLifetime(undefined, { ...call, nowMs: 0, tokens: 90_000 }, price);
+  const expectant = { ...state, gaps: 20, pauses: 10 };
+  expect(chooseLifetime(expectant, call, price).ttl).toBe("1h");
+  const poor = { ...expectant, credit: 0, coldCredit: 0 };
+  const waiting = chooseLifetime(poor, call, price);
+  expect(waiting.ttl).toBe("5m");
+  expect(waiting.state.credit).toBeCloseTo(0.02 * (0.1 * 90_000 + 1.25 * 1_000));
+  expect(chooseLifetime({ ...poor, credit: 1_000 }, call, price).ttl).toBe("1h");
+  const anchored = { ...poor, anchorTokens: 80_000, anchorMs: 0, exposure: 10_000 };
+  const afterPause = chooseLifetime(anchored, { ...call, nowMs: 20 * minute }, price);
+  expect(afterPause.ttl).toBe("1h");
+  expect(afterPause.state.credit).toBeCloseTo(1.15 * 80_000 - (0.75 * 11_000 - 0.02 * 1.25 * 91_000));
 });

@@ -105,9 +105,6 @@ function acceptMembers(value: unknown, schema: JsonSchema): unknown {
   return entries.some(([, member]) => member === notAccepted) ? notAccepted : Object.fromEntries(entries);
 }
 
-/** Relative to src/workspace/ and dist/workspace/, and to the bundled command in dist/cli/bundle/. */
-const places = ["../../schemas/", "../../../schemas/"];
-
 const schemas = new Map<ShapeName, JsonSchema | undefined>();
 
 /** Reads a schema once. The files belong to the package and never change. */
@@ -116,8 +113,8 @@ function schemaNamed(name: ShapeName): JsonSchema | undefined {
   return schemas.get(name);
 }
 
+/** This module is in src/host/config/, in dist/host/config/ or, bundled, in dist/cli/bundle/. */
 function readSchema(name: ShapeName): JsonSchema | undefined {
-  const paths = places.map((place) => fileURLToPath(new URL(`${place}${name}.schema.json`, import.meta.url)));
-  const path = paths.find((each) => existsSync(each));
-  return path === undefined ? undefined : JSON.parse(readFileSync(path, "utf8"));
+  const path = fileURLToPath(new URL(`../../../schemas/${name}.schema.json`, import.meta.url));
+  return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : undefined;
 }

@@ -174,8 +174,9 @@ export async function loadAnyAdapter(): Promise<z.ZodType<AdapterFile<{ id: stri
 
 // The content that ships with the package. The build compiles and checks it, so a run neither parses nor validates it.
 
-/** Relative to dist/workspace/, to the bundled command in dist/cli/bundle/, and to src/workspace/, where tests run. */
-const places = ["../content.json", "../../content.json", "../../../dist/content.json"];
+/** Relative to dist/rules/content/ and the bundled command in dist/cli/bundle/, and to src/rules/content/, where tests
+ *  run. */
+const places = ["../../content.json", "../../../dist/content.json"];
 
 export function readEmbeddedContent<Adapter>(): LayerContent<Adapter> {
   const paths = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
