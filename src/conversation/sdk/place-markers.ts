@@ -3,7 +3,7 @@
  *  Anthropic's requests and the prompts of the AI SDK carry markers in different places. */
 import { type ModelPrice, priceOf, providerOfModel } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
-import { type OptionChecks, optionChecks } from "../history/index.ts";
+import { argumentChecks, type OptionChecks } from "../../core/text/index.ts";
 
 /** `follow` adds markers only to requests that have some or a `cache_control`, `auto` to all, `none` to no request. */
 const breakpointModes = ["follow", "auto", "none"] as const;
@@ -17,8 +17,8 @@ export interface MarkerOptions {
 }
 
 export const markerChecks: OptionChecks = {
-  breakpoints: optionChecks.oneOf(breakpointModes),
-  ttl: optionChecks.oneOf(["auto", "5m", "1h"]),
+  breakpoints: argumentChecks.oneOf(breakpointModes),
+  ttl: argumentChecks.oneOf(["auto", "5m", "1h"]),
 };
 
 /** Other models that are served in the same format may refuse markers or ignore them. */

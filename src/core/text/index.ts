@@ -1,3 +1,14 @@
+export {
+  type ArgumentCheck,
+  argumentChecks,
+  checkKeys,
+  checkOptions,
+  describeValue,
+  isAmount,
+  type OptionChecks,
+  refuseUnknownOptions,
+  refuseValue,
+} from "./check-arguments.ts";
 export { codeLanguage } from "./code-language.ts";
 export {
   closeFence,
@@ -92,7 +103,6 @@ export {
   printable,
   printableJson,
   printableLines,
-  refuseUnknownOptions,
   shorten,
   shownTime,
   truncateBytes,
