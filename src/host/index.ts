@@ -16,7 +16,6 @@ export {
   type AttemptedChange,
   type AttemptOptions,
   attemptChange,
-  type ChangeOptions,
   changeFile,
   type FileChange,
   type PlannedChange,
@@ -35,7 +34,6 @@ export { makeDirectory, removeEmptyFolders } from "./files/make-directory.ts";
 export {
   type MessagesInput,
   type MessagesKey,
-  type MessagesSource,
   messagesHint,
   parseJson,
   parseMessages,

@@ -53,9 +53,9 @@ export async function usableNebula(
   warn: (problem: NebulaProblem) => void = (problem) => caller.output.note(problemLine(problem)),
 ): Promise<UsableNebula> {
   const { nebula, problems, agentSettings, limits } = await readNebula(folder, caller);
-  const [first, ...rest] = problems.filter(({ severity }) => severity === "error");
   for (const problem of problems) if (problem.severity === "warning") warn(problem);
   if (nebula !== undefined) return { nebula, agentSettings, limits };
+  const [first, ...rest] = problems.filter(({ severity }) => severity === "error");
   const { message, file, line } = first!;
   throw new ContextError("invalid_content", [message, ...rest.map(problemLine)].join("\n"), { file, line });
 }

@@ -1,4 +1,4 @@
-import { ContextError } from "../../core/errors.ts";
+import { throwProblems } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { formatNumber, printable } from "../../core/text/index.ts";
 import {
@@ -163,10 +163,7 @@ async function requireAgents({ phases }: Nebula, agent: ChosenAgent, place: Appl
 
 /** Throws if a limit cannot be kept: it must not look as if it were. */
 function requireLimits(limited: Pick<LoadedNebula, "nebula" | "limits">, agent: ChosenAgent, { cwd }: ApplyCall): void {
-  const [first, ...rest] = limitProblems(limited, agent, cwd);
-  if (first === undefined) return;
-  const message = [first.message, ...rest.map(({ file, line, message }) => `${file}:${line}: ${message}`)].join("\n");
-  throw new ContextError("invalid_content", message, { file: first.file, line: first.line, hint: limitHint });
+  throwProblems("invalid_content", limitProblems(limited, agent, cwd), limitHint);
 }
 
 const limitHint = "Use an agent that reports its cost (claude, or codex with a model), or --ignore-limits.";

@@ -105,7 +105,7 @@ export function isAmount(value: unknown): value is number {
 }
 
 /** Shows a wrong value in an error: the start of a long text, and no content of lists and objects. */
-export function describeValue(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(shorten(value, 60));
   if (typeof value === "function") return "a function";
   if (Array.isArray(value)) return "a list";

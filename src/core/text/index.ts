@@ -3,7 +3,6 @@ export {
   argumentChecks,
   checkKeys,
   checkOptions,
-  describeValue,
   isAmount,
   type OptionChecks,
   refuseUnknownOptions,

@@ -1,6 +1,6 @@
 /** Prepares a run of inject: configuration, layers, profile, tools, notes and facts. */
 import { relative, resolve } from "node:path";
-import { ContextError } from "../../core/errors.ts";
+import { ContextError, throwProblems } from "../../core/errors.ts";
 import { type Verbosity, verbosities } from "../../core/text/index.ts";
 import {
   type Caller,
@@ -265,13 +265,9 @@ async function loadFor(
 
 /** Reports every problem. After an error nothing may be written, only removed. */
 function tellProblems(problems: readonly ContentProblem[], { uninstall }: InjectChoice, { cwd, output }: Caller): void {
-  const line = (problem: ContentProblem) => `${relative(cwd, problem.file)}:${problem.line}: ${problem.message}`;
+  const shown = problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));
   const isFatal = ({ severity }: ContentProblem) => severity === "error" && uninstall !== true;
-  for (const problem of problems) if (!isFatal(problem)) output.note(line(problem));
-  const [first, ...rest] = problems.filter(isFatal);
-  if (first === undefined) return;
-  throw new ContextError("invalid_content", [first.message, ...rest.map(line)].join("\n"), {
-    file: relative(cwd, first.file),
-    line: first.line,
-  });
+  for (const { file, line, message } of shown.filter((each) => !isFatal(each)))
+    output.note(`${file}:${line}: ${message}`);
+  throwProblems("invalid_content", shown.filter(isFatal));
 }
