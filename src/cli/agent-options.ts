@@ -14,8 +14,8 @@ import {
   readApplySettings,
 } from "../plans/index.ts";
 import type { Nebula } from "../plans/nebula/index.ts";
-import type { ArgumentSpec, Call } from "./command.ts";
-import { counterOptions, type SwitchOption, type ValueOption } from "./shared-options.ts";
+import type { ArgumentSpec, Call, OptionValues } from "./command.ts";
+import { counterOptions, type SwitchOption, type storeOptions, type ValueOption } from "./shared-options.ts";
 
 export const agentOptions: Readonly<Record<"agent" | "agent-command" | "allow" | "model", ValueOption>> = {
   agent: { value: "NAME", choices: Object.keys(agentPresets), summary: "a known agent" },
@@ -44,14 +44,7 @@ export const contextOptions: Readonly<
   counter: counterOptions.counter,
 };
 
-export interface AgentFlags {
-  readonly agent?: string | undefined;
-  readonly "agent-command"?: string | undefined;
-  readonly allow?: string | undefined;
-  readonly model?: string | undefined;
-}
-
-type AgentCall = Pick<Call<AgentFlags>, "options" | "cwd" | "env">;
+type AgentCall = Pick<Call<OptionValues<typeof agentOptions>>, "options" | "cwd" | "env">;
 
 /** Finds the agent of a command line that works in `directory`. */
 export function agentFor({ options, cwd, env }: AgentCall, directory?: string): Promise<ChosenAgent> {
@@ -87,20 +80,10 @@ export async function requireAgent(
 /** The argument with the nebula's folder. */
 export const folderArgument: ArgumentSpec = { name: "DIR", summary: "the folder with nebula.toml" };
 
-/** Flags that decide how a nebula is applied. */
-export interface ApplyFlags {
-  readonly counter?: string | undefined;
-  readonly model?: string | undefined;
-  readonly "max-context-tokens"?: string | undefined;
-  readonly "with-conventions"?: boolean | undefined;
-  readonly "max-workers"?: string | undefined;
-  readonly timeout?: string | undefined;
-  readonly store?: string | undefined;
-  readonly worktrees?: boolean | undefined;
-  readonly remote?: string | undefined;
-  readonly lease?: string | undefined;
-  readonly commit?: boolean | undefined;
-}
+/** Flags that decide how a nebula is applied. `nebula prompt` has only some of them. */
+type ApplyFlags = OptionValues<typeof contextOptions & typeof storeOptions & Pick<typeof agentOptions, "model">> &
+  OptionValues<Record<"max-workers" | "timeout" | "remote" | "lease", ValueOption>> &
+  OptionValues<Record<"worktrees" | "commit", SwitchOption>>;
 
 /** Reads how a command line wants a nebula to be applied. */
 export async function applySettings(

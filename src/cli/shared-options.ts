@@ -2,7 +2,7 @@
 import { wholeNumber } from "../core/text/index.ts";
 import { counterNames } from "../core/tokens/index.ts";
 import type { ContentChoice } from "../rules/index.ts";
-import type { OptionSpec } from "./command.ts";
+import type { OptionSpec, OptionValues } from "./command.ts";
 
 export type ValueOption = OptionSpec & { readonly value: string; readonly list?: never };
 export type SwitchOption = OptionSpec & { readonly value?: never };
@@ -42,12 +42,7 @@ export function contentChoice({ profile, lang, global, content }: ContentFlags):
   return { profile, language: lang, scope: global === true ? "global" : "project", content };
 }
 
-interface ContentFlags {
-  readonly profile?: string | undefined;
-  readonly lang?: string | undefined;
-  readonly global?: boolean | undefined;
-  readonly content?: string | undefined;
-}
+type ContentFlags = OptionValues<typeof contentOptions> & { readonly profile?: string | undefined };
 
 /** Layers of a prompt that are files. */
 export const layerOptions: Readonly<Record<"fabric" | "prior", ValueOption>> = {

@@ -87,24 +87,9 @@ export interface ApplyChoice extends CounterChoice<string> {
   readonly commit?: boolean | undefined;
 }
 
-export type ApplySettings = Pick<
+export type ApplySettings = Omit<
   ApplyOptions,
-  | "counter"
-  | "cwd"
-  | "env"
-  | "loadsItself"
-  | "maxWorkers"
-  | "maxContextTokens"
-  | "prices"
-  | "secrets"
-  | "shares"
-  | "timeoutMs"
-  | "storeFile"
-  | "worktrees"
-  | "remote"
-  | "leaseMs"
-  | "worktreeCopy"
-  | "commit"
+  "store" | "command" | "agent" | "model" | "resume" | "rerun" | "only" | "approve" | "signal" | "onEvent"
 >;
 
 /** Reads settings: the choice, or else nebula.toml, or else the configuration, or else the defaults of applyNebula. */

@@ -10,7 +10,14 @@ import {
   type TargetState,
   uninstallFiles,
 } from "../../rules/index.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import {
+  type Call,
+  type Command,
+  type CommandResult,
+  defineCommand,
+  type OptionSpecs,
+  type OptionValues,
+} from "../command.ts";
 import { budgetProblem, renderRemoved } from "../inject/inject-report.ts";
 import { runInject } from "../inject/run-inject.ts";
 import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
@@ -20,37 +27,39 @@ const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
 /** Flags that only a run that writes can use. */
 const writingFlags = ["dry-run", "stats", "force"] as const;
 
-export const injectCommand: Command = defineCommand({
-  options: {
-    scope: { value: "SCOPE", choices: scopes, summary: "where to write (default: project)" },
-    global: { summary: "short for --scope global: files under HOME, clipboard and exports" },
-    tool: { value: "ID[,ID...]", list: true, summary: "write only for these AI tools" },
-    all: { summary: "write for every known AI tool" },
-    profile: { value: "ID", summary: "the profile, which orders and selects packs" },
-    lang: contentOptions.lang,
-    verbosity: { value: "LEVEL", choices: verbosities, summary: "how much of each pack to write" },
-    pack: { value: "ID[,ID...]", list: true, summary: "use only these packs and base packs" },
-    "no-pack": { value: "ID[,ID...]", list: true, summary: "leave these packs out" },
-    "max-tokens": { value: "N", summary: "the most tokens for each tool, instead of its budget" },
-    "max-bytes": { value: "N", summary: "the same in bytes" },
-    "on-overflow": {
-      value: "WAY",
-      choices: onOverflows,
-      summary: "what to do when packs exceed a budget",
-    },
-    ...counterOptions,
-    content: contentOptions.content,
-    "dry-run": { summary: "show the changes as a unified diff; write nothing" },
-    diff: { summary: "with --dry-run --stats: also show the diff, below the table" },
-    stats: { summary: "show a table: packs, tokens and budget of each tool" },
-    status: { summary: "show the state of each file; write nothing" },
-    check: { summary: "like --status, but exit 1 unless all files are current and within limits" },
-    prune: { summary: "also remove blocks and files that Plimsoll wrote for tools you no longer use" },
-    uninstall: { summary: "remove all blocks and files that Plimsoll wrote" },
-    force: { summary: "overwrite blocks that were edited by hand and files that Plimsoll did not write" },
-    watch: { summary: "run again whenever packs or settings change" },
-    ...trustOption,
+const injectOptions = {
+  scope: { value: "SCOPE", choices: scopes, summary: "where to write (default: project)" },
+  global: { summary: "short for --scope global: files under HOME, clipboard and exports" },
+  tool: { value: "ID[,ID...]", list: true, summary: "write only for these AI tools" },
+  all: { summary: "write for every known AI tool" },
+  profile: { value: "ID", summary: "the profile, which orders and selects packs" },
+  lang: contentOptions.lang,
+  verbosity: { value: "LEVEL", choices: verbosities, summary: "how much of each pack to write" },
+  pack: { value: "ID[,ID...]", list: true, summary: "use only these packs and base packs" },
+  "no-pack": { value: "ID[,ID...]", list: true, summary: "leave these packs out" },
+  "max-tokens": { value: "N", summary: "the most tokens for each tool, instead of its budget" },
+  "max-bytes": { value: "N", summary: "the same in bytes" },
+  "on-overflow": {
+    value: "WAY",
+    choices: onOverflows,
+    summary: "what to do when packs exceed a budget",
   },
+  ...counterOptions,
+  content: contentOptions.content,
+  "dry-run": { summary: "show the changes as a unified diff; write nothing" },
+  diff: { summary: "with --dry-run --stats: also show the diff, below the table" },
+  stats: { summary: "show a table: packs, tokens and budget of each tool" },
+  status: { summary: "show the state of each file; write nothing" },
+  check: { summary: "like --status, but exit 1 unless all files are current and within limits" },
+  prune: { summary: "also remove blocks and files that Plimsoll wrote for tools you no longer use" },
+  uninstall: { summary: "remove all blocks and files that Plimsoll wrote" },
+  force: { summary: "overwrite blocks that were edited by hand and files that Plimsoll did not write" },
+  watch: { summary: "run again whenever packs or settings change" },
+  ...trustOption,
+} as const satisfies OptionSpecs;
+
+export const injectCommand: Command = defineCommand({
+  options: injectOptions,
   details: `Writes packs into the files that AI tools read, each within its own budget, between two markers. Text
 outside the markers stays unchanged, byte for byte. Without --tool: the tools of the configuration, or else those
 whose files are here, or else claude-code and agents-md. If AGENTS.md gets the packs, a tool that reads AGENTS.md
@@ -97,26 +106,7 @@ function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   }
 }
 
-interface InjectFlags {
-  readonly scope?: string | undefined;
-  readonly global?: boolean | undefined;
-  readonly tool?: readonly string[] | undefined;
-  readonly all?: boolean | undefined;
-  readonly profile?: string | undefined;
-  readonly lang?: string | undefined;
-  readonly verbosity?: string | undefined;
-  readonly counter?: string | undefined;
-  readonly model?: string | undefined;
-  readonly pack?: readonly string[] | undefined;
-  readonly "no-pack"?: readonly string[] | undefined;
-  readonly "max-tokens"?: string | undefined;
-  readonly "max-bytes"?: string | undefined;
-  readonly "on-overflow"?: string | undefined;
-  readonly content?: string | undefined;
-  readonly force?: boolean | undefined;
-  readonly uninstall?: boolean | undefined;
-  readonly stats?: boolean | undefined;
-}
+type InjectFlags = OptionValues<typeof injectOptions>;
 
 function injectChoice(options: InjectFlags): InjectChoice {
   const { "max-tokens": tokens, "max-bytes": bytes } = options;

@@ -42,8 +42,6 @@ import {
   withDependents,
 } from "../../plans/nebula/index.ts";
 import {
-  type AgentFlags,
-  type ApplyFlags,
   agentFor,
   agentOptions,
   applySettings,
@@ -52,7 +50,7 @@ import {
   requireAgent,
 } from "../agent-options.ts";
 import { type ApplyTelling, tellApply } from "../apply-progress.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
 import { layerName, missing } from "../context-notes.ts";
 import { renderApplyReport, renderPhaseRuns } from "../nebula-report.ts";
 import { storeOptions, trustOption } from "../shared-options.ts";
@@ -269,15 +267,7 @@ function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean):
   return phases.filter(({ id, state }) => state === "completed" && isMeant(id)).length;
 }
 
-type ApplyCall = Call<CommandFlags>;
-
-interface CommandFlags extends AgentFlags, ApplyFlags {
-  readonly "ignore-limits"?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-  readonly resume?: boolean | undefined;
-  readonly rerun?: readonly string[] | undefined;
-  readonly only?: readonly string[] | undefined;
-}
+type ApplyCall = Call<OptionValues<typeof options>>;
 
 /** Renders the waves with each phase's prompt and layers. */
 export function renderApplyPlan({ waves }: Pick<ApplyPlan, "waves">): string {

@@ -23,38 +23,47 @@ import {
   conventionsOf,
   readContextSettings,
 } from "../../plans/index.ts";
-import { type AgentFlags, agentFor, agentOptions, contextOptions, requireAgent } from "../agent-options.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import { agentFor, agentOptions, contextOptions, requireAgent } from "../agent-options.ts";
+import {
+  type Call,
+  type Command,
+  type CommandResult,
+  defineCommand,
+  type OptionSpecs,
+  type OptionValues,
+} from "../command.ts";
 import { notesOnContext } from "../context-notes.ts";
 import { contextLimit, counterOptions, layerOptions, trustOption } from "../shared-options.ts";
 import { readLayer, readTextInput, refuseSharedStdin } from "../text-input.ts";
 
+const runOptions = {
+  ...agentOptions,
+  "max-context-tokens": {
+    value: "N",
+    summary: "token budget of the context; 0 sends none (default: from the configuration, 10000)",
+  },
+  "no-project-context": { summary: "leave out the snapshot of the project" },
+  ...layerOptions,
+  scope: {
+    value: "GLOB",
+    list: true,
+    summary: "the files that the agent should change; the run fails if it changes none of them",
+  },
+  "with-conventions": contextOptions["with-conventions"],
+  counter: counterOptions.counter,
+  timeout: {
+    value: "SECONDS",
+    summary: `how long the agent may run (default: ${defaultAgentLimits.timeoutMs / 1000})`,
+  },
+  "dry-run": {
+    summary: "print the prompt, and on stderr its parts and how the agent would run; run nothing",
+  },
+  ...trustOption,
+} as const satisfies OptionSpecs;
+
 export const runCommand: Command = defineCommand({
   arguments: [{ name: "TASK", summary: 'what the agent should do, or "-" for standard input', isSentence: true }],
-  options: {
-    ...agentOptions,
-    "max-context-tokens": {
-      value: "N",
-      summary: "token budget of the context; 0 sends none (default: from the configuration, 10000)",
-    },
-    "no-project-context": { summary: "leave out the snapshot of the project" },
-    ...layerOptions,
-    scope: {
-      value: "GLOB",
-      list: true,
-      summary: "the files that the agent should change; the run fails if it changes none of them",
-    },
-    "with-conventions": contextOptions["with-conventions"],
-    counter: counterOptions.counter,
-    timeout: {
-      value: "SECONDS",
-      summary: `how long the agent may run (default: ${defaultAgentLimits.timeoutMs / 1000})`,
-    },
-    "dry-run": {
-      summary: "print the prompt, and on stderr its parts and how the agent would run; run nothing",
-    },
-    ...trustOption,
-  },
+  options: runOptions,
   details: `Sends an agent a prompt on stdin: a snapshot of the project, the fabric and prior work within the
 budget, then the task. Known agents: claude, codex, opencode, gemini, pi. --allow says what they may do without
 asking: read files; edit files too, but run no free commands (codex runs commands in its sandbox); or all.
@@ -123,20 +132,9 @@ function report(end: AgentEnd, { prompt, isPrinted }: Reported, output: Output):
   return { json, text: isPrinted ? "" : answer, failed, interrupted };
 }
 
-/** Options of the prompt: context within the budget, then the task. */
-interface RunFlags extends AgentFlags {
-  readonly counter?: string | undefined;
-  readonly "max-context-tokens"?: string | undefined;
-  readonly scope?: readonly string[] | undefined;
-  readonly "with-conventions"?: boolean | undefined;
-  readonly "no-project-context"?: boolean | undefined;
-  readonly fabric?: string | undefined;
-  readonly prior?: string | undefined;
-  readonly timeout?: string | undefined;
-  readonly "dry-run"?: boolean | undefined;
-}
+type RunFlags = OptionValues<typeof runOptions>;
 
-export type RunCall = Call<RunFlags>;
+type RunCall = Call<RunFlags>;
 
 interface Prompt {
   /** The composed context, a separator and the task. */
