@@ -3,7 +3,7 @@
  *  Anthropic's requests and the prompts of the AI SDK carry markers in different places. */
 import { type ModelPrice, priceOf, providerOfModel } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
-import { argumentChecks, type OptionChecks } from "../../core/text/index.ts";
+import { argumentChecks, isPlainObject, type OptionChecks } from "../../core/text/index.ts";
 
 /** `follow` adds markers only to requests that have some or a `cache_control`, `auto` to all, `none` to no request. */
 const breakpointModes = ["follow", "auto", "none"] as const;
@@ -255,17 +255,13 @@ export const anthropicMarkers: MarkerShape = {
     const inner = Array.isArray(content) ? anthropicMarkers.markersOf(content) : [];
     return [...inner, ...lifetimesOf(marker)];
   },
-  isMarkable: (value) => hasMarkable(isMessage(value) ? value.content : value),
+  isMarkable: (value) => hasMarkable(isPlainObject(value) ? value.content : value),
   mark(value, lifetime, block) {
-    if (!isMessage(value)) return withMarker(value, lifetime);
+    if (!isPlainObject(value)) return withMarker(value, lifetime);
     return { ...value, content: withMarker(value.content, lifetime, block) };
   },
   withoutMarkers: cleanBlock,
 };
-
-function isMessage(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** Removes the markers from a message or block. Returns the same object if it has none. */
 function cleanBlock<Value>(value: Value): Value {

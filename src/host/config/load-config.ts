@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { ContextError, throwProblems } from "../../core/errors.ts";
+import { isPlainObject } from "../../core/text/index.ts";
 import { configDirectory, type Environment, homeDirectory } from "../directories.ts";
 import { projectRoot, searchUpward } from "../files/find-root.ts";
 import { exists, followLinks, isInside } from "../files/paths.ts";
@@ -205,7 +206,7 @@ function mergeInto(
       joinInto(merged, name, { value: value as unknown[], source: sourceOf(here) });
       continue;
     }
-    if (!isBranch(value) || wholeKeys.includes(name)) {
+    if (!isPlainObject(value) || wholeKeys.includes(name)) {
       merged.values[key] = value;
       merged.sources[name] = sourceOf(here);
       continue;
@@ -230,8 +231,4 @@ function joinInto(
   const before = values[key] as unknown[];
   sources[key] = before.length === 0 ? source : `${sources[key]}, ${source}`;
   values[key] = [...before, ...value];
-}
-
-function isBranch(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
