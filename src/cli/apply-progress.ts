@@ -14,7 +14,7 @@ import {
   type PhaseReport,
 } from "../plans/nebula/index.ts";
 import type { Call } from "./command.ts";
-import { layerName, missing } from "./compose-context.ts";
+import { layerName, missing } from "./context-notes.ts";
 import { describeFailure, duration } from "./nebula-report.ts";
 import { createQuestions, type QuestionOptions } from "./questions.ts";
 

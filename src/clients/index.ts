@@ -35,5 +35,6 @@ export {
   type PluginTool,
 } from "./plugins/plugin.ts";
 export { forgetPluginSessions, listPluginSessions, type PluginSession } from "./plugins/plugin-sessions.ts";
+export type { PruneReport } from "./prune-store.ts";
 export { guardCall, verdictOn } from "./spend/guard.ts";
 export { statusLine } from "./spend/status-line.ts";

@@ -64,6 +64,22 @@ export function invalidArgument(message: string, hint: string): ContextError {
   return new ContextError("invalid_argument", message, { hint });
 }
 
+/** A mistake in a file that somebody wrote. */
+interface FileProblem {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Throws problems of files as one error, if there are any. The first problem gives the error its place. Each other
+ *  problem adds a line with its own place to the message. */
+export function throwProblems(code: ErrorCode, problems: readonly FileProblem[], hint?: string): void {
+  const [first, ...rest] = problems;
+  if (first === undefined) return;
+  const lines = rest.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  throw new ContextError(code, [first.message, ...lines].join("\n"), { file: first.file, line: first.line, hint });
+}
+
 /** Creates the error for a wrong command line or request. `hint` says what to do instead. */
 export function usageError(message: string, hint?: string): ContextError {
   return new ContextError("usage", message, { hint });

@@ -16,7 +16,6 @@ export {
   type AttemptedChange,
   type AttemptOptions,
   attemptChange,
-  type ChangeOptions,
   changeFile,
   type FileChange,
   type PlannedChange,
@@ -32,6 +31,14 @@ export { copyTree, removeTree } from "./files/folder-tree.ts";
 export type { IgnoreRules } from "./files/ignore-rules.ts";
 export { withLock } from "./files/lock.ts";
 export { makeDirectory, removeEmptyFolders } from "./files/make-directory.ts";
+export {
+  type MessagesInput,
+  type MessagesKey,
+  messagesHint,
+  parseJson,
+  parseMessages,
+  rewriteMessages,
+} from "./files/messages-file.ts";
 export { openFolder } from "./files/open-folder.ts";
 export {
   exists,
@@ -73,8 +80,9 @@ export type { ProcessEnd, StartedProcess } from "./processes/start-process.ts";
 export { findSigns } from "./scan/find-signs.ts";
 export { detectFacts } from "./scan/project-facts.ts";
 export { type ConventionsFile, listFiles, type ProjectScan, type ScanProblem } from "./scan/scan-project.ts";
-export { storeFile } from "./store-file.ts";
+export { lookInStore, shownStore, storeFile, storePath, withStore } from "./store-file.ts";
 
+export { noteIgnoredStore, noteLeftOut, requireTrust } from "./trust/require-trust.ts";
 export {
   otherOwner,
   type PowerfulSetting,
@@ -119,6 +127,7 @@ export function loadIgnoreRules(): Promise<typeof import("./files/ignore-rules.t
   return import("./files/ignore-rules.ts");
 }
 
+export { type CounterChoice, chooseCounter, chooseCounters, modelForCounter } from "./config/choose-counters.ts";
 export { type Company, type CompanyPlace, readCompanySource } from "./config/company-source.ts";
 export { readKnownShape, type ShapeName } from "./config/known-shape.ts";
 export type { YamlDocument } from "./config/yaml-document.ts";
@@ -138,3 +147,4 @@ export {
   withoutPasswords,
 } from "./processes/start-git.ts";
 export { isStoreAddress, openStore } from "./store/open-store.ts";
+export type { DecisionsPlace, SavedDecisions } from "./store/saved-decisions.ts";

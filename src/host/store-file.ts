@@ -1,9 +1,14 @@
 /** Where a command keeps its state. */
 import { join, resolve } from "node:path";
 import { ContextError } from "../core/errors.ts";
-import type { LoadedConfig } from "./config/load-config.ts";
+import { type MaintainedStore, shownAddress } from "../core/store/index.ts";
+import { type LoadedConfig, loadConfig } from "./config/load-config.ts";
 import { type Environment, homeDirectory, stateDirectory } from "./directories.ts";
-import { isStoreAddress } from "./store/open-store.ts";
+import { exists } from "./files/paths.ts";
+import type { Caller } from "./print/output.ts";
+import { shownPath } from "./print/table.ts";
+import { isStoreAddress, openStore } from "./store/open-store.ts";
+import { noteIgnoredStore } from "./trust/require-trust.ts";
 
 interface StorePlace {
   readonly cwd: string;
@@ -30,4 +35,38 @@ function isAddressIn({ sources }: LoadedConfig, store: string): boolean {
     const { code, message, hint } = error;
     throw new ContextError(code, `${message} (${sources.store})`, { hint, cause: error });
   }
+}
+
+/** Returns the store's file or address for a command, with a note if the project's store setting is ignored. */
+export async function storePath(option: string | undefined, caller: Caller): Promise<string> {
+  const { cwd, env } = caller;
+  const config = await loadConfig({ cwd, env });
+  noteIgnoredStore(config, caller);
+  return storeFile(option, { cwd, env, config });
+}
+
+/** Returns a store's place for messages, without a password. */
+export function shownStore(place: string, cwd: string, env: Environment): string {
+  return isStoreAddress(place) ? shownAddress(place) : shownPath(place, cwd, env);
+}
+
+/** Opens the store during `work`, and creates it if needed. */
+export async function withStore<Result>(
+  place: string,
+  work: (store: MaintainedStore) => Promise<Result>,
+): Promise<Result> {
+  const store = await openStore({ place });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Opens the store only if its file exists, or if it is in a database. Returns undefined otherwise. */
+export async function lookInStore<Result>(
+  place: string,
+  look: (store: MaintainedStore) => Promise<Result>,
+): Promise<Result | undefined> {
+  return isStoreAddress(place) || (await exists(place)) ? withStore(place, look) : undefined;
 }

@@ -1,6 +1,6 @@
-export { type Adapter, type Scope, scopes } from "./adapters/adapter.ts";
+export { type Adapter, scopes } from "./adapters/adapter.ts";
 export { chooseAdapters, refuseUnknownTools } from "./adapters/choose-adapters.ts";
-export { type EngineOptions, injectFiles, type TargetResult } from "./adapters/engine.ts";
+export { injectFiles, type TargetResult } from "./adapters/engine.ts";
 export {
   type LeftOver,
   leftOversOf,
@@ -10,16 +10,21 @@ export {
 } from "./adapters/left-overs.ts";
 export {
   embeddedAdapters,
-  type LoadedPacks,
   type LoadPacksOptions,
   loadPacks,
   type PackChoice,
-  type PackSelection,
 } from "./adapters/load-packs.ts";
-export { withRelated } from "./adapters/plan-files.ts";
+export {
+  type ContentChoice,
+  describePack,
+  type ListedPack,
+  loadPacksContent,
+  type PacksContent,
+} from "./adapters/packs-content.ts";
+export { type InjectChoice, type Prepared, prepareInject } from "./adapters/prepare-inject.ts";
 export type { AuditedTool, AuditReport } from "./audit/audit.ts";
 export { type ClipResult, copyToClipboard, draftClip } from "./audit/clips.ts";
-export { applyBudgets, isEnforced, type LimitUse, type ToolBudgets } from "./audit/limits.ts";
+export { isEnforced, type LimitUse } from "./audit/limits.ts";
 
 /** Loads `audit`. Only one command needs it, so the others start faster. */
 export function loadAudit(): Promise<typeof import("./audit/audit.ts")> {
@@ -36,15 +41,11 @@ export function loadMcpWire(): Promise<typeof import("./mcp-wire/install-servers
   return import("./mcp-wire/install-servers.ts");
 }
 
-export { injectionStatus, type StatusOptions, type TargetState } from "./adapters/status.ts";
-export type { Places } from "./adapters/targets.ts";
+export { injectionStatus, type TargetState } from "./adapters/status.ts";
 export { type ContentProblem, readEmbeddedContent } from "./content/load-content.ts";
 export { addNote, clearNotes, readNotes } from "./content/notes.ts";
 export { markedBlock } from "./files/marked-block.ts";
 export type { McpServer } from "./mcp-wire/read-servers.ts";
-export { companyDirectory } from "./sync/company.ts";
-export { expandLayers } from "./sync/expand-layers.ts";
-export { pinFolder } from "./sync/fetched-texts.ts";
 export type { SyncReport, TextSync } from "./sync/sync.ts";
 export { readProjectFetches } from "./sync/trusted-fetches.ts";
 

@@ -109,6 +109,15 @@ test("import() names the file that it needs, in a room below", () => {
   expect(loads('export { x } from "../host/files/one.ts";')).toEqual([expect.stringContaining("is no door")]);
 });
 
+test("a contract is for tests of every room, and no door exports it", () => {
+  const text = 'export { describeStore } from "../../core/store/store.contract.ts";';
+  const contract = { "src/core/store/store.contract.ts": "export const describeStore = 1;" };
+  expect(problemsWith({ ...contract, "src/host/store/a.test.ts": text })).toEqual([]);
+  expect(problemsWith({ ...contract, "src/host/store/index.ts": text })).toEqual([
+    expect.stringContaining("is for tests: it loads vitest"),
+  ]);
+});
+
 test("the scripted provider is for tests alone", () => {
   const text = 'export { createProvider } from "../../../scripts/provider/provider.mjs";';
   expect(problemsWith({ "src/core/text/a.test.ts": text })).toEqual([]);

@@ -66,6 +66,7 @@ function problemOf(source: Source, each: Import, project: Project): string | und
   }
   const target = resolveImport(source.path, specifier);
   if (source.isTest && (target.startsWith("test/") || target === providerDoor)) return undefined;
+  if (target.endsWith(".contract.ts")) return source.isTest ? undefined : "is for tests: it loads vitest.";
   if (!project.sources.has(target)) return "is no TypeScript file in src.";
   if (lateLoads[source.path] === target) return undefined;
   return placeProblem(source, target, each.kind) ?? purityProblem(source, target, each.kind);

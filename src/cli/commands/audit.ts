@@ -2,7 +2,15 @@ import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
 import { formatNumber, printable } from "../../core/text/index.ts";
 import type { Style } from "../../host/index.ts";
-import { homeDirectory, loadConfig, openDirectory, projectRoot, renderTable } from "../../host/index.ts";
+import {
+  chooseCounter,
+  homeDirectory,
+  loadConfig,
+  noteLeftOut,
+  openDirectory,
+  projectRoot,
+  renderTable,
+} from "../../host/index.ts";
 import {
   type Adapter,
   type AuditedTool,
@@ -12,9 +20,8 @@ import {
   loadPacks,
   refuseUnknownTools,
 } from "../../rules/index.ts";
-import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
+import { counterOptions, trustOption } from "../shared-options.ts";
 
 export const auditCommand: Command = defineCommand({
   arguments: [

@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { type Environment, homeDirectory, loadConfig, shownPath } from "../../host/index.ts";
+import { type Environment, homeDirectory, loadConfig, noteLeftOut, shownPath } from "../../host/index.ts";
 import {
   agentNames,
   type BillReport,
@@ -22,8 +22,21 @@ import {
   whatIfOfFiles,
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderBillPage, writePage } from "../../web/index.ts";
-import { type Call, type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
+import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
+import { trustOption } from "../shared-options.ts";
+
+const billOptions = {
+  by: { value: "GROUP", choices: groupings, summary: "what a row is (default: day)" },
+  since: { value: "DATE", summary: "only calls from this day on: 2026-11-01, or 7d for the last seven days" },
+  until: { value: "DATE", summary: "only calls up to the end of this day" },
+  project: { value: "TEXT", summary: "only projects whose path contains this text" },
+  html: { value: "FILE", summary: "write a page with spend over time, causes, and a timeline of every session" },
+  "what-if": { summary: "also compute what a 1-hour cache, trimming and shorter results would have saved" },
+  watch: { summary: "print each new call as agents make it, until Ctrl-C" },
+  csv: { summary: "print the sums as CSV" },
+  "no-index": { summary: "read all files again, and keep nothing of them" },
+  ...trustOption,
+} as const satisfies OptionSpecs;
 
 export const billCommand: Command = defineCommand({
   arguments: [
@@ -34,18 +47,7 @@ export const billCommand: Command = defineCommand({
       summary: "a recorded session, or a directory with sessions (default: where the programs keep them)",
     },
   ],
-  options: {
-    by: { value: "GROUP", choices: groupings, summary: "what a row is (default: day)" },
-    since: { value: "DATE", summary: "only calls from this day on: 2026-11-01, or 7d for the last seven days" },
-    until: { value: "DATE", summary: "only calls up to the end of this day" },
-    project: { value: "TEXT", summary: "only projects whose path contains this text" },
-    html: { value: "FILE", summary: "write a page with spend over time, causes, and a timeline of every session" },
-    "what-if": { summary: "also compute what a 1-hour cache, trimming and shorter results would have saved" },
-    watch: { summary: "print each new call as agents make it, until Ctrl-C" },
-    csv: { summary: "print the sums as CSV" },
-    "no-index": { summary: "read all files again, and keep nothing of them" },
-    ...trustOption,
-  },
+  options: billOptions,
   details: `Sums what agents spent, from the usage that they recorded: sessions of Claude Code, Codex, opencode, gemini-cli
 and pi. Each request counts once, also if a fork or a resumed session repeats it. Dollars use the prices of each
 model; a model without a price of its own is listed with its tokens and is in no sum of dollars.
@@ -155,12 +157,7 @@ async function readSettings(call: Call<BillFlags>): Promise<BillSettings> {
   return { by, prices: config.prices, reserve, keep, since, until, project: options.project };
 }
 
-interface BillFlags {
-  readonly by?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly project?: string | undefined;
-}
+type BillFlags = OptionValues<typeof billOptions>;
 
 const dayMs = 86_400_000;
 

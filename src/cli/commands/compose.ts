@@ -1,21 +1,15 @@
 import { usageError } from "../../core/errors.ts";
-import { counterOptions } from "../choose-counters.ts";
+import { type AccountedContext, composeContext, readContextSettings } from "../../plans/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import {
-  type AccountedContext,
-  composeContext,
-  type LayerFlags,
-  notesOnContext,
-  readContextSettings,
-} from "../compose-context.ts";
-import { refuseSharedStdin } from "../messages-input.ts";
+import { notesOnContext } from "../context-notes.ts";
+import { contextLimit, counterOptions, layerOptions } from "../shared-options.ts";
+import { readLayer, refuseSharedStdin } from "../text-input.ts";
 
 export const composeCommand: Command = defineCommand({
   options: {
     project: { value: "FILE", summary: "text about the project" },
     snapshot: { summary: "use a snapshot of the current project instead" },
-    fabric: { value: "FILE", summary: "the fabric: what other phases reported, as Markdown" },
-    prior: { value: "FILE", summary: "the answers of earlier work" },
+    ...layerOptions,
     "max-context-tokens": {
       value: "N",
       summary: "token budget of the text; 0 composes nothing (default: from the configuration, 10000)",
@@ -44,7 +38,16 @@ break. The counter is that of --counter, or else of --model, or else of the conf
   ],
   async run(call) {
     checkLayerFlags(call.options);
-    const context = await composeContext(call, await readContextSettings(call));
+    const { project, snapshot, fabric, prior, counter, model } = call.options;
+    const options = { counter, model, maxContextTokens: contextLimit(call.options) };
+    const settings = await readContextSettings({ ...call, options });
+    // Read even if the budget is 0, so that a wrong name is always an error.
+    const layers = {
+      project: await readLayer(project, call),
+      fabric: await readLayer(fabric, call),
+      priorWork: await readLayer(prior, call),
+    };
+    const context = await composeContext(layers, { ...settings, snapshot }, call);
     const { text, account } = context;
     for (const line of notesOn(context)) call.output.note(line);
     return { json: { text, ...account }, text, exact: true };
@@ -54,6 +57,13 @@ break. The counter is that of --counter, or else of --model, or else of the conf
 function notesOn(context: AccountedContext): string[] {
   if (context.account.maxTokens === 0) return ["the budget is 0, so nothing is composed"];
   return notesOnContext(context);
+}
+
+interface LayerFlags {
+  readonly project?: string | undefined;
+  readonly snapshot?: boolean | undefined;
+  readonly fabric?: string | undefined;
+  readonly prior?: string | undefined;
 }
 
 /** Throws on mistakes in the options, before anything is read. */

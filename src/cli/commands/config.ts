@@ -1,8 +1,8 @@
 import { shownAddress } from "../../core/store/index.ts";
 import { printable } from "../../core/text/index.ts";
-import { keyOf, type LoadedConfig, loadConfig, renderTable } from "../../host/index.ts";
+import { keyOf, type LoadedConfig, loadConfig, noteIgnoredStore, noteLeftOut, renderTable } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { noteIgnoredStore, noteLeftOut, trustOption } from "../trust.ts";
+import { trustOption } from "../shared-options.ts";
 
 /** What to show for a key without a value. */
 const absent: Readonly<Record<string, string>> = {

@@ -4,6 +4,7 @@ import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { Output } from "../../host/index.ts";
 import {
+  chooseCounters,
   listFiles,
   readForeignText,
   readTextFile,
@@ -14,8 +15,8 @@ import {
   textLimit,
   type Unread,
 } from "../../host/index.ts";
-import { chooseCounters, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand, type StdinKind } from "../command.ts";
+import { counterOptions } from "../shared-options.ts";
 
 /** How many files of a directory a terminal shows; the others share one line. */
 const shownOnTerminal = 20;

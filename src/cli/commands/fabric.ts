@@ -1,7 +1,7 @@
 import { basename, join, relative, resolve } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { didYouMean, printable } from "../../core/text/index.ts";
-import { exists } from "../../host/index.ts";
+import { exists, lookInStore, storePath, withStore } from "../../host/index.ts";
 import {
   addToFabric,
   emptyFabric,
@@ -24,7 +24,7 @@ import {
   storedKey,
 } from "../../plans/nebula/index.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
-import { lookInStore, storeOptions, storePath, withStore } from "../store-file.ts";
+import { storeOptions } from "../shared-options.ts";
 
 const fabricOptions = {
   nebula: {
@@ -213,7 +213,7 @@ type FabricCall = Call<{ readonly nebula?: string | undefined; readonly store?: 
 /** Reads the fabric of a nebula. Does not create a store. */
 async function readFabric(call: FabricCall): Promise<FabricState> {
   const nebula = await openNebula(call);
-  const record = await lookInStore(await storePath(call), async (store) =>
+  const record = await lookInStore(await storePath(call.options.store, call), async (store) =>
     openNebulaRecord(store, await storedKey(store, nebula, call.env)).read(),
   );
   if (record !== undefined) return fabricOf(record);
@@ -262,7 +262,7 @@ async function changeFabric(
 ): Promise<{ readonly before: Fabric; readonly after: Fabric }> {
   const nebula = await openNebula(call);
   const reporter = { from: call.env.PLIMSOLL_PHASE || person, date: new Date().toISOString().slice(0, 10) };
-  const path = await storePath(call);
+  const path = await storePath(call.options.store, call);
   // A refused change must not create a store.
   if (!(await exists(path))) checked(() => change(emptyFabric, reporter));
   let before = emptyFabric;

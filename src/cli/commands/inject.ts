@@ -1,53 +1,65 @@
-import { usageError } from "../../core/errors.ts";
-import { formatNumber, printable, verbosities } from "../../core/text/index.ts";
-import { describeError, onOverflows, renderTable, shownPath } from "../../host/index.ts";
-import { injectionStatus, scopes, type TargetState, uninstallFiles } from "../../rules/index.ts";
-import { counterOptions } from "../choose-counters.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
+import { ContextError, usageError } from "../../core/errors.ts";
+import { formatNumber, printable, type Verbosity, verbosities, wholeNumber } from "../../core/text/index.ts";
+import { describeError, onOverflows, renderTable, reportError, shownPath } from "../../host/index.ts";
+import {
+  type InjectChoice,
+  injectionStatus,
+  type Prepared,
+  prepareInject,
+  scopes,
+  type TargetState,
+  uninstallFiles,
+} from "../../rules/index.ts";
+import {
+  type Call,
+  type Command,
+  type CommandResult,
+  defineCommand,
+  type OptionSpecs,
+  type OptionValues,
+} from "../command.ts";
 import { budgetProblem, renderRemoved } from "../inject/inject-report.ts";
-import { type Prepared, prepareInject } from "../inject/prepare.ts";
 import { runInject } from "../inject/run-inject.ts";
-import { trustOption } from "../trust.ts";
+import { contentOptions, counterOptions, trustOption } from "../shared-options.ts";
 
 /** Flags that choose another mode of the command. */
 const ways = ["status", "check", "uninstall", "prune", "watch"] as const;
 /** Flags that only a run that writes can use. */
 const writingFlags = ["dry-run", "stats", "force"] as const;
 
-export const injectCommand: Command = defineCommand({
-  options: {
-    scope: { value: "SCOPE", choices: scopes, summary: "where to write (default: project)" },
-    global: { summary: "short for --scope global: files under HOME, clipboard and exports" },
-    tool: { value: "ID[,ID...]", list: true, summary: "write only for these AI tools" },
-    all: { summary: "write for every known AI tool" },
-    profile: { value: "ID", summary: "the profile, which orders and selects packs" },
-    lang: { value: "LANGUAGE", summary: "language of the packs" },
-    verbosity: { value: "LEVEL", choices: verbosities, summary: "how much of each pack to write" },
-    pack: { value: "ID[,ID...]", list: true, summary: "use only these packs and base packs" },
-    "no-pack": { value: "ID[,ID...]", list: true, summary: "leave these packs out" },
-    "max-tokens": { value: "N", summary: "the most tokens for each tool, instead of its budget" },
-    "max-bytes": { value: "N", summary: "the same in bytes" },
-    "on-overflow": {
-      value: "WAY",
-      choices: onOverflows,
-      summary: "what to do when packs exceed a budget",
-    },
-    ...counterOptions,
-    content: {
-      value: "DIR",
-      summary: "use packs, profiles and adapters of this directory instead of the built-in ones",
-    },
-    "dry-run": { summary: "show the changes as a unified diff; write nothing" },
-    diff: { summary: "with --dry-run --stats: also show the diff, below the table" },
-    stats: { summary: "show a table: packs, tokens and budget of each tool" },
-    status: { summary: "show the state of each file; write nothing" },
-    check: { summary: "like --status, but exit 1 unless all files are current and within limits" },
-    prune: { summary: "also remove blocks and files that Plimsoll wrote for tools you no longer use" },
-    uninstall: { summary: "remove all blocks and files that Plimsoll wrote" },
-    force: { summary: "overwrite blocks that were edited by hand and files that Plimsoll did not write" },
-    watch: { summary: "run again whenever packs or settings change" },
-    ...trustOption,
+const injectOptions = {
+  scope: { value: "SCOPE", choices: scopes, summary: "where to write (default: project)" },
+  global: { summary: "short for --scope global: files under HOME, clipboard and exports" },
+  tool: { value: "ID[,ID...]", list: true, summary: "write only for these AI tools" },
+  all: { summary: "write for every known AI tool" },
+  profile: { value: "ID", summary: "the profile, which orders and selects packs" },
+  lang: contentOptions.lang,
+  verbosity: { value: "LEVEL", choices: verbosities, summary: "how much of each pack to write" },
+  pack: { value: "ID[,ID...]", list: true, summary: "use only these packs and base packs" },
+  "no-pack": { value: "ID[,ID...]", list: true, summary: "leave these packs out" },
+  "max-tokens": { value: "N", summary: "the most tokens for each tool, instead of its budget" },
+  "max-bytes": { value: "N", summary: "the same in bytes" },
+  "on-overflow": {
+    value: "WAY",
+    choices: onOverflows,
+    summary: "what to do when packs exceed a budget",
   },
+  ...counterOptions,
+  content: contentOptions.content,
+  "dry-run": { summary: "show the changes as a unified diff; write nothing" },
+  diff: { summary: "with --dry-run --stats: also show the diff, below the table" },
+  stats: { summary: "show a table: packs, tokens and budget of each tool" },
+  status: { summary: "show the state of each file; write nothing" },
+  check: { summary: "like --status, but exit 1 unless all files are current and within limits" },
+  prune: { summary: "also remove blocks and files that Plimsoll wrote for tools you no longer use" },
+  uninstall: { summary: "remove all blocks and files that Plimsoll wrote" },
+  force: { summary: "overwrite blocks that were edited by hand and files that Plimsoll did not write" },
+  watch: { summary: "run again whenever packs or settings change" },
+  ...trustOption,
+} as const satisfies OptionSpecs;
+
+export const injectCommand: Command = defineCommand({
+  options: injectOptions,
   details: `Writes packs into the files that AI tools read, each within its own budget, between two markers. Text
 outside the markers stays unchanged, byte for byte. Without --tool: the tools of the configuration, or else those
 whose files are here, or else claude-code and agents-md. If AGENTS.md gets the packs, a tool that reads AGENTS.md
@@ -65,11 +77,9 @@ gets no second copy, unless own_files of the configuration names it. Tokens are 
   async run(call) {
     const { options } = call;
     refuseCombinations(options);
-    if (options.watch === true) {
-      const { watchInject } = await import("../inject/watch.ts");
-      return watchInject(call);
-    }
-    const prepared = await prepareInject(call);
+    const choice = injectChoice(options);
+    if (options.watch === true) return watchInject(choice, call);
+    const prepared = await prepareInject(choice, call);
     if (options.status === true || options.check === true) return reportStatus(prepared, call);
     if (options.uninstall === true) return runUninstall(prepared, call);
     return runInject(prepared, call);
@@ -94,6 +104,52 @@ function refuseCombinations(options: Readonly<Record<string, unknown>>): void {
   if (options.all === true && options.tool !== undefined) {
     throw usageError("--all and --tool cannot be used together");
   }
+}
+
+type InjectFlags = OptionValues<typeof injectOptions>;
+
+function injectChoice(options: InjectFlags): InjectChoice {
+  const { "max-tokens": tokens, "max-bytes": bytes } = options;
+  if (tokens !== undefined && bytes !== undefined) {
+    throw usageError("--max-tokens and --max-bytes cannot be used together");
+  }
+  const [name, limit] = tokens === undefined ? ["max-bytes", bytes] : ["max-tokens", tokens];
+  const unit = tokens === undefined ? "bytes" : "tokens";
+  return {
+    ...options,
+    scope: options.global === true || options.scope === "global" ? "global" : "project",
+    tools: options.tool,
+    language: options.lang,
+    packs: options.pack,
+    withoutPacks: options["no-pack"],
+    // The parser has refused other values.
+    verbosity: options.verbosity as Verbosity | undefined,
+    onOverflow: options["on-overflow"] as InjectChoice["onOverflow"],
+    budget: limit === undefined ? undefined : { value: wholeNumber(limit, name, 1), unit },
+  };
+}
+
+/** Runs inject again whenever its content changes, until it is interrupted. Reports a mistake in a pack and keeps
+ *  watching. */
+async function watchInject(choice: InjectChoice, given: Call): Promise<undefined> {
+  // With `--json` every value is one line, so that a program can read them as they come.
+  const result = (text: string) => given.output.result(JSON.stringify(JSON.parse(text)));
+  const call = given.output.json ? { ...given, output: { ...given.output, result } } : given;
+  const { output } = call;
+  const silent = { ...call, output: { ...output, note: () => {} } };
+  await prepareInject(choice, silent).catch((error: unknown) => {
+    if (error instanceof ContextError && ["usage", "untrusted"].includes(error.code)) throw error;
+  });
+  const { watchContent } = await import("../../rules/adapters/watch-content.ts");
+  return watchContent(choice, call, async () => {
+    try {
+      const { json, text } = await runInject(await prepareInject(choice, call), call);
+      if (output.json) output.result(JSON.stringify(json));
+      else if (text !== "") output.result(text);
+    } catch (error) {
+      reportError(error, output);
+    }
+  });
 }
 
 /** Reports the state of each file. `--check` also fails unless all are current and within limits. */

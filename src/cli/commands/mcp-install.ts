@@ -7,13 +7,13 @@ import {
   type FileChange,
   homeDirectory,
   loadConfig,
+  noteLeftOut,
   projectRoot,
   shownPath,
 } from "../../host/index.ts";
 import { type Adapter, type LoadPacksOptions, loadMcpWire, loadPacks } from "../../rules/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
-import { noteLeftOut } from "../trust.ts";
 
 export interface InstallFlags {
   readonly tool?: readonly string[] | undefined;

@@ -9,8 +9,11 @@ import { wholeNumber } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import {
   changeFile,
+  chooseCounter,
   type LoadedConfig,
   loadConfig,
+  noteIgnoredStore,
+  noteLeftOut,
   readTextFile,
   shownPath,
   stateDirectory,
@@ -28,9 +31,7 @@ import {
   sessionIdOf,
 } from "../../results/mcp/index.ts";
 import type { HintMode, PageFormat, PageLimit } from "../../results/session/index.ts";
-import { chooseCounter } from "../choose-counters.ts";
 import type { Call } from "../command.ts";
-import { noteIgnoredStore, noteLeftOut } from "../trust.ts";
 import { readVersion } from "../version.ts";
 
 type ServeFlags = ServerFlags & {
@@ -254,7 +255,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
 function upkeepOf(retention: string | undefined, env: Call["env"]): ServedPlace["upkeep"] {
   if (retention === undefined) return undefined;
   return async (store) => {
-    const { pruneByRetention } = await import("../prune-store.ts");
+    const { pruneByRetention } = await import("../../clients/prune-store.ts");
     await pruneByRetention(store, { retention, env });
   };
 }

@@ -1,6 +1,5 @@
 import { usageError } from "../../core/errors.ts";
 import type { PageFormat } from "../../results/session/index.ts";
-import { counterOptions } from "../choose-counters.ts";
 import {
   type ActionHelp,
   type Call,
@@ -12,6 +11,7 @@ import {
   type OptionValues,
   refuseOthers,
 } from "../command.ts";
+import { counterOptions } from "../shared-options.ts";
 import { readSettings, runServe } from "./mcp-serve.ts";
 
 const serveOptions = {

@@ -1,17 +1,30 @@
-import { ContextError } from "../../core/errors.ts";
+import { throwProblems } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { formatNumber, printable } from "../../core/text/index.ts";
 import {
   homeDirectory,
   loadConfig,
+  lookInStore,
   ownMachine,
   projectRoot,
   renderTable,
+  requireTrust,
   shownPath,
   takeEndSignals,
   untrustedOf,
+  withStore,
 } from "../../host/index.ts";
 import { defaultAgentLimits } from "../../plans/agent/index.ts";
+import {
+  type ApplySettings,
+  type ChosenAgent,
+  limitProblems,
+  nebulaSettings,
+  phaseOf,
+  phaseRuns,
+  usableNebula,
+  workingDirectory,
+} from "../../plans/index.ts";
 import {
   type ApplyEvent,
   type ApplyOptions,
@@ -28,31 +41,19 @@ import {
   storedKey,
   withDependents,
 } from "../../plans/nebula/index.ts";
-import { type ApplyTelling, tellApply } from "../apply-progress.ts";
 import {
-  type AgentFlags,
+  agentFor,
   agentOptions,
-  type ChosenAgent,
-  chooseAgent,
-  limitProblems,
-  requireAgent,
-} from "../choose-agent.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
-import { layerName, missing } from "../compose-context.ts";
-import { renderApplyReport } from "../nebula-report.ts";
-import {
-  type ApplySettings,
+  applySettings,
   contextOptions,
   folderArgument,
-  phaseOf,
-  readApplySettings,
-  type SettingsFlags,
-  usableNebula,
-  workingDirectory,
-} from "../open-nebula.ts";
-import { phaseRuns, renderPhaseRuns } from "../phase-runs.ts";
-import { lookInStore, storeOptions, withStore } from "../store-file.ts";
-import { nebulaSettings, requireTrust, trustOption } from "../trust.ts";
+  requireAgent,
+} from "../agent-options.ts";
+import { type ApplyTelling, tellApply } from "../apply-progress.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
+import { layerName, missing } from "../context-notes.ts";
+import { renderApplyReport, renderPhaseRuns } from "../nebula-report.ts";
+import { storeOptions, trustOption } from "../shared-options.ts";
 
 const options = {
   ...agentOptions,
@@ -126,12 +127,12 @@ With --json, events, warnings and notes are lines of JSON on stderr.`,
   async run(asked) {
     const { output, warn, startProgress } = tellApply(asked.output, () => new Date());
     const call = { ...asked, output };
-    const { nebula: written, agentSettings, limits } = await usableNebula(call, warn);
+    const { nebula: written, agentSettings, limits } = await usableNebula(call.arguments[0]!, call, warn);
     for (const id of [...(call.options.rerun ?? []), ...(call.options.only ?? [])]) phaseOf(written, id);
     await requireNebulaTrust({ directory: written.directory, agentSettings }, call);
-    const agent = await chooseAgent(call, await workingDirectory(written, call.cwd));
+    const agent = await agentFor(call, await workingDirectory(written, call.cwd));
     const nebula = call.options["ignore-limits"] === true ? withoutLimits(written) : written;
-    const settings = await readApplySettings(call, nebula, agent);
+    const settings = await applySettings(nebula, agent, call);
     if (call.options["dry-run"] === true) {
       if (nebula === written) noteLimits({ nebula, limits }, agent, call);
       return planNebula(nebula, { ...settings, agent }, call);
@@ -160,10 +161,7 @@ async function requireAgents({ phases }: Nebula, agent: ChosenAgent, place: Appl
 
 /** Throws if a limit cannot be kept: it must not look as if it were. */
 function requireLimits(limited: Pick<LoadedNebula, "nebula" | "limits">, agent: ChosenAgent, { cwd }: ApplyCall): void {
-  const [first, ...rest] = limitProblems(limited, agent, cwd);
-  if (first === undefined) return;
-  const message = [first.message, ...rest.map(({ file, line, message }) => `${file}:${line}: ${message}`)].join("\n");
-  throw new ContextError("invalid_content", message, { file: first.file, line: first.line, hint: limitHint });
+  throwProblems("invalid_content", limitProblems(limited, agent, cwd), limitHint);
 }
 
 const limitHint = "Use an agent that reports its cost (claude, or codex with a model), or --ignore-limits.";
@@ -269,15 +267,7 @@ function completedIn({ phases }: ApplyReport, isMeant: (id: string) => boolean):
   return phases.filter(({ id, state }) => state === "completed" && isMeant(id)).length;
 }
 
-type ApplyCall = Call<ApplyFlags>;
-
-interface ApplyFlags extends AgentFlags, SettingsFlags {
-  readonly "ignore-limits"?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-  readonly resume?: boolean | undefined;
-  readonly rerun?: readonly string[] | undefined;
-  readonly only?: readonly string[] | undefined;
-}
+type ApplyCall = Call<OptionValues<typeof options>>;
 
 /** Renders the waves with each phase's prompt and layers. */
 export function renderApplyPlan({ waves }: Pick<ApplyPlan, "waves">): string {

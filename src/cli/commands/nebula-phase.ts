@@ -1,8 +1,10 @@
 /** Commands about one phase of a nebula: its prompt, and the output of its agent. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable, printableLines } from "../../core/text/index.ts";
-import { ownMachine } from "../../host/index.ts";
+import { lookInStore, ownMachine, storePath } from "../../host/index.ts";
+import { phaseOf, usableNebula, workingDirectory } from "../../plans/index.ts";
 import {
   type AttemptOutput,
   attemptOutput,
@@ -12,18 +14,10 @@ import {
   planPrompt,
   storedKey,
 } from "../../plans/nebula/index.ts";
-import { agentOptions, chooseAgent } from "../choose-agent.ts";
+import { agentFor, agentOptions, applySettings, contextOptions, folderArgument } from "../agent-options.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { layerName, missing } from "../compose-context.ts";
-import {
-  contextOptions,
-  folderArgument,
-  phaseOf,
-  readApplySettings,
-  usableNebula,
-  workingDirectory,
-} from "../open-nebula.ts";
-import { lookInStore, storeOptions, storePath } from "../store-file.ts";
+import { layerName, missing } from "../context-notes.ts";
+import { storeOptions } from "../shared-options.ts";
 
 const phaseArgument = { name: "PHASE", summary: "id of a phase" } as const;
 
@@ -41,10 +35,10 @@ nothing and writes nothing.`,
     { line: "plimsoll nebula prompt plan api --json | jq .layers", meaning: "what each layer takes" },
   ],
   async run(call) {
-    const { nebula } = await usableNebula(call);
+    const { nebula } = await usableNebula(call.arguments[0]!, call);
     const phase = phaseOf(nebula, call.arguments[1]!);
-    const agent = await chooseAgent(call, await workingDirectory(nebula, call.cwd));
-    const settings = await readApplySettings(call, nebula, agent);
+    const agent = await agentFor(call, await workingDirectory(nebula, call.cwd));
+    const settings = await applySettings(nebula, agent, call);
     const plan = (store?: Store) => planPrompt(nebula, phase, { ...settings, store });
     const planned = (await lookInStore(settings.storeFile, plan)) ?? (await plan());
     const { text, tokens, layers, overflow, counter } = planned;
@@ -72,7 +66,7 @@ reads, so the nebula may be running. The output of a phase is on the machine tha
     { line: "plimsoll nebula logs plan api --follow", meaning: "watch a running agent" },
   ],
   async run(call) {
-    const { nebula } = await usableNebula(call);
+    const { nebula } = await usableNebula(call.arguments[0]!, call);
     const phase = phaseOf(nebula, call.arguments[1]!);
     const { attempt, machine } = await lastAttempt(nebula, phase, call);
     if (attempt === undefined) {
@@ -95,7 +89,7 @@ async function lastAttempt(
   { id }: Phase,
   call: Call<{ readonly store?: string | undefined }>,
 ): Promise<{ readonly attempt?: AttemptOutput | undefined; readonly machine?: string | undefined }> {
-  const storeFile = await storePath(call);
+  const storeFile = await storePath(call.options.store, call);
   const read = async (store: Store) => openNebulaRecord(store, await storedKey(store, nebula, call.env)).read();
   const record = await lookInStore(storeFile, read);
   const { attemptFolder, machine } = (record && Object.hasOwn(record.phases, id) && record.phases[id]) || {};

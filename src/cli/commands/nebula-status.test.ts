@@ -1,13 +1,14 @@
 /** A run with real agents (small shell commands), looked at through the frame. */
+
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCounter } from "../../core/tokens/index.ts";
+import { withStore } from "../../host/index.ts";
 import { applyNebula, loadNebula } from "../../plans/nebula/index.ts";
 import { runCli } from "../run-cli.ts";
-import { withStore } from "../store-file.ts";
 
 let base: string;
 beforeAll(async () => {

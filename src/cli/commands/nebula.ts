@@ -3,7 +3,18 @@ import { basename, join, parse, resolve } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { printable, printableLines, toByteString } from "../../core/text/index.ts";
-import { changeFile, type Environment, ownMachine, shownPath } from "../../host/index.ts";
+import {
+  changeFile,
+  chooseCounter,
+  type Environment,
+  lookInStore,
+  modelForCounter,
+  ownMachine,
+  shownPath,
+  shownStore,
+  storePath,
+} from "../../host/index.ts";
+import { limitProblems, phaseOf, phaseRuns, readNebula, usableNebula } from "../../plans/index.ts";
 import {
   lastWords,
   type Nebula,
@@ -14,14 +25,11 @@ import {
   standingOf,
   storedKey,
 } from "../../plans/nebula/index.ts";
-import { agentOptions, chooseAgent, limitProblems } from "../choose-agent.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
+import { agentFor, agentOptions, folderArgument } from "../agent-options.ts";
 import { type Call, type Command, type CommandGroup, type CommandResult, defineCommand } from "../command.ts";
-import { describeFailure, duration, renderApplyReport } from "../nebula-report.ts";
-import { folderArgument, phaseOf, readNebula, usableNebula } from "../open-nebula.ts";
-import { phaseRuns, renderPhaseRuns, showWaves } from "../phase-runs.ts";
+import { describeFailure, duration, renderApplyReport, renderPhaseRuns, showWaves } from "../nebula-report.ts";
 import { renderProblems } from "../render-problems.ts";
-import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
+import { counterOptions, storeOptions } from "../shared-options.ts";
 
 export const nebulaCommand: CommandGroup = {
   subcommands: [
@@ -156,9 +164,9 @@ permissions. A max_budget_usd that the chosen agent cannot keep is a warning. It
     },
   ],
   async run(call) {
-    const loaded = await readNebula(call);
+    const loaded = await readNebula(call.arguments[0]!, call);
     const { problems: found, phases, nebula } = loaded;
-    const agent = await chooseAgent(call, workingDirectoryOf(nebula, call));
+    const agent = await agentFor(call, workingDirectoryOf(nebula, call));
     const runs = nebula === undefined ? [] : renderPhaseRuns(await phaseRuns(nebula, agent, call.cwd), nebula);
     const problems = [...found, ...limitProblems(loaded, agent, call.cwd)];
     const shown = renderProblems(problems, { count: phases, noun: "phase" });
@@ -192,8 +200,8 @@ depends on --agent or --agent-command. It starts nothing and needs no trust.`,
     if (call.options.mermaid === true && call.output.json) {
       throw usageError("--mermaid and --json cannot be used together", "Use one.");
     }
-    const { nebula } = await usableNebula(call);
-    const agent = await chooseAgent(call, workingDirectoryOf(nebula, call));
+    const { nebula } = await usableNebula(call.arguments[0]!, call);
+    const agent = await agentFor(call, workingDirectoryOf(nebula, call));
     const { model, fallback } = agent.counting(nebula.execution);
     const options = { ...call.options, model: modelForCounter({ ...call.options, model }) };
     const counter = await chooseCounter({ ...call, options }, fallback);
@@ -222,10 +230,10 @@ reads, so the nebula may be running. The exit code is 1 only if PHASE has no ans
     },
   ],
   async run(call) {
-    const { nebula } = await usableNebula(call);
+    const { nebula } = await usableNebula(call.arguments[0]!, call);
     const [, id] = call.arguments;
     if (id !== undefined) phaseOf(nebula, id);
-    const file = await storePath(call);
+    const file = await storePath(call.options.store, call);
     const found = await lookInStore(file, (store) => look(nebula, id, { store, env: call.env }));
     const report = standingOf(nebula, found?.record);
     const phase = report.phases.find((each) => each.id === id);

@@ -8,21 +8,14 @@ import {
   type Verbosity,
   verbosities,
 } from "../../core/text/index.ts";
-import type { Style } from "../../host/index.ts";
-import { renderTable, shownPath } from "../../host/index.ts";
+import type { Caller, Style } from "../../host/index.ts";
+import { chooseCounter, renderTable, shownPath } from "../../host/index.ts";
 import type { PackChoice } from "../../rules/index.ts";
+import { describePack, type ListedPack, loadPacksContent, type PacksContent } from "../../rules/index.ts";
 import { type Pack, trimPacks } from "../../rules/packs/index.ts";
-import { chooseCounter, counterOptions } from "../choose-counters.ts";
 import { type Command, defineCommand } from "../command.ts";
-import {
-  type ContentCall,
-  contentOptions,
-  describePack,
-  type ListedPack,
-  loadPacksContent,
-  type PacksContent,
-  reportProblems,
-} from "../packs-content.ts";
+import { reportProblems } from "../render-problems.ts";
+import { contentChoice, contentOptions, counterOptions } from "../shared-options.ts";
 
 export const showCommand: Command = defineCommand({
   arguments: [{ name: "ID", summary: "the pack" }],
@@ -45,7 +38,7 @@ profile, and its text (preamble, constraints and context) at the chosen verbosit
     { line: "plimsoll packs show base --json | jq -r .text", meaning: "JSON for programs" },
   ],
   async run(call) {
-    const content = await loadPacksContent(call);
+    const content = await loadPacksContent(contentChoice(call.options), call);
     const failed = reportProblems(content.problems, call);
     const choice = findPack(call.arguments[0]!, content);
     const { pack } = choice;
@@ -91,7 +84,7 @@ function findPack(id: string, { choices }: PacksContent): PackChoice {
 }
 
 /** A pack that is not additive hides packs with its id in lower layers. */
-function sourcesOf(id: string, { layers }: PacksContent, { cwd, env }: ContentCall): ShownPack["sources"] {
+function sourcesOf(id: string, { layers }: PacksContent, { cwd, env }: Caller): ShownPack["sources"] {
   const found = layers.flatMap(({ layer, sources }) =>
     sources.filter((source) => source.id === id).map((source) => ({ layer, source })),
   );

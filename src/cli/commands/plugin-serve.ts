@@ -4,9 +4,8 @@ import type { PluginClient, PluginSettings, PluginTool } from "../../clients/ind
 import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { type Fields, messageOf } from "../../core/text/index.ts";
-import { openStore, takeEndSignals } from "../../host/index.ts";
+import { openStore, storePath, takeEndSignals } from "../../host/index.ts";
 import type { Call } from "../command.ts";
-import { storePath } from "../store-file.ts";
 import { readVersion } from "../version.ts";
 
 /** A store that is busy for longer counts as broken, and the result stays as it is. */
@@ -158,5 +157,5 @@ async function readAll(stdin: AsyncIterable<Buffer>): Promise<string> {
 }
 
 async function open(call: Call<{ readonly store?: string | undefined }>): Promise<Store> {
-  return openStore({ place: await storePath(call), waitMs });
+  return openStore({ place: await storePath(call.options.store, call), waitMs });
 }

@@ -11,7 +11,16 @@ import {
 } from "../../clients/index.ts";
 import { usageError } from "../../core/errors.ts";
 import { countNoun, didYouMean, formatNumber, printable, wholeNumber } from "../../core/text/index.ts";
-import { describeError, findProgram, homeDirectory, projectRoot, renderTable, shownPath } from "../../host/index.ts";
+import {
+  describeError,
+  findProgram,
+  homeDirectory,
+  lookInStore,
+  projectRoot,
+  renderTable,
+  shownPath,
+  storePath,
+} from "../../host/index.ts";
 import {
   type ActionHelp,
   type Call,
@@ -23,7 +32,7 @@ import {
   refuseOthers,
 } from "../command.ts";
 import { createDiff } from "../inject/unified-diff.ts";
-import { lookInStore, storeOptions, storePath } from "../store-file.ts";
+import { storeOptions } from "../shared-options.ts";
 
 const scopeOption = {
   scope: { value: "SCOPE", choices: ["user", "project"], summary: "where the plugin is (default: user)" },
@@ -226,7 +235,9 @@ async function showStatus(call: PluginCall, client: PluginClient): Promise<Comma
       return { scope, state, settings: state === "installed" ? client.installedSettings(place) : undefined };
     }),
   );
-  const sessions = (await lookInStore(await storePath(call), (store) => listPluginSessions(store, client.id))) ?? [];
+  const sessions =
+    (await lookInStore(await storePath(call.options.store, call), (store) => listPluginSessions(store, client.id))) ??
+    [];
   const words = { installed: "installed", other: "installed by another version, or changed", absent: "not installed" };
   const places = states.map(({ scope, state, settings }) => `${scope}: ${words[state]}${optionsOf(settings)}`);
   const byScope = <Value>(value: (each: (typeof states)[number]) => Value) =>

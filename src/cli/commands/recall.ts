@@ -3,8 +3,9 @@ import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { countNoun, printable, wholeNumber } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
+import { lookInStore, shownStore, storePath } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
+import { storeOptions } from "../shared-options.ts";
 
 export const recallCommand: Command = defineCommand({
   arguments: [{ name: "ID", summary: "the id in the note of a shortened result" }],
@@ -30,7 +31,7 @@ without numbers, with more than 10 other lines, or with a line of more than 2,00
   async run(call) {
     const { arguments: words, options, output, cwd, env } = call;
     const [id = ""] = words;
-    const file = await storePath(call);
+    const file = await storePath(call.options.store, call);
     const isOlder = /^r\d+$/.test(id);
     const sessionId = options.session ?? (isOlder ? env.PLIMSOLL_SESSION || undefined : undefined);
     const original =

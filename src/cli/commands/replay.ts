@@ -2,7 +2,7 @@ import { type Prices, priceOf, providerOfModel, type Ttl } from "../../core/bill
 import { ContextError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable, problemWithWindow, wholeNumber } from "../../core/text/index.ts";
 import type { Style } from "../../host/index.ts";
-import { loadConfig, renderTable } from "../../host/index.ts";
+import { chooseCounter, loadConfig, modelForCounter, noteLeftOut, renderTable } from "../../host/index.ts";
 import {
   describeInvalid,
   describeRecorded,
@@ -23,9 +23,37 @@ import {
   type UsageTotals,
 } from "../../recordings/index.ts";
 import { checkPageTarget, renderPage, writePage } from "../../web/index.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
-import { type Call, type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
+import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
+import { counterOptions, historyOptions, trustOption } from "../shared-options.ts";
+
+const replayOptions = {
+  window: { value: "N[,N...]", list: true, summary: "the model's limit in tokens (default: 200000)" },
+  policy: {
+    ...{ value: "NAME[,NAME...]", list: true, choices: replayPolicies },
+    summary: "how histories are trimmed (default: none,rfc,economic)",
+  },
+  intake: {
+    ...{ value: "MODE", choices: intakeModes },
+    summary: "also shorten tool results before they are first sent: repeated text, long results, or both",
+  },
+  reserve: historyOptions.reserve,
+  "prefix-tokens": {
+    value: "N",
+    summary: "tokens of tools and system text that are not in the file (default: 20000, or 0 if the file has them)",
+  },
+  keep: historyOptions.keep,
+  counter: counterOptions.counter,
+  model: {
+    ...counterOptions.model,
+    summary: "use the counter, prices and cache rules of this model",
+  },
+  ttl: {
+    ...{ value: "TIME", choices: ["5m", "1h"] },
+    summary: "how long entries of the prompt cache live (default: as recorded, or 5m)",
+  },
+  html: { value: "FILE", summary: "write a page with the timeline of every session" },
+  ...trustOption,
+} as const satisfies OptionSpecs;
 
 export const replayCommand: Command = defineCommand({
   arguments: [
@@ -35,40 +63,7 @@ export const replayCommand: Command = defineCommand({
       summary: "a recorded session, or a directory with *.jsonl, *.json or opencode.db files",
     },
   ],
-  options: {
-    window: { value: "N[,N...]", list: true, summary: "the model's limit in tokens (default: 200000)" },
-    policy: {
-      ...{ value: "NAME[,NAME...]", list: true, choices: replayPolicies },
-      summary: "how histories are trimmed (default: none,rfc,economic)",
-    },
-    intake: {
-      ...{ value: "MODE", choices: intakeModes },
-      summary: "also shorten tool results before they are first sent: repeated text, long results, or both",
-    },
-    reserve: {
-      value: "N",
-      summary: "tokens kept free for the answer (default: from the configuration, 16000, at most half of the window)",
-    },
-    "prefix-tokens": {
-      value: "N",
-      summary: "tokens of tools and system text that are not in the file (default: 20000, or 0 if the file has them)",
-    },
-    keep: {
-      value: "N",
-      summary: "assistant turns that are trimmed last (default: from the configuration, 10)",
-    },
-    counter: counterOptions.counter,
-    model: {
-      ...counterOptions.model,
-      summary: "use the counter, prices and cache rules of this model",
-    },
-    ttl: {
-      ...{ value: "TIME", choices: ["5m", "1h"] },
-      summary: "how long entries of the prompt cache live (default: as recorded, or 5m)",
-    },
-    html: { value: "FILE", summary: "write a page with the timeline of every session" },
-    ...trustOption,
-  },
+  options: replayOptions,
   details: `Replays every assistant turn of recorded sessions with each policy and reports the input cost, as
 full-price tokens and as a multiple of the cost without trimming (policy none, always computed). breaks counts
 calls that read less from the prompt cache than the previous call left there. kept is the mean share of the history
@@ -246,18 +241,7 @@ function withIntake(policies: readonly ReplayPolicy[], intake: IntakeMode | unde
 
 const defaultPolicies = ["none", "rfc", "economic"];
 
-export interface ReplayFlags {
-  readonly window?: readonly string[] | undefined;
-  readonly policy?: readonly string[] | undefined;
-  readonly intake?: string | undefined;
-  readonly reserve?: string | undefined;
-  readonly "prefix-tokens"?: string | undefined;
-  readonly keep?: string | undefined;
-  readonly counter?: string | undefined;
-  readonly model?: string | undefined;
-  readonly ttl?: string | undefined;
-  readonly html?: string | undefined;
-}
+type ReplayFlags = OptionValues<typeof replayOptions>;
 
 /** Says whose prices apply. A model without prices is billed as its provider's default. */
 function whoBills(

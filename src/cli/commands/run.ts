@@ -5,56 +5,65 @@ import { StringDecoder } from "node:string_decoder";
 import { usageError } from "../../core/errors.ts";
 import { printable, printableLines, wholeNumber } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
-import { type ExitCode, exitCodes, loadConfig, removeTree, takeEndSignals } from "../../host/index.ts";
+import {
+  type ExitCode,
+  exitCodes,
+  loadConfig,
+  modelForCounter,
+  removeTree,
+  requireTrust,
+  takeEndSignals,
+} from "../../host/index.ts";
 import { type AgentEnd, defaultAgentLimits, judgeEnd, readScopeState, startAgent } from "../../plans/agent/index.ts";
 import { withTask } from "../../plans/compose/index.ts";
 import {
-  type AgentFlags,
-  agentOptions,
-  type ChosenAgent,
-  chooseAgent,
-  conventionsOf,
-  requireAgent,
-} from "../choose-agent.ts";
-import { counterOptions, modelForCounter } from "../choose-counters.ts";
-import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
-import {
   type AccountedContext,
-  type ContextFlags,
+  type ChosenAgent,
   composeContext,
-  notesOnContext,
+  conventionsOf,
   readContextSettings,
-} from "../compose-context.ts";
-import { readTextInput, refuseSharedStdin } from "../messages-input.ts";
-import { requireTrust, trustOption } from "../trust.ts";
+} from "../../plans/index.ts";
+import { agentFor, agentOptions, contextOptions, requireAgent } from "../agent-options.ts";
+import {
+  type Call,
+  type Command,
+  type CommandResult,
+  defineCommand,
+  type OptionSpecs,
+  type OptionValues,
+} from "../command.ts";
+import { notesOnContext } from "../context-notes.ts";
+import { contextLimit, counterOptions, layerOptions, trustOption } from "../shared-options.ts";
+import { readLayer, readTextInput, refuseSharedStdin } from "../text-input.ts";
+
+const runOptions = {
+  ...agentOptions,
+  "max-context-tokens": {
+    value: "N",
+    summary: "token budget of the context; 0 sends none (default: from the configuration, 10000)",
+  },
+  "no-project-context": { summary: "leave out the snapshot of the project" },
+  ...layerOptions,
+  scope: {
+    value: "GLOB",
+    list: true,
+    summary: "the files that the agent should change; the run fails if it changes none of them",
+  },
+  "with-conventions": contextOptions["with-conventions"],
+  counter: counterOptions.counter,
+  timeout: {
+    value: "SECONDS",
+    summary: `how long the agent may run (default: ${defaultAgentLimits.timeoutMs / 1000})`,
+  },
+  "dry-run": {
+    summary: "print the prompt, and on stderr its parts and how the agent would run; run nothing",
+  },
+  ...trustOption,
+} as const satisfies OptionSpecs;
 
 export const runCommand: Command = defineCommand({
   arguments: [{ name: "TASK", summary: 'what the agent should do, or "-" for standard input', isSentence: true }],
-  options: {
-    ...agentOptions,
-    "max-context-tokens": {
-      value: "N",
-      summary: "token budget of the context; 0 sends none (default: from the configuration, 10000)",
-    },
-    "no-project-context": { summary: "leave out the snapshot of the project" },
-    fabric: { value: "FILE", summary: "the fabric: what other phases reported, as Markdown" },
-    prior: { value: "FILE", summary: "the answers of earlier work" },
-    scope: {
-      value: "GLOB",
-      list: true,
-      summary: "the files that the agent should change; the run fails if it changes none of them",
-    },
-    "with-conventions": { summary: "keep convention files in the snapshot that the agent loads by itself" },
-    counter: counterOptions.counter,
-    timeout: {
-      value: "SECONDS",
-      summary: `how long the agent may run (default: ${defaultAgentLimits.timeoutMs / 1000})`,
-    },
-    "dry-run": {
-      summary: "print the prompt, and on stderr its parts and how the agent would run; run nothing",
-    },
-    ...trustOption,
-  },
+  options: runOptions,
   details: `Sends an agent a prompt on stdin: a snapshot of the project, the fabric and prior work within the
 budget, then the task. Known agents: claude, codex, opencode, gemini, pi. --allow says what they may do without
 asking: read files; edit files too, but run no free commands (codex runs commands in its sandbox); or all.
@@ -84,7 +93,7 @@ of the agent's models, or else bytes/4.`,
     const timeoutMs =
       options.timeout === undefined ? defaultAgentLimits.timeoutMs : wholeNumber(options.timeout, "timeout", 1) * 1000;
     requireTrust((await loadConfig(call)).leftOut, call);
-    const agent = await chooseAgent(call);
+    const agent = await agentFor(call);
     // A dry run does not need the agent.
     if (isDryRun) return showPrompt(await buildPrompt(call, agent), agent, call);
     const command = await requireAgent(agent, call);
@@ -123,18 +132,9 @@ function report(end: AgentEnd, { prompt, isPrinted }: Reported, output: Output):
   return { json, text: isPrinted ? "" : answer, failed, interrupted };
 }
 
-/** Options of the prompt: context within the budget, then the task. */
-interface RunFlags extends ContextFlags, AgentFlags {
-  readonly scope?: readonly string[] | undefined;
-  readonly "with-conventions"?: boolean | undefined;
-  readonly "no-project-context"?: boolean | undefined;
-  readonly fabric?: string | undefined;
-  readonly prior?: string | undefined;
-  readonly timeout?: string | undefined;
-  readonly "dry-run"?: boolean | undefined;
-}
+type RunFlags = OptionValues<typeof runOptions>;
 
-export type RunCall = Call<RunFlags>;
+type RunCall = Call<RunFlags>;
 
 interface Prompt {
   /** The composed context, a separator and the task. */
@@ -146,18 +146,22 @@ interface Prompt {
 }
 
 async function buildPrompt(call: RunCall, agent: ChosenAgent): Promise<Prompt> {
-  const { fabric, prior } = call.options;
+  const { fabric, prior, counter } = call.options;
   refuseSharedStdin([call.arguments[0], fabric, prior], "input of TASK, --fabric and --prior");
   const { model, fallback } = agent.counting();
   // The model is also for the agent.
-  const counting = { ...call.options, model: modelForCounter({ ...call.options, model }) };
+  const counting = {
+    counter,
+    model: modelForCounter({ counter, model }),
+    maxContextTokens: contextLimit(call.options),
+  };
   const settings = await readContextSettings({ ...call, options: counting }, fallback);
   const task = await readTask(call);
   const snapshot = call.options["no-project-context"] !== true;
   const isKept = call.options["with-conventions"] === true || !snapshot;
   const loadsItself = isKept ? undefined : await conventionsOf(agent, call.cwd);
-  const layers = { snapshot, loadsItself, fabric, prior };
-  const context = await composeContext({ ...call, options: layers }, settings);
+  const layers = { fabric: await readLayer(fabric, call), priorWork: await readLayer(prior, call) };
+  const context = await composeContext(layers, { ...settings, snapshot, loadsItself }, call);
   const text = withTask(context.text, task);
   return { text, tokens: settings.counter.count(text), context };
 }

@@ -5,11 +5,12 @@ import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
 import { countNoun, didYouMean, printable, readAge, shownTime } from "../../core/text/index.ts";
 import type { Environment } from "../../host/index.ts";
+import { lookInStore, storePath } from "../../host/index.ts";
 import { findAttempts } from "../../plans/nebula/index.ts";
 import { forgetServer, runningSessions } from "../../results/mcp/index.ts";
 import { deleteSession, listStoredSessions, type StoredSession } from "../../results/session/index.ts";
 import { type Call, type Command, defineCommand, type OptionSpecs, type OptionValues } from "../command.ts";
-import { lookInStore, storeOptions, storePath } from "../store-file.ts";
+import { storeOptions } from "../shared-options.ts";
 
 const options = {
   all: { summary: "delete every session, and the folders of finished agent runs" },
@@ -34,7 +35,7 @@ share results; these are deleted with the session whose id they carry. A session
   async run(call) {
     const choice = readChoice(call);
     const dryRun = call.options["dry-run"] === true;
-    const result = await lookInStore(await storePath(call), (store) =>
+    const result = await lookInStore(await storePath(call.options.store, call), (store) =>
       remove(store, choice, { dryRun, env: call.env }),
     );
     const { deleted, kept } = result ?? { deleted: [], kept: [] };

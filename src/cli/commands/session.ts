@@ -2,7 +2,7 @@ import { ContextError } from "../../core/errors.ts";
 import type { Store } from "../../core/store/index.ts";
 import { countNoun, didYouMean, formatNumber, printable, shownTime } from "../../core/text/index.ts";
 import type { Style } from "../../host/index.ts";
-import { renderTable } from "../../host/index.ts";
+import { lookInStore, renderTable, shownStore, storePath } from "../../host/index.ts";
 import {
   type LogEntry,
   listSessions,
@@ -16,7 +16,7 @@ import {
   workLogViews,
 } from "../../results/session/index.ts";
 import { type Call, type Command, type CommandGroup, defineCommand } from "../command.ts";
-import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
+import { storeOptions } from "../shared-options.ts";
 
 export const sessionCommand: CommandGroup = {
   subcommands: [
@@ -54,7 +54,7 @@ async function withSessions<Result>(
   call: Call<{ readonly store?: string | undefined }>,
   read: (store: Store) => Promise<Result>,
 ): Promise<FoundStore<Result>> {
-  const file = await storePath(call);
+  const file = await storePath(call.options.store, call);
   return { file, result: await lookInStore(file, read) };
 }
 

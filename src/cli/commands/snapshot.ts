@@ -1,9 +1,9 @@
 import { wholeNumber } from "../../core/text/index.ts";
-import { openDirectory } from "../../host/index.ts";
+import { chooseCounter, openDirectory } from "../../host/index.ts";
 import { defaultMaxSnapshotTokens, renderSnapshot } from "../../plans/compose/index.ts";
-import { chooseCounter, counterOptions } from "../choose-counters.ts";
+import { scanDirectory } from "../../plans/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { scanDirectory } from "../compose-context.ts";
+import { counterOptions } from "../shared-options.ts";
 
 export const snapshotCommand: Command = defineCommand({
   arguments: [{ name: "DIR", optional: true, summary: "the project's folder (default: the current one)" }],

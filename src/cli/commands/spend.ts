@@ -1,10 +1,10 @@
 /** The commands that Claude Code runs by itself: its status line, and its guard before each tool call. */
 
 import { guardCall, statusLine, verdictOn } from "../../clients/index.ts";
-import { loadConfig } from "../../host/index.ts";
+import { loadConfig, noteLeftOut } from "../../host/index.ts";
 import { readSpend } from "../../recordings/index.ts";
 import { type Call, type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
+import { trustOption } from "../shared-options.ts";
 
 export const statuslineCommand: Command = defineCommand({
   options: {},

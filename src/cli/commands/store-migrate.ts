@@ -2,9 +2,8 @@ import { resolve } from "node:path";
 import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { exists, isStoreAddress, openStore } from "../../host/index.ts";
+import { exists, isStoreAddress, openStore, shownStore } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { shownStore } from "../store-file.ts";
 
 export const migrateCommand: Command = defineCommand({
   options: {

@@ -1,10 +1,10 @@
+import type { PruneReport } from "../../clients/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { MaintainedStore } from "../../core/store/index.ts";
 import { countNoun, formatNumber, printable, readAge, shownTime } from "../../core/text/index.ts";
-import { loadConfig, renderTable } from "../../host/index.ts";
+import { loadConfig, lookInStore, renderTable, shownStore, storePath } from "../../host/index.ts";
 import { type Command, type CommandGroup, defineCommand } from "../command.ts";
-import type { PruneReport } from "../prune-store.ts";
-import { lookInStore, shownStore, storeOptions, storePath } from "../store-file.ts";
+import { storeOptions } from "../shared-options.ts";
 
 export const storeCommand: CommandGroup = {
   subcommands: [
@@ -45,7 +45,7 @@ of yours. Bytes of deleted values stay in a file until it is rewritten, which se
     { line: "plimsoll store stats --json | jq .size", meaning: "JSON for programs" },
   ],
   async run(call) {
-    const place = await storePath(call);
+    const place = await storePath(call.options.store, call);
     const shown = shownStore(place, call.cwd, call.env);
     const found = await lookInStore(place, readStats);
     if (found === undefined) call.output.note(`there is no store in ${shown} yet`);
@@ -134,8 +134,8 @@ Servers prune once a day if the user's configuration has "retention: 30d".`,
     }
     const before = Date.now() - readAge(age, "--older-than");
     const dryRun = options["dry-run"] === true;
-    const place = await storePath(call);
-    const { pruneStore } = await import("../prune-store.ts");
+    const place = await storePath(call.options.store, call);
+    const { pruneStore } = await import("../../clients/prune-store.ts");
     const report = await lookInStore(place, async (store) => {
       const pruned = await pruneStore(store, { before, dryRun, env });
       const isFile = !place.includes("://");

@@ -1,10 +1,10 @@
 import { dirname, relative, resolve } from "node:path";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
-import { homeDirectory, loadConfig, projectRoot, renderTable, shownPath } from "../../host/index.ts";
+import { homeDirectory, loadConfig, noteLeftOut, projectRoot, renderTable, shownPath } from "../../host/index.ts";
 import { loadSync, type SyncReport, type TextSync } from "../../rules/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { noteLeftOut, trustOption } from "../trust.ts";
+import { trustOption } from "../shared-options.ts";
 
 export const syncCommand: Command = defineCommand({
   options: {

@@ -10,7 +10,7 @@ import {
   type TrimRequest,
 } from "../../conversation/history/index.ts";
 import { ContextError, usageError } from "../../core/errors.ts";
-import { type FormatName, formatNames, formatOfRequest, geminiSystemText } from "../../core/messages/index.ts";
+import { type FormatName, formatOfRequest, geminiSystemText } from "../../core/messages/index.ts";
 import {
   countNoun,
   type Fields,
@@ -21,38 +21,37 @@ import {
 } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { Output } from "../../host/index.ts";
-import { type Config, loadConfig, readTextFile, renderTable } from "../../host/index.ts";
-import { chooseCounter, counterOptions, modelForCounter } from "../choose-counters.ts";
-import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
 import {
+  type Config,
+  chooseCounter,
+  type DecisionsPlace,
+  loadConfig,
   type MessagesInput,
   type MessagesKey,
+  modelForCounter,
   parseJson,
-  readMessagesInput,
+  readTextFile,
+  renderTable,
   rewriteMessages,
-} from "../messages-input.ts";
-import { type SavedDecisions, withDecisions } from "../saved-decisions.ts";
-import { storeOptions } from "../store-file.ts";
+  type SavedDecisions,
+} from "../../host/index.ts";
+import { type Call, type Command, type CommandResult, defineCommand, type OptionValues } from "../command.ts";
+import { counterOptions, historyOptions, storeOptions } from "../shared-options.ts";
+import { formatOption, readMessagesInput } from "../text-input.ts";
 
 const trimOptions = {
   window: { value: "N", summary: "the model's limit in tokens" },
-  reserve: {
-    value: "N",
-    summary: "tokens kept free for the answer (default: from the configuration, 16000, at most half of the window)",
-  },
+  reserve: historyOptions.reserve,
   "prefix-tokens": {
     value: "N",
     summary: "tokens of system text and tools that are not in the input (default: 0)",
   },
-  format: { value: "NAME", choices: ["auto", ...formatNames], summary: "the format of the messages" },
+  ...formatOption,
   policy: {
     ...{ value: "NAME", choices: policyNames },
     summary: "how to trim (default: from the configuration, economic)",
   },
-  keep: {
-    value: "N",
-    summary: "assistant turns that are trimmed last (default: from the configuration, 10)",
-  },
+  keep: historyOptions.keep,
   threshold: {
     value: "SHARE",
     summary: "share of the budget at which rfc and rfc-headroom trim (default: from the configuration, 0.8)",
@@ -99,14 +98,27 @@ configuration, or else of the request's model, or else auto.`,
   async run(call) {
     const { values: config } = await loadConfig(call);
     const settings = readSettings(call.options, config);
-    return withDecisions(call, (saved) => trimInput(call, { config, settings, saved }));
+    const place = decisionsPlace(call.options);
+    if (place === undefined) return trimInput(call, { config, settings });
+    const { withDecisions } = await import("../../host/store/saved-decisions.ts");
+    return withDecisions(place, call, (saved) => trimInput(call, { config, settings, saved }));
   },
 });
+
+/** Returns where the options say that earlier decisions are. */
+function decisionsPlace({ checkpoint, session, store }: TrimCall["options"]): DecisionsPlace | undefined {
+  if (session === undefined) {
+    if (store !== undefined) throw usageError("--store has no meaning without --session", "Name the conversation too.");
+    return checkpoint === undefined ? undefined : { checkpoint };
+  }
+  if (checkpoint !== undefined) throw usageError("--checkpoint and --session exclude each other", "Use one of them.");
+  return { session, store };
+}
 
 interface TrimPlan {
   readonly config: Config;
   readonly settings: TrimSettings;
-  readonly saved: SavedDecisions | undefined;
+  readonly saved?: SavedDecisions;
 }
 
 async function trimInput(call: TrimCall, { config, settings, saved }: TrimPlan): Promise<CommandResult> {

@@ -17,11 +17,11 @@ import {
   shownPath,
   trustRecord,
 } from "../../host/index.ts";
+import { nebulaSettings } from "../../plans/index.ts";
 import { loadNebula } from "../../plans/nebula/index.ts";
 import { readProjectFetches } from "../../rules/index.ts";
 import { type Call, type Command, type CommandResult, defineCommand } from "../command.ts";
 import { createQuestions } from "../questions.ts";
-import { nebulaSettings } from "../trust.ts";
 
 export const trustCommand: Command = defineCommand({
   arguments: [{ name: "DIR", optional: true, summary: "a folder of the project (default: here)" }],

@@ -1,20 +1,14 @@
-import {
-  type FormatName,
-  formatNames,
-  formatOfRequest,
-  type Problem,
-  validateRequest,
-} from "../../core/messages/index.ts";
+import { type FormatName, formatOfRequest, type Problem, validateRequest } from "../../core/messages/index.ts";
 import { countNoun, printable } from "../../core/text/index.ts";
 import type { Output } from "../../host/index.ts";
 import { renderTable } from "../../host/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { readMessagesInput } from "../messages-input.ts";
+import { formatOption, readMessagesInput } from "../text-input.ts";
 
 export const validateCommand: Command = defineCommand({
   arguments: [{ name: "FILE", optional: true, summary: 'messages as JSON or JSON Lines, or "-" for standard input' }],
   options: {
-    format: { value: "NAME", choices: ["auto", ...formatNames], summary: "the format of the messages" },
+    ...formatOption,
     strict: {
       summary: "also report what sources disagree about, such as alternating roles",
     },

@@ -13,12 +13,12 @@ import {
   type LeftOver,
   type LimitUse,
   leftOversOf,
+  type Prepared,
   removeLeftOvers,
   type TargetResult,
 } from "../../rules/index.ts";
 import type { Call, CommandResult } from "../command.ts";
 import { budgetProblem, renderRemoved, reportRun, tightestLimit } from "./inject-report.ts";
-import type { Prepared } from "./prepare.ts";
 import { createDiff } from "./unified-diff.ts";
 
 type InjectCall = Call<{

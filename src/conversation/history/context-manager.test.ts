@@ -60,16 +60,16 @@ describe("wrong arguments", () => {
       { contextWindow: 1, keepLastNAssistantMessages: -2 },
       "keepLastNAssistantMessages must be a whole number from 0, not -2",
     ],
-    [{ contextWindow: 1, metadata: "{}" }, "metadata must be an object, or left out, not a string"],
-    [{ contextWindow: 1, metadata: [] }, "metadata must be an object, or left out, not an array"],
+    [{ contextWindow: 1, metadata: "{}" }, 'metadata must be an object, or left out, not "{}"'],
+    [{ contextWindow: 1, metadata: [] }, "metadata must be an object, or left out, not a list"],
     [{ contextWindow: 1, metaData: {} }, 'unknown option "metaData"'],
     [
       { contextWindow: 1, metadata: indexAt(-1) },
       "metadata.trimmed_up_to_message_index must be a whole number from 0, not -1",
     ],
     [{ contextWindow: 1, metadata: indexAt(0.5) }, "not 0.5"],
-    [{ contextWindow: 1, metadata: { trimmed_up_to_message_index: "3" } }, "not a string"],
-    [{ contextWindow: 1, metadata: { trimmed_up_to_message_index: true } }, "not a boolean"],
+    [{ contextWindow: 1, metadata: { trimmed_up_to_message_index: "3" } }, 'from 0, not "3"'],
+    [{ contextWindow: 1, metadata: { trimmed_up_to_message_index: true } }, "from 0, not true"],
   ])("%j is refused at once", (wrong, problem) => {
     const reduce = () => reduceContextWithBudget([], wrong as BudgetOptions);
     expect(reduce).toThrow(ContextError);

@@ -42,10 +42,7 @@ export {
   type TrimStats,
 } from "./trimmer.ts";
 export {
-  checkOptions,
   checkTrimmerOptions,
   defaultReserve,
-  type OptionChecks,
-  optionChecks,
   type TrimmerOptions,
 } from "./trimmer-options.ts";

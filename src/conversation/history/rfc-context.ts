@@ -1,9 +1,7 @@
 /** The RFC's reduction under a budget: normalise, apply the boundary again, estimate, move the boundary or keep it, and
  *  write the metadata. */
 
-import { ContextError } from "../../core/errors.ts";
-import { typeName } from "../../core/messages/index.ts";
-import { refuseUnknownOptions } from "../../core/text/index.ts";
+import { isAmount, isPlainObject, isWhole, refuseUnknownOptions, refuseValue } from "../../core/text/index.ts";
 import { plainPlaceholder } from "./placeholders.ts";
 import { advanceBoundary, type BoundaryInput, budgetThreshold } from "./rfc-boundary.ts";
 import { estimateToolOverhead, finalEstimate, type RfcMessage, type RfcPart, tokensOf } from "./rfc-message.ts";
@@ -181,10 +179,10 @@ function checkManagerOptions(options: ContextManagerOptions, others: readonly st
   const keepLastNAssistantMessages = options.keepLastNAssistantMessages ?? 10;
   const contextBudgetThreshold = options.contextBudgetThreshold ?? 0.8;
   if (!isWhole(keepLastNAssistantMessages)) {
-    reject("keepLastNAssistantMessages", keepLastNAssistantMessages, "a whole number from 0");
+    refuseValue("keepLastNAssistantMessages", keepLastNAssistantMessages, { wanted: "a whole number from 0" });
   }
-  if (!(isTokens(contextBudgetThreshold) && contextBudgetThreshold <= 1)) {
-    reject("contextBudgetThreshold", contextBudgetThreshold, "a number from 0 to 1");
+  if (!(isAmount(contextBudgetThreshold) && contextBudgetThreshold <= 1)) {
+    refuseValue("contextBudgetThreshold", contextBudgetThreshold, { wanted: "a number from 0 to 1" });
   }
   return { keepLastNAssistantMessages, contextBudgetThreshold };
 }
@@ -192,36 +190,19 @@ function checkManagerOptions(options: ContextManagerOptions, others: readonly st
 /** Returns the boundary in the metadata, or 0 if there is none. */
 function checkBudget(budget: ContextBudget): number {
   const { contextWindow, metadata } = fieldsOf(budget);
-  if (!isTokens(contextWindow)) reject("contextWindow", contextWindow, "a number of tokens from 0");
+  if (!isAmount(contextWindow)) refuseValue("contextWindow", contextWindow, { wanted: "a number of tokens from 0" });
   return boundaryIn(metadata);
 }
 
 /** Returns the boundary in metadata that a caller or another program stored, or 0 if there is none. */
 export function boundaryIn(metadata: ContextMetadata | null | undefined): number {
   if (metadata === undefined || metadata === null) return 0;
-  if (!isObject(metadata)) reject("metadata", metadata, "an object, or left out");
+  if (!isPlainObject(metadata)) refuseValue("metadata", metadata, { wanted: "an object, or left out" });
   const index = metadata.trimmed_up_to_message_index ?? 0;
-  if (!isWhole(index)) reject("metadata.trimmed_up_to_message_index", index, "a whole number from 0");
+  if (!isWhole(index)) refuseValue("metadata.trimmed_up_to_message_index", index, { wanted: "a whole number from 0" });
   return index;
 }
 
 function fieldsOf<Options extends object>(options: Options): Options {
-  return isObject(options) ? options : reject("options", options, "an object");
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isTokens(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0;
-}
-
-function isWhole(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function reject(name: string, value: unknown, wanted: string): never {
-  const got = typeof value === "number" ? String(value) : typeName(value);
-  throw new ContextError("invalid_argument", `${name} must be ${wanted}, not ${got}`);
+  return isPlainObject(options) ? options : refuseValue("options", options, { wanted: "an object" });
 }

@@ -3,7 +3,7 @@
 import { invalidArgument } from "../../core/errors.ts";
 import { type FormatName, formatNames } from "../../core/messages/index.ts";
 import type { Store } from "../../core/store/index.ts";
-import { refuseUnknownOptions } from "../../core/text/index.ts";
+import { type ArgumentCheck, argumentChecks, checkOptions, type OptionChecks } from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import type { Pressure } from "./overflow.ts";
@@ -105,7 +105,7 @@ export type TrimmerSettings = Pick<TrimmerOptions, Optional> & {
 export function settleOptions(options: TrimmerOptions): TrimmerSettings {
   checkTrimmerOptions(options);
   const { contextWindow } = options;
-  optionChecks.whole("contextWindow", contextWindow);
+  argumentChecks.whole("contextWindow", contextWindow);
   const settings: TrimmerSettings = {
     contextWindow,
     workingBudget: options.workingBudget,
@@ -144,7 +144,7 @@ export function defaultReserve(contextWindow: number, longestAnswer = 0): number
 /** Throws on unknown options, wrong values, and options that the policy does not use. Wrappers pass `own` checks: a
  *  check for each option that they add, and undefined for each that they do not accept. */
 export function checkTrimmerOptions(options: Partial<TrimmerOptions>, own: OptionChecks = {}): void {
-  checkOptions(options, { ...trimmerOptionChecks, ...own });
+  checkOptions(options, { ...trimmerOptionChecks, ...own }, "{ contextWindow: 200_000 }");
   const { policy = "economic", contextWindow, reserve } = options;
   const without = isRfc(policy) ? economicOnly : rfcOnly;
   for (const name of without) {
@@ -180,79 +180,9 @@ function checkRoom({ contextWindow, reserve, prefixTokens }: Room): void {
   );
 }
 
-// Checks of options, one for each kind of value. A wrong option throws at once with its name.
+const { whole, positive, share, flag, text, callback, textList, oneOf, having } = argumentChecks;
 
-/** Throws if the value is wrong for the option with this name. */
-type OptionCheck = (name: string, value: unknown) => void;
-
-/** A check for each option. Undefined for an option that is not accepted. */
-export type OptionChecks = Readonly<Record<string, OptionCheck | undefined>>;
-
-/** The checks, by kind of value. */
-export const optionChecks = {
-  whole(name: string, value: unknown): void {
-    if (Number.isSafeInteger(value) && (value as number) >= 0) return;
-    throw invalidArgument(`${name} is ${shown(value)}`, "Use a whole number of at least 0.");
-  },
-  positive(name: string, value: unknown): void {
-    if (Number.isSafeInteger(value) && (value as number) > 0) return;
-    throw invalidArgument(`${name} is ${shown(value)}`, "Use a whole number of at least 1.");
-  },
-  milliseconds(name: string, value: unknown): void {
-    if (typeof value === "number" && value >= 0) return;
-    throw invalidArgument(`${name} is ${shown(value)}`, "Use a number of milliseconds of at least 0.");
-  },
-  share(name: string, value: unknown): void {
-    if (typeof value === "number" && value >= 0 && value <= 1) return;
-    throw invalidArgument(`${name} is ${shown(value)}`, "Use a share from 0 to 1.");
-  },
-  flag: (name: string, value: unknown): void => ofType(name, value, "boolean"),
-  text: (name: string, value: unknown): void => ofType(name, value, "string"),
-  callback: (name: string, value: unknown): void => ofType(name, value, "function"),
-  textList(name: string, value: unknown): void {
-    if (Array.isArray(value) && value.every((each) => typeof each === "string")) return;
-    throw invalidArgument(`${name} is ${shown(value)}`, "Use a list of strings.");
-  },
-  oneOf(names: readonly string[]): OptionCheck {
-    return (name, value) => {
-      if (names.includes(value as string)) return;
-      throw invalidArgument(`unknown ${name} ${shown(value)}`, `Use one of ${names.join(", ")}.`);
-    };
-  },
-  /** Accepts an object with these methods. */
-  having(methods: readonly string[], hint: string): OptionCheck {
-    return (name, value) => {
-      const missing = methods.find((method) => typeof Object(value)[method] !== "function");
-      if (missing !== undefined) throw invalidArgument(`${name} is ${shown(value)} without ${missing}()`, hint);
-    };
-  },
-} as const;
-
-/** Throws on an option without a check and on a wrong value. Ignores an option that is undefined. */
-export function checkOptions(options: unknown, checks: OptionChecks): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    throw invalidArgument(`options must be an object, not ${shown(options)}`, "Pass { contextWindow: 200_000 }.");
-  }
-  refuseUnknownOptions(
-    options,
-    Object.keys(checks).filter((name) => checks[name] !== undefined),
-  );
-  for (const [name, value] of Object.entries(options)) if (value !== undefined) checks[name]?.(name, value);
-}
-
-function ofType(name: string, value: unknown, type: string): void {
-  if (typeof value !== type) throw invalidArgument(`${name} is ${shown(value)}`, `Use a ${type}.`);
-}
-
-function shown(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value);
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" && value !== null ? "an object" : String(value);
-}
-
-const { whole, positive, share, flag, text, callback, textList, oneOf, having } = optionChecks;
-
-const trimmerOptionChecks: { readonly [Name in keyof TrimmerOptions]-?: OptionCheck } = {
+const trimmerOptionChecks: { readonly [Name in keyof TrimmerOptions]-?: ArgumentCheck } = {
   contextWindow: whole,
   workingBudget: positive,
   model: text,

@@ -4,6 +4,7 @@
 import { invalidArgument } from "../../core/errors.ts";
 import { createMemoryStore, type Store } from "../../core/store/index.ts";
 import {
+  argumentChecks,
   countNoun,
   createMark,
   createOriginalId,
@@ -224,13 +225,9 @@ type Settings = Required<Omit<IntakeOptions, "patience">> &
 async function readOptions(options: IntakeOptions): Promise<Settings> {
   refuseUnknownOptions(options, optionNames);
   const { maxResultTokens = 16_000, pageTokens = Math.min(10_000, maxResultTokens), deltaWindow = 40_000 } = options;
-  for (const [name, value] of Object.entries({ maxResultTokens, pageTokens, deltaWindow })) {
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw invalidArgument(`${name} is ${value}`, "Use a whole number from 1.");
-  }
-  if (options.counter !== undefined && typeof options.counter.count !== "function") {
-    throw invalidArgument("counter is not a counter", "Pass one of createCounter.");
-  }
+  const numbers = { maxResultTokens, pageTokens, deltaWindow };
+  for (const [name, value] of Object.entries(numbers)) argumentChecks.positive(name, value);
+  if (options.counter !== undefined) argumentChecks.counter("counter", options.counter);
   if (typeof options.sessionId !== "string" || options.sessionId === "") {
     throw invalidArgument("sessionId is empty", "Pass a name of the session.");
   }

@@ -3,7 +3,7 @@
  *  Anthropic's requests and the prompts of the AI SDK carry markers in different places. */
 import { type ModelPrice, priceOf, providerOfModel } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
-import { type OptionChecks, optionChecks } from "../history/index.ts";
+import { argumentChecks, isPlainObject, type OptionChecks } from "../../core/text/index.ts";
 
 /** `follow` adds markers only to requests that have some or a `cache_control`, `auto` to all, `none` to no request. */
 const breakpointModes = ["follow", "auto", "none"] as const;
@@ -17,8 +17,8 @@ export interface MarkerOptions {
 }
 
 export const markerChecks: OptionChecks = {
-  breakpoints: optionChecks.oneOf(breakpointModes),
-  ttl: optionChecks.oneOf(["auto", "5m", "1h"]),
+  breakpoints: argumentChecks.oneOf(breakpointModes),
+  ttl: argumentChecks.oneOf(["auto", "5m", "1h"]),
 };
 
 /** Other models that are served in the same format may refuse markers or ignore them. */
@@ -255,17 +255,13 @@ export const anthropicMarkers: MarkerShape = {
     const inner = Array.isArray(content) ? anthropicMarkers.markersOf(content) : [];
     return [...inner, ...lifetimesOf(marker)];
   },
-  isMarkable: (value) => hasMarkable(isMessage(value) ? value.content : value),
+  isMarkable: (value) => hasMarkable(isPlainObject(value) ? value.content : value),
   mark(value, lifetime, block) {
-    if (!isMessage(value)) return withMarker(value, lifetime);
+    if (!isPlainObject(value)) return withMarker(value, lifetime);
     return { ...value, content: withMarker(value.content, lifetime, block) };
   },
   withoutMarkers: cleanBlock,
 };
-
-function isMessage(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** Removes the markers from a message or block. Returns the same object if it has none. */
 function cleanBlock<Value>(value: Value): Value {

@@ -4,15 +4,12 @@ import type { ModelPrice } from "../../core/billing/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { type FormatName, nameMessage } from "../../core/messages/index.ts";
 import type { Store } from "../../core/store/index.ts";
-import type { Fields } from "../../core/text/index.ts";
+import { argumentChecks, checkOptions, type Fields, type OptionChecks } from "../../core/text/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import {
-  checkOptions,
   checkTrimmerOptions,
   type LargePart,
-  type OptionChecks,
   type Overflow,
-  optionChecks,
   type Reduction,
   type TrimmerOptions,
   type TrimRequest,
@@ -402,18 +399,18 @@ type LeftOut = Exclude<keyof TrimmerOptions, keyof RequestFitterOptions<never>>;
 
 // `format` comes from the integration, `checkpoint` from the store. Both are therefore refused as options.
 const added: OptionChecks & Readonly<Record<Added | LeftOut, unknown>> = {
-  contextWindow: optionChecks.positive,
-  workingBudget: optionChecks.positive,
-  sessionIdOf: optionChecks.callback,
-  maxConversations: optionChecks.positive,
-  onOverflow: optionChecks.oneOf(["throw", "pass"]),
-  onTrim: optionChecks.callback,
-  onUnbound: optionChecks.callback,
-  onCall: optionChecks.callback,
-  onError: optionChecks.callback,
+  contextWindow: argumentChecks.positive,
+  workingBudget: argumentChecks.positive,
+  sessionIdOf: argumentChecks.callback,
+  maxConversations: argumentChecks.positive,
+  onOverflow: argumentChecks.oneOf(["throw", "pass"]),
+  onTrim: argumentChecks.callback,
+  onUnbound: argumentChecks.callback,
+  onCall: argumentChecks.callback,
+  onError: argumentChecks.callback,
   intake: checkIntake,
-  cacheLifetimeMs: optionChecks.milliseconds,
-  now: optionChecks.callback,
+  cacheLifetimeMs: argumentChecks.milliseconds,
+  now: argumentChecks.callback,
   format: undefined,
   checkpoint: undefined,
   sealed: undefined,
@@ -421,14 +418,14 @@ const added: OptionChecks & Readonly<Record<Added | LeftOut, unknown>> = {
 
 function checkIntake(_name: string, value: unknown): void {
   if (typeof value === "boolean") return;
-  checkOptions(value, {
-    ...{
-      maxResultTokens: optionChecks.positive,
-      pageTokens: optionChecks.positive,
-      deltaWindow: optionChecks.positive,
-    },
-    ...{ deltas: optionChecks.flag, recallHint: optionChecks.callback },
-  } satisfies Record<keyof IntakeSettings, unknown>);
+  const checks = {
+    maxResultTokens: argumentChecks.positive,
+    pageTokens: argumentChecks.positive,
+    deltaWindow: argumentChecks.positive,
+    deltas: argumentChecks.flag,
+    recallHint: argumentChecks.callback,
+  } satisfies Record<keyof IntakeSettings, unknown>;
+  checkOptions(value, checks, "true, false or { maxResultTokens: 16_000 }");
 }
 
 /** Replaces some fields of an object. Returns the object itself if nothing changes. */

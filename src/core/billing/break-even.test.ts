@@ -49,7 +49,7 @@ it("refuses invalid prices and shares", () => {
   const growth = { protectedTokens: 1, tokensPerCall: 1 };
   expect(() => breakEvenCalls({ read: 0, write: 1, cleared: 1, rewritten: 1 })).toThrow("not valid prices");
   expect(() => economicBatch({ read: 0.1, write: Number.NaN, ...growth })).toThrow("not valid prices");
-  expect(() => economicBatch({ read: 0.1, write: 1, coldShare: 2, ...growth })).toThrow("from 0 to 1, got 2");
+  expect(() => economicBatch({ read: 0.1, write: 1, coldShare: 2, ...growth })).toThrow("from 0 to 1, not 2");
 });
 
 it("refuses an unknown field and a missing one", () => {
@@ -60,9 +60,9 @@ it("refuses an unknown field and a missing one", () => {
     );
   refused({ clear: 5 }, 'unknown field "clear"', 'Did you mean "cleared"?');
   refused({ xyzzy: 5 }, 'unknown field "xyzzy"', "Pass read, write, cleared, rewritten.");
-  refused({ cleared: undefined }, "cleared must be a number of tokens from 0, got undefined", "Pass read");
-  refused({ rewritten: Number.NaN }, "rewritten must be a number of tokens from 0, got NaN", "Pass read");
-  refused({ rewritten: -1 }, "rewritten must be a number of tokens from 0, got -1", "Pass read");
+  refused({ cleared: undefined }, "cleared must be a number of tokens from 0, not undefined", "Pass read");
+  refused({ rewritten: Number.NaN }, "rewritten must be a number of tokens from 0, not NaN", "Pass read");
+  refused({ rewritten: -1 }, "rewritten must be a number of tokens from 0, not -1", "Pass read");
   const growth = { read: 0.1, write: 1.25, tokensPerCall: 1 } as Parameters<typeof economicBatch>[0];
   expect(() => economicBatch(growth)).toThrow("protectedTokens must be a number of tokens");
   expect(() => breakEvenCalls(undefined as never)).toThrow("cleared must be a number of tokens");

@@ -1,6 +1,6 @@
 /** Computes when a trim pays. Prices are multiples of the input price; sizes are tokens. */
 import { ContextError } from "../errors.ts";
-import { didYouMean } from "../text/index.ts";
+import { isAmount, refuseUnknownOptions, refuseValue } from "../text/index.ts";
 
 /** A trim to judge with `breakEvenCalls`. */
 export interface Trim {
@@ -68,9 +68,7 @@ export function economicBatch(growth: Growth): number {
   checkFields(growth, ["protectedTokens", "tokensPerCall"], ["coldShare"]);
   const { read, write, protectedTokens, tokensPerCall, coldShare = 0 } = growth;
   requirePrices(read, write);
-  if (!(coldShare >= 0 && coldShare <= 1)) {
-    throw new ContextError("invalid_argument", `coldShare must be a number from 0 to 1, got ${coldShare}`);
-  }
+  if (!(coldShare >= 0 && coldShare <= 1)) refuseValue("coldShare", coldShare, { wanted: "a number from 0 to 1" });
   const carried = read * (1 - coldShare) + write * coldShare;
   const rewritten = Math.max(0, write - read) * (1 - coldShare);
   return Math.sqrt((2 * rewritten * protectedTokens * tokensPerCall) / carried);
@@ -79,18 +77,11 @@ export function economicBatch(growth: Growth): number {
 /** Throws on an unknown field, which is most often a misspelt one, and on a missing number of tokens. */
 function checkFields(values: object, tokens: readonly string[], more: readonly string[] = []): void {
   const known = ["read", "write", ...tokens, ...more];
-  const hint = `Pass ${known.join(", ")}.`;
-  const unknown = Object.keys(Object(values)).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    const meant = didYouMean(unknown, known);
-    throw new ContextError("invalid_argument", `unknown field "${unknown}"`, { hint: meant ?? hint });
-  }
+  refuseUnknownOptions(Object(values), known, { noun: "field", all: "Pass" });
   for (const key of tokens) {
     const value: unknown = Object(values)[key];
-    if (typeof value === "number" && Number.isFinite(value) && value >= 0) continue;
-    throw new ContextError("invalid_argument", `${key} must be a number of tokens from 0, got ${value}`, {
-      hint,
-    });
+    if (isAmount(value)) continue;
+    refuseValue(key, value, { wanted: "a number of tokens from 0", hint: `Pass ${known.join(", ")}.` });
   }
 }
 

@@ -1,4 +1,5 @@
 import { ContextError } from "../errors.ts";
+import { argumentChecks } from "../text/index.ts";
 import { type InputTokens, inputCost } from "./cost-of-usage.ts";
 import { type BillableBlock, createPrefixChain, type LookbackMode, type PrefixChain } from "./prefix-chain.ts";
 import { type CacheRules, type ModelPrice, type PriceOptions, priceOf, type Ttl } from "./prices.ts";
@@ -77,7 +78,9 @@ export interface ReplaySimulator extends CacheSimulator {
 
 export function createReplaySimulator(options: CacheSimulatorOptions): ReplaySimulator {
   const price = priceOf(options);
-  const chain = createPrefixChain(checkMode(options.lookbackMode ?? "positions"));
+  const { lookbackMode = "positions" } = options;
+  argumentChecks.oneOf(["positions", "blocks"])("lookback mode", lookbackMode);
+  const chain = createPrefixChain(lookbackMode);
   let cache = createCache(price);
   let nowMs = 0;
   return {
@@ -101,13 +104,6 @@ function createCache({ rules, minPrefix }: ModelPrice): PromptCache {
   return rules.matching === "breakpoints"
     ? createBreakpointCache(rules, minPrefix)
     : createAutomaticCache(rules, minPrefix);
-}
-
-function checkMode(mode: LookbackMode): LookbackMode {
-  if (mode === "positions" || mode === "blocks") return mode;
-  throw new ContextError("invalid_argument", `unknown lookback mode ${JSON.stringify(mode)}`, {
-    hint: "Modes are positions, blocks.",
-  });
 }
 
 function checkTimes(startMs: number, firstByteMs: number): void {

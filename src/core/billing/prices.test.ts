@@ -84,8 +84,8 @@ describe("priceOf", () => {
     const price = (values: Record<string, number>) => () =>
       priceOf({ provider: "anthropic", prices: { anthropic: values } });
     expect(price({ inputs: 1 })).toThrow('unknown price "inputs"');
-    expect(price({ input: -1 })).toThrow('"input" must be a number from 0, got -1');
-    expect(price({ input: Number.NaN })).toThrow("got NaN");
+    expect(price({ input: -1 })).toThrow('"input" must be a number from 0, not -1');
+    expect(price({ input: Number.NaN })).toThrow("not NaN");
     expect(price({ input: 0, cache_read: 1 })).toThrow("needs an input price above 0");
     expect(price({ input: 0 })).not.toThrow();
     expect(() => priceOf({ provider: "mistral" as "openai" })).toThrow('unknown provider "mistral"');

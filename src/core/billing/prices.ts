@@ -1,4 +1,5 @@
 import { ContextError } from "../errors.ts";
+import { isAmount, refuseUnknownOptions, refuseValue } from "../text/index.ts";
 import { findModelRow, normaliseModel } from "../tokens/index.ts";
 import { type PriceRow, priceRows } from "./prices.data.ts";
 
@@ -133,7 +134,10 @@ function overridesFor(prices: Prices, { provider, model = "" }: PriceOptions): P
 }
 
 function override(price: ModelPrice, values: Prices[string]): ModelPrice {
-  for (const [key, value] of Object.entries(values)) checkValue(key, value);
+  refuseUnknownOptions(values, priceKeys, { noun: "price", all: "Prices are" });
+  for (const [key, value] of Object.entries(values)) {
+    if (!isAmount(value)) refuseValue(`the price "${key}"`, value, { wanted: "a number from 0" });
+  }
   const input = values.input ?? price.input;
   const { lifetimeMs } = price.rules;
   return {
@@ -154,16 +158,6 @@ function override(price: ModelPrice, values: Prices[string]): ModelPrice {
     isDefault: price.isDefault && values.input === undefined,
     source: `your own prices over ${price.source}`,
   };
-}
-
-function checkValue(key: string, value: unknown): void {
-  if (!(priceKeys as readonly string[]).includes(key)) {
-    throw new ContextError("invalid_argument", `unknown price "${key}"`, {
-      hint: `Prices are ${priceKeys.join(", ")}.`,
-    });
-  }
-  if (typeof value === "number" && Number.isFinite(value) && value >= 0) return;
-  throw new ContextError("invalid_argument", `the price "${key}" must be a number from 0, got ${value}`);
 }
 
 /** Costs are expressed in units of the input price, so a cache price has no meaning if input is free. */

@@ -1,5 +1,4 @@
-import { invalidArgument } from "../errors.ts";
-import { refuseUnknownOptions } from "../text/index.ts";
+import { argumentChecks, refuseUnknownOptions } from "../text/index.ts";
 import { type CallShare, createCallShares, leastAllocation } from "./call-shares.ts";
 
 /** A session's account of tokens by tier. If a program announces turns, results of earlier turns count with their
@@ -80,7 +79,7 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
   const allocate = (tool: string, tokens: number, further = 0): number =>
     Math.max(leastAllocation, Math.min(shareOf(tool), tokens, available() - further));
   const addResult = (id: string, tokens: number): void => {
-    checkTokens("tokens", tokens, 0);
+    argumentChecks.tokensFrom(0)("tokens", tokens);
     state.delivered += tokens - state.results.set(id, tokens);
   };
   const makeRoom = (tokens: number): void => {
@@ -94,8 +93,8 @@ export function createLedger(options: LedgerOptions = {}, snapshot?: LedgerSnaps
   return {
     limits,
     record(tier, tokens, part = "") {
-      checkTier(tier);
-      checkTokens("tokens", tokens, 0);
+      argumentChecks.oneOf(ledgerTiers)("tier", tier);
+      argumentChecks.tokensFrom(0)("tokens", tokens);
       if (tier === "tool_results") return addResult("", tokens);
       if (tier === "system") state.systemParts.set(part, tokens);
       state.used[tier] =
@@ -189,11 +188,6 @@ function snapshotOf({ used, systemParts, results, ...rest }: LedgerState): Ledge
     ...(deliveredBefore > 0 ? { deliveredBefore } : {}),
     ...{ turnsAnnounced, responseRecorded },
   };
-}
-
-function checkTier(tier: LedgerTier): void {
-  if (ledgerTiers.includes(tier)) return;
-  throw invalidArgument(`there is no tier ${JSON.stringify(tier)}`, `Use one of ${ledgerTiers.join(", ")}.`);
 }
 
 // The account as text for the model's prompt, as one line, and as data.
@@ -330,7 +324,7 @@ function ledgerLimits(options: LedgerOptions): LedgerLimits {
   refuseUnknownOptions(options, ledgerOptions);
   refuseUnknownOptions(options.tiers ?? {}, ledgerTiers);
   const { total = 100_000, tools = {} } = options;
-  checkTokens("total", total, 1);
+  argumentChecks.tokensFrom(1)("total", total);
   const share = (name: keyof typeof shares): number =>
     Math.min(shares[name], Math.floor((shares[name] * total) / 100_000));
   const limits = {
@@ -339,11 +333,12 @@ function ledgerLimits(options: LedgerOptions): LedgerLimits {
     warningThreshold: options.warningThreshold ?? share("warning"),
     tools,
   };
-  checkTokens("perToolCall", limits.perToolCall, leastAllocation);
-  checkTokens("warningThreshold", limits.warningThreshold, 0);
-  for (const [name, tokens] of Object.entries(tools)) checkTokens(`tools.${name}`, tokens, leastAllocation);
+  argumentChecks.tokensFrom(leastAllocation)("perToolCall", limits.perToolCall);
+  argumentChecks.tokensFrom(0)("warningThreshold", limits.warningThreshold);
+  for (const [name, tokens] of Object.entries(tools))
+    argumentChecks.tokensFrom(leastAllocation)(`tools.${name}`, tokens);
   const history = options.historyMax ?? share("history");
-  checkTokens("historyMax", history, 0);
+  argumentChecks.tokensFrom(0)("historyMax", history);
   const others = { system: share("system"), history, user: share("user"), response: share("response") };
   return { ...limits, tiers: tiersOf({ ...others, ...options.tiers }, limits) };
 }
@@ -356,13 +351,8 @@ function tiersOf(
   const { system, history, user, response } = tiers;
   const rest = Math.max(perToolCall, total - system - history - user - response);
   const all = { system, history, tool_results: tiers.tool_results ?? rest, user, response };
-  for (const [name, tokens] of Object.entries(all)) checkTokens(`tiers.${name}`, tokens, 0);
+  for (const [name, tokens] of Object.entries(all)) argumentChecks.tokensFrom(0)(`tiers.${name}`, tokens);
   return all;
-}
-
-function checkTokens(name: string, tokens: number, least: number): void {
-  if (Number.isSafeInteger(tokens) && tokens >= least) return;
-  throw invalidArgument(`${name} is ${tokens}`, `Use a whole number of tokens from ${least}.`);
 }
 
 /** The current results, oldest first. */

@@ -6,7 +6,6 @@ export {
   readEvents,
 } from "./events.ts";
 export { createMemoryStore } from "./memory.ts";
-export { describeStore, describeUpkeep, expectCallOrder } from "./store.contract.ts";
 export type {
   ListOptions,
   MaintainedStore,

@@ -1,3 +1,13 @@
+export {
+  type ArgumentCheck,
+  argumentChecks,
+  checkKeys,
+  checkOptions,
+  isAmount,
+  type OptionChecks,
+  refuseUnknownOptions,
+  refuseValue,
+} from "./check-arguments.ts";
 export { codeLanguage } from "./code-language.ts";
 export {
   closeFence,
@@ -92,7 +102,6 @@ export {
   printable,
   printableJson,
   printableLines,
-  refuseUnknownOptions,
   shorten,
   shownTime,
   truncateBytes,

@@ -50,14 +50,6 @@ export function unknownName(name: string, { kind, known, meant, place }: Unknown
   return new ContextError(code, `unknown ${kind} "${name}"`, { ...place, hint });
 }
 
-/** Throws on an option that does not exist. Suggests the closest name, or else lists all of them. */
-export function refuseUnknownOptions(options: object, known: readonly string[]): void {
-  const name = Object.keys(options).find((each) => !known.includes(each));
-  if (name === undefined) return;
-  const hint = didYouMean(name, known) ?? `Options are ${known.join(", ")}.`;
-  throw new ContextError("invalid_argument", `unknown option "${name}"`, { hint });
-}
-
 /** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). Returns at most
  *  `enough`. */
 function editDistance(from: string, to: string, enough: number): number {

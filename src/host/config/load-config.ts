@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join, relative } from "node:path";
-import { ContextError } from "../../core/errors.ts";
+import { ContextError, throwProblems } from "../../core/errors.ts";
+import { isPlainObject } from "../../core/text/index.ts";
 import { configDirectory, type Environment, homeDirectory } from "../directories.ts";
 import { projectRoot, searchUpward } from "../files/find-root.ts";
 import { exists, followLinks, isInside } from "../files/paths.ts";
@@ -13,7 +14,7 @@ import {
 } from "../trust/trusted.ts";
 import { readCompanySource } from "./company-source.ts";
 import { type Config, type ConfigPart, defaultConfig } from "./config.ts";
-import type { ConfigFile, ConfigProblem } from "./config-file.ts";
+import type { ConfigFile } from "./config-file.ts";
 import { readKnownShape } from "./known-shape.ts";
 
 /** The powerful settings of a project. */
@@ -43,7 +44,10 @@ export interface Surroundings {
 export async function loadConfig(surroundings: Surroundings): Promise<LoadedConfig> {
   const layers: Layer[] = [];
   for (const place of await findConfigFiles(surroundings)) layers.push(await readLayer(place));
-  refuseProblems(layers);
+  throwProblems(
+    "invalid_config",
+    layers.flatMap(({ file, problems }) => problems.map((problem) => ({ ...problem, file }))),
+  );
   const project = layers.find(({ label }) => label === "project");
   const judged = project === undefined ? { powerful: [], leftOut: [] } : await judge(project, surroundings);
   const merged: Merged = { values: {}, sources: {} };
@@ -168,15 +172,6 @@ async function readLayer(place: Place): Promise<Layer> {
   return { ...place, ...parseConfigFile(read.text) };
 }
 
-/** The first problem gives the error its place. Each other problem adds a line with its own place to the message. */
-function refuseProblems(layers: readonly Layer[]): void {
-  const all = layers.flatMap(({ file, problems }) => problems.map((problem) => ({ ...problem, file })));
-  const [first, ...rest] = all as [ConfigProblem & { file: string }, ...typeof all];
-  if (first === undefined) return;
-  const message = [first.message, ...rest.map((each) => `${each.file}:${each.line}: ${each.message}`)].join("\n");
-  throw new ContextError("invalid_config", message, { file: first.file, line: first.line });
-}
-
 /** Checked on both files together: one file may change a share that the other sets. */
 function refuseZeroShares({ context }: Config, layers: readonly Layer[]): void {
   if (Object.values(context.shares).some((share) => share > 0)) return;
@@ -211,7 +206,7 @@ function mergeInto(
       joinInto(merged, name, { value: value as unknown[], source: sourceOf(here) });
       continue;
     }
-    if (!isBranch(value) || wholeKeys.includes(name)) {
+    if (!isPlainObject(value) || wholeKeys.includes(name)) {
       merged.values[key] = value;
       merged.sources[name] = sourceOf(here);
       continue;
@@ -236,8 +231,4 @@ function joinInto(
   const before = values[key] as unknown[];
   sources[key] = before.length === 0 ? source : `${sources[key]}, ${source}`;
   values[key] = [...before, ...value];
-}
-
-function isBranch(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort, noPostgres, type PostgresServer, startPostgres } from "../../../test/postgres-server.ts";
-import { describeStore, describeUpkeep, expectCallOrder, shownAddress } from "../../core/store/index.ts";
+import { shownAddress } from "../../core/store/index.ts";
+import { describeStore, describeUpkeep, expectCallOrder } from "../../core/store/store.contract.ts";
 import { openMaintainedPostgres, openPostgresStore, postgresMigrations } from "./postgres.ts";
 
 const unavailable = { name: "ContextError", code: "store_unavailable" };

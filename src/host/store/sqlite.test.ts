@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { describeStore, describeUpkeep, expectCallOrder } from "../../core/store/index.ts";
+import { describeStore, describeUpkeep, expectCallOrder } from "../../core/store/store.contract.ts";
 import { openMaintainedSqlite, openSqliteStore } from "./sqlite.ts";
 import { applicationId, migrate, migrations } from "./sqlite-connection.ts";
 

@@ -198,7 +198,7 @@ describe("the context hook", () => {
       "model.limit.context must be a number of tokens",
     );
     const wrongPrompt = { messages: [], systemPrompt: 1 } as unknown as AgentState;
-    await expect(runHook(wrongPrompt, 1)).rejects.toThrow("state.systemPrompt must be a string, not a number");
+    await expect(runHook(wrongPrompt, 1)).rejects.toThrow("state.systemPrompt must be a string, not 1");
     const malformed: AgentState = { messages: [{ role: "user" }] };
     await expect(runHook(malformed, 1)).rejects.toThrow("messages[0].content must be a string or an array");
     expect(malformed).toEqual({ messages: [{ role: "user" }] });

@@ -7,6 +7,7 @@ import {
   type RfcMessage,
 } from "../../conversation/history/index.ts";
 import { ContextError } from "../../core/errors.ts";
+import { argumentChecks, isAmount, refuseValue } from "../../core/text/index.ts";
 import type { Session } from "../../results/session/index.ts";
 
 /** Options of `createContextHook`. */
@@ -119,12 +120,11 @@ function currentTools(tools: readonly object[], schemas: ReturnType<Session["too
 function systemMessages({ systemPrompt }: AgentState): readonly RfcMessage[] {
   if (systemPrompt === undefined || systemPrompt === null) return [];
   if (typeof systemPrompt === "string") return [{ role: "system", content: systemPrompt }];
-  throw new ContextError("invalid_argument", `state.systemPrompt must be a string, not a ${typeof systemPrompt}`);
+  return refuseValue("state.systemPrompt", systemPrompt, { wanted: "a string" });
 }
 
 function checkTokens(name: string, value: unknown): number {
-  if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
-  throw new ContextError("invalid_argument", `${name} must be a number of tokens, 0 or more, not ${String(value)}`);
+  return isAmount(value) ? value : refuseValue(name, value, { wanted: "a number of tokens from 0" });
 }
 
 /** What hooks share. Hooks change `state`, which a checkpoint stores as plain JSON. */
@@ -246,10 +246,7 @@ export function createDefaultHooks(options: ContextHookOptions = {}): HookRegist
 }
 
 function checkEvent(event: LifecycleEvent): void {
-  if (lifecycleEvents.includes(event)) return;
-  throw new ContextError("invalid_argument", `unknown lifecycle event ${JSON.stringify(event)}`, {
-    hint: `Known events are ${lifecycleEvents.join(", ")}.`,
-  });
+  argumentChecks.oneOf(lifecycleEvents)("lifecycle event", event);
 }
 
 function outcomeOf(answer: unknown, event: LifecycleEvent): HookOutcome {

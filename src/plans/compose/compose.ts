@@ -1,8 +1,8 @@
 /** Composes layers into one prompt: allocate tokens, truncate, join, and shorten further until the joined text fits. */
 
 import { invalidArgument } from "../../core/errors.ts";
+import { argumentChecks, checkKeys } from "../../core/text/index.ts";
 import { type Counter, plainCounter } from "../../core/tokens/index.ts";
-import { checkCounter, checkKeys, checkMaxTokens, describeValue } from "./check-arguments.ts";
 import {
   countLines,
   createAnswersLayer,
@@ -337,8 +337,8 @@ const defaultShares: ContextShares = { project: 0.4, fabric: 0.4, priorWork: 0.2
 export function createPromptComposer(options: PromptComposerOptions = {}): PromptComposer {
   checkKeys("options", options, ["counter", "maxTokens", "shares"]);
   const { counter = plainCounter, maxTokens = defaultMaxContextTokens } = options;
-  checkCounter(counter);
-  checkMaxTokens(maxTokens);
+  argumentChecks.counter("counter", counter);
+  argumentChecks.tokensFrom(0)("maxTokens", maxTokens);
   const settings = { counter, maxTokens, shares: readShares(options.shares ?? {}) };
   return {
     maxTokens,
@@ -355,10 +355,7 @@ export function createPromptComposer(options: PromptComposerOptions = {}): Promp
 function readShares(given: Partial<ContextShares>): ContextShares {
   checkKeys("shares", given, layerNames);
   const shares = layerNames.map((name) => [name, given[name] ?? defaultShares[name]] as const);
-  for (const [name, share] of shares) {
-    if (typeof share === "number" && share >= 0 && share <= 1) continue;
-    throw invalidArgument(`shares.${name} is ${describeValue(share)}`, "Use a number from 0 to 1.");
-  }
+  for (const [name, share] of shares) argumentChecks.share(`shares.${name}`, share);
   const sum = shares.reduce((total, [, share]) => total + share, 0);
   if (sum === 0) {
     throw invalidArgument(
@@ -380,6 +377,5 @@ function checkLayer(name: LayerName, value: unknown): void {
 }
 
 function checkText(name: string, value: unknown): void {
-  if (value === undefined || typeof value === "string") return;
-  throw invalidArgument(`${name} is ${describeValue(value)}`, "Use a string.");
+  if (value !== undefined) argumentChecks.text(name, value);
 }

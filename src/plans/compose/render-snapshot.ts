@@ -1,11 +1,17 @@
 /** Renders the project layer: facts, file tree and conventions within one limit. The same scan and limit give the
  *  same bytes. */
 
-import { invalidArgument } from "../../core/errors.ts";
-import { closeFence, fitForeignText, printable, printableLines, wellFormed } from "../../core/text/index.ts";
+import {
+  argumentChecks,
+  checkKeys,
+  closeFence,
+  fitForeignText,
+  printable,
+  printableLines,
+  wellFormed,
+} from "../../core/text/index.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { ConventionsFile, ProjectScan } from "../../host/index.ts";
-import { checkCounter, checkKeys, checkMaxTokens, describeValue } from "./check-arguments.ts";
 import { createTreeView, type RenderedTree } from "./folder-tree.ts";
 import { countLines, countUpTo, largestWithin, truncateText, wholeLines } from "./truncate-layer.ts";
 
@@ -73,14 +79,10 @@ export function renderSnapshot(
 
 function checkArguments(scan: ProjectScan, options: Partial<Measure>): void {
   checkKeys("options", options, ["counter", "maxTokens"]);
-  checkCounter(options.counter);
-  checkMaxTokens(options.maxTokens ?? 0);
+  argumentChecks.counter("counter", options.counter);
+  argumentChecks.tokensFrom(0)("maxTokens", options.maxTokens ?? 0);
   checkKeys("scan", scan, ["facts", "paths", "conventions", "problems"]);
-  for (const name of ["facts", "paths", "conventions"] as const) checkList(`scan.${name}`, scan[name]);
-}
-
-function checkList(name: string, value: unknown): void {
-  if (!Array.isArray(value)) throw invalidArgument(`${name} is ${describeValue(value)}`, "Use a list.");
+  for (const name of ["facts", "paths", "conventions"] as const) argumentChecks.list(`scan.${name}`, scan[name]);
 }
 
 interface Measure {

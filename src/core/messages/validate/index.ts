@@ -1,5 +1,5 @@
 import { ContextError } from "../../errors.ts";
-import type { Fields } from "../../text/index.ts";
+import { argumentChecks, type Fields, refuseValue } from "../../text/index.ts";
 import { familyOfModel } from "../../tokens/index.ts";
 import { fieldsAt, typeName } from "../fields.ts";
 import { chooseFormat, formats } from "../formats/index.ts";
@@ -97,13 +97,8 @@ const rules: Readonly<Record<FormatName, RuleSet>> = {
 };
 
 function checkOptions({ provider, strict }: ValidateOptions): void {
-  if (provider !== undefined && !providers.includes(provider)) {
-    const hint = `Providers are ${providers.join(", ")}.`;
-    throw new ContextError("invalid_argument", `unknown provider ${JSON.stringify(provider)}`, { hint });
-  }
-  if (strict !== undefined && typeof strict !== "boolean") {
-    throw new ContextError("invalid_argument", `strict must be true or false, not ${JSON.stringify(strict)}`);
-  }
+  if (provider !== undefined) argumentChecks.oneOf(providers)("provider", provider);
+  if (strict !== undefined && typeof strict !== "boolean") refuseValue("strict", strict, { wanted: "true or false" });
 }
 
 /** Sorts problems by message. Problems of the request itself come first. */

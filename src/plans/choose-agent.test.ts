@@ -12,6 +12,7 @@ for (const name of ["codex", "pi", "not-runnable"]) writeFileSync(join(root, "bi
 for (const name of ["codex", "pi"]) chmodSync(join(root, "bin", name), 0o755);
 for (const name of ["here.sh", "draft.sh"]) writeFileSync(join(root, name), "#!/bin/sh\n");
 chmodSync(join(root, "here.sh"), 0o755);
+const advice = "Install it, or name another.";
 const env = { PATH: `${join(root, "bin")}:${process.env.PATH}` };
 
 test.each([
@@ -27,7 +28,7 @@ test.each([
   "{ no-such; }",
   "  cat",
 ])("a command that may run is let through: %s", async (line) => {
-  await checkAgentCommand(line, { cwd: root, env });
+  await checkAgentCommand(line, { cwd: root, env, advice });
 });
 
 test.each([
@@ -42,7 +43,7 @@ test.each([
   " ",
   "a\0b",
 ])("a command that cannot run is refused: %j", async (line) => {
-  const check = checkAgentCommand(line, { cwd: root, env });
+  const check = checkAgentCommand(line, { cwd: root, env, advice });
   await expect(check).rejects.toThrow(ContextError);
   await expect(check).rejects.toMatchObject({ code: "usage" });
 });
@@ -57,7 +58,7 @@ test.each([
   ["here.sh -p", "there is no such program on PATH", `There is one in ${root}: name it "./here.sh".`],
   ["draft.sh", "there is no such program on PATH", `name it "./draft.sh", after chmod +x `],
 ])("an error says why %s cannot run and what to do", async (line, reason, hint) => {
-  await expect(checkAgentCommand(line, { cwd: root, env })).rejects.toMatchObject({
+  await expect(checkAgentCommand(line, { cwd: root, env, advice })).rejects.toMatchObject({
     message: `the agent's command "${line.split(" ")[0]}" cannot be run: ${reason}`,
     hint: expect.stringContaining(hint),
   });
@@ -66,6 +67,6 @@ test.each([
 test("gemini's trust depends on the folder of each start, which an agent may have written to", async () => {
   mkdirSync(join(root, "worktree/.gemini"), { recursive: true });
   writeFileSync(join(root, "worktree/.git"), "");
-  const agent = await chooseAgent({ options: { agent: "gemini" }, cwd: root, env: { ...env, HOME: root } });
+  const agent = await chooseAgent({ agent: "gemini" }, { cwd: root, env: { ...env, HOME: root } });
   expect(agent.line({ folder: join(root, "worktree") })).not.toBe(agent.line());
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rewriteMessages } from "./messages-input.ts";
+import { rewriteMessages } from "./messages-file.ts";
 
 const edited = { role: "user", content: [{ type: "text", text: "[trimmed]" }] };
 

@@ -2,13 +2,13 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { listPluginSessions } from "../clients/index.ts";
 import { createTrimmer } from "../conversation/history/index.ts";
 import { createIntake, readOriginal } from "../conversation/intake/index.ts";
 import { createEventWriter, type MaintainedStore, readEvents } from "../core/store/index.ts";
 import { createCounter } from "../core/tokens/index.ts";
 import { openStore } from "../host/index.ts";
 import { type BudgetedTool, createSession, listSessions } from "../results/session/index.ts";
+import { listPluginSessions } from "./index.ts";
 import { pruneByRetention, pruneStore } from "./prune-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "plimsoll-prune-"));

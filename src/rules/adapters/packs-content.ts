@@ -1,61 +1,56 @@
-/** The packs that a `packs` command looks at, as inject would see them from here. */
+/** The packs that inject would see from here, and which of them it would use. */
 import { join, resolve } from "node:path";
-import { ContextError } from "../core/errors.ts";
-import { printable, type Tier, tiers, type UnknownName, unknownName } from "../core/text/index.ts";
-import type { Counter } from "../core/tokens/index.ts";
-import { homeDirectory, type LoadedConfig, loadConfig, placeOf, projectRoot, shownPath } from "../host/index.ts";
-import type { ContentProblem } from "../rules/index.ts";
-import { type LoadedPacks, loadPacks, type PackChoice, type PackSelection } from "../rules/index.ts";
-import type { Profile } from "../rules/packs/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
-import { noteLeftOut, trustOption } from "./trust.ts";
+import { ContextError } from "../../core/errors.ts";
+import { type Tier, tiers, type UnknownName, unknownName } from "../../core/text/index.ts";
+import type { Counter } from "../../core/tokens/index.ts";
+import {
+  type Caller,
+  homeDirectory,
+  type LoadedConfig,
+  loadConfig,
+  noteLeftOut,
+  placeOf,
+  projectRoot,
+} from "../../host/index.ts";
+import type { ContentProblem } from "../content/load-content.ts";
+import type { Profile } from "../packs/index.ts";
+import type { Scope } from "./adapter.ts";
+import { type LoadedPacks, loadPacks, type PackChoice, type PackSelection } from "./load-packs.ts";
 
-/** Options of every `packs` command. */
-export const contentOptions: ContentOptions = {
-  lang: { value: "LANGUAGE", summary: "language of the packs" },
-  global: { summary: "use the user's packs instead of the project's" },
-  content: {
-    value: "DIR",
-    summary: "use packs, profiles and adapters of this directory instead of the built-in ones",
-  },
-  ...trustOption,
-};
-
-interface ContentOptions {
-  readonly lang: OptionSpec & { readonly value: string };
-  readonly global: OptionSpec;
-  readonly content: OptionSpec & { readonly value: string };
-  readonly trust: OptionSpec & { readonly value?: never };
-}
-
-export type ContentCall = Call<{
+/** Which content a person wants to see. */
+export interface ContentChoice {
   readonly profile?: string | undefined;
-  readonly lang?: string | undefined;
-  readonly global?: boolean | undefined;
+  readonly language?: string | undefined;
+  readonly scope: Scope;
+  /** A folder of packs, profiles and adapters instead of the built-in ones. */
   readonly content?: string | undefined;
-}>;
+  /** Whether to load every pack, not only those that inject would use. */
+  readonly isEvery?: boolean | undefined;
+}
 
 export interface PacksContent extends LoadedPacks {
   readonly language: string;
 }
 
-/** Loads packs as inject would see them from here, or every pack. Leaves out settings that are not trusted, with a
- *  note. */
-export async function loadPacksContent(call: ContentCall, isEvery = false): Promise<PacksContent> {
-  const { cwd, env, options } = call;
+/** Loads packs. Leaves out settings that are not trusted, with a note. */
+export async function loadPacksContent(
+  { profile, language: asked, scope, content, isEvery = false }: ContentChoice,
+  caller: Caller,
+): Promise<PacksContent> {
+  const { cwd, env } = caller;
   const { values: config, leftOut, sources } = await loadConfig({ cwd, env });
-  const language = options.lang ?? config.language;
+  const language = asked ?? config.language;
   const loaded = await loadPacks({
-    ...{ config, sources, env, language: options.lang, profile: options.profile },
-    scope: options.global === true ? "global" : "project",
+    config,
+    sources,
+    env,
+    language: asked,
+    profile,
+    scope,
     root: projectRoot(cwd, homeDirectory(env)),
     selection: isEvery ? undefined : selectionOf({ values: config, sources }, {}),
-    contentDirectory: options.content === undefined ? undefined : resolve(cwd, options.content),
-  }).catch((error: unknown) => {
-    noteLeftOut(leftOut, call);
-    throw error;
-  });
-  noteLeftOut(leftOut, call);
+    contentDirectory: content === undefined ? undefined : resolve(cwd, content),
+  }).finally(() => noteLeftOut(leftOut, caller));
   const isBroken = loaded.problems.some(({ severity }) => severity === "error");
   if (isBroken) return { ...loaded, language };
   try {
@@ -64,44 +59,46 @@ export async function loadPacksContent(call: ContentCall, isEvery = false): Prom
   } catch (error) {
     // In content of its own, the packs of the project's configuration may be missing.
     if (!isEvery || !(error instanceof ContextError)) throw error;
-    const problems = options.content === undefined ? [configProblem(error, call)] : [];
+    const problems = content === undefined ? [configProblem(error, caller)] : [];
     return { ...loaded, language, problems: [...loaded.problems, ...problems] };
   }
 }
 
 function configProblem(
   { message, hint, file = "", line = 1 }: ContextError,
-  { cwd, env }: ContentCall,
+  { cwd, env }: Pick<Caller, "cwd" | "env">,
 ): ContentProblem {
   const path = file.startsWith("~") ? join(homeDirectory(env), file.slice(1)) : resolve(cwd, file);
   const text = hint === undefined ? message : `${message}. ${hint}`;
   return { file: path, line, severity: "error", rule: "unknown-pack", message: text };
 }
 
-/** Throws on an id of the flags or of the configuration that no pack has. */
+/** Packs that a person names for one run. */
+export interface NamedPacks {
+  /** Only these, and base packs, whatever the configuration leaves out. */
+  readonly packs?: readonly string[] | undefined;
+  /** Instead of the list of the configuration. */
+  readonly withoutPacks?: readonly string[] | undefined;
+}
+
+/** Throws on an id that no pack has, of a person or of the configuration. */
 export function refuseUnknownPacks(
-  { values, sources, flags = {} }: Pick<LoadedConfig, "values" | "sources"> & { readonly flags?: PackFlags },
+  { values, sources, named = {} }: Pick<LoadedConfig, "values" | "sources"> & { readonly named?: NamedPacks },
   choices: readonly PackChoice[],
 ): void {
   const known = choices.map(({ pack }) => pack.id);
   const refuse = (ids: readonly string[] = [], place?: UnknownName["place"]) => {
     for (const id of ids) if (!known.includes(id)) throw unknownName(id, { kind: "pack", known, place });
   };
-  refuse(flags.pack);
-  refuse(flags["no-pack"]);
+  refuse(named.packs);
+  refuse(named.withoutPacks);
   for (const key of ["include", "exclude"] as const) refuse(values.packs[key], placeOf(["packs", key], sources));
 }
 
-interface PackFlags {
-  readonly pack?: readonly string[] | undefined;
-  readonly "no-pack"?: readonly string[] | undefined;
-}
-
-/** Returns the packs that the flags and the configuration name. A flag replaces its list of the configuration, and
- *  `--pack` names its packs whatever the configuration leaves out. */
+/** Returns the packs that a person and the configuration name, with the words that reports use for each list. */
 export function selectionOf(
   { values, sources }: Pick<LoadedConfig, "values" | "sources">,
-  { pack: asked, "no-pack": left }: PackFlags,
+  { packs: asked, withoutPacks: left }: NamedPacks,
 ): PackSelection {
   const configured = (key: "include" | "exclude") => {
     const ids = values.packs[key]?.filter((id) => key === "include" || asked?.includes(id) !== true);
@@ -114,19 +111,6 @@ export function selectionOf(
     include: configured("include"),
     exclude: left === undefined ? configured("exclude") : { ids: left, from: "--no-pack" },
   };
-}
-
-/** Prints problems of the content. Returns whether some content cannot be used. */
-export function reportProblems(
-  problems: readonly ContentProblem[],
-  { cwd, env, output }: Pick<ContentCall, "cwd" | "env" | "output">,
-): boolean {
-  for (const { file, line, severity, message } of problems) {
-    const text = `${printable(shownPath(file, cwd, env))}:${line}: ${printable(message)}`;
-    if (severity === "error") output.problem(text);
-    else output.note(text);
-  }
-  return problems.some(({ severity }) => severity === "error");
 }
 
 export interface ListedPack {

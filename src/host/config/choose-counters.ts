@@ -1,30 +1,22 @@
-import { closest } from "../core/text/index.ts";
+import { closest } from "../../core/text/index.ts";
 import {
   type Counter,
   type CounterName,
   counterNameForModel,
-  counterNames,
   createCounter,
   createDraftCounter,
-} from "../core/tokens/index.ts";
-import { type Config, loadConfig } from "../host/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
+} from "../../core/tokens/index.ts";
+import type { Caller } from "../print/output.ts";
+import type { Config } from "./config.ts";
+import { loadConfig } from "./load-config.ts";
 
-/** Options of every command that counts. */
-export const counterOptions: CounterOptionSpecs = {
-  counter: { value: "NAME", choices: counterNames, summary: "how tokens are counted" },
-  model: { value: "ID", summary: "use the counter of this model's family" },
-};
-
-interface CounterOptionSpecs {
-  readonly counter: OptionSpec & { readonly value: string; readonly list?: never };
-  readonly model: OptionSpec & { readonly value: string; readonly list?: never };
-}
-
-interface CounterFlags<Named> {
+/** How a caller asks for tokens to be counted. */
+export interface CounterChoice<Named> {
   readonly counter?: Named | undefined;
   readonly model?: string | undefined;
 }
+
+type CounterCaller<Named> = Caller & { readonly options: CounterChoice<Named> };
 
 interface CounterSettings {
   /** What the configuration says about counting. It is loaded if absent. */
@@ -38,7 +30,7 @@ interface CounterSettings {
 /** Chooses `--counter`, or else the counter of `--model`, or else of the configuration, or else the command's
  *  default. */
 export async function chooseCounter(
-  call: Call<CounterFlags<string>>,
+  call: CounterCaller<string>,
   fallback: string,
   settings: CounterSettings = {},
 ): Promise<Counter> {
@@ -51,7 +43,7 @@ export async function chooseCounter(
 
 /** Like `chooseCounter` for a list of counters, each once. */
 export async function chooseCounters(
-  call: Call<CounterFlags<readonly string[]>>,
+  call: CounterCaller<readonly string[]>,
   fallback: string,
   { config, quiet = false, drafts = false }: CounterSettings = {},
 ): Promise<Counter[]> {
@@ -69,13 +61,11 @@ export async function chooseCounters(
 }
 
 /** Returns the model only if the counter depends on it, so that no note about an unused --model appears. */
-export function modelForCounter({ counter = "auto", model }: CounterFlags<string>): string | undefined {
+export function modelForCounter({ counter = "auto", model }: CounterChoice<string>): string | undefined {
   return counter === "auto" ? model : undefined;
 }
 
-type CounterCall = Call<Pick<CounterFlags<unknown>, "model">>;
-
-function tellUnusedModel(names: readonly string[], { options: { model }, output }: CounterCall): void {
+function tellUnusedModel(names: readonly string[], { options: { model }, output }: CounterCaller<unknown>): void {
   if (model !== undefined && !names.includes("auto"))
     output.note(`--model has no effect with --counter ${names.join(",")}`);
 }
@@ -83,7 +73,7 @@ function tellUnusedModel(names: readonly string[], { options: { model }, output 
 function resolveAuto(
   chosen: string,
   { model, quiet }: { readonly model: string | undefined; readonly quiet: boolean },
-  { output }: CounterCall,
+  { output }: Caller,
 ): CounterName {
   // createCounter refuses unknown names and lists the known ones.
   if (chosen !== "auto") return chosen as CounterName;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Phase } from "../plans/nebula/index.ts";
-import { renderMermaid } from "./phase-runs.ts";
+import { renderMermaid } from "./nebula-report.ts";
 
 function phase(id: string, title: string, dependsOn: readonly string[] = []): Phase {
   const rest = {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type WatchedFolders, watchFolders } from "./watch.ts";
+import { type WatchedFolders, watchFolders } from "./watch-content.ts";
 
 let root: string;
 let changes: number;

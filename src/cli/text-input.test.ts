@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, test } from "vitest";
 import { ContextError } from "../core/errors.ts";
-import { readMessagesInput } from "./messages-input.ts";
+import { readMessagesInput } from "./text-input.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "plimsoll-messages-"));
 afterAll(() => rmSync(cwd, { recursive: true }));

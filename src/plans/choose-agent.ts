@@ -7,7 +7,6 @@ import { ContextError, usageError } from "../core/errors.ts";
 import { counterNameForModel } from "../core/tokens/index.ts";
 import {
   type Allow,
-  allowLevels,
   type Environment,
   findProgram,
   followLinks,
@@ -17,46 +16,18 @@ import {
   placeOf,
   upward,
 } from "../host/index.ts";
-import { type AgentPreset, agentCommand, agentPresets } from "../plans/agent/index.ts";
-import type { LoadedNebula, NebulaProblem } from "../plans/nebula/index.ts";
 import { embeddedAdapters, loadAudit } from "../rules/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
+import { type AgentChoice, type AgentPreset, agentCommand, agentPresets } from "./agent/index.ts";
 
-/** Options of every command that runs agents. */
-export const agentOptions: AgentOptionSpecs = {
-  agent: { value: "NAME", choices: Object.keys(agentPresets), summary: "a known agent" },
-  "agent-command": {
-    value: "COMMAND",
-    summary: "any other agent: a shell command that reads the prompt on stdin and prints its answer",
-  },
-  allow: {
-    value: "LEVEL",
-    choices: allowLevels,
-    summary: "what a known agent may do without asking (default: from the configuration, edit)",
-  },
-  model: { value: "ID", summary: "the agent's model; also chooses the counter of its family" },
-};
-
-interface AgentOptionSpecs {
-  readonly agent: ValueSpec;
-  readonly "agent-command": ValueSpec;
-  readonly allow: ValueSpec;
-  readonly model: ValueSpec;
+interface AgentPlace {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** Where it works. @default cwd */
+  readonly directory?: string | undefined;
 }
-
-type ValueSpec = OptionSpec & { readonly value: string; readonly list?: never };
-
-export interface AgentFlags {
-  readonly agent?: string | undefined;
-  readonly "agent-command"?: string | undefined;
-  readonly allow?: string | undefined;
-  readonly model?: string | undefined;
-}
-
-export type AgentCall = Pick<Call<AgentFlags>, "options" | "cwd" | "env">;
 
 /** What a single run may say about its agent: a phase has its own model and permissions. */
-export interface AgentWishes {
+export interface AgentPreferences {
   readonly model?: string | undefined;
   readonly allow?: Allow | undefined;
   readonly budgetUsd?: number | undefined;
@@ -64,58 +35,59 @@ export interface AgentWishes {
   readonly folder?: string | undefined;
 }
 
-/** The agent of a command line and the configuration. */
+/** The agent of a person's choice and the configuration. */
 export interface ChosenAgent {
   /** The name of a known agent. */
   readonly name?: string | undefined;
   readonly preset?: AgentPreset | undefined;
-  /** Returns its model: an option, or else what is wished, or else the configuration's. */
-  model(wishes?: AgentWishes): string | undefined;
+  /** Returns its model: the chosen one, or else the preferred one, or else the configuration's. */
+  model(preferred?: AgentPreferences): string | undefined;
   /** Returns its command line. Null if no agent is chosen. */
-  line(wishes?: AgentWishes): string | null;
+  line(preferred?: AgentPreferences): string | null;
   /** Describes for people what it may do. */
-  permissions(wishes?: AgentWishes): string;
+  permissions(preferred?: AgentPreferences): string;
   /** Whether a limit on its cost can be kept: it takes one, or reports its cost, or tokens that have a price. */
-  keepsLimit(wishes?: AgentWishes): boolean;
+  keepsLimit(preferred?: AgentPreferences): boolean;
   /** Returns what decides how tokens of its prompts are counted. */
-  counting(wishes?: AgentWishes): { readonly model?: string | undefined; readonly fallback: string };
+  counting(preferred?: AgentPreferences): { readonly model?: string | undefined; readonly fallback: string };
 }
 
-/** Finds the agent of a command: options win over the configuration. Does not check that it can run. `directory` is
- *  where it works. */
-export async function chooseAgent(call: AgentCall, directory: string = call.cwd): Promise<ChosenAgent> {
-  const { agent, "agent-command": command, allow: level, model: flag } = call.options;
-  refuseTogether(call.options);
-  const { values, sources } = await loadConfig({ cwd: call.cwd, env: call.env });
+/** Finds the agent that a person or the configuration chose. Does not check that it can run. */
+export async function chooseAgent(
+  { agent, command, allow: level, model: chosenModel }: Pick<AgentChoice, "agent" | "command" | "allow" | "model">,
+  { cwd, env, directory = cwd }: AgentPlace,
+): Promise<ChosenAgent> {
+  const { values, sources } = await loadConfig({ cwd, env });
   const { run } = values;
   const name = command === undefined ? (agent ?? run.agent) : undefined;
   const preset = name === undefined ? undefined : knownPreset(name, { isOption: agent !== undefined, sources });
   // Words and models of one agent mean nothing to another.
   const isConfigured = command === undefined && (run.agent === undefined || run.agent === name);
-  const model = (wishes: AgentWishes = {}) => flag ?? wishes.model ?? (isConfigured ? run.model : undefined);
-  const allow = (wishes: AgentWishes = {}) => (level as Allow | undefined) ?? wishes.allow ?? run.allow;
+  const model = (preferred: AgentPreferences = {}) =>
+    chosenModel ?? preferred.model ?? (isConfigured ? run.model : undefined);
+  const allow = (preferred: AgentPreferences = {}) => level ?? preferred.allow ?? run.allow;
   const args = isConfigured ? run.args : [];
   return {
     name,
     preset,
     model,
-    line(wishes = {}) {
+    line(preferred = {}) {
       if (name === undefined && command === undefined) return null;
-      const chosen = { agent: name, command, model: model(wishes), allow: allow(wishes) };
+      const chosen = { agent: name, command, model: model(preferred), allow: allow(preferred) };
       // Asked for every start, because an agent may have written settings for the next one.
-      const trustFolder = name === "gemini" && !hasGeminiSettings(wishes.folder ?? directory, call.env);
-      return agentCommand({ ...chosen, args, trustFolder, budgetUsd: wishes.budgetUsd });
+      const trustFolder = name === "gemini" && !hasGeminiSettings(preferred.folder ?? directory, env);
+      return agentCommand({ ...chosen, args, trustFolder, budgetUsd: preferred.budgetUsd });
     },
-    permissions: (wishes) => (command === undefined ? allow(wishes) : "as the command says"),
-    keepsLimit(wishes) {
+    permissions: (preferred) => (command === undefined ? allow(preferred) : "as the command says"),
+    keepsLimit(preferred) {
       if (preset === undefined || preset.prints === "text") return false;
-      const named = model(wishes);
+      const named = model(preferred);
       const provider = named === undefined ? undefined : providerOfModel(named);
       const isPriced = provider !== undefined && !priceOf({ provider, model: named, prices: values.prices }).isDefault;
       return preset.command.includes("{budget}") || isPriced;
     },
-    counting(wishes) {
-      const named = model(wishes);
+    counting(preferred) {
+      const named = model(preferred);
       // "opus" names no family, but the agent does.
       const isKnown = named !== undefined && counterNameForModel(named).known;
       const family = preset?.model;
@@ -123,13 +95,6 @@ export async function chooseAgent(call: AgentCall, directory: string = call.cwd)
       return { fallback: family === undefined ? "bytes/4" : counterNameForModel(family).name };
     },
   };
-}
-
-function refuseTogether({ agent, "agent-command": command, allow }: AgentFlags): void {
-  if (command === undefined) return;
-  const [other, reason] = agent !== undefined ? ["--agent", ""] : ["--allow", ": only known agents can be limited"];
-  if (agent === undefined && allow === undefined) return;
-  throw usageError(`${other} and --agent-command are both given${reason}`, "Use one of them.");
 }
 
 function knownPreset(
@@ -156,30 +121,6 @@ function hasGeminiSettings(directory: string, env: Environment): boolean {
   return false;
 }
 
-/** Returns the limits of a nebula that nobody can keep with this agent: it neither takes a limit nor reports what it
- *  costs. */
-export function limitProblems(
-  { nebula, limits }: Pick<LoadedNebula, "nebula" | "limits">,
-  agent: ChosenAgent,
-  cwd: string,
-): NebulaProblem[] {
-  if (nebula === undefined || agent.line(nebula.phases[0]) === null) return [];
-  const unkept = nebula.phases.filter((phase) => !agent.keepsLimit(phase)).map(({ file }) => file);
-  const who = agent.name ?? "the agent's command";
-  const message = `cannot be kept: ${who} does not report what it costs${needsModel(agent)}`;
-  return limits
-    .filter(({ file, key }) => (key === "max_budget_usd" ? unkept.includes(file) : unkept.length > 0))
-    .map(({ file, line, key }) => ({
-      ...{ file: relative(cwd, file), line, severity: "warning", rule: "unkept-limit" },
-      message: `"${key}" ${message}`,
-    }));
-}
-
-/** An agent that reports only tokens needs a model with a known price. */
-function needsModel({ preset }: ChosenAgent): string {
-  return preset === undefined || preset.prints === "text" ? "" : " unless its model has a known price (--model)";
-}
-
 /** Whether an agent loads a file of the project by itself. */
 export type LoadsItself = (file: { readonly path: string; readonly text: string }) => boolean;
 
@@ -194,49 +135,28 @@ export async function conventionsOf({ preset }: ChosenAgent, directory: string):
   return ({ path, text }) => paths.has(path) || texts.has(text.trim());
 }
 
-/** Throws unless an agent is chosen and its program can run. */
-export async function requireAgent(agent: ChosenAgent, place: AgentCall, wishes: AgentWishes = {}): Promise<string> {
-  const line = agent.line(wishes);
-  if (line === null) throw await missingAgent(place);
-  await checkAgentCommand(agent.name ?? line, place);
-  return line;
-}
-
-async function missingAgent({ env }: AgentCall): Promise<ContextError> {
-  const found = await findPresets(env);
-  const known = Object.keys(agentPresets).join(", ");
-  const choice =
-    found.length === 0
-      ? `None of ${known} is on PATH: install one, or use --agent-command.`
-      : `Found on PATH: ${found.join(", ")}. Choose one with --agent, or use --agent-command.`;
-  return usageError("no agent is chosen", choice);
-}
-
-/** Returns the presets whose program is on PATH. */
-async function findPresets(env: Environment): Promise<string[]> {
+/** Returns the names of the known agents whose program is on PATH. */
+export async function findInstalledAgents(env: Environment): Promise<string[]> {
   const names = Object.keys(agentPresets);
   const programs = await Promise.all(names.map((name) => findProgram(name, env)));
   return names.filter((_, index) => programs[index] !== undefined);
 }
 
-interface CommandPlace {
-  readonly cwd: string;
-  readonly env: Environment;
-}
+type CommandPlace = Pick<AgentPlace, "cwd" | "env">;
 
-/** Throws if a command cannot run. Only a plain first word can be checked. */
-export async function checkAgentCommand(line: string, place: CommandPlace): Promise<void> {
+/** Throws if a command cannot run, with `advice` unless there is a better one. Only a plain first word can be checked. */
+export async function checkAgentCommand(
+  line: string,
+  { advice, ...place }: CommandPlace & { readonly advice: string },
+): Promise<void> {
   if (line.trim() === "") throw usageError("the agent's command is empty");
   if (line.includes("\0")) throw usageError("the agent's command has a NUL character in it");
   const word = plainWord.exec(line)?.[1];
   if (word === undefined) return;
   const refusal = word.includes("/") ? await refusedPath(word, place) : await refusedName(word, place);
   if (refusal === undefined) return;
-  const { reason, hint } = refusal;
-  throw usageError(
-    `the agent's command "${word}" cannot be run: ${reason}`,
-    hint ?? "Install it, or name another with --agent or --agent-command.",
-  );
+  const { reason, hint = advice } = refusal;
+  throw usageError(`the agent's command "${word}" cannot be run: ${reason}`, hint);
 }
 
 interface Refusal {

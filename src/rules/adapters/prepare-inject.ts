@@ -1,9 +1,12 @@
 /** Prepares a run of inject: configuration, layers, profile, tools, notes and facts. */
 import { relative, resolve } from "node:path";
-import { ContextError, usageError } from "../../core/errors.ts";
-import { type Verbosity, verbosities, wholeNumber } from "../../core/text/index.ts";
+import { ContextError, throwProblems } from "../../core/errors.ts";
+import { type Verbosity, verbosities } from "../../core/text/index.ts";
 import {
+  type Caller,
   type Config,
+  type CounterChoice,
+  chooseCounter,
   defaultConfig,
   describeError,
   detectFacts,
@@ -14,50 +17,41 @@ import {
   placeOf,
   projectRoot,
   readProjectTree,
+  requireTrust,
   type Surroundings,
   type ToolBudget,
 } from "../../host/index.ts";
-import type { ContentProblem } from "../../rules/index.ts";
-import {
-  type Adapter,
-  applyBudgets,
-  chooseAdapters,
-  type EngineOptions,
-  embeddedAdapters,
-  type LoadedPacks,
-  type LoadPacksOptions,
-  loadPacks,
-  type Places,
-  readNotes,
-  refuseUnknownTools,
-  type Scope,
-  type StatusOptions,
-  type ToolBudgets,
-  withRelated,
-} from "../../rules/index.ts";
-import { chooseCounter } from "../choose-counters.ts";
-import type { Call } from "../command.ts";
-import { refuseUnknownPacks, selectionOf } from "../packs-content.ts";
-import { requireTrust } from "../trust.ts";
+import { applyBudgets, type ToolBudgets } from "../audit/limits.ts";
+import type { ContentProblem } from "../content/load-content.ts";
+import { readNotes } from "../content/notes.ts";
+import type { Adapter, Scope } from "./adapter.ts";
+import { chooseAdapters, refuseUnknownTools } from "./choose-adapters.ts";
+import type { EngineOptions } from "./engine.ts";
+import { embeddedAdapters, type LoadedPacks, type LoadPacksOptions, loadPacks } from "./load-packs.ts";
+import { type NamedPacks, refuseUnknownPacks, selectionOf } from "./packs-content.ts";
+import { withRelated } from "./plan-files.ts";
+import type { StatusOptions } from "./status.ts";
+import type { Places } from "./targets.ts";
 
-export interface InjectFlags {
-  readonly scope?: string | undefined;
-  readonly global?: boolean | undefined;
-  readonly tool?: readonly string[] | undefined;
+/** What a person asks for. It wins over the configuration. */
+export interface InjectChoice extends CounterChoice<string>, NamedPacks {
+  readonly scope: Scope;
+  /** Ids of AI tools. */
+  readonly tools?: readonly string[] | undefined;
+  /** Every known tool. */
   readonly all?: boolean | undefined;
   readonly profile?: string | undefined;
-  readonly lang?: string | undefined;
-  readonly verbosity?: string | undefined;
-  readonly counter?: string | undefined;
-  readonly model?: string | undefined;
-  readonly pack?: readonly string[] | undefined;
-  readonly "no-pack"?: readonly string[] | undefined;
-  readonly "max-tokens"?: string | undefined;
-  readonly "max-bytes"?: string | undefined;
-  readonly "on-overflow"?: string | undefined;
+  readonly language?: string | undefined;
+  readonly verbosity?: Verbosity | undefined;
+  /** For each tool, instead of its own budget. */
+  readonly budget?: ToolBudgets[string] | undefined;
+  readonly onOverflow?: EngineOptions["onOverflow"];
+  /** A folder of packs, profiles and adapters instead of the built-in ones. */
   readonly content?: string | undefined;
   readonly force?: boolean | undefined;
+  /** Whether the run only removes. It then works with a broken configuration. */
   readonly uninstall?: boolean | undefined;
+  /** Whether the run shows numbers of tokens. */
   readonly stats?: boolean | undefined;
 }
 
@@ -69,81 +63,74 @@ export interface Prepared {
   readonly engine: StatusOptions & Pick<EngineOptions, "force">;
 }
 
-export async function prepareInject(call: Call<InjectFlags>): Promise<Prepared> {
-  const { cwd, env, options } = call;
+export async function prepareInject(choice: InjectChoice, caller: Caller): Promise<Prepared> {
+  const { cwd, env } = caller;
+  const { scope } = choice;
   const home = homeDirectory(env);
-  const scope: Scope = isProjectScope(options) ? "project" : "global";
   // Files under HOME do not depend on a project's configuration, and a project's files do not depend on a person's.
-  const place = scope === "global" ? home : cwd;
-  const root = scope === "global" ? home : projectRoot(cwd, home);
-  const projectOnly = scope === "project";
-  const { values: config, leftOut, sources } = await configFor(call, { cwd: place, env, projectOnly });
-  requireTrust(leftOut, call);
-  const tree = scope === "project" ? await readProjectTree(root, env) : lonelyFolder(root);
-  const loaded = await loadFor(call, {
-    ...{ config, sources, scope, root, env },
-    contentDirectory: options.content === undefined ? undefined : resolve(cwd, options.content),
-    profile: options.profile,
-    language: options.lang,
-    selection: selectionOf({ values: config, sources }, options),
-    configured: hasOwnPacks(options) ? selectionOf({ values: config, sources }, {}) : undefined,
-    tree,
-  });
-  tellProblems(loaded.problems, call);
+  const isProject = scope === "project";
+  const root = isProject ? projectRoot(cwd, home) : home;
+  const surroundings = { cwd: isProject ? cwd : home, env, projectOnly: isProject };
+  const { values: config, leftOut, sources } = await configFor(choice, surroundings, caller);
+  requireTrust(leftOut, caller);
+  const tree = isProject ? await readProjectTree(root, env) : lonelyFolder(root);
+  const loaded = await loadFor(choice, { config, sources, scope, root, tree }, caller);
+  tellProblems(loaded.problems, choice, caller);
   const places = { scope, root, home };
-  const replaced = options.content === undefined ? [] : embeddedAdapters();
-  if (options.uninstall !== true) {
-    refuseUnknownIds(config, { loaded, replaced, sources, flags: options });
-  }
-  const budgets = budgetsFor(options, config.budgets, loaded.adapters);
+  const replaced = choice.content === undefined ? [] : embeddedAdapters();
+  if (choice.uninstall !== true) refuseUnknownIds(config, { loaded, replaced, sources, named: choice });
+  const budgets = budgetsFor(choice.budget, config.budgets, loaded.adapters);
   const adapters = applyBudgets(loaded.adapters, budgets, scope);
-  const chosen = await chooseTools(call, { config, places, adapters });
-  const counter = await chooseCounter(call, "auto", { config, quiet: options.stats !== true, drafts: true });
+  const chosen = await chooseTools(choice, { config, places, adapters }, caller);
   return {
     whyNoPacks: loaded.packs.length > 0 ? undefined : whyNoPacks(loaded),
     hasOneBudget: new Set(Object.values(budgets).map(({ value, unit }) => `${value} ${unit}`)).size === 1,
     engine: {
       ...chosen,
-      ...{ known: adapters, packs: loaded.packs, standingPacks: loaded.configuredPacks },
+      known: adapters,
+      packs: loaded.packs,
+      standingPacks: loaded.configuredPacks,
       // Any adapter may have left a file, also a built-in one that --content replaces.
       everyAdapter: [...replaced, ...loaded.everyAdapter],
       ownFiles: config.own_files,
       content: {
         title: config.title,
         profile: loaded.profile,
-        notes: scope === "project" ? await readNotes(root) : [],
-        facts: scope === "project" ? await detectFacts(root) : [],
+        notes: isProject ? await readNotes(root) : [],
+        facts: isProject ? await detectFacts(root) : [],
       },
       places,
-      ...{ tree, env, counter },
-      verbosity: options.verbosity as Verbosity | undefined,
-      verbosityOf: scope === "project" ? levelsOf(config, adapters) : config.verbosity,
-      onOverflow: options["on-overflow"] as EngineOptions["onOverflow"],
+      tree,
+      env,
+      counter: await chooseCounter({ ...caller, options: choice }, "auto", {
+        config,
+        quiet: choice.stats !== true,
+        drafts: true,
+      }),
+      verbosity: choice.verbosity,
+      verbosityOf: isProject ? levelsOf(config, adapters) : config.verbosity,
+      onOverflow: choice.onOverflow,
       defaultOnOverflow: config.on_overflow,
       onDrop: config.on_drop,
-      force: options.force === true,
+      force: choice.force === true,
     },
   };
 }
 
 /** Removing blocks must work with a broken configuration. */
 async function configFor(
-  { options, output }: Call<InjectFlags>,
+  { uninstall }: InjectChoice,
   surroundings: Surroundings,
+  { output }: Caller,
 ): Promise<Pick<LoadedConfig, "values" | "sources" | "leftOut">> {
   try {
     return await loadConfig(surroundings);
   } catch (error) {
     const isBroken = error instanceof ContextError && ["invalid_config", "unreadable_input"].includes(error.code);
-    if (options.uninstall !== true || !isBroken) throw error;
+    if (uninstall !== true || !isBroken) throw error;
     output.note(`continuing without the configuration: ${describeError(error)}`);
     return { values: defaultConfig, sources: {}, leftOut: [] };
   }
-}
-
-/** Returns whether the command line chooses the packs of this run. */
-function hasOwnPacks({ pack, "no-pack": left, profile }: InjectFlags): boolean {
-  return pack !== undefined || left !== undefined || profile !== undefined;
 }
 
 /** Names the lists that leave out packs. If there is none, names the other reasons. */
@@ -165,18 +152,15 @@ function levelsOf({ verbosity, own_files }: Config, adapters: readonly Adapter[]
   return Object.fromEntries([...named, ...shared]);
 }
 
-/** A budget on the command line replaces every other one. */
-function budgetsFor(flags: InjectFlags, configured: Config["budgets"], adapters: readonly Adapter[]): ToolBudgets {
-  const { "max-tokens": tokens, "max-bytes": bytes } = flags;
-  if (tokens !== undefined && bytes !== undefined) {
-    throw usageError("--max-tokens and --max-bytes cannot be used together");
-  }
+/** A budget of the run replaces every other one. */
+function budgetsFor(
+  budget: InjectChoice["budget"],
+  configured: Config["budgets"],
+  adapters: readonly Adapter[],
+): ToolBudgets {
   // A clipboard's own budget is what the tool's field takes. `*` never raises it.
   const files = adapters.filter(({ type }) => type === "file-inject");
-  const forAll = (budget: ToolBudgets[string]) =>
-    Object.fromEntries([["*", budget], ...files.map(({ id }) => [id, budget] as const)]);
-  if (tokens !== undefined) return forAll({ value: wholeNumber(tokens, "max-tokens", 1), unit: "tokens" });
-  if (bytes !== undefined) return forAll({ value: wholeNumber(bytes, "max-bytes", 1), unit: "bytes" });
+  if (budget !== undefined) return Object.fromEntries([["*", budget], ...files.map(({ id }) => [id, budget] as const)]);
   return Object.fromEntries(Object.entries(configured).map(([id, budget]) => [id, readBudget(budget)]));
 }
 
@@ -192,11 +176,11 @@ interface KnownIds {
   /** Content of --content may not know every tool of the configuration. */
   readonly replaced: readonly Adapter[];
   readonly sources: LoadedConfig["sources"];
-  readonly flags: Pick<InjectFlags, "pack" | "no-pack">;
+  readonly named: NamedPacks;
 }
 
 /** Throws on a tool or a pack that does not exist. An id of the configuration is reported with its line. */
-function refuseUnknownIds(config: Config, { loaded, replaced, sources, flags }: KnownIds): void {
+function refuseUnknownIds(config: Config, { loaded, replaced, sources, named }: KnownIds): void {
   const adapters = [...loaded.adapters, ...replaced];
   for (const key of ["tools", "own_files"] as const)
     refuseUnknownTools(config[key] ?? [], adapters, placeOf([key], sources));
@@ -206,12 +190,7 @@ function refuseUnknownIds(config: Config, { loaded, replaced, sources, flags }: 
   }
   // A pack may be missing because it could not be read. That problem is reported instead.
   if (loaded.problems.some(({ severity }) => severity === "error")) return;
-  refuseUnknownPacks({ values: config, sources, flags }, loaded.choices);
-}
-
-/** Whether the run writes files of a repository, not those under HOME. */
-export function isProjectScope({ global, scope }: Pick<InjectFlags, "global" | "scope">): boolean {
-  return global !== true && scope !== "global";
+  refuseUnknownPacks({ values: config, sources, named }, loaded.choices);
 }
 
 interface ToolChoice {
@@ -222,34 +201,30 @@ interface ToolChoice {
 
 /** Chooses the tools of this run, and those that the configuration or the files here ask for. */
 async function chooseTools(
-  { env, options, output }: Call<InjectFlags>,
+  { tools, all = false, uninstall = false }: InjectChoice,
   { config, places, adapters }: ToolChoice,
+  { env, output }: Caller,
 ): Promise<Pick<StatusOptions, "adapters" | "standing" | "ids">> {
-  const asked = await chooseAdapters(adapters, {
-    tools: options.tool ?? config.tools,
-    all: options.all === true,
-    places,
-    env,
-  });
+  const asked = await chooseAdapters(adapters, { tools: tools ?? config.tools, all, places, env });
   // Content of --content may not know every tool of the configuration.
   const known = config.tools?.filter((id) => isKnownTool(id, adapters));
-  const isOwn = options.tool !== undefined || (options.all === true && known !== undefined);
+  const isOwn = tools !== undefined || (all && known !== undefined);
   const standing = isOwn
     ? await chooseAdapters(adapters, { tools: known, all: false, onlyInUse: true, places, env })
     : asked;
-  if (options.tool === undefined) {
+  if (tools === undefined) {
     const ids = [...(config.tools ?? []), ...asked.map(({ id }) => id)];
     return { adapters: asked, standing, ids };
   }
   // A tool that reads our block in another file needs no own file: it would load the block twice.
   const isServed = (id: string) => places.scope === "project" && !config.own_files.includes(id);
-  const chosen = options.uninstall === true ? asked : await withRelated(asked, { standing, places, isServed });
-  for (const id of options.tool) {
+  const chosen = uninstall ? asked : await withRelated(asked, { standing, places, isServed });
+  for (const id of tools) {
     const owner = chosen.find((adapter) => adapter.reads.includes(id));
     if (owner !== undefined && (isServed(id) || !chosen.some((adapter) => adapter.id === id)))
       output.note(`${id} gets no separate file, because it reads the file of ${owner.id}`);
   }
-  const ids = [...options.tool, ...chosen.map(({ id }) => id)];
+  const ids = [...tools, ...chosen.map(({ id }) => id)];
   // Files of tools that were only found here make room for the choice of this run.
   const isReplaced = known === undefined && standing.every((each) => chosen.includes(each));
   return { adapters: chosen, standing: isReplaced ? chosen : standing, ids };
@@ -259,26 +234,40 @@ function isKnownTool(id: string, adapters: readonly Adapter[]): boolean {
   return adapters.some((adapter) => adapter.id === id || adapter.reads.includes(id));
 }
 
-/** Removing blocks must work without the company's server. */
-async function loadFor({ options, output }: Call<InjectFlags>, content: LoadPacksOptions): Promise<LoadedPacks> {
+type PlacedContent = Pick<LoadPacksOptions, "config" | "scope" | "root" | "tree"> & Pick<LoadedConfig, "sources">;
+
+/** Loads the packs of the run, and those that it would use without the person's choice. */
+async function loadFor(
+  { packs, withoutPacks, profile, language, content, uninstall }: InjectChoice,
+  placed: PlacedContent,
+  { cwd, env, output }: Caller,
+): Promise<LoadedPacks> {
+  const values = { values: placed.config, sources: placed.sources };
+  const isOwn = packs !== undefined || withoutPacks !== undefined || profile !== undefined;
+  const options: LoadPacksOptions = {
+    ...placed,
+    env,
+    contentDirectory: content === undefined ? undefined : resolve(cwd, content),
+    profile,
+    language,
+    selection: selectionOf(values, { packs, withoutPacks }),
+    configured: isOwn ? selectionOf(values, {}) : undefined,
+  };
   try {
-    return await loadPacks(content);
+    return await loadPacks(options);
   } catch (error) {
-    if (options.uninstall !== true || content.config.company === undefined) throw error;
+    // Removing blocks must work without the company's server.
+    if (uninstall !== true || placed.config.company === undefined) throw error;
     output.note(`continuing without the company's packs: ${(error as Error).message}`);
-    return loadPacks({ ...content, config: { ...content.config, company: undefined } });
+    return loadPacks({ ...options, config: { ...placed.config, company: undefined } });
   }
 }
 
 /** Reports every problem. After an error nothing may be written, only removed. */
-function tellProblems(problems: readonly ContentProblem[], { cwd, options, output }: Call<InjectFlags>): void {
-  const line = (problem: ContentProblem) => `${relative(cwd, problem.file)}:${problem.line}: ${problem.message}`;
-  const isFatal = ({ severity }: ContentProblem) => severity === "error" && options.uninstall !== true;
-  for (const problem of problems) if (!isFatal(problem)) output.note(line(problem));
-  const [first, ...rest] = problems.filter(isFatal);
-  if (first === undefined) return;
-  throw new ContextError("invalid_content", [first.message, ...rest.map(line)].join("\n"), {
-    file: relative(cwd, first.file),
-    line: first.line,
-  });
+function tellProblems(problems: readonly ContentProblem[], { uninstall }: InjectChoice, { cwd, output }: Caller): void {
+  const shown = problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) }));
+  const isFatal = ({ severity }: ContentProblem) => severity === "error" && uninstall !== true;
+  for (const { file, line, message } of shown.filter((each) => !isFatal(each)))
+    output.note(`${file}:${line}: ${message}`);
+  throwProblems("invalid_content", shown.filter(isFatal));
 }

@@ -1,14 +1,9 @@
+/** Finds mistakes in the packs, profiles and adapters that people write. */
 import { readdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { homeDirectory, loadYaml, projectRoot, readForeignText, shownPath } from "../../host/index.ts";
-import {
-  type Adapter,
-  type ContentProblem,
-  expandLayers,
-  isEnforced,
-  pinFolder,
-  readEmbeddedContent,
-} from "../../rules/index.ts";
+import { type Caller, homeDirectory, loadYaml, projectRoot, readForeignText } from "../../host/index.ts";
+import { isEnforced } from "../audit/limits.ts";
+import { type ContentProblem, readEmbeddedContent } from "../content/load-content.ts";
 import {
   type LintFinding,
   loadLint,
@@ -17,44 +12,39 @@ import {
   type PackLayer,
   packFileNames,
   packTextName,
-} from "../../rules/packs/index.ts";
-import { type Command, defineCommand } from "../command.ts";
-import { type ContentCall, contentOptions, loadPacksContent, type PacksContent } from "../packs-content.ts";
-import { renderProblems } from "../render-problems.ts";
+} from "../packs/index.ts";
+import { expandLayers } from "../sync/expand-layers.ts";
+import { pinFolder } from "../sync/fetched-texts.ts";
+import type { Adapter } from "./adapter.ts";
+import { type ContentChoice, loadPacksContent, type PacksContent } from "./packs-content.ts";
 
-export const lintCommand: Command = defineCommand({
-  options: { ...contentOptions },
-  details: `Reports every problem with file and line: keys and values that break the schemas; unknown pack ids in
-overlaps, profiles and the configuration; packs that overlap each other in a cycle; packs that share 60 % or more of
-their 5-word runs without declaring it; markers without text; headings of level 1; invalid sync:fetch lines; packs
-that exceed every budget; files of a pack that are not read. Packs that ship with plimsoll are not checked. The exit
-code is 1 if there is an error; warnings leave it 0.`,
-  examples: [
-    { line: "plimsoll packs lint", meaning: "the packs of this project" },
-    { line: "plimsoll packs lint --content .", meaning: "in a repository of packs" },
-    {
-      line: "plimsoll packs lint --json | jq '.[] | select(.severity == \"error\")'",
-      meaning: "JSON for programs",
-    },
-  ],
-  async run(call) {
-    const { cwd, env, options } = call;
-    const content = await loadPacksContent({ ...call, options: { ...options, profile: "all" } }, true);
-    const found = [...content.problems, ...(await textProblems(content, call)), ...(await findings(content))];
-    const problems = sorted([...found, ...unusedFiles(content)]);
-    const shown = problems.map((problem) => ({ ...problem, file: shownPath(problem.file, cwd, env) || "." }));
-    return {
-      json: shown,
-      text: renderProblems(shown, { count: content.packs.length, noun: "pack" }),
-      failed: shown.some(({ severity }) => severity === "error"),
-    };
-  },
-});
+export interface ContentReport {
+  /** In the order of their places. */
+  readonly problems: readonly ContentProblem[];
+  /** How many packs were checked. */
+  readonly packs: number;
+}
+
+/** Checks every pack, also those that inject would not use. */
+export async function lintContent(choice: ContentChoice, caller: Caller): Promise<ContentReport> {
+  const content = await loadPacksContent({ ...choice, profile: "all", isEvery: true }, caller);
+  const found = [
+    ...content.problems,
+    ...(await textProblems(content, choice, caller)),
+    ...(await findings(content)),
+    ...unusedFiles(content),
+  ];
+  return { problems: sorted(found), packs: content.packs.length };
+}
 
 /** Finds problems in the texts of languages that this run does not use. */
-async function textProblems(content: PacksContent, { cwd, env, options }: ContentCall): Promise<ContentProblem[]> {
+async function textProblems(
+  content: PacksContent,
+  { scope }: ContentChoice,
+  { cwd, env }: Caller,
+): Promise<ContentProblem[]> {
   const root = projectRoot(cwd, homeDirectory(env));
-  const folder = pinFolder(options.global === true ? "global" : "project", { root, env });
+  const folder = pinFolder(scope, { root, env });
   const { layers, problemOf } = await expandLayers(content.layers, folder);
   const names = layers.flatMap(({ sources }) => sources.flatMap(({ texts }) => Object.keys(texts)));
   const languages = new Set(names.map((name) => /\.(.+)\.md$/.exec(name)?.[1] ?? "en"));

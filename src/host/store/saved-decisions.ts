@@ -6,13 +6,13 @@ import {
   createTrimmer,
   type Trimmer,
   type TrimmerOptions,
-} from "../conversation/history/index.ts";
-import { ContextError, usageError } from "../core/errors.ts";
-import { fromByteString, toByteString } from "../core/text/index.ts";
-import { type ChangeOptions, changeFile, type FileChange } from "../host/index.ts";
-import type { Call } from "./command.ts";
-import { parseJson } from "./messages-input.ts";
-import { shownStore, storePath, withStore } from "./store-file.ts";
+} from "../../conversation/history/index.ts";
+import { ContextError } from "../../core/errors.ts";
+import { fromByteString, toByteString } from "../../core/text/index.ts";
+import { type ChangeOptions, changeFile, type FileChange } from "../files/change-file.ts";
+import { parseJson } from "../files/messages-file.ts";
+import type { Caller } from "../print/output.ts";
+import { shownStore, storePath, withStore } from "../store-file.ts";
 
 /** The decisions of one conversation. */
 export interface SavedDecisions {
@@ -27,35 +27,29 @@ export interface SavedDecisions {
   save(trimmer: Pick<Trimmer, "checkpoint">): Promise<void>;
 }
 
-interface DecisionFlags {
-  readonly checkpoint?: string | undefined;
-  readonly session?: string | undefined;
-  readonly store?: string | undefined;
-}
+/** Where decisions are: in a checkpoint file, or in a session of a store. */
+export type DecisionsPlace =
+  | { readonly checkpoint: string }
+  | { readonly session: string; readonly store?: string | undefined };
 
-/** Opens the decisions that the options name during `work`; undefined if they name none. */
+/** Opens the decisions at `at` during `work`. */
 export async function withDecisions<Result>(
-  call: Call<DecisionFlags>,
-  work: (saved: SavedDecisions | undefined) => Promise<Result>,
+  at: DecisionsPlace,
+  caller: Caller,
+  work: (saved: SavedDecisions) => Promise<Result>,
 ): Promise<Result> {
-  const { checkpoint, session, store } = call.options;
-  if (session === undefined) {
-    if (store !== undefined) throw usageError("--store has no meaning without --session", "Name the conversation too.");
-    return work(checkpoint === undefined ? undefined : await openCheckpoint(checkpoint, call));
-  }
-  if (checkpoint !== undefined) throw usageError("--checkpoint and --session exclude each other", "Use one of them.");
-  const place = await storePath(call);
-  return withStore(place, (opened) =>
-    work({
-      ...decisionsAt(shownStore(place, call.cwd, call.env), { store: opened, sessionId: session }),
-      save: saveInStore,
-    }),
+  if ("checkpoint" in at) return work(await openCheckpoint(at.checkpoint, caller));
+  const place = await storePath(at.store, caller);
+  const shown = shownStore(place, caller.cwd, caller.env);
+  return withStore(place, (store) =>
+    work({ ...decisionsAt(shown, { store, sessionId: at.session }), save: saveInStore }),
   );
 }
 
 function decisionsAt(place: string, options: SavedDecisions["options"]): Omit<SavedDecisions, "save"> {
   return {
-    ...{ place, options },
+    place,
+    options,
     async open(given) {
       try {
         return await createTrimmer({ ...given, ...options });
@@ -77,7 +71,7 @@ async function saveInStore(trimmer: Pick<Trimmer, "checkpoint">): Promise<void> 
 }
 
 /** Opens a checkpoint. Throws at once if it could not be written later. */
-export async function openCheckpoint(name: string, { cwd, env }: Pick<Call, "cwd" | "env">): Promise<SavedDecisions> {
+export async function openCheckpoint(name: string, { cwd, env }: Pick<Caller, "cwd" | "env">): Promise<SavedDecisions> {
   const path = resolve(cwd, name);
   const file = relative(cwd, path) || ".";
   const change = (options: Pick<ChangeOptions, "change" | "dryRun">): Promise<FileChange> =>

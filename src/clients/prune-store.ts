@@ -1,4 +1,4 @@
-import { forgetPluginSessions, listPluginSessions } from "../clients/index.ts";
+/** Deletes what was not used for long. It is in this room because it must know what each room below stores. */
 import { forgetHistory, listHistoryUses } from "../conversation/history/index.ts";
 import { pruneIntake } from "../conversation/intake/index.ts";
 import { eventLifeMs, type MaintainedStore, pruneEvents } from "../core/store/index.ts";
@@ -7,6 +7,7 @@ import type { Environment } from "../host/index.ts";
 import { type PrunedNebula, pruneNebulas } from "../plans/nebula/index.ts";
 import { forgetServer, runningSessions } from "../results/mcp/index.ts";
 import { deleteSession, listStoredSessions, pruneOrphans, type StoredSession } from "../results/session/index.ts";
+import { forgetPluginSessions, listPluginSessions } from "./plugins/plugin-sessions.ts";
 
 /** What a prune deletes, and what it keeps although it is old. */
 export interface PruneReport {

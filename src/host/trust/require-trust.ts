@@ -1,28 +1,15 @@
 /** How commands treat settings of a project that need trust: stop, or leave them out with a note. */
-import { join, resolve } from "node:path";
-import { ContextError } from "../core/errors.ts";
-import { printable } from "../core/text/index.ts";
-import {
-  configDirectory,
-  followLinks,
-  homeDirectory,
-  isInside,
-  type LoadedConfig,
-  type PowerfulSetting,
-  powerfulSetting,
-  projectRoot,
-  shownPath,
-} from "../host/index.ts";
-import type { LoadedNebula } from "../plans/nebula/index.ts";
-import type { Call, OptionSpec } from "./command.ts";
+import { join } from "node:path";
+import { ContextError } from "../../core/errors.ts";
+import { printable } from "../../core/text/index.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { configDirectory } from "../directories.ts";
+import type { Caller, Output } from "../print/output.ts";
+import { shownPath } from "../print/table.ts";
+import type { PowerfulSetting } from "./trusted.ts";
 
-/** The option of every command that uses settings of a project. It sets PLIMSOLL_TRUST=1. */
-export const trustOption: { readonly trust: OptionSpec & { readonly value?: never } } = {
-  trust: { summary: 'trust the project\'s settings in this run (see "plimsoll trust")' },
-};
-
-type Place = Pick<Call, "cwd" | "env">;
-type NotedCall = Place & { readonly output: Pick<Call["output"], "note"> };
+type Place = Pick<Caller, "cwd" | "env">;
+type NotedCaller = Place & { readonly output: Pick<Output, "note"> };
 
 /** Throws if a setting is not trusted. `folder` is the argument for `plimsoll trust`. */
 export function requireTrust(settings: readonly PowerfulSetting[], place: Place, folder?: string): void {
@@ -53,7 +40,7 @@ function placeOf({ file, line }: PowerfulSetting, { cwd, env }: Place): string {
 }
 
 /** Prints one note with the settings that are left out. */
-export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCall): void {
+export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCaller): void {
   if (settings.length === 0) return;
   const named = settings.map((setting) => `${setting.key} (${placeOf(setting, call)})`).join(", ");
   call.output.note(
@@ -62,28 +49,11 @@ export function noteLeftOut(settings: readonly PowerfulSetting[], call: NotedCal
 }
 
 /** Prints a note that the project's store setting is ignored. */
-export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { cwd, env, output }: NotedCall): void {
+export function noteIgnoredStore({ ignoredStore }: LoadedConfig, { cwd, env, output }: NotedCaller): void {
   if (ignoredStore === undefined) return;
   const { file, line } = ignoredStore;
   const own = shownPath(join(configDirectory(env), "config.yaml"), cwd, env);
   output.note(
     `${printable(file)}:${line}: store is left out: a project cannot choose where state goes. Set it in ${printable(own)}, with --store or with PLIMSOLL_STORE.`,
   );
-}
-
-/** Returns a nebula's settings for agents, except a working directory inside the current project. */
-export async function nebulaSettings(
-  { directory, agentSettings }: Pick<LoadedNebula, "directory" | "agentSettings">,
-  { cwd, env }: Place,
-): Promise<PowerfulSetting[]> {
-  const home = homeDirectory(env);
-  const root = projectRoot(directory, home);
-  const around = await followLinks(projectRoot(cwd, home));
-  const settings: PowerfulSetting[] = [];
-  for (const setting of agentSettings) {
-    const isPath = setting.key === "context.working_dir";
-    const target = isPath ? await followLinks(resolve(cwd, String(setting.value))) : undefined;
-    if (target === undefined || !isInside(target, around)) settings.push(powerfulSetting({ ...setting, root, target }));
-  }
-  return settings;
 }

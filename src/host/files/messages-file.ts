@@ -1,12 +1,7 @@
-/** Reads messages from a file or standard input: JSON (a list, or a request that has one) or JSON Lines with one
- *  message per line. Writes them back into the same text. */
-
-import { relative, resolve } from "node:path";
-import { ContextError, usageError } from "../core/errors.ts";
-import { isRequestList } from "../core/messages/index.ts";
-import { countNoun, isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../core/text/index.ts";
-import { messagesLimit, readTextFile, readTextStream, type TextLimit } from "../host/index.ts";
-import type { Call } from "./command.ts";
+/** Messages as people keep them in files: JSON (a list, or a request that has one) or JSON Lines with one message per
+ *  line. Writes them back into the same text. */
+import { ContextError } from "../../core/errors.ts";
+import { isPlainObject, type JsonRange, memberOf, messageOf, valuesFrom } from "../../core/text/index.ts";
 
 export interface MessagesInput {
   /** Undefined if the request has something else instead. */
@@ -32,30 +27,8 @@ export interface MessagesSource {
 
 export type MessagesKey = "messages" | "input" | "contents";
 
-/** Reads messages from a file, or from a pipe without a name. Throws with file and line if they cannot be read. */
-export async function readMessagesInput(
-  name: string | undefined,
-  call: InputCall,
-  { takesRequests = false }: { readonly takesRequests?: boolean } = {},
-): Promise<MessagesInput> {
-  if (name === undefined && call.stdinKind !== "piped") {
-    throw usageError("FILE is missing", 'Name a file, or pipe messages in ("-").');
-  }
-  const { file, text } = await readTextInput(name ?? "-", call, messagesLimit);
-  if (text.trim() === "") {
-    throw new ContextError("unreadable_input", "is empty", {
-      file,
-      hint: "It should hold messages as JSON.",
-    });
-  }
-  const input = parseMessages(text, file);
-  if (takesRequests && isRequestList(input.messages)) return { ...input, requests: input.messages };
-  if (input.request === undefined) await refuseOthers(input);
-  return input;
-}
-
-/** A text whose first line is a JSON object may be JSON Lines. */
-function parseMessages(text: string, file: string): MessagesInput {
+/** Parses a text without a byte order mark. A text whose first line is a JSON object may be JSON Lines. */
+export function parseMessages(text: string, file: string): MessagesInput {
   try {
     return openInput(parseJson(text, { file }), { file, text });
   } catch (error) {
@@ -96,7 +69,7 @@ function openInput(value: unknown, { file, text }: { file: string; text: string 
   if (Array.isArray(value)) return { messages: value, source };
   if (!isPlainObject(value)) {
     const what = value === null ? "null" : `a ${typeof value}`;
-    throw new ContextError("unreadable_input", `holds ${what}, not messages`, { file, hint: expected });
+    throw new ContextError("unreadable_input", `holds ${what}, not messages`, { file, hint: messagesHint });
   }
   const key = (["messages", "input", "contents"] as const).find((each) => value[each] !== undefined);
   if (key !== undefined) {
@@ -107,45 +80,12 @@ function openInput(value: unknown, { file, text }: { file: string; text: string 
   if (isMeta(value) || isMessage) {
     return { messages: isMessage ? [value] : [], source: { ...source, isLines: true } };
   }
-  throw new ContextError("unreadable_input", "holds an object without messages", { file, hint: expected });
+  throw new ContextError("unreadable_input", "holds an object without messages", { file, hint: messagesHint });
 }
 
-const expected =
+/** What a file of messages may hold. */
+export const messagesHint =
   "It should be a list of messages, a request with messages, input or contents, or JSON Lines of messages.";
-
-/** Refuses recordings and lists of requests with one error, instead of one problem per line. */
-async function refuseOthers({ messages = [], source }: MessagesInput): Promise<void> {
-  if (messages.length === 0 || arePlain(messages)) return;
-  const { kindOfLines } = await import("../recordings/sessions/index.ts");
-  const kind = kindOfLines(messages);
-  // Later code refuses entries of a list that are not messages.
-  if (kind === "messages" || (kind === undefined && !source.isLines)) return;
-  const { length } = messages;
-  const { file } = source;
-  if (kind === "requests") {
-    throw new ContextError("unreadable_input", `holds ${countNoun(length, "request")}, but only one can be read`, {
-      file,
-      hint: "Write one of them to a separate file.",
-    });
-  }
-  if (kind === undefined) {
-    const message = `holds ${countNoun(length, "line")} but no message`;
-    throw new ContextError("unreadable_input", message, { file, hint: expected });
-  }
-  throw new ContextError("unreadable_input", `this is a ${programs[kind]} session, not a list of messages`, {
-    file,
-    hint: "Use plimsoll replay, which reads those.",
-  });
-}
-
-const programs = { "claude-code": "Claude Code", codex: "Codex", "gemini-cli": "gemini-cli", pi: "pi" } as const;
-
-/** Whether these are surely messages: roles, and items of OpenAI's responses between them. */
-function arePlain(messages: readonly object[]): boolean {
-  const has = (message: object, key: "role" | "type"): boolean => typeof Object(message)[key] === "string";
-  const hasRole = messages.some((message) => has(message, "role"));
-  return hasRole && messages.every((message) => has(message, "role") || has(message, "type"));
-}
 
 interface RewriteInput extends Pick<MessagesInput, "source" | "key"> {
   readonly messages: readonly object[];
@@ -231,52 +171,19 @@ interface JsonPlace {
 }
 
 /** Parses JSON. Throws an expected error with the file and, if V8 reports it, the line. */
-export function parseJson(text: string, place: JsonPlace): unknown {
+export function parseJson(text: string, { file, line }: JsonPlace): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw noJson(error, text, place);
+    // V8 reports the position of most mistakes, and quotes the text around the others, which may be long.
+    const told = messageOf(error);
+    const [what = ""] = told.split(/ in JSON at position|, (?:\.{3})?"/);
+    const position = told.includes("end of JSON") ? text.length : /at position (\d+)/.exec(told)?.[1];
+    const before = position === undefined ? undefined : text.trimEnd().slice(0, Number(position));
+    throw new ContextError("unreadable_input", `is not JSON: ${what.charAt(0).toLowerCase()}${what.slice(1)}`, {
+      file,
+      line: line ?? before?.split("\n").length,
+      cause: error,
+    });
   }
-}
-
-/** V8 reports the position of most mistakes, and quotes the text around the others, which may be long. */
-function noJson(error: unknown, text: string, { file, line }: JsonPlace): ContextError {
-  const told = messageOf(error);
-  const [what = ""] = told.split(/ in JSON at position|, (?:\.{3})?"/);
-  const position = told.includes("end of JSON") ? text.length : /at position (\d+)/.exec(told)?.[1];
-  const before = position === undefined ? undefined : text.trimEnd().slice(0, Number(position));
-  const message = `is not JSON: ${what.charAt(0).toLowerCase()}${what.slice(1)}`;
-  return new ContextError("unreadable_input", message, {
-    file,
-    line: line ?? before?.split("\n").length,
-    cause: error,
-  });
-}
-
-interface TextInput {
-  /** As it is shown. */
-  readonly file: string;
-  readonly text: string;
-}
-
-type InputCall = Pick<Call, "cwd" | "stdin" | "stdinKind">;
-
-/** Reads a file, or standard input ("-"), without its byte order mark. Throws with the file if it cannot be read. */
-export async function readTextInput(
-  name: string,
-  { cwd, stdin, stdinKind }: InputCall,
-  limit?: TextLimit,
-): Promise<TextInput> {
-  const path = resolve(cwd, name);
-  const file = name === "-" ? "-" : relative(cwd, path) || ".";
-  if (name === "-" && stdinKind === "directory") throw new ContextError("unreadable_input", "is a directory", { file });
-  const read = await (name === "-" ? readTextStream(stdin, limit) : readTextFile(path, limit));
-  if (!("text" in read)) throw new ContextError("unreadable_input", read.reason, { file });
-  return { file, text: read.text.replace(/^\uFEFF/, "") };
-}
-
-/** Throws if more than one argument or option is "-". */
-export function refuseSharedStdin(names: readonly (string | undefined)[], what: string): void {
-  if (names.filter((name) => name === "-").length < 2) return;
-  throw usageError(`standard input ("-") is named for more than one ${what}`, "Write the others to files.");
 }

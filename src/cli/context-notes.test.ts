@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { notesOnContext } from "./compose-context.ts";
+import { notesOnContext } from "./context-notes.ts";
 
 const account = {
   tokens: 50,

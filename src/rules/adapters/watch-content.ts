@@ -1,26 +1,20 @@
-/** Runs inject again whenever its content changes, until it is interrupted. Reports a mistake in a pack and keeps
- *  watching. Writes nothing while a project's `.plimsoll` folder is missing, as on a branch without it. */
+/** Watches the content of inject. Reports when a project's `.plimsoll` folder is missing, as on a branch without it. */
 import { existsSync, type FSWatcher, type Stats, statSync, watch } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { ContextError } from "../../core/errors.ts";
 import { countNoun } from "../../core/text/index.ts";
-import type { Output } from "../../host/index.ts";
-import { configDirectory, homeDirectory, loadConfig, projectRoot, reportError, shownPath } from "../../host/index.ts";
-import { companyDirectory } from "../../rules/index.ts";
-import type { Call } from "../command.ts";
-import { type InjectFlags, isProjectScope, prepareInject } from "./prepare.ts";
-import { runInject } from "./run-inject.ts";
+import { type Caller, configDirectory, homeDirectory, loadConfig, projectRoot, shownPath } from "../../host/index.ts";
+import { companyDirectory } from "../sync/company.ts";
+import type { InjectChoice } from "./prepare-inject.ts";
 
 /** Editors write a file in several steps. */
 const QUIET_MS = 150;
 
-/** Watches until the process ends. Rejects if a watcher fails. */
-export async function watchInject(given: Call<InjectFlags>): Promise<undefined> {
-  const call = { ...given, output: inLines(given.output) };
-  await refuseUsage(call);
-  const first = await contentFolders(call);
-  const isPaused = createPause(call, first[0]!);
-  await new Promise<never>((_, fail) => {
+/** Calls `work` now and whenever the content changes, one call after the other, but not while the project's folder is
+ *  missing. Watches until the process ends. Rejects if a watcher or `work` fails. */
+export async function watchContent(choice: InjectChoice, caller: Caller, work: () => Promise<void>): Promise<never> {
+  const first = await contentFolders(choice, caller);
+  const isPaused = createPause(first[0]!, choice, caller);
+  return new Promise<never>((_, fail) => {
     let timer: NodeJS.Timeout | undefined;
     let running = Promise.resolve();
     const onChange = () => {
@@ -31,30 +25,23 @@ export async function watchInject(given: Call<InjectFlags>): Promise<undefined> 
     const run = () => {
       // Looks up the folders before reading them, because folders and configuration change.
       running = running
-        .then(async () => watching.update([...new Set([first[0]!, ...(await contentFolders(call))])]))
-        .then(() => (isPaused() ? undefined : runOnce(call)))
+        .then(async () => watching.update([...new Set([first[0]!, ...(await contentFolders(choice, caller))])]))
+        .then(() => (isPaused() ? undefined : work()))
         .catch(fail);
     };
     watching.update(first);
     run();
-    const count = first.length;
-    call.output.note(`watching ${countNoun(count, "folder")}; stop with Ctrl-C`);
+    caller.output.note(`watching ${countNoun(first.length, "folder")}; stop with Ctrl-C`);
   });
 }
 
-/** With `--json` every value is one line, so that a program can read them as they come. */
-function inLines(output: Output): Output {
-  if (!output.json) return output;
-  return { ...output, result: (text) => output.result(JSON.stringify(JSON.parse(text))) };
-}
-
 /** Whether the project's folder existed and is missing now. A project that never had one gets the built-in packs. */
-function createPause({ cwd, env, options, output }: Call<InjectFlags>, folder: string): () => boolean {
+function createPause(folder: string, { scope }: InjectChoice, { cwd, env, output }: Caller): () => boolean {
   let wasThere = existsSync(folder);
   let isPaused = false;
   return () => {
     const isThere = existsSync(folder);
-    const isGone = isProjectScope(options) && wasThere && !isThere;
+    const isGone = scope === "project" && wasThere && !isThere;
     wasThere ||= isThere;
     if (isGone === isPaused) return isPaused;
     isPaused = isGone;
@@ -65,31 +52,14 @@ function createPause({ cwd, env, options, output }: Call<InjectFlags>, folder: s
   };
 }
 
-/** Throws on wrong usage and missing trust before watching starts. */
-async function refuseUsage(call: Call<InjectFlags>): Promise<void> {
-  await prepareInject({ ...call, output: { ...call.output, note: () => {} } }).catch((error: unknown) => {
-    if (error instanceof ContextError && ["usage", "untrusted"].includes(error.code)) throw error;
-  });
-}
-
-async function runOnce(call: Call<InjectFlags>): Promise<void> {
-  try {
-    const { json, text } = await runInject(await prepareInject(call), call);
-    if (call.output.json) call.output.result(JSON.stringify(json));
-    else if (text !== "") call.output.result(text);
-  } catch (error) {
-    reportError(error, call.output);
-  }
-}
-
-/** Returns the folders to watch: the project's or the user's content, `--content`, the company's packs, notes and
+/** Returns the folders to watch: the project's or the user's content, `content`, the company's packs, notes and
  *  configuration. */
-async function contentFolders({ cwd, env, options }: Call<InjectFlags>): Promise<string[]> {
+async function contentFolders({ scope, content }: InjectChoice, { cwd, env }: Caller): Promise<string[]> {
   const home = homeDirectory(env);
-  const isGlobal = !isProjectScope(options);
+  const isGlobal = scope === "global";
   const root = isGlobal ? home : projectRoot(cwd, home);
   const own = isGlobal ? configDirectory(env) : join(root, ".plimsoll");
-  const named = options.content === undefined ? [] : [resolve(cwd, options.content)];
+  const named = content === undefined ? [] : [resolve(cwd, content)];
   // The run reports mistakes in the configuration, and its folder is watched.
   const company = await loadConfig({ cwd: isGlobal ? home : cwd, env, projectOnly: !isGlobal })
     .then(({ values }) => companyDirectory(values.company, { root, env }))

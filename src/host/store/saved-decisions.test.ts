@@ -2,10 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { generateSession } from "../../test/generate/generate-session.ts";
-import { type Checkpoint, createTrimmer } from "../conversation/history/index.ts";
-import { plainCounter } from "../core/tokens/index.ts";
-import type { Call } from "./command.ts";
+import { generateSession } from "../../../test/generate/generate-session.ts";
+import { type Checkpoint, createTrimmer } from "../../conversation/history/index.ts";
+import { plainCounter } from "../../core/tokens/index.ts";
 import { openCheckpoint, withDecisions } from "./saved-decisions.ts";
 
 let cwd: string;
@@ -61,19 +60,20 @@ test("a place that cannot be written is refused before any work", async () => {
 
 test("of two runs on one session, the second to end saves nothing and says what to do", async () => {
   const { messages } = generateSession({ seed: 11, turns: 24 });
-  const flags = { session: "s", store: join(cwd, "a.db") };
-  const asked = { ...call(), options: flags } as unknown as Call<typeof flags>;
+  const at = { session: "s", store: join(cwd, "a.db") };
+  // It prints nothing here.
+  const caller = { ...call(), output: undefined as never };
   const trimmerOf = async (contextWindow: number, options: object = {}) => {
     const trimmer = await createTrimmer({ contextWindow, reserve: 0, counter: plainCounter, ...options });
     trimmer.reduce({ messages });
     return trimmer;
   };
-  await withDecisions(asked, async (saved) => {
-    const slower = await trimmerOf(9_000, saved?.options);
-    await withDecisions(asked, async (other) => {
-      await other!.save(await trimmerOf(7_000, other?.options));
+  await withDecisions(at, caller, async (saved) => {
+    const slower = await trimmerOf(9_000, saved.options);
+    await withDecisions(at, caller, async (other) => {
+      await other.save(await trimmerOf(7_000, other.options));
     });
-    await expect(saved!.save(slower)).rejects.toMatchObject({
+    await expect(saved.save(slower)).rejects.toMatchObject({
       code: "store_conflict",
       message: "another trimmer of session s has trimmed the history since",
       hint: "Run the command again: it continues with the stored decisions.",

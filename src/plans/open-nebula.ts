@@ -1,0 +1,235 @@
+/** The nebula that a person names, how it would be applied, and by which agents. */
+import { stat } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { ContextError, usageError } from "../core/errors.ts";
+import { didYouMean, printable } from "../core/text/index.ts";
+import type { Counter } from "../core/tokens/index.ts";
+import {
+  type Caller,
+  type CounterChoice,
+  chooseCounter,
+  followLinks,
+  homeDirectory,
+  isInside,
+  loadConfig,
+  modelForCounter,
+  noteIgnoredStore,
+  type PowerfulSetting,
+  powerfulSetting,
+  projectRoot,
+  storeFile,
+} from "../host/index.ts";
+import { type ChosenAgent, conventionsOf } from "./choose-agent.ts";
+import {
+  type ApplyOptions,
+  type LoadedNebula,
+  loadNebula,
+  type Nebula,
+  type NebulaProblem,
+  type Phase,
+} from "./nebula/index.ts";
+
+/** Loads a nebula. Makes paths of problems relative to the current directory. */
+export async function readNebula(folder: string, { cwd }: Pick<Caller, "cwd">): Promise<LoadedNebula> {
+  try {
+    const loaded = await loadNebula(resolve(cwd, folder));
+    const problems = loaded.problems.map((each) => ({ ...each, file: relative(cwd, each.file) }));
+    return { ...loaded, problems };
+  } catch (error) {
+    if (!(error instanceof ContextError) || error.file === undefined) throw error;
+    const { code, message, hint, file, line, cause } = error;
+    throw new ContextError(code, message, { hint, file: relative(cwd, file), line, cause });
+  }
+}
+
+export interface UsableNebula extends Pick<LoadedNebula, "agentSettings" | "limits"> {
+  readonly nebula: Nebula;
+}
+
+/** Loads a nebula and throws if it has errors. Reports warnings, as notes by default. */
+export async function usableNebula(
+  folder: string,
+  caller: Pick<Caller, "cwd" | "output">,
+  warn: (problem: NebulaProblem) => void = (problem) => caller.output.note(problemLine(problem)),
+): Promise<UsableNebula> {
+  const { nebula, problems, agentSettings, limits } = await readNebula(folder, caller);
+  for (const problem of problems) if (problem.severity === "warning") warn(problem);
+  if (nebula !== undefined) return { nebula, agentSettings, limits };
+  const [first, ...rest] = problems.filter(({ severity }) => severity === "error");
+  const { message, file, line } = first!;
+  throw new ContextError("invalid_content", [message, ...rest.map(problemLine)].join("\n"), { file, line });
+}
+
+/** Returns the phase with this id. */
+export function phaseOf({ phases }: Nebula, id: string): Phase {
+  const found = phases.find((phase) => phase.id === id);
+  if (found !== undefined) return found;
+  const ids = phases.map((phase) => phase.id);
+  const hint = [didYouMean(id, ids), `Its phases: ${ids.join(", ")}.`].filter(Boolean).join(" ");
+  throw usageError(`the nebula has no phase "${id}"`, hint);
+}
+
+function problemLine({ file, line, message }: NebulaProblem): string {
+  return `${printable(file)}:${line}: ${printable(message)}`;
+}
+
+/** What a person asks for. It wins over nebula.toml and the configuration. */
+export interface ApplyChoice extends CounterChoice<string> {
+  readonly maxContextTokens?: number | undefined;
+  /** Keeps convention files in the snapshot that the agent loads by itself. */
+  readonly withConventions?: boolean | undefined;
+  readonly maxWorkers?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly store?: string | undefined;
+  readonly worktrees?: boolean | undefined;
+  readonly remote?: string | undefined;
+  readonly leaseMs?: number | undefined;
+  readonly commit?: boolean | undefined;
+}
+
+export type ApplySettings = Omit<
+  ApplyOptions,
+  "store" | "command" | "agent" | "model" | "resume" | "rerun" | "only" | "approve" | "signal" | "onEvent"
+>;
+
+/** Reads settings: the choice, or else nebula.toml, or else the configuration, or else the defaults of applyNebula. */
+export async function readApplySettings(
+  nebula: Nebula,
+  { agent, choice }: { readonly agent: ChosenAgent; readonly choice: ApplyChoice },
+  caller: Caller,
+): Promise<ApplySettings> {
+  const { cwd, env } = caller;
+  const config = await loadConfig({ cwd, env });
+  noteIgnoredStore(config, caller);
+  const { execution } = nebula;
+  const { context, nebula: configured, prices, deny, allow } = config.values;
+  const directory = await workingDirectory(nebula, cwd);
+  const loadsItself = choice.withConventions === true ? undefined : await conventionsOf(agent, directory);
+  return {
+    worktrees: choice.worktrees ?? configured.worktrees,
+    remote: choice.remote,
+    ...(choice.leaseMs !== undefined && { leaseMs: choice.leaseMs }),
+    worktreeCopy: configured.worktree_copy,
+    commit: choice.commit,
+    counter: await phaseCounters(nebula, { agent, choice }, caller),
+    cwd: directory,
+    env,
+    ...(loadsItself !== undefined && { loadsItself }),
+    prices,
+    maxWorkers: choice.maxWorkers,
+    maxContextTokens: choice.maxContextTokens ?? execution.maxContextTokens ?? context.max_tokens,
+    secrets: { deny, allow },
+    shares: {
+      project: context.shares.project,
+      fabric: context.shares.fabric,
+      priorWork: context.shares.prior_work,
+    },
+    timeoutMs: choice.timeoutMs,
+    storeFile: storeFile(choice.store, { cwd, env, config }),
+  };
+}
+
+export async function workingDirectory({ workingDirectory: named, directory }: Nebula, cwd: string): Promise<string> {
+  if (named === undefined) return cwd;
+  const path = resolve(cwd, named);
+  const isDirectory = await stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  if (isDirectory) return path;
+  throw new ContextError("invalid_content", `working_dir "${named}" is not a directory, seen from ${cwd}`, {
+    file: join(directory, "nebula.toml"),
+    hint: "Run the command in a folder where this path exists.",
+  });
+}
+
+/** Returns the counter of each phase, by its model. Counters are loaded once. */
+async function phaseCounters(
+  { phases }: Nebula,
+  { agent, choice }: { readonly agent: ChosenAgent; readonly choice: ApplyChoice },
+  caller: Caller,
+): Promise<ApplyOptions["counter"]> {
+  const counters = new Map<string, Counter>();
+  const keyOf = (phase: Phase) => JSON.stringify(agent.counting(phase));
+  for (const phase of phases) {
+    if (counters.has(keyOf(phase))) continue;
+    const { model, fallback } = agent.counting(phase);
+    const options = { counter: choice.counter, model: modelForCounter({ counter: choice.counter, model }) };
+    counters.set(keyOf(phase), await chooseCounter({ ...caller, options }, fallback));
+  }
+  return phases.length === 0 ? undefined : (phase) => counters.get(keyOf(phase))!;
+}
+
+/** Returns a nebula's settings for agents, except a working directory inside the current project. */
+export async function nebulaSettings(
+  { directory, agentSettings }: Pick<LoadedNebula, "directory" | "agentSettings">,
+  { cwd, env }: Pick<Caller, "cwd" | "env">,
+): Promise<PowerfulSetting[]> {
+  const home = homeDirectory(env);
+  const root = projectRoot(directory, home);
+  const around = await followLinks(projectRoot(cwd, home));
+  const settings: PowerfulSetting[] = [];
+  for (const setting of agentSettings) {
+    const isPath = setting.key === "context.working_dir";
+    const target = isPath ? await followLinks(resolve(cwd, String(setting.value))) : undefined;
+    if (target === undefined || !isInside(target, around)) settings.push(powerfulSetting({ ...setting, root, target }));
+  }
+  return settings;
+}
+
+/** Returns the limits of a nebula that nobody can keep with this agent: it neither takes a limit nor reports what it
+ *  costs. */
+export function limitProblems(
+  { nebula, limits }: Pick<LoadedNebula, "nebula" | "limits">,
+  agent: ChosenAgent,
+  cwd: string,
+): NebulaProblem[] {
+  if (nebula === undefined || agent.line(nebula.phases[0]) === null) return [];
+  const unkept = nebula.phases.filter((phase) => !agent.keepsLimit(phase)).map(({ file }) => file);
+  const who = agent.name ?? "the agent's command";
+  // An agent that reports only tokens needs a model with a known price.
+  const isPriced = agent.preset !== undefined && agent.preset.prints !== "text";
+  const unless = isPriced ? " unless its model has a known price (--model)" : "";
+  const message = `cannot be kept: ${who} does not report what it costs${unless}`;
+  return limits
+    .filter(({ file, key }) => (key === "max_budget_usd" ? unkept.includes(file) : unkept.length > 0))
+    .map(({ file, line, key }) => ({
+      file: relative(cwd, file),
+      line,
+      severity: "warning",
+      rule: "unkept-limit",
+      message: `"${key}" ${message}`,
+    }));
+}
+
+/** How the agent of a phase would run. */
+export interface RunStart {
+  readonly id: string;
+  /** Relative to the current directory, with links resolved. */
+  readonly workingDirectory: string;
+  /** Null if the nebula names none. */
+  readonly model: string | null;
+  /** Null if no agent is chosen. */
+  readonly command: string | null;
+  readonly permissions: string;
+  /** The most that all attempts of the phase may cost together, in dollars. Null without a limit. */
+  readonly maxBudgetUsd: number | null;
+}
+
+/** Returns how the agent of each phase would run, for a person who must decide whether to trust a plan. */
+export async function phaseRuns(
+  { phases, workingDirectory: named }: Nebula,
+  agent: ChosenAgent,
+  cwd: string,
+): Promise<RunStart[]> {
+  const path = await followLinks(resolve(cwd, named ?? ""));
+  const workingDirectory = relative(await followLinks(cwd), path) || ".";
+  return phases.map((phase) => ({
+    id: phase.id,
+    workingDirectory,
+    model: agent.model(phase) ?? null,
+    command: agent.line(phase),
+    permissions: agent.permissions(phase),
+    maxBudgetUsd: phase.maxBudgetUsd ?? null,
+  }));
+}
