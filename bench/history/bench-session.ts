@@ -3,10 +3,10 @@ import { relative } from "node:path";
 import { ContextError } from "../../src/core/errors.ts";
 import type { Counter } from "../../src/core/tokens/index.ts";
 import { readTextFile } from "../../src/host/index.ts";
+import { findSessionFiles } from "../../src/recordings/places.ts";
 import { type PreparedSession, prepareSession } from "../../src/recordings/replay/prepare-session.ts";
-import { type RecordedSession } from "../../src/recordings/sessions/recorded-session.ts";
 import { readRecording } from "../../src/recordings/sessions/index.ts";
-import { findSessionFiles } from "../../src/recordings/replay/open-sessions.ts";
+import type { RecordedSession } from "../../src/recordings/sessions/recorded-session.ts";
 import { generateSession, type SessionOptions } from "../../test/generate/generate-session.ts";
 
 export interface BenchSession {

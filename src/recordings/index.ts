@@ -12,7 +12,7 @@ export type { BilledSession } from "./bill/price-calls.ts";
 export { createRecordingsReader, type RecordingsReader } from "./bill/read-recordings.ts";
 export { agentNames, type Grouping, groupings, periodOf } from "./bill/sum-calls.ts";
 export { whatIfOfFiles } from "./bill/what-if-files.ts";
-export { findSessionFiles } from "./replay/open-sessions.ts";
+export { findSessionFiles, recordingPlaces } from "./places.ts";
 export { type ReplayReport, type ReplaySettings, replayFiles } from "./replay/replay-files.ts";
 export {
   type IntakeMode,

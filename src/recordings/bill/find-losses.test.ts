@@ -15,7 +15,8 @@ function factsOf(text: string): SessionFacts {
 function found({ text }: BilledRecording) {
   const [session] = billSessions([factsOf(text)]);
   const losses = session === undefined ? [] : findLosses(session);
-  return losses.map(({ call, cause }) => ({ id: session?.calls[call]?.fact.id, cause }));
+  // The id of the request follows that of the answer.
+  return losses.map(({ call, cause }) => ({ id: session?.calls[call]?.fact.id.split(" ")[0], cause }));
 }
 
 function generate(count: number, from = 0): readonly BilledRecording[] {

@@ -16,7 +16,7 @@ import {
   systemReason,
 } from "../../host/index.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
-import { findSessionFiles, type SessionFile } from "../replay/open-sessions.ts";
+import { findSessionFiles, type SessionFile } from "../places.ts";
 import { readOpencodeFacts } from "./other-facts.ts";
 import { type PackedFacts, packFacts, unpackFacts } from "./packed-facts.ts";
 import type { SessionFacts } from "./session-facts.ts";

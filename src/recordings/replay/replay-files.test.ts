@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { findSessionFiles } from "./open-sessions.ts";
+import { findSessionFiles } from "../places.ts";
 import { createReplayProgress } from "./replay-files.ts";
 
 function watched(terminal: boolean) {

@@ -169,11 +169,10 @@ export function claudeCodeUsage(line: unknown): UsageRecord | undefined {
     return { id: `cost-state ${session}`, session, usage: {}, sums: modelUsage as Record<string, object> };
   }
   const { id, usage, model } = Object(message) as Fields;
-  const answer = id ?? requestId;
-  if (type !== "assistant" || typeof answer !== "string" || typeof usage !== "object" || usage === null) {
-    return undefined;
-  }
-  return { id: answer, usage, model: answeringModel(model), time: timeOf(timestamp), session };
+  // Servers that imitate the provider repeat the ids of messages, but not of requests.
+  const ids = [id, requestId].filter((each) => typeof each === "string");
+  if (type !== "assistant" || ids.length === 0 || typeof usage !== "object" || usage === null) return undefined;
+  return { id: ids.join(" "), usage, model: answeringModel(model), time: timeOf(timestamp), session };
 }
 
 /** The program writes some answers itself. They have no model. */

@@ -1,18 +1,18 @@
 /** What Claude Code's recorded answers cost: those of one session with its sub-agents, and those of this day. Transcripts
  *  only grow, so an index remembers how far each one was read. The index is a cache: without it all is read again. */
-import { closeSync, type Dirent, existsSync, readSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, readSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { costOfUsage, type Prices, type UsageCost } from "../../core/billing/index.ts";
 import {
   configDirectory,
   type Environment,
   homeDirectory,
-  listForeign,
   openForeign,
   readForeign,
   searchUpward,
   stateDirectory,
 } from "../../host/index.ts";
+import { findClaudeTranscripts, findSubAgents } from "../places.ts";
 import { claudeCodeUsage, createUsageSum, type UsageRecord } from "../sessions/recorded-usage.ts";
 
 export interface SpendOptions {
@@ -72,9 +72,13 @@ export async function readSpend(options: SpendOptions): Promise<Spend> {
   const { transcript, env, now, prices = {}, maxListAgeMs = 0, maxBytes = Number.POSITIVE_INFINITY } = options;
   const index = readIndex(env, prices);
   const dayStart = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
-  const projects = transcript === undefined ? projectsFolder(env) : dirname(dirname(transcript));
-  const own = transcript === undefined ? [] : [transcript, ...subAgentFiles(transcript)];
-  const list = listDay(index.list, { projects, day: dayStart, at: now.getTime() }, maxListAgeMs);
+  const place = JSON.stringify([env.CLAUDE_CONFIG_DIR, transcript && dirname(dirname(transcript))]);
+  const own = transcript === undefined ? [] : [transcript, ...findSubAgents(transcript)];
+  const list = listDay(
+    index.list,
+    { place, day: dayStart, at: now.getTime() },
+    { env, transcript, maxAgeMs: maxListAgeMs },
+  );
   const reader: Reader = { prices, bytesLeft: maxBytes, isComplete: true, problems: [] };
   const names = new Set([...own, ...list.files]);
   const files = new Map([...names].map((name) => [name, readOn(name, index.files[name], reader)]));
@@ -112,13 +116,14 @@ interface SpendIndex {
 
 /** The transcripts that changed on a day, as they were found at a time. */
 interface DayList {
-  readonly projects: string;
+  /** What the folders depend on. */
+  readonly place: string;
   readonly day: number;
   readonly at: number;
   readonly files: readonly string[];
 }
 
-const indexShape = 1;
+const indexShape = 2;
 /** A larger one does not fit into a string. */
 const mostIndexBytes = 500_000_000;
 
@@ -135,7 +140,7 @@ function readIndex(env: Environment, prices: Prices): SpendIndex {
   } catch {
     // A missing or damaged index is built again.
   }
-  return { basis, files: {}, list: { projects: "", day: 0, at: 0, files: [] } };
+  return { basis, files: {}, list: { place: "", day: 0, at: 0, files: [] } };
 }
 
 /** Two processes may write at once. The index of either one is right, and the next run reads what is missing. */
@@ -160,48 +165,15 @@ async function makeStateFolder(folder: string): Promise<void> {
   await makeDirectory(folder, 0o700);
 }
 
-function projectsFolder(env: Environment): string {
-  return join(env.CLAUDE_CONFIG_DIR || join(homeDirectory(env), ".claude"), "projects");
-}
-
-/** Sub-agents write into a folder beside the transcript of their session. */
-function subAgentFiles(transcript: string): string[] {
-  const folder = transcript.replace(/\.jsonl$/, "");
-  if (folder === transcript) return [];
-  const files: string[] = [];
-  const pending = [folder];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    for (const entry of entriesIn(next)) {
-      const path = join(next, entry.name);
-      if (entry.isDirectory()) pending.push(path);
-      else if (entry.name.endsWith(".jsonl")) files.push(path);
-    }
-  }
-  return files.sort();
-}
-
-function entriesIn(folder: string): Dirent[] {
-  const entries = listForeign(folder);
-  return Array.isArray(entries) ? entries.sort((left, right) => (left.name < right.name ? -1 : 1)) : [];
-}
-
-function listDay(known: DayList, wanted: Omit<DayList, "files">, maxAgeMs: number): DayList {
-  const { projects, day, at } = wanted;
+function listDay(known: DayList, wanted: Omit<DayList, "files">, options: ListOptions): DayList {
+  const { place, day, at } = wanted;
   const age = at - known.at;
-  if (known.projects === projects && known.day === day && age >= 0 && age < maxAgeMs) return known;
-  // Links are followed here: no repository brings them, and people move large folders to another disk.
-  const transcripts = entriesIn(projects).flatMap(({ name: project }) =>
-    entriesIn(join(projects, project))
-      .filter(({ name }) => name.endsWith(".jsonl"))
-      .map(({ name }) => join(projects, project, name))
-      .filter((file) => changedSince(file, day)),
-  );
-  const files = transcripts.flatMap((file) => [file, ...subAgentFiles(file).filter((each) => changedSince(each, day))]);
-  return { ...wanted, files };
+  if (known.place === place && known.day === day && age >= 0 && age < options.maxAgeMs) return known;
+  return { ...wanted, files: findClaudeTranscripts(options.env, { since: day, transcript: options.transcript }) };
 }
 
-function changedSince(file: string, time: number): boolean {
-  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= time;
+interface ListOptions extends Pick<SpendOptions, "env" | "transcript"> {
+  readonly maxAgeMs: number;
 }
 
 interface Reader {
@@ -304,15 +276,9 @@ function readLine(text: string, draft: Draft, { prices }: Reader): void {
   const extra = write5m * (price.write5m - price.read) + write1h * (price.write1h - price.read);
   draft.answers.push({
     ...numbers,
-    ...{ id: `${id} ${requestOf(line)}`, model, time, session, isPriced: !price.isDefault },
+    ...{ id, model, time, session, isPriced: !price.isDefault },
     rewriteUsd: Math.max(0, (extra * price.input) / 1_000_000),
   });
-}
-
-/** Servers that imitate the provider repeat the ids of messages, but not of requests. */
-function requestOf(line: unknown): string {
-  const { requestId } = Object(line) as { readonly requestId?: unknown };
-  return typeof requestId === "string" ? requestId : "";
 }
 
 /** While an answer is streamed, its first lines report only a part of the output. */
