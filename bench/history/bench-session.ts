@@ -40,7 +40,7 @@ export function needsTrimming(session: BenchSession, window: number): boolean {
 
 /** All sessions of a directory in Anthropic's shape, which the peers' conversions begin with. */
 export async function readSessions(directory: string, counter: Counter): Promise<BenchSessions> {
-  const { files } = await findSessionFiles([directory], process.cwd());
+  const { files } = findSessionFiles([directory], process.cwd());
   const sessions: BenchSession[] = [];
   const notes: string[] = [];
   for (const { path } of files) {

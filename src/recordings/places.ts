@@ -1,7 +1,6 @@
 /** Where each client keeps its recordings, and which files in a folder may be recordings. */
 
 import { type Dirent, existsSync, statSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type Environment, homeDirectory, listForeign } from "../host/index.ts";
 
@@ -18,7 +17,7 @@ export function recordingPlaces(env: Environment): readonly string[] {
       ...entriesIn(projects)
         .filter((entry) => entry.isSymbolicLink())
         .map(({ name }) => join(projects, name))
-        .filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory()),
+        .filter(isDirectory),
     ]),
     ...["sessions", "archived_sessions"].map((name) => join(codex, name)),
     join(data, "opencode/opencode.db"),
@@ -26,6 +25,14 @@ export function recordingPlaces(env: Environment): readonly string[] {
     join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
   ];
   return places.filter((place) => existsSync(place));
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** The folders in which Claude Code has a folder for each project. */
@@ -96,13 +103,14 @@ export interface SessionFiles {
 
 /** Finds named files, and *.jsonl, *.json and opencode.db files of directories, also ignored ones, because recordings are
  *  rarely committed. Does not follow links in directories. */
-export async function findSessionFiles(paths: readonly string[], cwd: string): Promise<SessionFiles> {
+export function findSessionFiles(paths: readonly string[], cwd: string): SessionFiles {
   const files = new Map<string, SessionFile>();
   const unreadable: { path: string; reason: string }[] = [];
   const pending: (SessionFile & { isFolder?: boolean })[] = [];
   for (const path of paths.map((each) => resolve(cwd, each)).reverse()) pending.push({ path, within: path });
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { path, within, isFolder = await isDirectory(path) } = next;
+    // Problems with the path are reported when it is read.
+    const { path, within, isFolder = isDirectory(path) } = next;
     if (!isFolder) {
       if (!files.has(path)) files.set(path, { path, within });
       continue;
@@ -112,14 +120,6 @@ export async function findSessionFiles(paths: readonly string[], cwd: string): P
     else unreadable.push({ path, reason: `cannot be listed: ${entries.reason}` });
   }
   return { files: [...files.values()], unreadable };
-}
-
-/** Problems with the path are reported when it is read. */
-async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
 }
 
 function sessionsAmong(

@@ -70,7 +70,7 @@ deleted at any time. Nothing leaves the machine.`,
     const settings = await readSettings(call);
     const paths = call.arguments.length > 0 ? call.arguments : recordingPlaces(env);
     if (options.html !== undefined) await checkPageTarget(options.html, { call, inputs: paths });
-    const reader = await createRecordingsReader({ call, hasIndex: options["no-index"] !== true });
+    const reader = createRecordingsReader({ call, hasIndex: options["no-index"] !== true });
     if (options.watch === true) return watchBill({ reader, settings, call });
     const recordings = await reader.read(paths);
     for (const { path, reason } of recordings.unreadable) {

@@ -6,17 +6,16 @@ import { printable } from "../../core/text/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import type { Output } from "../../host/index.ts";
 import { describeError, messagesLimit, readForeignText, readTextFile } from "../../host/index.ts";
-import { readOpencodeFacts } from "../bill/other-facts.ts";
 import { createSessionBiller } from "../bill/price-calls.ts";
 import { prepareRecordedReplay, type RecordedReplay } from "../bill/recorded-replay.ts";
-import type { SessionFacts } from "../bill/session-facts.ts";
-import { factsOfText } from "../bill/session-scan.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
 import type { SessionFile } from "../places.ts";
-import { readRecording } from "../sessions/index.ts";
+import { readFacts, readRecording } from "../sessions/index.ts";
 import { readOpencodeSession } from "../sessions/opencode-session.ts";
+import { readOpencodeFacts } from "../sessions/other-facts.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
 import { bareModel, createUsageSum, type UsageTotals } from "../sessions/recorded-usage.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import { type PreparedSession, prepareStretches } from "./prepare-session.ts";
 
 /** Reads a recording. A file that was named may be a pipe. Throws with the reason. */
@@ -168,7 +167,7 @@ interface ReadSession {
 async function* readSessions(file: SessionFile, shown: string): AsyncGenerator<ReadSession> {
   if (isDatabase(file.path)) return yield* readDatabase(file.path, { file: shown });
   const text = await readSessionText(file);
-  yield { recorded: readRecording(text, { file: shown }), facts: () => factsOfText(text) };
+  yield { recorded: readRecording(text, { file: shown }), facts: () => readFacts(text) };
 }
 
 /** Reads all sessions of opencode's database, or the one with an id. */

@@ -19,7 +19,6 @@ export const codexReader: SessionReader = {
   isLine: isCodexLine,
   mayStartLater: true,
   read: readCodexSession,
-  usageOf,
 };
 
 interface CodexReading {
@@ -54,7 +53,7 @@ function readCodexSession(lines: readonly JsonLine[], file: string): RecordedSes
 }
 
 /** Bare items alone do not identify Codex, because any program may write those. */
-function isCodexLine(value: unknown): boolean {
+export function isCodexLine(value: unknown): boolean {
   const fields = Object(value) as Fields;
   return (typeof fields.payload === "object" && envelopes.has(fields.type)) || isBareHead(fields);
 }
@@ -91,14 +90,14 @@ function readLine(fields: Fields, reading: CodexReading, place: { file: string; 
     reading.model ??= reading.answering;
   } else if (fields.type === "event_msg") readEvent(payload, reading);
   else if (!ownTypes.has(fields.type)) reading.draft.leaveOut(...lineOfType(fields.type));
-  const usage = usageOf(fields);
+  const usage = codexUsage(fields);
   reading.draft.report(usage && { ...usage, model: reading.answering });
 }
 
 /** Lines that the program writes for itself. */
 const ownTypes: ReadonlySet<unknown> = new Set(["token_usage_record", "world_state"]);
 
-function usageOf(value: unknown): UsageRecord | undefined {
+export function codexUsage(value: unknown): UsageRecord | undefined {
   const { type, payload, timestamp } = Object(value) as Fields;
   const { response_id: id, usage } = Object(payload) as Fields;
   if (type !== "token_usage_record" || typeof id !== "string") return undefined;

@@ -18,7 +18,6 @@ export const geminiReader: SessionReader = {
   kind: "gemini-cli",
   isLine: isGeminiLine,
   read: readGeminiSession,
-  usageOf,
 };
 
 function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSession {
@@ -30,7 +29,7 @@ function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSe
     ...{ messages, draft },
   };
   for (const record of records) {
-    draft.report(usageOf(record));
+    draft.report(geminiUsage(record));
     readRecord(record, reading);
   }
   return draft.finish({ file, source: "gemini-cli", format: "anthropic" });
@@ -104,7 +103,7 @@ function addAnswer(record: Fields, reading: GeminiReading): void {
   if (answer !== undefined) draft.add(answer, { time: timeOf(record.timestamp), answerId: String(record.id) });
 }
 
-function isGeminiLine(value: unknown): boolean {
+export function isGeminiLine(value: unknown): boolean {
   const { sessionId, projectHash, type, id, $rewindTo: target, content } = Object(value) as Fields;
   if (typeof sessionId === "string" && typeof projectHash === "string") return true;
   if (typeof target === "string") return true;
@@ -124,7 +123,7 @@ function replacementOf({ $set: changed, projectHash, messages }: Fields): readon
   return Array.isArray(list) ? list.map((each) => Object(each) as Fields) : undefined;
 }
 
-function usageOf(value: unknown): UsageRecord | undefined {
+export function geminiUsage(value: unknown): UsageRecord | undefined {
   const { id, type, tokens, model, timestamp } = Object(value) as Fields;
   if (type !== "gemini" || typeof id !== "string" || typeof tokens !== "object" || tokens === null) return undefined;
   const { input, cached, output, thoughts } = tokens as Fields;

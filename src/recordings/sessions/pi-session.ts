@@ -14,7 +14,7 @@ import {
 } from "./recorded-session.ts";
 import { type UsageRecord, usageApart } from "./recorded-usage.ts";
 
-export const piReader: SessionReader = { kind: "pi", isLine: isPiLine, read: readPiSession, usageOf };
+export const piReader: SessionReader = { kind: "pi", isLine: isPiLine, read: readPiSession };
 
 function readPiSession(lines: readonly JsonLine[], file: string): RecordedSession {
   const draft = createSessionDraft();
@@ -23,7 +23,7 @@ function readPiSession(lines: readonly JsonLine[], file: string): RecordedSessio
   let answer: LastAnswer | undefined;
   for (const { value } of lines) {
     const fields = Object(value) as Fields;
-    draft.report(usageOf(fields));
+    draft.report(piUsage(fields));
     if (fields.type === "session") continue;
     const entry = entryOf(fields, entries);
     if (entry === undefined) {
@@ -39,13 +39,13 @@ function readPiSession(lines: readonly JsonLine[], file: string): RecordedSessio
   return draft.finish({ file, source: "pi", format: "anthropic" });
 }
 
-function isPiLine(value: unknown): boolean {
+export function isPiLine(value: unknown): boolean {
   const { type, version, cwd, message, parentId } = Object(value) as Fields;
   if (type === "session") return typeof version === "number" && typeof cwd === "string";
   return type === "message" && typeof message === "object" && parentId !== undefined;
 }
 
-function usageOf(value: unknown): UsageRecord | undefined {
+export function piUsage(value: unknown): UsageRecord | undefined {
   const { id, message } = Object(value) as Fields;
   const { role, usage, responseId, model, timestamp } = Object(message) as Fields;
   if (role !== "assistant" || typeof usage !== "object" || usage === null) return undefined;

@@ -59,21 +59,30 @@ export function createUsageSum({ model, prices }: UsageSumOptions = {}): UsageSu
       const rest = sessions.missing(answers).flatMap(([own, usage]) => {
         return costOfUsage(usage, { model: model ?? own, prices }) ?? [];
       });
-      const all = [...answers.values(), ...rest];
-      const sum = (field: keyof Omit<UsageCost, "price">): number =>
-        all.reduce((total, each) => total + each[field], 0);
-      return {
-        answers: answers.size,
-        ...{ read: sum("read"), write5m: sum("write5m"), write1h: sum("write1h"), uncached: sum("uncached") },
-        ...{ total: sum("total"), output: sum("output"), cost: sum("cost"), outputCost: sum("outputCost") },
-        usd: sum("usd"),
-      };
+      const total = { answers: answers.size, ...noCost };
+      for (const each of [...answers.values(), ...rest]) {
+        total.read += each.read;
+        total.write5m += each.write5m;
+        total.write1h += each.write1h;
+        total.uncached += each.uncached;
+        total.total += each.total;
+        total.output += each.output;
+        total.cost += each.cost;
+        total.outputCost += each.outputCost;
+        total.usd += each.usd;
+      }
+      return total;
     },
     costs: () => [...answers.values()].map(({ cost }) => cost),
   };
 }
 
 type AnswerCost = Omit<UsageCost, "price">;
+
+const noCost: AnswerCost = {
+  ...{ read: 0, write5m: 0, write1h: 0, uncached: 0, total: 0, output: 0 },
+  ...{ cost: 0, outputCost: 0, usd: 0 },
+};
 
 /** The sums that programs recorded, and the answers that they cover. */
 interface SessionSums {
@@ -159,6 +168,13 @@ function totalOf(rest: MissingTokens | undefined): number {
 
 function sizeOf(cost: AnswerCost | undefined): number {
   return cost === undefined ? 0 : cost.total + cost.output;
+}
+
+export function isClaudeCodeLine(value: unknown): boolean {
+  const { type, message, uuid, sessionId, leafUuid, messageId } = Object(value) as Fields;
+  if (typeof type !== "string") return false;
+  const isMessage = typeof message === "object" && (type === "user" || type === "assistant");
+  return isMessage || [uuid, sessionId, leafUuid, messageId].some((id) => typeof id === "string");
 }
 
 /** Returns what a line of Claude Code reports. It has the usage of each answer, and sometimes a sum over the session. */

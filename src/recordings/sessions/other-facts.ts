@@ -1,21 +1,26 @@
 /** The facts of sessions of pi, gemini-cli and opencode. */
 
 import type { Fields } from "../../core/text/index.ts";
-import { usageOfLine } from "../sessions/index.ts";
-import { usageOfMessage } from "../sessions/opencode-session.ts";
+import { geminiUsage, isGeminiLine } from "./gemini-session.ts";
+import { usageOfMessage } from "./opencode-session.ts";
+import { isPiLine, piUsage } from "./pi-session.ts";
 import {
   charsOf,
   createFacts,
   createFactsDraft,
   type FactsDraft,
+  type FactsReader,
   fileOfInput,
   type SessionFacts,
 } from "./session-facts.ts";
 
 const main = "main";
 
+export const piFacts: FactsReader = { agent: "pi", isLine: isPiLine, readLine: readPiLine };
+export const geminiFacts: FactsReader = { agent: "gemini-cli", isLine: isGeminiLine, readLine: readGeminiLine };
+
 /** pi: entries form a tree, and the last one names the branch. */
-export function readPiLine(value: Fields, draft: FactsDraft): void {
+function readPiLine(value: Fields, draft: FactsDraft): void {
   const own = draft.state.own as { nodes?: Record<string, number> };
   own.nodes ??= {};
   const { nodes } = own;
@@ -50,7 +55,7 @@ function readPiMessage(value: Fields, message: Fields, place: { draft: FactsDraf
     draft.input(main, { chars: charsOf(content ?? message), time, tool, file: use?.file });
     return draft.last(main);
   }
-  const usage = usageOfLine(value);
+  const usage = piUsage(value);
   if (usage !== undefined) draft.answer(main, { ...usage, time, model: usage.model });
   draft.input(main, { chars: charsOf(content) });
   for (const block of Array.isArray(content) ? (content as readonly Fields[]) : []) {
@@ -71,7 +76,7 @@ interface GeminiState {
 }
 
 /** gemini-cli: a later line with the same id replaces a message. An answer has its tool calls with their results. */
-export function readGeminiLine(value: Fields, draft: FactsDraft): void {
+function readGeminiLine(value: Fields, draft: FactsDraft): void {
   const own = draft.state.own as GeminiState;
   const { sessionId, projectHash } = value;
   if (typeof sessionId === "string") draft.facts.session ||= sessionId;
@@ -109,7 +114,7 @@ function readGeminiMessage(value: Fields, draft: FactsDraft, own: GeminiState): 
     readGeminiPrompt(content, { draft, seen: own.seen, time });
   }
   if (type !== "gemini") return;
-  const usage = usageOfLine(value);
+  const usage = geminiUsage(value);
   if (usage !== undefined) draft.answer(main, { ...usage, time, model: usage.model });
   if (!isKnown) draft.input(main, { chars: charsOf(content) });
   readGeminiCalls(toolCalls, { draft, seen: own.seen, time });

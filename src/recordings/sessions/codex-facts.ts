@@ -2,8 +2,8 @@
  *  `token_count` events repeat the sum so far. */
 
 import type { Fields } from "../../core/text/index.ts";
-import { usageOfLine } from "../sessions/index.ts";
-import { charsOf, type FactsDraft, fileOfInput } from "./session-facts.ts";
+import { codexUsage, isCodexLine } from "./codex-session.ts";
+import { charsOf, type FactsDraft, type FactsReader, fileOfInput } from "./session-facts.ts";
 
 interface OwnState {
   model?: string | undefined;
@@ -22,7 +22,9 @@ interface OwnState {
 
 const main = "main";
 
-export function readCodexLine(value: Fields, draft: FactsDraft): void {
+export const codexFacts: FactsReader = { agent: "codex", isLine: isCodexLine, readLine: readCodexLine };
+
+function readCodexLine(value: Fields, draft: FactsDraft): void {
   const own = ownState(draft);
   const payload = Object(value.payload) as Fields;
   const time = Date.parse(String(value.timestamp)) || undefined;
@@ -33,7 +35,7 @@ export function readCodexLine(value: Fields, draft: FactsDraft): void {
   else if (value.type === "event_msg") readEvent(payload, { draft, own, time });
   else if (value.type === "token_usage_record") {
     own.hasRecords = true;
-    const record = usageOfLine(value);
+    const record = codexUsage(value);
     if (record !== undefined) addCall(record.id, record.usage, { draft, own, time });
   } else if (value.type === undefined && typeof value.id === "string") draft.facts.session ||= value.id;
   else if (typeof value.call_id === "string" || value.type === "message") readItem(value, { draft, own, time });
