@@ -18,7 +18,7 @@ import {
   writeIndex,
 } from "./recording-index.ts";
 import { factsReaders, readFacts } from "./sessions/index.ts";
-import { readOpencodeFacts } from "./sessions/other-facts.ts";
+import { readOpencodeFacts } from "./sessions/opencode-session.ts";
 import type { SessionFacts } from "./sessions/session-facts.ts";
 
 export interface Recordings {

@@ -11,8 +11,7 @@ import { prepareRecordedReplay, type RecordedReplay } from "../bill/recorded-rep
 import { readForeignDatabase } from "../foreign-database.ts";
 import type { SessionFile } from "../places.ts";
 import { readFacts, readRecording } from "../sessions/index.ts";
-import { readOpencodeSession } from "../sessions/opencode-session.ts";
-import { readOpencodeFacts } from "../sessions/other-facts.ts";
+import { readOpencodeFacts, readOpencodeSession } from "../sessions/opencode-session.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
 import { bareModel, createUsageSum, type UsageTotals } from "../sessions/recorded-usage.ts";
 import type { SessionFacts } from "../sessions/session-facts.ts";

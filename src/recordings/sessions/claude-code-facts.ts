@@ -3,7 +3,8 @@
  *  and system text. */
 
 import type { Fields } from "../../core/text/index.ts";
-import { claudeCodeUsage, isClaudeCodeLine } from "./recorded-usage.ts";
+import { timeOf } from "./recorded-session.ts";
+import type { UsageRecord } from "./recorded-usage.ts";
 import { charsOf, type FactsDraft, type FactsReader, fileOfInput } from "./session-facts.ts";
 
 export const claudeCodeFacts: FactsReader = {
@@ -13,6 +14,32 @@ export const claudeCodeFacts: FactsReader = {
   readLine,
   shortenState,
 };
+
+export function isClaudeCodeLine(value: unknown): boolean {
+  const { type, message, uuid, sessionId, leafUuid, messageId } = Object(value) as Fields;
+  if (typeof type !== "string") return false;
+  const isMessage = typeof message === "object" && (type === "user" || type === "assistant");
+  return isMessage || [uuid, sessionId, leafUuid, messageId].some((id) => typeof id === "string");
+}
+
+/** Returns what a line of Claude Code reports. It has the usage of each answer, and sometimes a sum over the session. */
+export function claudeCodeUsage(line: unknown): UsageRecord | undefined {
+  const { type, message, requestId, timestamp, sessionId, modelUsage } = Object(line) as Fields;
+  const session = typeof sessionId === "string" ? sessionId : undefined;
+  if (type === "cost-state" && session !== undefined && typeof modelUsage === "object" && modelUsage !== null) {
+    return { id: `cost-state ${session}`, session, usage: {}, sums: modelUsage as Record<string, object> };
+  }
+  const { id, usage, model } = Object(message) as Fields;
+  // Servers that imitate the provider repeat the ids of messages, but not of requests.
+  const ids = [id, requestId].filter((each) => typeof each === "string");
+  if (type !== "assistant" || ids.length === 0 || typeof usage !== "object" || usage === null) return undefined;
+  return { id: ids.join(" "), usage, model: answeringModel(model), time: timeOf(timestamp), session };
+}
+
+/** The program writes some answers itself. They have no model. */
+export function answeringModel(model: unknown): string | undefined {
+  return typeof model === "string" && model !== "<synthetic>" ? model : undefined;
+}
 
 const skippedLines: readonly string[] = [
   ...["api-request-blob", "api-request-shape", "file-history-snapshot", "file-history-delta", "queue-operation"],

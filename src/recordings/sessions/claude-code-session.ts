@@ -4,6 +4,7 @@
 
 import { ContextError } from "../../core/errors.ts";
 import type { Fields } from "../../core/text/index.ts";
+import { answeringModel, claudeCodeUsage, isClaudeCodeLine } from "./claude-code-facts.ts";
 import {
   createRequestIndex,
   isResults,
@@ -23,7 +24,6 @@ import {
   type SessionReader,
   timeOf,
 } from "./recorded-session.ts";
-import { answeringModel, claudeCodeUsage, isClaudeCodeLine } from "./recorded-usage.ts";
 
 export const claudeCodeReader: SessionReader = {
   kind: "claude-code",

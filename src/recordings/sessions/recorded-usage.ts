@@ -4,7 +4,6 @@
 
 import { costOfUsage, type Prices, type UsageCost } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
-import { timeOf } from "./recorded-session.ts";
 
 /** What a program recorded about the tokens of one answer. */
 export interface UsageRecord {
@@ -168,32 +167,6 @@ function totalOf(rest: MissingTokens | undefined): number {
 
 function sizeOf(cost: AnswerCost | undefined): number {
   return cost === undefined ? 0 : cost.total + cost.output;
-}
-
-export function isClaudeCodeLine(value: unknown): boolean {
-  const { type, message, uuid, sessionId, leafUuid, messageId } = Object(value) as Fields;
-  if (typeof type !== "string") return false;
-  const isMessage = typeof message === "object" && (type === "user" || type === "assistant");
-  return isMessage || [uuid, sessionId, leafUuid, messageId].some((id) => typeof id === "string");
-}
-
-/** Returns what a line of Claude Code reports. It has the usage of each answer, and sometimes a sum over the session. */
-export function claudeCodeUsage(line: unknown): UsageRecord | undefined {
-  const { type, message, requestId, timestamp, sessionId, modelUsage } = Object(line) as Fields;
-  const session = typeof sessionId === "string" ? sessionId : undefined;
-  if (type === "cost-state" && session !== undefined && typeof modelUsage === "object" && modelUsage !== null) {
-    return { id: `cost-state ${session}`, session, usage: {}, sums: modelUsage as Record<string, object> };
-  }
-  const { id, usage, model } = Object(message) as Fields;
-  // Servers that imitate the provider repeat the ids of messages, but not of requests.
-  const ids = [id, requestId].filter((each) => typeof each === "string");
-  if (type !== "assistant" || ids.length === 0 || typeof usage !== "object" || usage === null) return undefined;
-  return { id: ids.join(" "), usage, model: answeringModel(model), time: timeOf(timestamp), session };
-}
-
-/** The program writes some answers itself. They have no model. */
-export function answeringModel(model: unknown): string | undefined {
-  return typeof model === "string" && model !== "<synthetic>" ? model : undefined;
 }
 
 /** Input tokens with the cached ones apart, as Anthropic reports them. */

@@ -111,6 +111,9 @@ interface NewAnswer {
   readonly usage: object;
 }
 
+/** The name of the main conversation. */
+export const mainChain = "main";
+
 /** What the next lines depend on. Plain JSON. */
 export interface DraftState {
   chains: Record<string, ChainState>;

@@ -3,7 +3,7 @@ import { findLosses } from "../bill/find-losses.ts";
 import { billSessions } from "../bill/price-calls.ts";
 import { weighResults } from "../bill/weigh-results.ts";
 import { readFacts } from "./index.ts";
-import { readOpencodeFacts } from "./other-facts.ts";
+import { readOpencodeFacts } from "./opencode-session.ts";
 import type { SessionFacts } from "./session-facts.ts";
 
 function billed(lines: readonly object[]) {
