@@ -12,6 +12,7 @@ export type { BilledSession } from "./bill/price-calls.ts";
 export { agentNames, type Grouping, groupings, periodOf } from "./bill/sum-calls.ts";
 export { whatIfOfFiles } from "./bill/what-if-files.ts";
 export { findSessionFiles, recordingPlaces } from "./places.ts";
+export { readLines } from "./read-lines.ts";
 export { createRecordingsReader, type RecordingsReader } from "./read-recordings.ts";
 export {
   mayConfigure,
@@ -42,3 +43,4 @@ export {
   withReference,
 } from "./replay/report.ts";
 export type { UsageTotals } from "./sessions/recorded-usage.ts";
+export { parseFields } from "./sessions/session-scan.ts";

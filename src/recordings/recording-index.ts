@@ -7,6 +7,7 @@ import { ContextError } from "../core/errors.ts";
 import { type Environment, isInside, openForeign, readForeign, stateDirectory } from "../host/index.ts";
 import { type PackedFacts, packFacts, unpackFacts } from "./packed-facts.ts";
 import type { SessionFile } from "./places.ts";
+import { readLines } from "./read-lines.ts";
 import type { DraftState, FactsReader, SessionFacts } from "./sessions/session-facts.ts";
 import { createSessionScan, parseFields, type ScanState } from "./sessions/session-scan.ts";
 
@@ -146,12 +147,7 @@ export function continueReading(file: SessionFile, known: FileEntry | undefined,
 
 /** Reading a larger file takes minutes, and nobody waits for them. */
 const mostRecordingBytes = 2_000_000_000;
-const chunkBytes = 1 << 20;
 const tailBytes = 32;
-/** A longer line is not read, because its text and its values would take several times its size. */
-const mostLineBytes = 32 << 20;
-/** Shows what kind of line it is. */
-const headBytes = 4096;
 
 export function megabytes(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(bytes < 10_000_000 ? 1 : 0)} MB`;
@@ -182,78 +178,19 @@ interface ScannedRange extends ScanState {
 function scanFrom(
   file: number,
   { start, size, earlier }: ScanRange,
-  { readers, budget = { bytes: Number.POSITIVE_INFINITY } }: ReadingOptions,
+  { readers, budget }: ReadingOptions,
 ): ScannedRange | undefined {
   const scan = createSessionScan(readers, earlier);
-  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, size - start));
-  const rest = createLineStart();
-  let [offset, position] = [start, start];
-  // A line that was begun is read to its end: otherwise a long line would be begun in every run.
-  const mayRead = (): boolean => budget.bytes > 0 || (offset === start && position > start);
-  while (position < size && !scan.isLost && mayRead()) {
-    const length = readSync(file, chunk, 0, chunk.length, position);
-    if (length === 0) break;
-    position += length;
-    budget.bytes -= length;
-    let from = 0;
-    for (let to = chunk.indexOf(10); to >= 0 && to < length; to = chunk.indexOf(10, from)) {
-      scan.line(decodeLine(rest.end(chunk.subarray(from, to))), rest.isCut);
-      from = to + 1;
-      offset = position - length + from;
-    }
-    if (from < length) rest.add(chunk.subarray(from, length));
-  }
+  const { offset, end, rest } = readLines(file, { start, size, budget }, (text, isCut) => {
+    scan.line(text, isCut);
+    return !scan.isLost;
+  });
   if (scan.isLost && earlier !== undefined) return undefined;
-  if (position < size) return { ...scan.finish(), offset, end: offset };
   // A last line without a line break is complete if it is JSON. Otherwise the program is still writing it, unless it
   // is too long to be read anyway.
-  const last = decodeLine(rest.end(Buffer.alloc(0)));
-  if (rest.isCut || parseFields(last) !== undefined) {
-    scan.line(last, rest.isCut);
-    offset = size;
-  }
-  return { ...scan.finish(), offset, end: size };
-}
-
-/** Collects the chunks of a line. */
-interface LineStart {
-  add(piece: Buffer): void;
-  /** Returns the line with its last piece, and starts the next one. */
-  end(piece: Buffer): Buffer;
-  /** Whether the last line was too long. Then only its head was kept. */
-  readonly isCut: boolean;
-}
-
-function createLineStart(): LineStart {
-  let pieces: Buffer[] = [];
-  let length = 0;
-  let isCut = false;
-  const add = (piece: Buffer): void => {
-    length += piece.length;
-    if (length <= mostLineBytes) pieces.push(Buffer.from(piece));
-    else pieces = pieces.slice(0, 1).map((first) => first.subarray(0, headBytes));
-  };
-  return {
-    add,
-    end(piece) {
-      isCut = false;
-      if (length === 0) return piece;
-      add(piece);
-      isCut = length > mostLineBytes;
-      const line = Buffer.concat(pieces);
-      pieces = [];
-      length = 0;
-      return line;
-    },
-    get isCut() {
-      return isCut;
-    },
-  };
-}
-
-function decodeLine(line: Buffer): string {
-  const end = line.at(-1) === 13 ? line.length - 1 : line.length;
-  return line.toString("utf8", line[0] === 0xef && line[1] === 0xbb ? 3 : 0, end);
+  if (rest === undefined || !(rest.isCut || parseFields(rest.text))) return { ...scan.finish(), offset, end };
+  scan.line(rest.text, rest.isCut);
+  return { ...scan.finish(), offset: size, end };
 }
 
 function tailAt(file: number, offset: number): string {
