@@ -26,7 +26,8 @@ export function readPublicApi() {
 
 /** Every file of src/public/, so that none is left out of package.json. */
 export function listPublicFiles() {
-  return readdirSync(join(root, "src/public")).map((name) => `src/public/${name}`);
+  const names = readdirSync(join(root, "src/public")).filter((name) => name.endsWith(".ts"));
+  return names.map((name) => `src/public/${name}`);
 }
 
 function exportedNames(file) {

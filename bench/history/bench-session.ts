@@ -3,7 +3,7 @@ import { relative } from "node:path";
 import { ContextError } from "../../src/core/errors.ts";
 import type { Counter } from "../../src/core/tokens/index.ts";
 import { readTextFile } from "../../src/host/index.ts";
-import { findSessionFiles } from "../../src/recordings/replay/open-sessions.ts";
+import { findSessionFiles } from "../../src/recordings/places.ts";
 import { type PreparedSession, prepareSession } from "../../src/recordings/replay/prepare-session.ts";
 import { readRecording } from "../../src/recordings/sessions/index.ts";
 import type { RecordedSession } from "../../src/recordings/sessions/recorded-session.ts";
@@ -40,7 +40,7 @@ export function needsTrimming(session: BenchSession, window: number): boolean {
 
 /** All sessions of a directory in Anthropic's shape, which the peers' conversions begin with. */
 export async function readSessions(directory: string, counter: Counter): Promise<BenchSessions> {
-  const { files } = await findSessionFiles([directory], process.cwd());
+  const { files } = findSessionFiles([directory], process.cwd());
   const sessions: BenchSession[] = [];
   const notes: string[] = [];
   for (const { path } of files) {

@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { ContextError } from "../core/errors.ts";
 import { compareText, type Fields, formatNumber, messageOf } from "../core/text/index.ts";
-import type { OpencodeExport } from "./bill/other-facts.ts";
+import type { OpencodeExport } from "./sessions/opencode-session.ts";
 
 /** Yields the sessions of the database, or the one with an id. Keeps one session in memory at a time. */
 export async function* readForeignDatabase(path: string, session?: string): AsyncGenerator<OpencodeExport> {

@@ -9,10 +9,19 @@ export {
 export { billText, projectName, stamp, usdText } from "./bill/bill-text.ts";
 export type { Loss } from "./bill/find-losses.ts";
 export type { BilledSession } from "./bill/price-calls.ts";
-export { createRecordingsReader, type RecordingsReader } from "./bill/read-recordings.ts";
 export { agentNames, type Grouping, groupings, periodOf } from "./bill/sum-calls.ts";
 export { whatIfOfFiles } from "./bill/what-if-files.ts";
-export { findSessionFiles } from "./replay/open-sessions.ts";
+export { findSessionFiles, recordingPlaces } from "./places.ts";
+export { readLines } from "./read-lines.ts";
+export { createRecordingsReader, type RecordingsReader } from "./read-recordings.ts";
+export {
+  mayConfigure,
+  readSpend,
+  type Spend,
+  type SpendProblem,
+  type SpendSum,
+  type SpentAnswer,
+} from "./read-spend.ts";
 export { type ReplayReport, type ReplaySettings, replayFiles } from "./replay/replay-files.ts";
 export {
   type IntakeMode,
@@ -34,11 +43,4 @@ export {
   withReference,
 } from "./replay/report.ts";
 export type { UsageTotals } from "./sessions/recorded-usage.ts";
-export {
-  mayConfigure,
-  readSpend,
-  type Spend,
-  type SpendProblem,
-  type SpendSum,
-  type SpentAnswer,
-} from "./spend/read-spend.ts";
+export { parseFields } from "./sessions/session-scan.ts";

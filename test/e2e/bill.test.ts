@@ -209,7 +209,7 @@ test("a hostile name stays in its cell of the CSV, and controls no terminal", as
 });
 
 describe("the index", () => {
-  const state = () => join(sandbox.home, ".local/state/plimsoll/bill");
+  const state = () => join(sandbox.home, ".local/state/plimsoll/recordings");
 
   test("lets the next run read only what is new, and may be deleted or damaged", async () => {
     const file = recordBoth();

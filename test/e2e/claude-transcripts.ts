@@ -28,8 +28,9 @@ export interface Transcripts {
   age(session: string, time: Date): void;
 }
 
-export function createTranscripts(home: string): Transcripts {
-  const folder = join(home, ".claude/projects/-work");
+/** `place` is the client's own folder in the home directory. */
+export function createTranscripts(home: string, place = ".claude"): Transcripts {
+  const folder = join(home, place, "projects/-work");
   const file = (session = "s1"): string => join(folder, `${session}.jsonl`);
   const append = (path: string, text: string): void => {
     mkdirSync(dirname(path), { recursive: true });

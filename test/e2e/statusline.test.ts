@@ -63,13 +63,21 @@ test("reads what a transcript has more since the last run, also a line that was 
   expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.3, 6) } });
   transcripts.add("s1", line.slice(100));
   expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
-  const index = join(sandbox.home, ".local/state/plimsoll/spend.json");
+  const index = join(sandbox.home, ".local/state/plimsoll/recordings/recent-1.jsonl");
   expect(statSync(index).mode & 0o777).toBe(0o600);
-  expect(JSON.parse(readFileSync(index, "utf8")).files[transcripts.file()].answers).toHaveLength(2);
-  const shapeless = JSON.stringify({ ...JSON.parse(readFileSync(index, "utf8")), files: null });
-  for (const damaged of ["{ damaged", shapeless]) {
+  const [head = "", entry = ""] = readFileSync(index, "utf8").split("\n");
+  const known = JSON.parse(entry);
+  expect(known).toMatchObject({ path: transcripts.file(), facts: { ids: { length: 2 } } });
+  const changes = [
+    ...[{ facts: {} }, { offset: -1 }, { offset: null }, { offset: 1e9 }, { size: "1", tail: 3 }, { tail: "x" }],
+    ...[{ state: "{ damaged" }, { state: undefined }, { path: null }, { path: 7 }],
+  ].map((change) => `${head}\n${JSON.stringify({ ...known, ...change })}\n`);
+  const heads = ["{ damaged", "null", '{"list":3}', '{"list":{"files":null}}'].map((each) => `${each}\n${entry}\n`);
+  for (const [round, damaged] of ["{ damaged", "", ...heads, ...changes].entries()) {
     writeFileSync(index, damaged);
-    expect(await statusOf(statusInput())).toMatchObject({ session: { usd: expect.closeTo(0.6, 6) } });
+    transcripts.add("s1", answerLine({ id: `c${round}` }));
+    const usd = expect.closeTo(0.3 * (round + 3), 6);
+    expect(await statusOf(statusInput()), damaged).toMatchObject({ session: { usd }, today: { usd } });
   }
 });
 

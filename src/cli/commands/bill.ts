@@ -1,8 +1,6 @@
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { ContextError, usageError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
-import { type Environment, homeDirectory, loadConfig, noteLeftOut, shownPath } from "../../host/index.ts";
+import { loadConfig, noteLeftOut, shownPath } from "../../host/index.ts";
 import {
   agentNames,
   type BillReport,
@@ -17,6 +15,7 @@ import {
   type Loss,
   projectName,
   type RecordingsReader,
+  recordingPlaces,
   stamp,
   usdText,
   whatIfOfFiles,
@@ -71,9 +70,9 @@ deleted at any time. Nothing leaves the machine.`,
   async run(call) {
     const { options, output, env } = call;
     const settings = await readSettings(call);
-    const paths = call.arguments.length > 0 ? call.arguments : await usualPlaces(env);
+    const paths = call.arguments.length > 0 ? call.arguments : recordingPlaces(env);
     if (options.html !== undefined) await checkPageTarget(options.html, { call, inputs: paths });
-    const reader = await createRecordingsReader({ call, hasIndex: options["no-index"] !== true });
+    const reader = createRecordingsReader({ call, hasIndex: options["no-index"] !== true });
     if (options.watch === true) return watchBill({ reader, settings, call });
     const recordings = await reader.read(paths);
     for (const { path, reason } of recordings.unreadable) {
@@ -99,32 +98,6 @@ deleted at any time. Nothing leaves the machine.`,
     };
   },
 });
-
-/** Where programs keep their recordings, as far as these folders exist. */
-async function usualPlaces(env: Environment): Promise<readonly string[]> {
-  const home = homeDirectory(env);
-  const data = env.XDG_DATA_HOME || join(home, ".local/share");
-  const claude = (env.CLAUDE_CONFIG_DIR || `${join(home, ".claude")},${join(home, ".config/claude")}`).split(",");
-  const codex = env.CODEX_HOME || join(home, ".codex");
-  const gemini = join(home, ".gemini/tmp");
-  const chats = (await readdir(gemini).catch(() => [])).map((name) => join(gemini, name, "chats"));
-  const places = [
-    ...claude.map((folder) => join(folder.trim(), "projects")),
-    ...["sessions", "archived_sessions"].map((name) => join(codex, name)),
-    join(data, "opencode/opencode.db"),
-    ...chats,
-    join(env.PI_CODING_AGENT_DIR || join(home, ".pi/agent"), "sessions"),
-  ];
-  const found = await Promise.all(
-    places.map((place) =>
-      stat(place).then(
-        () => [place],
-        () => [],
-      ),
-    ),
-  );
-  return found.flat();
-}
 
 function nothingRecorded(paths: readonly string[], call: Call): ContextError {
   if (call.arguments.length > 0) {
@@ -186,7 +159,7 @@ async function watchBill({ reader, settings, call }: WatchOptions): Promise<unde
   const seen = new Set<string>();
   for (let isFirst = true; ; isFirst = false) {
     // A program may record its first session while we watch.
-    const paths = call.arguments.length > 0 ? call.arguments : await usualPlaces(call.env);
+    const paths = call.arguments.length > 0 ? call.arguments : recordingPlaces(call.env);
     const recordings = await reader.read(paths);
     if (isFirst || recordings.bytesRead > 0) {
       const report = createBillReport(recordings, settings);

@@ -102,7 +102,7 @@ The page needs no network. It contains numbers, file names and the first words o
   async run(call) {
     const { arguments: paths, options, cwd, output } = call;
     const settings = await readSettings(call);
-    const found = await findSessionFiles(paths, cwd);
+    const found = findSessionFiles(paths, cwd);
     const target = options.html;
     if (target !== undefined) await checkPageTarget(target, { call, inputs: found.files.map(({ path }) => path) });
     const report = await replayFiles(found, { settings, call, isPage: options.html !== undefined });

@@ -1,11 +1,12 @@
 /** Reads the transcript that Claude Code writes: a tree of rows, one JSON line each. A rewind leaves the old rows in the
  *  file and goes on from an earlier one, so what the model sees is the branch of the last row. */
-import { closeSync, readSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { type FoundNote, findNotes } from "../../conversation/intake/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { textsIn } from "../../core/messages/index.ts";
 import { isPlainObject } from "../../core/text/index.ts";
 import { openForeign } from "../../host/index.ts";
+import { parseFields, readLines } from "../../recordings/index.ts";
 
 /** A block of a message in the transcript. */
 export type TranscriptBlock = Readonly<Record<string, unknown>>;
@@ -34,21 +35,28 @@ export function createTranscript(path: string): Transcript {
   const rows = new Map<string, Row>();
   let offset = 0;
   let last: string | undefined;
-  const add = (line: string): void => {
-    const row = parse(line);
+  const add = (line: string): true => {
+    const row = parseFields(line) ?? {};
     const { uuid, parentUuid, isSidechain } = row;
-    if (typeof uuid !== "string" || isSidechain === true) return;
-    const parent = typeof parentUuid === "string" ? parentUuid : undefined;
-    rows.set(uuid, { parent, answer: Object(row.message).id, blocks: blocksOf(row) });
-    last = uuid;
+    if (typeof uuid === "string" && isSidechain !== true) {
+      const parent = typeof parentUuid === "string" ? parentUuid : undefined;
+      rows.set(uuid, { parent, answer: Object(row.message).id, blocks: blocksOf(row) });
+      last = uuid;
+    }
+    return true;
   };
   const branch = (): Row[] => branchOf(rows, last);
   return {
     async read() {
-      const added = readFrom(path, offset);
-      offset += added.length;
-      const lines = added.toString("utf8").split("\n");
-      for (const line of lines) add(line);
+      const file = openForeign(path);
+      if ("reason" in file) throw new ContextError("unreadable_input", file.reason, { file: path });
+      const { descriptor, stats } = file;
+      try {
+        if (stats.size > mostBytes) throw new RangeError(`the transcript has ${stats.size} bytes`);
+        offset = readLines(descriptor, { start: offset, size: stats.size }, add).offset;
+      } finally {
+        closeSync(descriptor);
+      }
     },
     resultState() {
       const [all, here] = [idsIn([...rows.values()]), idsIn(branch())];
@@ -85,31 +93,6 @@ function idsIn(rows: readonly Row[]): Readonly<Record<"calls" | "results", Reado
     if (type === "tool_result" && isLost !== true) results.add(tool_use_id);
   }
   return { calls, results };
-}
-
-function readFrom(path: string, offset: number): Buffer {
-  const file = openForeign(path);
-  if ("reason" in file) throw new ContextError("unreadable_input", file.reason, { file: path });
-  const { descriptor, stats } = file;
-  try {
-    if (stats.size > mostBytes) throw new RangeError(`the transcript has ${stats.size} bytes`);
-    const bytes = Buffer.alloc(Math.max(0, stats.size - offset));
-    const bytesRead = bytes.length === 0 ? 0 : readSync(descriptor, bytes, 0, bytes.length, offset);
-    // A character may be written in two parts, so only whole lines are taken.
-    return bytes.subarray(0, bytes.subarray(0, bytesRead).lastIndexOf(lineFeed) + 1);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-const lineFeed = 0x0a;
-
-function parse(line: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(line)) as Readonly<Record<string, unknown>>;
-  } catch {
-    return {};
-  }
 }
 
 function blocksOf({ message }: Readonly<Record<string, unknown>>): TranscriptBlock[] {

@@ -2,9 +2,9 @@
 
 import { inputCost, type Prices } from "../../core/billing/index.ts";
 import { compareText } from "../../core/text/index.ts";
+import type { Recordings } from "../read-recordings.ts";
 import { type Cause, causes, findLosses, type Loss } from "./find-losses.ts";
 import { type BilledSession, billSessions } from "./price-calls.ts";
-import type { Recordings } from "./read-recordings.ts";
 import {
   agentNames,
   type BillRow,

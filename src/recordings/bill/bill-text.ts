@@ -3,8 +3,8 @@
 import { countNoun, formatNumber, printable } from "../../core/text/index.ts";
 import type { Style } from "../../host/index.ts";
 import { type Environment, homeDirectory, renderTable } from "../../host/index.ts";
+import { megabytes } from "../recording-index.ts";
 import type { BillReport, WeightRow } from "./bill-report.ts";
-import { megabytes } from "./read-recordings.ts";
 import { periodOf } from "./sum-calls.ts";
 
 export interface TextOptions {

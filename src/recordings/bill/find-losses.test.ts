@@ -1,21 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { type BilledRecording, causesOf, generateBilledSession } from "../../../test/generate/billed-sessions.ts";
+import { readFacts } from "../sessions/index.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import { findLosses } from "./find-losses.ts";
 import { billSessions } from "./price-calls.ts";
-import type { SessionFacts } from "./session-facts.ts";
-import { createSessionScan } from "./session-scan.ts";
 import { billedCalls, totalOf } from "./sum-calls.ts";
 
 function factsOf(text: string): SessionFacts {
-  const scan = createSessionScan();
-  for (const line of text.split("\n")) scan.line(line);
-  return scan.finish().facts as SessionFacts;
+  return readFacts(text) as SessionFacts;
 }
 
 function found({ text }: BilledRecording) {
   const [session] = billSessions([factsOf(text)]);
   const losses = session === undefined ? [] : findLosses(session);
-  return losses.map(({ call, cause }) => ({ id: session?.calls[call]?.fact.id, cause }));
+  // The id of the request follows that of the answer.
+  return losses.map(({ call, cause }) => ({ id: session?.calls[call]?.fact.id.split(" ")[0], cause }));
 }
 
 function generate(count: number, from = 0): readonly BilledRecording[] {

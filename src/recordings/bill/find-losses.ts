@@ -2,8 +2,8 @@
 
 import { type InputTokens, inputCost, type ModelPrice } from "../../core/billing/index.ts";
 import { bareModel } from "../sessions/recorded-usage.ts";
+import type { CallFact, Mark, SessionFacts } from "../sessions/session-facts.ts";
 import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";
-import type { CallFact, Mark, SessionFacts } from "./session-facts.ts";
 
 export const causes = [
   "expired",

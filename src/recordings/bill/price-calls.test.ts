@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { packFacts, unpackFacts } from "./packed-facts.ts";
+import { packFacts, unpackFacts } from "../packed-facts.ts";
+import { createFacts, createFactsDraft } from "../sessions/session-facts.ts";
 import { billSessions } from "./price-calls.ts";
-import { createFacts, createFactsDraft } from "./session-facts.ts";
 
 it("bills each call at the price of its day, speed and region, also from an index", () => {
   const draft = createFactsDraft(createFacts("claude-code"));

@@ -9,7 +9,7 @@ import {
   type UsageStep,
   usdOfStep,
 } from "../../core/billing/index.ts";
-import type { Agent, CallFact, SessionFacts } from "./session-facts.ts";
+import type { Agent, CallFact, SessionFacts } from "../sessions/session-facts.ts";
 
 /** A session whose calls have prices. */
 export interface BilledSession {
@@ -44,8 +44,10 @@ export function createSessionBiller(prices: Prices): (facts: SessionFacts) => Bi
     const calls = facts.calls.map((fact): BilledCall => {
       const isCopy = ids.has(fact.id);
       if (!isCopy) ids.add(fact.id);
-      const price = priceOfCall(fact);
-      return { fact, isCopy, total: inputTokensOf(fact), price, usd: price && usdOf(fact, price) };
+      const found = priceOfCall(fact);
+      // A provider's default is a guess.
+      const price = found.isDefault ? undefined : found;
+      return { fact, isCopy, total: inputTokensOf(fact), price, usd: price && usdOfCall(fact, price) };
     });
     return { facts, calls };
   };
@@ -59,18 +61,19 @@ function endOf({ calls }: SessionFacts): number {
   return calls.at(-1)?.time ?? 0;
 }
 
-/** Returns the price of a call on its day, or undefined if its model has none of its own: a provider's default is a
- *  guess. */
-function createPriceTable(prices: Prices): (call: CallFact) => ModelPrice | undefined {
-  const known = new Map<string, ModelPrice | undefined>();
+/** Returns a function that finds the price of a call on its day. Most calls have the price of the call before. */
+export function createPriceTable(prices: Prices): (call: CallFact) => ModelPrice {
+  const known = new Map<string, ModelPrice>();
+  let last: { readonly model: string; readonly day: number; readonly price: ModelPrice } | undefined;
   return (call) => {
     const { model, time, tariff } = call;
-    const key = `${model} ${Math.floor(time / dayMs)} ${tariff?.speed} ${tariff?.inferenceGeo}`;
-    if (!known.has(key)) {
-      const price = priceOf({ ...whatIsPriced(call), prices });
-      known.set(key, price.isDefault ? undefined : price);
-    }
-    return known.get(key);
+    const day = Math.floor(time / dayMs);
+    if (last !== undefined && tariff === undefined && last.model === model && last.day === day) return last.price;
+    const key = `${model} ${day} ${tariff?.speed} ${tariff?.inferenceGeo}`;
+    const price = known.get(key) ?? priceOf({ ...whatIsPriced(call), prices });
+    known.set(key, price);
+    if (tariff === undefined) last = { model, day, price };
+    return price;
   };
 }
 
@@ -82,7 +85,7 @@ export function whatIsPriced({ model, time, tariff }: CallFact): PriceOptions {
   return { provider: providerOfModel(model) ?? "anthropic", model, timeMs: time === 0 ? undefined : time, ...tariff };
 }
 
-function usdOf(fact: CallFact, price: ModelPrice): number {
+export function usdOfCall(fact: CallFact, price: ModelPrice): number {
   const extra = fact.extra?.reduce((sum, step) => sum + usdOfStep(step, price), 0) ?? 0;
   return usdOfStep(fact, price) + extra;
 }

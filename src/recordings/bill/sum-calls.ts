@@ -1,8 +1,8 @@
 /** Sums calls by day, project, model and so on. */
 
 import type { UsageStep } from "../../core/billing/index.ts";
+import type { Agent, SessionFacts } from "../sessions/session-facts.ts";
 import { type BilledCall, type BilledSession, inputTokensOf } from "./price-calls.ts";
-import type { Agent, SessionFacts } from "./session-facts.ts";
 
 export const groupings = ["day", "week", "month", "project", "session", "model", "agent", "tool"] as const;
 export type Grouping = (typeof groupings)[number];

@@ -2,8 +2,8 @@
  *  over its life in the context. Tokens are the recorded growth of the prompt, divided by length among what was new. */
 
 import { inputCost } from "../../core/billing/index.ts";
+import type { ResultFact, SessionFacts } from "../sessions/session-facts.ts";
 import type { BilledCall, BilledSession } from "./price-calls.ts";
-import type { ResultFact, SessionFacts } from "./session-facts.ts";
 
 export interface WeighedResult {
   readonly facts: SessionFacts;

@@ -5,12 +5,13 @@ import { countNoun, messageOf } from "../../core/text/index.ts";
 import { createCounter } from "../../core/tokens/index.ts";
 import type { Caller, Style } from "../../host/index.ts";
 import { renderTable } from "../../host/index.ts";
-import { isDatabase, readDatabase, readSessionText, type SessionFile } from "../replay/open-sessions.ts";
+import type { SessionFile } from "../places.ts";
+import { isDatabase, readDatabase, readSessionText } from "../replay/open-sessions.ts";
 import { readRecording } from "../sessions/index.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import type { BillReport } from "./bill-report.ts";
 import { usdText } from "./bill-text.ts";
-import type { SessionFacts } from "./session-facts.ts";
 import { computeWhatIf, type VariantResult, variants } from "./what-if.ts";
 
 interface WhatIfReport {

@@ -1,16 +1,13 @@
 import { expect, test } from "vitest";
 import { generateBilledSession } from "../../../test/generate/billed-sessions.ts";
 import { createCounter } from "../../core/tokens/index.ts";
-import { readRecording } from "../sessions/index.ts";
+import { readFacts, readRecording } from "../sessions/index.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import { billSessions } from "./price-calls.ts";
-import type { SessionFacts } from "./session-facts.ts";
-import { createSessionScan } from "./session-scan.ts";
 import { computeWhatIf, variants } from "./what-if.ts";
 
 async function whatIf(text: string, counted: string[] = []) {
-  const scan = createSessionScan();
-  for (const line of text.split("\n")) scan.line(line);
-  const [billed] = billSessions([scan.finish().facts as SessionFacts]);
+  const [billed] = billSessions([readFacts(text) as SessionFacts]);
   if (billed === undefined) throw new Error("no session");
   const { name, count } = await createCounter("estimate:claude-5");
   const counter = {

@@ -1,80 +1,21 @@
-/** Finds files with sessions and reads the sessions in them. */
+/** Reads the sessions in a file. */
 
-import type { Dirent } from "node:fs";
-import { stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
 import type { Prices } from "../../core/billing/index.ts";
 import { ContextError } from "../../core/errors.ts";
 import { printable } from "../../core/text/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
 import type { Output } from "../../host/index.ts";
-import { describeError, listForeign, messagesLimit, readForeignText, readTextFile } from "../../host/index.ts";
-import { readOpencodeFacts } from "../bill/other-facts.ts";
+import { describeError, messagesLimit, readForeignText, readTextFile } from "../../host/index.ts";
 import { createSessionBiller } from "../bill/price-calls.ts";
 import { prepareRecordedReplay, type RecordedReplay } from "../bill/recorded-replay.ts";
-import type { SessionFacts } from "../bill/session-facts.ts";
-import { factsOfText } from "../bill/session-scan.ts";
 import { readForeignDatabase } from "../foreign-database.ts";
-import { readRecording } from "../sessions/index.ts";
-import { readOpencodeSession } from "../sessions/opencode-session.ts";
+import type { SessionFile } from "../places.ts";
+import { readFacts, readRecording } from "../sessions/index.ts";
+import { readOpencodeFacts, readOpencodeSession } from "../sessions/opencode-session.ts";
 import { createCopyFinder, type RecordedSession } from "../sessions/recorded-session.ts";
 import { bareModel, createUsageSum, type UsageTotals } from "../sessions/recorded-usage.ts";
+import type { SessionFacts } from "../sessions/session-facts.ts";
 import { type PreparedSession, prepareStretches } from "./prepare-session.ts";
-
-/** A file that may have sessions. */
-export interface SessionFile {
-  /** Absolute. */
-  readonly path: string;
-  /** The file itself, or the directory that was named. Nothing outside of it is read. */
-  readonly within: string;
-}
-
-export interface SessionFiles {
-  /** Each once, those of a directory sorted by name. */
-  readonly files: readonly SessionFile[];
-  readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
-}
-
-/** Finds named files, and *.jsonl, *.json and opencode.db files of directories, also ignored ones, because recordings are rarely
- *  committed. Does not follow links in directories. */
-export async function findSessionFiles(paths: readonly string[], cwd: string): Promise<SessionFiles> {
-  const files = new Map<string, SessionFile>();
-  const unreadable: { path: string; reason: string }[] = [];
-  const pending: (SessionFile & { isFolder?: boolean })[] = [];
-  for (const path of paths.map((each) => resolve(cwd, each)).reverse()) pending.push({ path, within: path });
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { path, within, isFolder = await isDirectory(path) } = next;
-    if (!isFolder) {
-      if (!files.has(path)) files.set(path, { path, within });
-      continue;
-    }
-    const entries = listForeign(path, { within });
-    if (Array.isArray(entries)) pending.push(...sessionsAmong(entries, { path, within }).reverse());
-    else unreadable.push({ path, reason: `cannot be listed: ${entries.reason}` });
-  }
-  return { files: [...files.values()], unreadable };
-}
-
-/** Problems with the path are reported when it is read. */
-async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
-}
-
-function sessionsAmong(
-  entries: readonly Dirent[],
-  { path, within }: SessionFile,
-): (SessionFile & { isFolder: boolean })[] {
-  // Claude Code describes a sub-agent in a file beside its session.
-  const isSession = ({ name }: Dirent): boolean =>
-    (/\.jsonl?$/.test(name) && !name.endsWith(".meta.json")) || name === "opencode.db";
-  const wanted = entries.filter((entry) => entry.isDirectory() || (entry.isFile() && isSession(entry)));
-  return wanted
-    .sort((left, right) => (left.name < right.name ? -1 : 1))
-    .map((entry) => ({ path: join(path, entry.name), within, isFolder: entry.isDirectory() }));
-}
 
 /** Reads a recording. A file that was named may be a pipe. Throws with the reason. */
 export async function readSessionText({ path, within }: SessionFile): Promise<string> {
@@ -225,7 +166,7 @@ interface ReadSession {
 async function* readSessions(file: SessionFile, shown: string): AsyncGenerator<ReadSession> {
   if (isDatabase(file.path)) return yield* readDatabase(file.path, { file: shown });
   const text = await readSessionText(file);
-  yield { recorded: readRecording(text, { file: shown }), facts: () => factsOfText(text) };
+  yield { recorded: readRecording(text, { file: shown }), facts: () => readFacts(text) };
 }
 
 /** Reads all sessions of opencode's database, or the one with an id. */

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { findSessionFiles } from "./open-sessions.ts";
+import { findSessionFiles } from "../places.ts";
 import { createReplayProgress } from "./replay-files.ts";
 
 function watched(terminal: boolean) {
@@ -64,7 +64,7 @@ for (const path of ["b/2.jsonl", "b/1.json", "b/c/3.jsonl", "b/readme.md", "a.lo
 symlinkSync(scratch, join(scratch, "b/circle"));
 
 async function found(...paths: string[]): Promise<string[]> {
-  const { files } = await findSessionFiles(paths, scratch);
+  const { files } = findSessionFiles(paths, scratch);
   return files.map(({ path }) => relative(scratch, path));
 }
 
@@ -83,7 +83,7 @@ test("a missing path is left to the reader to report", async () => {
 test.skipIf(process.getuid?.() === 0)("a directory that cannot be listed is told (not as root)", async () => {
   mkdirSync(join(scratch, "closed"));
   chmodSync(join(scratch, "closed"), 0);
-  const { files, unreadable } = await findSessionFiles(["closed"], scratch);
+  const { files, unreadable } = findSessionFiles(["closed"], scratch);
   chmodSync(join(scratch, "closed"), 0o700);
   expect(files).toEqual([]);
   expect(unreadable).toEqual([{ path: join(scratch, "closed"), reason: "cannot be listed: no permission to read it" }]);

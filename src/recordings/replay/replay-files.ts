@@ -6,14 +6,9 @@ import type { Ttl } from "../../core/billing/index.ts";
 import type { ContextError } from "../../core/errors.ts";
 import { countNoun, formatNumber, printable, problemWithWindow } from "../../core/text/index.ts";
 import type { Caller, Output } from "../../host/index.ts";
+import type { SessionFiles } from "../places.ts";
 import type { UsageTotals } from "../sessions/recorded-usage.ts";
-import {
-  createSessionOpener,
-  type OpenedSession,
-  type OpenSettings,
-  type RecordedCosts,
-  type SessionFiles,
-} from "./open-sessions.ts";
+import { createSessionOpener, type OpenedSession, type OpenSettings, type RecordedCosts } from "./open-sessions.ts";
 import {
   type CallReplay,
   type ReplayPolicy,

@@ -4,6 +4,7 @@
 
 import { ContextError } from "../../core/errors.ts";
 import type { Fields } from "../../core/text/index.ts";
+import { answeringModel, claudeCodeUsage, isClaudeCodeLine } from "./claude-code-facts.ts";
 import {
   createRequestIndex,
   isResults,
@@ -23,13 +24,11 @@ import {
   type SessionReader,
   timeOf,
 } from "./recorded-session.ts";
-import { answeringModel, claudeCodeUsage } from "./recorded-usage.ts";
 
 export const claudeCodeReader: SessionReader = {
   kind: "claude-code",
   isLine: isClaudeCodeLine,
   read: readClaudeCodeSession,
-  usageOf: claudeCodeUsage,
 };
 
 /** Returns the requests as they were recorded. If the file does not have them, rebuilds them from its lines: a
@@ -42,13 +41,6 @@ function readClaudeCodeSession(lines: readonly JsonLine[], file: string): Record
   const model = requestLines.find((line) => line.model !== undefined)?.model;
   for (const { value } of lines) draft.report(claudeCodeUsage(value));
   return draft.finish({ file, source: "claude-code", format: "anthropic", ...(model && { model }) });
-}
-
-function isClaudeCodeLine(value: unknown): boolean {
-  const { type, message, uuid, sessionId, leafUuid, messageId } = Object(value) as Fields;
-  if (typeof type !== "string") return false;
-  const isMessage = typeof message === "object" && (type === "user" || type === "assistant");
-  return isMessage || [uuid, sessionId, leafUuid, messageId].some((id) => typeof id === "string");
 }
 
 /** Lines that the program writes for itself. None of them was sent as it is. */

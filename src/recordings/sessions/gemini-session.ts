@@ -13,13 +13,14 @@ import {
   timeOf,
 } from "./recorded-session.ts";
 import { type UsageRecord, usageTogether } from "./recorded-usage.ts";
+import { charsOf, type FactsDraft, type FactsReader, fileOfInput, mainChain } from "./session-facts.ts";
 
 export const geminiReader: SessionReader = {
   kind: "gemini-cli",
   isLine: isGeminiLine,
   read: readGeminiSession,
-  usageOf,
 };
+export const geminiFacts: FactsReader = { agent: "gemini-cli", isLine: isGeminiLine, readLine: readGeminiLine };
 
 function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSession {
   const records = lines.map(({ value }) => Object(value) as Fields);
@@ -30,7 +31,7 @@ function readGeminiSession(lines: readonly JsonLine[], file: string): RecordedSe
     ...{ messages, draft },
   };
   for (const record of records) {
-    draft.report(usageOf(record));
+    draft.report(geminiUsage(record));
     readRecord(record, reading);
   }
   return draft.finish({ file, source: "gemini-cli", format: "anthropic" });
@@ -124,7 +125,7 @@ function replacementOf({ $set: changed, projectHash, messages }: Fields): readon
   return Array.isArray(list) ? list.map((each) => Object(each) as Fields) : undefined;
 }
 
-function usageOf(value: unknown): UsageRecord | undefined {
+function geminiUsage(value: unknown): UsageRecord | undefined {
   const { id, type, tokens, model, timestamp } = Object(value) as Fields;
   if (type !== "gemini" || typeof id !== "string" || typeof tokens !== "object" || tokens === null) return undefined;
   const { input, cached, output, thoughts } = tokens as Fields;
@@ -208,4 +209,108 @@ function asText(block: object): object {
 
 function toolUse(id: unknown, name: unknown, args: unknown): object {
   return { type: "tool_use", id, name, input: Object(args) };
+}
+
+interface GeminiState {
+  /** The call that answered each prompt. */
+  calls?: Record<string, number>;
+  seen?: Record<string, true>;
+  /** The ids of the messages that the history has. */
+  live?: string[];
+  /** Whether the last line was a rewind. The program then writes the history that is left. */
+  isRewound?: boolean;
+}
+
+/** An answer has its tool calls with their results. */
+function readGeminiLine(value: Fields, draft: FactsDraft): void {
+  const own = draft.state.own as GeminiState;
+  const { sessionId, projectHash } = value;
+  if (typeof sessionId === "string") draft.facts.session ||= sessionId;
+  if (typeof projectHash === "string") {
+    draft.facts.project ||= projectHash;
+    // Each process writes its own head.
+    if (draft.last(mainChain) >= 0) draft.mark(mainChain, "resumed");
+  }
+  if (typeof value.$rewindTo === "string") {
+    const first = own.calls?.[value.$rewindTo];
+    if (first !== undefined) draft.mark(mainChain, "rewound", first - 1);
+    own.isRewound = true;
+    return;
+  }
+  const { messages } = Object(value.$set ?? (projectHash === undefined ? {} : value)) as Fields;
+  if (Array.isArray(messages)) {
+    readGeminiHistory(messages as readonly Fields[], draft, own.isRewound === true);
+    own.isRewound = false;
+    return;
+  }
+  readGeminiMessage(value, draft, own);
+}
+
+function readGeminiMessage(value: Fields, draft: FactsDraft, own: GeminiState): void {
+  const { type, id, content, toolCalls } = value;
+  own.calls ??= {};
+  own.seen ??= {};
+  const time = Date.parse(String(value.timestamp)) || undefined;
+  const isKnown = own.seen[`${type} ${id}`] === true;
+  own.seen[`${type} ${id}`] = true;
+  own.live ??= [];
+  if (!isKnown && (type === "user" || type === "gemini")) own.live.push(String(id));
+  if (type === "user" && !isKnown) {
+    own.calls[String(id)] = draft.last(mainChain) + 1;
+    readGeminiPrompt(content, { draft, seen: own.seen, time });
+  }
+  if (type !== "gemini") return;
+  const usage = geminiUsage(value);
+  if (usage !== undefined) draft.answer(mainChain, { ...usage, time, model: usage.model });
+  if (!isKnown) draft.input(mainChain, { chars: charsOf(content) });
+  readGeminiCalls(toolCalls, { draft, seen: own.seen, time });
+}
+
+interface GeminiPlace {
+  readonly draft: FactsDraft;
+  readonly seen: Record<string, true>;
+  readonly time: number | undefined;
+}
+
+function readGeminiCalls(calls: unknown, { draft, seen, time }: GeminiPlace): void {
+  for (const call of Array.isArray(calls) ? (calls as readonly Fields[]) : []) {
+    if (call.result === undefined || seen[`call ${call.id}`] === true) continue;
+    seen[`call ${call.id}`] = true;
+    draft.input(mainChain, {
+      chars: charsOf(call.result),
+      time,
+      tool: String(call.name),
+      file: fileOfInput(call.args),
+    });
+  }
+}
+
+/** The results of calls are a message of their own, and the calls have them too. */
+function readGeminiPrompt(content: unknown, { draft, seen, time }: GeminiPlace): void {
+  for (const part of Array.isArray(content) ? (content as readonly unknown[]) : [content]) {
+    const { functionResponse } = Object(part) as Fields;
+    const { id, name } = Object(functionResponse) as Fields;
+    if (functionResponse !== undefined && seen[`call ${id}`] === true) continue;
+    if (functionResponse !== undefined) seen[`call ${id}`] = true;
+    draft.input(mainChain, {
+      chars: charsOf(part),
+      time,
+      tool: functionResponse === undefined ? undefined : String(name),
+    });
+  }
+}
+
+/** The program replaces the history. After a compaction, messages are gone and a new one stands for them. A resumed
+ *  session only adds messages: it repeats the results of each answer. */
+function readGeminiHistory(messages: readonly Fields[], draft: FactsDraft, isRewound: boolean): void {
+  const own = draft.state.own as GeminiState;
+  if (draft.last(mainChain) < 0 && !isRewound) {
+    for (const message of messages) readGeminiLine(message, draft);
+    return;
+  }
+  const { seen = {}, live = [] } = own;
+  const ids = new Set(messages.map(({ id }) => String(id)));
+  const isNew = messages.some(({ type, id }) => seen[`${type} ${id}`] !== true);
+  if (isNew && !isRewound && live.some((id) => !ids.has(id))) draft.mark(mainChain, "compaction", -1);
+  own.live = [...ids];
 }

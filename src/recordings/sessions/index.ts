@@ -2,39 +2,31 @@
 import { ContextError } from "../../core/errors.ts";
 import { formatOfRequest } from "../../core/messages/index.ts";
 import { type Fields, messageOf } from "../../core/text/index.ts";
+import { claudeCodeFacts } from "./claude-code-facts.ts";
 import { claudeCodeReader } from "./claude-code-session.ts";
-import { codexReader } from "./codex-session.ts";
-import { geminiReader } from "./gemini-session.ts";
-import { isOpencodeExport, readOpencodeSession } from "./opencode-session.ts";
-import { piReader } from "./pi-session.ts";
+import { codexFacts, codexReader } from "./codex-session.ts";
+import { geminiFacts, geminiReader } from "./gemini-session.ts";
+import { isOpencodeExport, type OpencodeExport, readOpencodeFacts, readOpencodeSession } from "./opencode-session.ts";
+import { piFacts, piReader } from "./pi-session.ts";
 import { createSessionDraft, type JsonLine, type RecordedSession, type SessionReader } from "./recorded-session.ts";
-import type { UsageRecord } from "./recorded-usage.ts";
+import type { FactsReader, SessionFacts } from "./session-facts.ts";
+import { createSessionScan, parseFields } from "./session-scan.ts";
 
 export interface ReadSessionOptions {
   /** The name for errors and reports. The caller reads the file. */
   readonly file: string;
 }
 
-/** Returns what the complete lines of a file's text report about tokens, and the length of these lines. A caller that
- *  keeps the sum continues there when the file has grown. */
-export function readUsage(text: string): { readonly records: readonly UsageRecord[]; readonly length: number } {
-  const length = text.lastIndexOf("\n") + 1;
-  const records = text
-    .slice(0, length)
-    .split("\n")
-    // Most lines report nothing, and parsing them takes most of the time.
-    .filter((line) => line.includes('"usage"') || line.includes('"tokens"') || line.includes('"cost-state"'))
-    .flatMap((line) => usageOfLine(parsed(line)?.value) ?? []);
-  return { records, length };
-}
+/** The readers of facts, in the order in which they are tried. */
+export const factsReaders: readonly FactsReader[] = [geminiFacts, claudeCodeFacts, codexFacts, piFacts];
 
-/** Returns what a line of any program reports about the tokens of an answer. */
-export function usageOfLine(value: unknown): UsageRecord | undefined {
-  for (const { usageOf } of readers) {
-    const record = usageOf?.(value);
-    if (record !== undefined) return record;
-  }
-  return undefined;
+/** Returns the facts of a whole file, or undefined if no known program wrote it. */
+export function readFacts(text: string): SessionFacts | undefined {
+  const whole = parseFields(text);
+  if (isOpencodeExport(whole)) return readOpencodeFacts(whole as unknown as OpencodeExport);
+  const scan = createSessionScan(factsReaders);
+  for (const line of whole === undefined ? text.split("\n") : [JSON.stringify(whole)]) scan.line(line);
+  return scan.finish().facts;
 }
 
 const messagesReader: SessionReader = { kind: "messages", isLine: isMessageLine, read: readTranscriptSession };

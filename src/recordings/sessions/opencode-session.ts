@@ -4,6 +4,15 @@
 import type { Fields } from "../../core/text/index.ts";
 import { createSessionDraft, type RecordedSession, type SessionDraft, timeOf } from "./recorded-session.ts";
 import { type UsageRecord, usageApart } from "./recorded-usage.ts";
+import {
+  charsOf,
+  createFacts,
+  createFactsDraft,
+  type FactsDraft,
+  fileOfInput,
+  mainChain,
+  type SessionFacts,
+} from "./session-facts.ts";
 
 /** Whether a JSON value is an exported session. */
 export function isOpencodeExport(value: unknown): boolean {
@@ -67,7 +76,7 @@ interface OpencodeMessage {
 }
 
 /** Returns what a message of opencode reports about its tokens. */
-export function usageOfMessage(info: Fields): UsageRecord | undefined {
+function usageOfMessage(info: Fields): UsageRecord | undefined {
   const { tokens, modelID: model, time } = info;
   if (typeof tokens !== "object" || tokens === null) return undefined;
   const { input, output, reasoning, cache } = tokens as Fields;
@@ -124,4 +133,71 @@ function answerOf(parts: readonly Fields[]): Answer {
 function signatureOf({ metadata }: Fields): unknown {
   const providers = Object.values(Object(metadata) as Fields).map((each) => Object(each) as Fields);
   return providers.find(({ signature }) => signature !== undefined)?.signature;
+}
+
+/** A session of opencode, as `opencode export` writes it. */
+export interface OpencodeExport {
+  readonly info: Fields;
+  readonly messages: readonly OpencodeMessage[];
+}
+
+export function readOpencodeFacts({ info, messages }: OpencodeExport): SessionFacts {
+  const facts = factsOfInfo(info);
+  const draft = createFactsDraft(facts);
+  let agent: unknown;
+  for (const { info: message, parts } of messages) {
+    const { cwd } = Object(message.path) as Fields;
+    if (typeof cwd === "string") facts.project ||= cwd;
+    if (message.role === "user") {
+      draft.input(mainChain, { chars: charsOf(parts), time: timeOfMessage(message, "created") });
+      continue;
+    }
+    // The client asks for a summary with another prompt. That request is not a call of the conversation.
+    const isSummary = message.summary === true;
+    const by = isSummary ? agent : message.agent;
+    if (isSummary) draft.mark(mainChain, "compaction", -1);
+    if (by !== (agent ?? by)) draft.mark(mainChain, "shape");
+    agent = by;
+    addOpencodeAnswer({ message, parts, chain: isSummary ? "summary" : mainChain }, draft);
+  }
+  return facts;
+}
+
+function factsOfInfo({ id, directory, parentID }: Fields): SessionFacts {
+  return {
+    ...{ ...createFacts("opencode"), session: String(id) },
+    ...(typeof directory === "string" && { project: directory }),
+    ...(typeof parentID === "string" && { subAgent: "sub-agent" }),
+  };
+}
+
+interface OpencodeAnswer {
+  readonly message: Fields;
+  readonly parts: readonly Fields[];
+  readonly chain: string;
+}
+
+function addOpencodeAnswer({ message, parts, chain }: OpencodeAnswer, draft: FactsDraft): void {
+  const record = usageOfMessage(message);
+  draft.input(chain, { chars: 0, time: timeOfMessage(message, "created") });
+  if (record !== undefined) {
+    draft.answer(chain, {
+      id: record.id,
+      model: record.model,
+      time: timeOfMessage(message, "completed"),
+      usage: record.usage,
+    });
+  }
+  for (const part of parts) {
+    const { input, output, error } = Object(part.state) as Fields;
+    const isTool = part.type === "tool";
+    draft.input(mainChain, { chars: isTool ? charsOf(input) : charsOf(part) });
+    if (!isTool) continue;
+    const chars = charsOf(output ?? error);
+    draft.input(mainChain, { chars, tool: String(part.tool), file: fileOfInput(input) });
+  }
+}
+
+function timeOfMessage({ time }: Fields, name: "created" | "completed"): number | undefined {
+  return timeOf((Object(time) as Fields)[name]);
 }

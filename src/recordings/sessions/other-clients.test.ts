@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readRecording, readUsage } from "./index.ts";
+import { readRecording } from "./index.ts";
 import { createCopyFinder, type RecordedSession } from "./recorded-session.ts";
 import { createUsageSum } from "./recorded-usage.ts";
 
@@ -290,32 +290,5 @@ describe("an opencode session", () => {
     ];
     const fork = copies.withoutCopies(readExport([...copied, ...more]));
     expect(fork).toMatchObject({ copied: 2, session: { answersFrom: 5 } });
-  });
-});
-
-describe("the usage of a growing file", () => {
-  const line = (id: string, output: number) => ({
-    type: "assistant",
-    uuid: `${id}-${output}`,
-    message: { id, role: "assistant", content: [], usage: { input_tokens: 10, output_tokens: output } },
-  });
-  const whole = linesOf([line("m1", 1), { type: "mode" }, line("m1", 20), line("m2", 30)]);
-
-  it("is the same in any number of parts, and ignores a line that is not complete", () => {
-    for (let size = 1; size <= whole.length; size += 7) {
-      const sum = createUsageSum();
-      let [start, end] = [0, 0];
-      while (start < whole.length) {
-        end = Math.min(whole.length, end + size);
-        const { records, length } = readUsage(whole.slice(start, end));
-        for (const record of records) sum.add(record);
-        start += length;
-      }
-      expect(sum.totals()).toMatchObject({ answers: 2, uncached: 20, output: 50 });
-    }
-  });
-
-  it("skips lines that are not JSON", () => {
-    expect(readUsage('{"usage": oops\n"usage"\n').records).toEqual([]);
   });
 });

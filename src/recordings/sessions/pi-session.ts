@@ -13,8 +13,10 @@ import {
   timeOf,
 } from "./recorded-session.ts";
 import { type UsageRecord, usageApart } from "./recorded-usage.ts";
+import { charsOf, type FactsDraft, type FactsReader, fileOfInput, mainChain } from "./session-facts.ts";
 
-export const piReader: SessionReader = { kind: "pi", isLine: isPiLine, read: readPiSession, usageOf };
+export const piReader: SessionReader = { kind: "pi", isLine: isPiLine, read: readPiSession };
+export const piFacts: FactsReader = { agent: "pi", isLine: isPiLine, readLine: readPiLine };
 
 function readPiSession(lines: readonly JsonLine[], file: string): RecordedSession {
   const draft = createSessionDraft();
@@ -23,7 +25,7 @@ function readPiSession(lines: readonly JsonLine[], file: string): RecordedSessio
   let answer: LastAnswer | undefined;
   for (const { value } of lines) {
     const fields = Object(value) as Fields;
-    draft.report(usageOf(fields));
+    draft.report(piUsage(fields));
     if (fields.type === "session") continue;
     const entry = entryOf(fields, entries);
     if (entry === undefined) {
@@ -45,7 +47,7 @@ function isPiLine(value: unknown): boolean {
   return type === "message" && typeof message === "object" && parentId !== undefined;
 }
 
-function usageOf(value: unknown): UsageRecord | undefined {
+function piUsage(value: unknown): UsageRecord | undefined {
   const { id, message } = Object(value) as Fields;
   const { role, usage, responseId, model, timestamp } = Object(message) as Fields;
   if (role !== "assistant" || typeof usage !== "object" || usage === null) return undefined;
@@ -177,4 +179,50 @@ function contextOf(leaf: PiEntry | undefined): object[] {
 
 function messagesOf(path: readonly PiEntry[]): object[] {
   return path.flatMap(({ message }) => message ?? []);
+}
+
+function readPiLine(value: Fields, draft: FactsDraft): void {
+  const own = draft.state.own as { nodes?: Record<string, number> };
+  own.nodes ??= {};
+  const { nodes } = own;
+  const { type, id, parentId, message } = value;
+  const time = Date.parse(String(value.timestamp)) || undefined;
+  if (type === "session") {
+    draft.facts.session ||= String(id);
+    draft.facts.project ||= String(value.cwd);
+    return;
+  }
+  const before = typeof parentId === "string" ? nodes[parentId] : undefined;
+  if (before !== undefined && before !== draft.last(mainChain) && before !== compacted)
+    draft.mark(mainChain, "rewound", before);
+  nodes[String(id)] = before ?? draft.last(mainChain);
+  if (type === "compaction") {
+    draft.mark(mainChain, "compaction", -1);
+    draft.input(mainChain, { chars: charsOf(value.summary), time });
+    nodes[String(id)] = compacted;
+  }
+  if (type === "thinking_level_change" && draft.last(mainChain) >= 0) draft.mark(mainChain, "shape");
+  if (type === "message") nodes[String(id)] = readPiMessage(value, Object(message) as Fields, { draft, time });
+}
+
+/** The branch starts with a summary. */
+const compacted = -2;
+
+function readPiMessage(value: Fields, message: Fields, place: { draft: FactsDraft; time: number | undefined }): number {
+  const { draft, time } = place;
+  const { role, content, toolName, toolCallId } = message;
+  if (role !== "assistant") {
+    const use = draft.state.tools[String(toolCallId)];
+    const tool = role === "toolResult" ? String(toolName) : undefined;
+    draft.input(mainChain, { chars: charsOf(content ?? message), time, tool, file: use?.file });
+    return draft.last(mainChain);
+  }
+  const usage = piUsage(value);
+  if (usage !== undefined) draft.answer(mainChain, { ...usage, time, model: usage.model });
+  draft.input(mainChain, { chars: charsOf(content) });
+  for (const block of Array.isArray(content) ? (content as readonly Fields[]) : []) {
+    if (block.type === "toolCall")
+      draft.state.tools[String(block.id)] = { name: "", file: fileOfInput(block.arguments) };
+  }
+  return draft.last(mainChain);
 }

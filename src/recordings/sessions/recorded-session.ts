@@ -251,8 +251,6 @@ export interface SessionReader {
   /** Whether lines of other kinds may come before the first line of this program. */
   readonly mayStartLater?: boolean;
   read(lines: readonly JsonLine[], file: string): RecordedSession;
-  /** Returns what a line reports about the tokens of an answer. Absent if the program records none. */
-  usageOf?(value: unknown): UsageRecord | undefined;
 }
 
 /** Finds answers that another file has too: a fork is often a copy of its session. */

@@ -4,7 +4,6 @@
 
 import { costOfUsage, type Prices, type UsageCost } from "../../core/billing/index.ts";
 import type { Fields } from "../../core/text/index.ts";
-import { timeOf } from "./recorded-session.ts";
 
 /** What a program recorded about the tokens of one answer. */
 export interface UsageRecord {
@@ -59,21 +58,30 @@ export function createUsageSum({ model, prices }: UsageSumOptions = {}): UsageSu
       const rest = sessions.missing(answers).flatMap(([own, usage]) => {
         return costOfUsage(usage, { model: model ?? own, prices }) ?? [];
       });
-      const all = [...answers.values(), ...rest];
-      const sum = (field: keyof Omit<UsageCost, "price">): number =>
-        all.reduce((total, each) => total + each[field], 0);
-      return {
-        answers: answers.size,
-        ...{ read: sum("read"), write5m: sum("write5m"), write1h: sum("write1h"), uncached: sum("uncached") },
-        ...{ total: sum("total"), output: sum("output"), cost: sum("cost"), outputCost: sum("outputCost") },
-        usd: sum("usd"),
-      };
+      const total = { answers: answers.size, ...noCost };
+      for (const each of [...answers.values(), ...rest]) {
+        total.read += each.read;
+        total.write5m += each.write5m;
+        total.write1h += each.write1h;
+        total.uncached += each.uncached;
+        total.total += each.total;
+        total.output += each.output;
+        total.cost += each.cost;
+        total.outputCost += each.outputCost;
+        total.usd += each.usd;
+      }
+      return total;
     },
     costs: () => [...answers.values()].map(({ cost }) => cost),
   };
 }
 
 type AnswerCost = Omit<UsageCost, "price">;
+
+const noCost: AnswerCost = {
+  ...{ read: 0, write5m: 0, write1h: 0, uncached: 0, total: 0, output: 0 },
+  ...{ cost: 0, outputCost: 0, usd: 0 },
+};
 
 /** The sums that programs recorded, and the answers that they cover. */
 interface SessionSums {
@@ -159,26 +167,6 @@ function totalOf(rest: MissingTokens | undefined): number {
 
 function sizeOf(cost: AnswerCost | undefined): number {
   return cost === undefined ? 0 : cost.total + cost.output;
-}
-
-/** Returns what a line of Claude Code reports. It has the usage of each answer, and sometimes a sum over the session. */
-export function claudeCodeUsage(line: unknown): UsageRecord | undefined {
-  const { type, message, requestId, timestamp, sessionId, modelUsage } = Object(line) as Fields;
-  const session = typeof sessionId === "string" ? sessionId : undefined;
-  if (type === "cost-state" && session !== undefined && typeof modelUsage === "object" && modelUsage !== null) {
-    return { id: `cost-state ${session}`, session, usage: {}, sums: modelUsage as Record<string, object> };
-  }
-  const { id, usage, model } = Object(message) as Fields;
-  const answer = id ?? requestId;
-  if (type !== "assistant" || typeof answer !== "string" || typeof usage !== "object" || usage === null) {
-    return undefined;
-  }
-  return { id: answer, usage, model: answeringModel(model), time: timeOf(timestamp), session };
-}
-
-/** The program writes some answers itself. They have no model. */
-export function answeringModel(model: unknown): string | undefined {
-  return typeof model === "string" && model !== "<synthetic>" ? model : undefined;
 }
 
 /** Input tokens with the cached ones apart, as Anthropic reports them. */

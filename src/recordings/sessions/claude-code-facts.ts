@@ -3,19 +3,43 @@
  *  and system text. */
 
 import type { Fields } from "../../core/text/index.ts";
-import { usageOfLine } from "../sessions/index.ts";
-import { charsOf, type FactsDraft, fileOfInput } from "./session-facts.ts";
+import { timeOf } from "./recorded-session.ts";
+import type { UsageRecord } from "./recorded-usage.ts";
+import { charsOf, type FactsDraft, type FactsReader, fileOfInput } from "./session-facts.ts";
 
-/** How facts are read from the lines of Claude Code. */
-export const claudeCodeFacts: {
-  /** Returns whether only the program itself needs a line. Such lines are skipped before they are parsed. */
-  isSkipped(line: string): boolean;
-  /** Reads one line. Returns false if it continues a line that is not known, because the scan started later in the
-   *  file. */
-  readLine(value: Fields, draft: FactsDraft, isContinued: boolean): boolean;
-  /** Keeps what a continued scan needs: the last lines and requests. */
-  shortenState(draft: FactsDraft): void;
-} = { isSkipped: (line) => skippedLines.some((start) => line.startsWith(start)), readLine, shortenState };
+export const claudeCodeFacts: FactsReader = {
+  agent: "claude-code",
+  isLine: isClaudeCodeLine,
+  isSkipped: (line) => skippedLines.some((start) => line.startsWith(start)),
+  readLine,
+  shortenState,
+};
+
+export function isClaudeCodeLine(value: unknown): boolean {
+  const { type, message, uuid, sessionId, leafUuid, messageId } = Object(value) as Fields;
+  if (typeof type !== "string") return false;
+  const isMessage = typeof message === "object" && (type === "user" || type === "assistant");
+  return isMessage || [uuid, sessionId, leafUuid, messageId].some((id) => typeof id === "string");
+}
+
+/** Returns what a line of Claude Code reports. It has the usage of each answer, and sometimes a sum over the session. */
+export function claudeCodeUsage(line: unknown): UsageRecord | undefined {
+  const { type, message, requestId, timestamp, sessionId, modelUsage } = Object(line) as Fields;
+  const session = typeof sessionId === "string" ? sessionId : undefined;
+  if (type === "cost-state" && session !== undefined && typeof modelUsage === "object" && modelUsage !== null) {
+    return { id: `cost-state ${session}`, session, usage: {}, sums: modelUsage as Record<string, object> };
+  }
+  const { id, usage, model } = Object(message) as Fields;
+  // Servers that imitate the provider repeat the ids of messages, but not of requests.
+  const ids = [id, requestId].filter((each) => typeof each === "string");
+  if (type !== "assistant" || ids.length === 0 || typeof usage !== "object" || usage === null) return undefined;
+  return { id: ids.join(" "), usage, model: answeringModel(model), time: timeOf(timestamp), session };
+}
+
+/** The program writes some answers itself. They have no model. */
+export function answeringModel(model: unknown): string | undefined {
+  return typeof model === "string" && model !== "<synthetic>" ? model : undefined;
+}
 
 const skippedLines: readonly string[] = [
   ...["api-request-blob", "api-request-shape", "file-history-snapshot", "file-history-delta", "queue-operation"],
@@ -43,7 +67,7 @@ interface RequestNode {
   readonly time: string;
 }
 
-function readLine(value: Fields, draft: FactsDraft, isContinued: boolean): boolean {
+function readLine(value: Fields, draft: FactsDraft): void {
   const own = ownState(draft);
   const { type, uuid, parentUuid, sessionId } = value;
   if (typeof sessionId === "string") draft.facts.session ||= sessionId;
@@ -51,15 +75,16 @@ function readLine(value: Fields, draft: FactsDraft, isContinued: boolean): boole
   if (type === "api-request") readRequest(value, own);
   if (type === "cost-state" && typeof value.modelUsage === "object")
     draft.facts.sums = value.modelUsage as Fields as never;
-  if (typeof uuid !== "string") return true;
   // A copy of a line is in the file already.
-  if (own.nodes[uuid] !== undefined) return true;
+  if (typeof uuid !== "string" || own.nodes[uuid] !== undefined) return;
   const parent = typeof parentUuid === "string" ? own.nodes[parentUuid] : undefined;
-  if (parent === undefined && typeof parentUuid === "string" && isContinued) return false;
+  if (parent === undefined && typeof parentUuid === "string" && draft.isContinued) {
+    draft.isLost = true;
+    return;
+  }
   const chain = chainOf(value, parent, own);
   const call = readConversation(value, { draft, own, chain, parent });
   own.nodes[uuid] = [chain, call];
-  return true;
 }
 
 function ownState({ state }: FactsDraft): OwnState {
@@ -137,7 +162,7 @@ function readAnswer(
   for (const { type, id, name, input } of blocks) {
     if (type === "tool_use") draft.state.tools[String(id)] = { name: String(name), file: fileOfInput(input) };
   }
-  const usage = value.isApiErrorMessage === true ? undefined : usageOfLine(value);
+  const usage = value.isApiErrorMessage === true ? undefined : claudeCodeUsage(value);
   if (usage === undefined) return before;
   const last = draft.last(chain);
   const isNew = last < 0 || draft.facts.calls[last]?.id !== usage.id;

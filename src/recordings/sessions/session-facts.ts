@@ -3,6 +3,7 @@
  *  grown. */
 
 import { stepsOfUsage, type Tariff, tariffOfUsage, type UsageStep } from "../../core/billing/index.ts";
+import type { Fields } from "../../core/text/index.ts";
 
 /** A program whose sessions are read. */
 export type Agent = "claude-code" | "codex" | "opencode" | "gemini-cli" | "pi";
@@ -65,10 +66,26 @@ export interface ResultFact {
   readonly chars: number;
 }
 
+/** Reads the facts of one program's lines. */
+export interface FactsReader {
+  readonly agent: Agent;
+  /** Whether this program writes such a line. */
+  isLine(value: unknown): boolean;
+  /** Returns whether only the program itself needs a line. Such lines are skipped before they are parsed. */
+  isSkipped?(line: string): boolean;
+  readLine(value: Fields, draft: FactsDraft): void;
+  /** Keeps only what a continued scan needs. */
+  shortenState?(draft: FactsDraft): void;
+}
+
 /** Collects the facts of one session. The readers of each program call it line by line. */
 export interface FactsDraft {
   readonly facts: SessionFacts;
   readonly state: DraftState;
+  /** Whether the scan started later in the file. */
+  readonly isContinued: boolean;
+  /** Set if a line continues one that is not known, because the scan started later in the file. */
+  isLost: boolean;
   /** The next request of a conversation has this text. */
   input(chain: string, text: NewText): void;
   /** Reports an answer. Several lines may report the same one. Returns the index of its call. */
@@ -93,6 +110,9 @@ interface NewAnswer {
   readonly time: number | undefined;
   readonly usage: object;
 }
+
+/** The name of the main conversation. */
+export const mainChain = "main";
 
 /** What the next lines depend on. Plain JSON. */
 export interface DraftState {
@@ -126,11 +146,10 @@ export function createFacts(agent: Agent): SessionFacts {
   return { agent, session: "", project: "", calls: [], results: [], damaged: 0 };
 }
 
-export function createFactsDraft(
-  facts: SessionFacts,
-  state: DraftState = { chains: {}, tools: {}, own: {} },
-): FactsDraft {
-  const indexOf = new Map(facts.calls.map(({ id }, index) => [id, index]));
+export function createFactsDraft(facts: SessionFacts, earlier?: DraftState): FactsDraft {
+  const state: DraftState = earlier ?? { chains: {}, tools: {}, own: {} };
+  const indexOf = new Map<string, number>();
+  for (const { id } of facts.calls) indexOf.set(id, indexOf.size);
   const chainOf = (key: string): ChainState => {
     const number = Object.keys(state.chains).length;
     state.chains[key] ??= { number, last: -1, pending: noPending() };
@@ -139,6 +158,8 @@ export function createFactsDraft(
   return {
     facts,
     state,
+    isContinued: earlier !== undefined,
+    isLost: false,
     input(chain, { chars, time, tool, file }) {
       const { pending } = chainOf(chain);
       pending.chars += chars;

@@ -1,15 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { findLosses } from "./find-losses.ts";
-import { readOpencodeFacts } from "./other-facts.ts";
-import { billSessions } from "./price-calls.ts";
+import { findLosses } from "../bill/find-losses.ts";
+import { billSessions } from "../bill/price-calls.ts";
+import { weighResults } from "../bill/weigh-results.ts";
+import { readFacts } from "./index.ts";
+import { readOpencodeFacts } from "./opencode-session.ts";
 import type { SessionFacts } from "./session-facts.ts";
-import { createSessionScan } from "./session-scan.ts";
-import { weighResults } from "./weigh-results.ts";
 
 function billed(lines: readonly object[]) {
-  const scan = createSessionScan();
-  for (const line of lines) scan.line(JSON.stringify(line));
-  const [session] = billSessions([scan.finish().facts as SessionFacts]);
+  const text = lines.map((line) => JSON.stringify(line)).join("\n");
+  const [session] = billSessions([readFacts(text) as SessionFacts]);
   if (session === undefined) throw new Error("no session");
   return session;
 }

@@ -1,8 +1,8 @@
 /** Facts in the form in which an index keeps them: numbers in one list and each name once, because parsing an object for
  *  each call and result took most of the time of a second run. Plain JSON. */
 
-import type { Tariff, UsageStep } from "../../core/billing/index.ts";
-import type { CallFact, Mark, ResultFact, SessionFacts } from "./session-facts.ts";
+import type { Tariff, UsageStep } from "../core/billing/index.ts";
+import type { CallFact, Mark, ResultFact, SessionFacts } from "./sessions/session-facts.ts";
 
 export interface PackedFacts extends Omit<SessionFacts, "calls" | "results"> {
   /** Models, tools and files. */
@@ -18,9 +18,9 @@ export interface PackedFacts extends Omit<SessionFacts, "calls" | "results"> {
 
 interface RareFields {
   readonly marks?: readonly Mark[];
-  readonly back?: number;
-  readonly extra?: readonly UsageStep[];
-  readonly tariff?: Tariff;
+  readonly back?: number | undefined;
+  readonly extra?: readonly UsageStep[] | undefined;
+  readonly tariff?: Tariff | undefined;
 }
 
 export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFacts {
@@ -32,26 +32,24 @@ export function packFacts({ calls, results, ...facts }: SessionFacts): PackedFac
     places.set(name, place);
     return place;
   };
-  return {
-    ...facts,
-    ids: calls.map(({ id }) => id),
-    calls: calls.flatMap((call) => [
-      ...[placeOf(call.model), call.time, call.start, call.chain, call.previous, placeOf(call.tool), call.added],
-      ...[call.read, call.write5m, call.write1h, call.uncached, call.output],
-    ]),
-    rare: calls.flatMap(({ marks, back, extra, tariff }, index) => {
-      if (marks.length === 0 && back === undefined && extra === undefined && tariff === undefined) return [];
-      const rare = {
-        marks,
-        ...(back !== undefined && { back }),
-        ...(extra !== undefined && { extra }),
-        ...(tariff !== undefined && { tariff }),
-      };
-      return [[index, rare] as const];
-    }),
-    results: results.flatMap(({ call, tool, file, chars }) => [call, placeOf(tool), placeOf(file), chars]),
-    names,
+  // Field by field: a status line packs thousands of calls, and lists of lists are slow.
+  const packed = {
+    ids: [] as string[],
+    calls: [] as number[],
+    rare: [] as [number, RareFields][],
+    results: [] as number[],
   };
+  for (const [index, call] of calls.entries()) {
+    const { marks, back, extra, tariff } = call;
+    packed.ids.push(call.id);
+    packed.calls.push(placeOf(call.model), call.time, call.start, call.chain, call.previous, placeOf(call.tool));
+    packed.calls.push(call.added, call.read, call.write5m, call.write1h, call.uncached, call.output);
+    if (marks.length > 0 || back !== undefined || extra !== undefined || tariff !== undefined) {
+      packed.rare.push([index, { marks, back, extra, tariff }]);
+    }
+  }
+  for (const { call, tool, file, chars } of results) packed.results.push(call, placeOf(tool), placeOf(file), chars);
+  return { ...facts, ...packed, names };
 }
 
 /** The place of a name that is absent. */
