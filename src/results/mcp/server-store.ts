@@ -23,9 +23,6 @@ export interface ServerStoreOptions {
 
 export type StoreUpkeep = (store: MaintainedStore) => Promise<void>;
 
-/** Short, because clients wait only a few seconds for a server to start. */
-const waitMs = 5_000;
-
 export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
   const { file, consequence, log } = options;
   if (file === undefined) return { store: createMemoryStore(), problem: () => undefined };
@@ -38,7 +35,8 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
     const { hint = "", file: place = isStoreAddress(file) ? "the store" : file } = error as Partial<ContextError>;
     log([`${place}: ${message}.`, hint, consequence].filter((text) => text !== "").join(" "));
   };
-  const opened = await openStore({ place: file, waitMs }).catch((error: unknown) => {
+  // Short, because clients wait only a few seconds for a server to start.
+  const opened = await openStore({ place: file, waitMs: 5_000 }).catch((error: unknown) => {
     fail(error);
     return undefined;
   });
