@@ -52,13 +52,28 @@ export interface HubServerOptions {
 }
 
 /** A server whose list never ends must not fill the memory, or keep the client waiting. */
-const mostElements = 10_000;
+const maxElements = 10_000;
 
 export function createHubServer(options: HubServerOptions): HubServer {
-  const state = createState(options);
+  const [settled, opened] = [createGate(), createGate()];
+  const state: ServerState = {
+    ...options,
+    isEnding: false,
+    isLate: false,
+    isClientGreeted: false,
+    lastId: 0,
+    asked: new Map(),
+    pending: new Map(),
+    settled: settled.passed,
+    settle: settled.open,
+    opened: opened.passed,
+    open: opened.open,
+  };
   const ended = run(state);
   return {
-    ...{ name: options.name, settled: state.settled, ended },
+    name: options.name,
+    settled: state.settled,
+    ended,
     greeting: () => state.greeting,
     greet: (params) => greet(state, params),
     reportLate() {
@@ -74,7 +89,7 @@ export function createHubServer(options: HubServerOptions): HubServer {
       if (state.greeting !== undefined) await send(state, text);
     },
     offers: (method) => isAlive(state) && hasCapability(state.greeting, method),
-    ask: (method, params) => ask(state, method, { params, mostMs: options.listMs }),
+    ask: (method, params) => ask(state, method, { params, maxMs: options.listMs }),
     list: (method, key) => listAll(state, method, key),
     async forward(id, text, others = []) {
       if (!isAlive(state)) return refuse(state, id);
@@ -120,16 +135,6 @@ interface ServerState extends HubServerOptions {
   readonly opened: Promise<void>;
   settle(): void;
   open(): void;
-}
-
-function createState(options: HubServerOptions): ServerState {
-  const [settled, opened] = [createGate(), createGate()];
-  return {
-    ...options,
-    ...{ isEnding: false, isLate: false, isClientGreeted: false, lastId: 0 },
-    ...{ asked: new Map(), pending: new Map() },
-    ...{ settled: settled.passed, settle: settled.open, opened: opened.passed, open: opened.open },
-  };
 }
 
 function createGate(): { readonly passed: Promise<void>; readonly open: () => void } {
@@ -206,32 +211,31 @@ async function greet(state: ServerState, params: string): Promise<void> {
   const answer = await ask(state, "initialize", { params });
   if (answer === undefined) return;
   state.greeting = answer.message.result;
-  if (state.greeting === undefined) return lose(state, `refused the greeting: ${errorIn(answer.text)}`);
+  if (state.greeting === undefined) {
+    const { error } = JSON.parse(answer.text) as { readonly error?: { readonly message?: unknown } };
+    const reason = String(error?.message ?? "it sent no result").replace(/\.$/, "");
+    return lose(state, `refused the greeting: ${reason}`);
+  }
   state.settle();
   if (state.initializedText !== undefined) await send(state, state.initializedText);
   await reportLists(state);
-}
-
-function errorIn(text: string): string {
-  const { error } = JSON.parse(text) as { readonly error?: { readonly message?: unknown } };
-  return String(error?.message ?? "it sent no result").replace(/\.$/, "");
 }
 
 async function send(state: ServerState, text: string): Promise<void> {
   if (isAlive(state)) await state.connection?.send(text.endsWith("\n") ? text : `${text}\n`);
 }
 
-/** Without `mostMs`, it waits as long as the server runs. */
+/** Without `maxMs`, it waits as long as the server runs. */
 async function ask(
   state: ServerState,
   method: string,
-  { params = "{}", mostMs }: { readonly params?: string | undefined; readonly mostMs?: number },
+  { params = "{}", maxMs }: { readonly params?: string | undefined; readonly maxMs?: number },
 ): Promise<WrittenMessage | undefined> {
   state.lastId += 1;
   const id = JSON.stringify(`plimsoll:${state.lastId}`);
   const answer = new Promise<WrittenMessage | undefined>((resolve) => state.asked.set(id, resolve));
   await send(state, `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`);
-  const found = await (mostMs === undefined ? answer : Promise.race([answer, sleep(mostMs, null, { ref: false })]));
+  const found = await (maxMs === undefined ? answer : Promise.race([answer, sleep(maxMs, null, { ref: false })]));
   state.asked.delete(id);
   return found ?? undefined;
 }
@@ -242,16 +246,16 @@ async function listAll(state: ServerState, method: string, key: string): Promise
   let cursor: unknown;
   do {
     const params = cursor === undefined ? "{}" : JSON.stringify({ cursor });
-    const answer = await ask(state, method, { params, mostMs: Math.max(0, deadline - performance.now()) });
+    const answer = await ask(state, method, { params, maxMs: Math.max(0, deadline - performance.now()) });
     if (answer?.message.result === undefined) break;
     const { text, message } = answer;
     const range = memberOf(text, memberOf(text, 0, "result")!.value.start, key);
     if (range !== undefined) {
-      const found = elementsOf(text, range.value.start).slice(0, mostElements - elements.length);
+      const found = elementsOf(text, range.value.start).slice(0, maxElements - elements.length);
       for (const { start, end } of found) elements.push(text.slice(start, end));
     }
     cursor = message.result?.nextCursor ?? undefined;
-  } while (cursor !== undefined && elements.length < mostElements && performance.now() < deadline);
+  } while (cursor !== undefined && elements.length < maxElements && performance.now() < deadline);
   return elements;
 }
 
@@ -280,10 +284,9 @@ async function takeAnswer(state: ServerState, received: WrittenMessage, line: Bu
   if (result === undefined && next !== undefined) return next.forward(id, request.text, others);
   state.learn(result);
   state.learn(result?.task);
-  await state.emit(line[0] === openList ? text : line);
+  const isList = line[0] === "[".charCodeAt(0);
+  await state.emit(isList ? text : line);
 }
-
-const openList = 0x5b;
 
 function withPackedIds(index: number, { message: { id, params }, text }: WrittenMessage): string {
   const token = isPlainObject(params?._meta) ? params._meta.progressToken : undefined;

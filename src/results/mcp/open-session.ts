@@ -67,9 +67,7 @@ export async function openMcpSession(options: McpSessionOptions): Promise<McpSes
   };
 }
 
-type OpenedAccount = Omit<McpSession, "original">;
-
-async function openAnyAccount(options: McpSessionOptions): Promise<OpenedAccount> {
+async function openAnyAccount(options: McpSessionOptions): Promise<Omit<McpSession, "original">> {
   const { id, goesOn, client, conversation, kept } = options;
   const common = goesOn ? { id, isLasting: true } : conversation;
   if (common === undefined || client !== undefined) return openOwnAccount(options);
@@ -82,7 +80,10 @@ async function openAnyAccount(options: McpSessionOptions): Promise<OpenedAccount
 }
 
 /** `unreadable` says why the first account cannot be used. */
-async function openOwnAccount(options: McpSessionOptions, unreadable?: ContextError): Promise<OpenedAccount> {
+async function openOwnAccount(
+  options: McpSessionOptions,
+  unreadable?: ContextError,
+): Promise<Omit<McpSession, "original">> {
   const { id: shared, kept, client } = options;
   let damaged = unreadable;
   let number = damaged === undefined ? await lastNumber(kept.store, shared, client) : 2;
@@ -95,33 +96,30 @@ async function openOwnAccount(options: McpSessionOptions, unreadable?: ContextEr
       // Frees it, so that the next try finds it unchanged.
       await account.close().catch(() => {});
       // An account that cannot be read must not stop the server, so the next one is taken.
-      if (!isUnreadable(error) || tries === mostUnreadable) throw error;
+      const maxTries = 20;
+      if (!isUnreadable(error) || tries === maxTries) throw error;
       damaged = error;
       number = account.number + 1;
     }
   }
 }
 
-const mostUnreadable = 20;
-
 function isUnreadable(error: unknown): error is ContextError {
   return error instanceof ContextError && ["store_corrupt", "store_newer"].includes(error.code);
 }
 
-/** The notice is added to a page that is as large as the client shows. Each client limit leaves this much room. */
-const mostNoticeCharacters = 400;
-
 /** Returns each notice once, even if the store breaks in the middle of a session. */
 function createNotices(kept: ServerStore, damaged: ContextError | undefined): () => string | undefined {
-  let [toldDamage, toldProblem] = [damaged === undefined, false];
+  let [isDamageReported, isProblemReported] = [damaged === undefined, false];
   return () => {
     const notices: string[] = [];
-    if (!toldDamage) notices.push([damaged!.message, damaged!.hint].filter(Boolean).join(". "));
-    toldDamage = true;
-    const problem = toldProblem ? undefined : kept.problem();
+    if (!isDamageReported) notices.push([damaged!.message, damaged!.hint].filter(Boolean).join(". "));
+    isDamageReported = true;
+    const problem = isProblemReported ? undefined : kept.problem();
     if (problem !== undefined) notices.push(problem);
-    toldProblem ||= problem !== undefined;
-    return notices.length === 0 ? undefined : shorten(notices.join(" "), mostNoticeCharacters);
+    isProblemReported ||= problem !== undefined;
+    // The notice is added to a page that is as large as the client shows. Each client limit leaves this much room.
+    return notices.length === 0 ? undefined : shorten(notices.join(" "), 400);
   };
 }
 
@@ -139,21 +137,19 @@ export interface Conversation {
  *  opencode 1.18 sets the number of its process. Codex 0.166 sends the id of the window with each call, and keeps it when
  *  a person resumes the conversation. gemini-cli 0.61 says nothing. */
 export function conversationOf(
-  told: { readonly env: Environment } | { readonly meta: unknown },
+  source: { readonly env: Environment } | { readonly meta: unknown },
 ): Conversation | undefined {
-  if ("meta" in told) return conversationInCall(told.meta);
-  const { CLAUDE_CODE_SESSION_ID: claude = "", OPENCODE_PID: opencode = "" } = told.env;
-  if (isPlainId.test(claude)) return { id: `claude-code-${claude}`, isLasting: true };
-  return isPlainId.test(opencode) ? { id: `opencode-${opencode}`, isLasting: false } : undefined;
+  if ("meta" in source) {
+    const { windowId, threadId } = Object(source.meta) as Readonly<Record<string, unknown>>;
+    const id = [windowId, threadId].find((each) => typeof each === "string" && plainId.test(each));
+    return id === undefined ? undefined : { id: `codex-${id}`, isLasting: true };
+  }
+  const { CLAUDE_CODE_SESSION_ID: claude = "", OPENCODE_PID: opencode = "" } = source.env;
+  if (plainId.test(claude)) return { id: `claude-code-${claude}`, isLasting: true };
+  return plainId.test(opencode) ? { id: `opencode-${opencode}`, isLasting: false } : undefined;
 }
 
-function conversationInCall(meta: unknown): Conversation | undefined {
-  const { windowId, threadId } = Object(meta) as Readonly<Record<string, unknown>>;
-  const id = [windowId, threadId].find((each) => typeof each === "string" && isPlainId.test(each));
-  return id === undefined ? undefined : { id: `codex-${id}`, isLasting: true };
-}
-
-const isPlainId = /^[\w.@:-]{1,100}$/;
+const plainId = /^[\w.@:-]{1,100}$/;
 
 /** Opens the one account of several processes. */
 async function openCommonAccount(
@@ -165,7 +161,12 @@ async function openCommonAccount(
   await store.put(marks, key, ownMark("running"));
   const close = async (): Promise<void> => void (await store.delete(marks, key));
   try {
-    const session = await createAccount(options, id, serverPart());
+    // Each server of a common account has its own part of the system tier, so that a restarted one is counted once.
+    const session = await createAccount(
+      options,
+      id,
+      namedKey("server", JSON.stringify([process.cwd(), ...process.argv.slice(2)])),
+    );
     const others = await runningBeside(store, id, key);
     if (!isLasting && others === 0) await session.reset();
     return { session, close };
@@ -186,11 +187,6 @@ async function runningBeside(store: Store, id: string, own: string): Promise<num
     else if (key !== own) living += 1;
   }
   return living;
-}
-
-/** Each server of a common account has its own part of the system tier, so that a restarted one is counted once. */
-function serverPart(): string {
-  return namedKey("server", JSON.stringify([process.cwd(), ...process.argv.slice(2)]));
 }
 
 function createAccount(
@@ -215,12 +211,10 @@ async function openAccount(options: McpSessionOptions, { id, before }: Account):
   return session;
 }
 
-/** Clients with parallel calls wait for all answers anyway. But one call may take minutes. */
-const mostPatienceMs = 1_000;
-
 /** Limits how long a result that is larger than its fair share waits for parallel calls. */
 export async function patience(): Promise<void> {
-  await sleep(mostPatienceMs, undefined, { ref: false });
+  // Clients with parallel calls wait for all answers anyway. But one call may take minutes.
+  await sleep(1_000, undefined, { ref: false });
 }
 
 const marks = "mcp";
@@ -289,12 +283,10 @@ function ownMark(state: Mark["state"], client?: string): string {
   } satisfies Mark);
 }
 
-/** Processes of another machine cannot be seen from here. They count as running for a day. */
-const mostForeignMs = 86_400_000;
-
 function isRunning(mark: Mark): boolean {
   const { host = hostname(), time = 0 } = mark;
-  return host === hostname() ? isAlive(mark) : Date.now() - time < mostForeignMs;
+  // Processes of another machine cannot be seen from here. They count as running for a day.
+  return host === hostname() ? isAlive(mark) : Date.now() - time < 86_400_000;
 }
 
 /** Returns undefined for a mark that cannot be read. */
@@ -321,9 +313,6 @@ export async function forgetServer(store: Store, sessionId: string): Promise<voi
   for (const { key } of others) await store.delete(marks, key);
 }
 
-/** A client that lost its server restarts it within this time. */
-const mostPauseMs = 3_600_000;
-
 function isSameConversation(before: Mark | undefined, client: string | undefined, last: Date | undefined): boolean {
   if (before?.client !== client) return false;
   return client !== undefined || wasKilled(before, last);
@@ -331,7 +320,8 @@ function isSameConversation(before: Mark | undefined, client: string | undefined
 
 function wasKilled(before: Mark | undefined, last: Date | undefined): boolean {
   if (before?.state !== "running" || last === undefined) return false;
-  return !isRunning(before) && Date.now() - last.getTime() < mostPauseMs;
+  // A client that lost its server restarts it within this time.
+  return !isRunning(before) && Date.now() - last.getTime() < 3_600_000;
 }
 
 function lastCall(session: Session): Date | undefined {
@@ -355,14 +345,12 @@ interface OpenSession {
   calls: number;
 }
 
-/** Most clients never announce their end. */
-const mostOpen = 100;
-
 /** Opens a session with a client's first call. If there are more than `most`, closes the least recently used ones.
  *  Never closes a session with a running call, nor the shared one, whose clients could not find it again. */
+// Most clients never announce their end.
 export function createClientSessions(
   open: (client: string | undefined) => Promise<McpSession>,
-  most: number = mostOpen,
+  most: number = 100,
 ): ClientSessions {
   /** In the order of their last use. */
   const opened = new Map<string | undefined, OpenSession>();

@@ -113,7 +113,8 @@ async function findInResult(
 ): Promise<ToolResult | ToolFailure> {
   const range = readRange(lines);
   if (isFailure(range)) return range;
-  const options = { isRegex: true, caseSensitive: true, timeoutMs: matchTimeoutMs };
+  // As long as for one file of a search. Nothing else runs during that time.
+  const options = { isRegex: true, caseSensitive: true, timeoutMs: 500 };
   const matcher = pattern === undefined ? undefined : createLineMatcher(pattern, options);
   if (matcher !== undefined && isFailure(matcher)) return matcher;
   const text = known === undefined ? await session.readLines(id) : linesOf(known);
@@ -123,7 +124,7 @@ async function findInResult(
     const matched = matcher?.find([batch])?.[0];
     if (matcher !== undefined && matched === undefined) return tooSlow;
     if (matched === undefined) found.push(...batch.map((line, index) => `${first + index}:${line}`));
-    else found.push(...matched.map(([index, at]) => `${first + index}:${around(batch[index]!, at)}`));
+    else found.push(...matched.map(([index, at]) => `${first + index}:${cutAround(batch[index]!, at)}`));
   }
   const itemsName = pattern === undefined ? "lines" : "matches";
   return { fields: {}, itemsName, items: found.slice(offset), offset, total: found.length };
@@ -134,8 +135,6 @@ async function* linesOf(text: string): AsyncGenerator<string> {
   for (const line of splitLines(text)) yield line.text;
 }
 
-/** As long as for one file of a search. Nothing else runs during that time. */
-const matchTimeoutMs = 500;
 const tooSlow: ToolFailure = {
   code: "timed_out",
   message: "The pattern takes too long.",
@@ -157,9 +156,6 @@ function readRange(lines: string | undefined): LineRange | ToolFailure {
   return { code: "invalid_argument", message, hint: "Use 25, 10-40 or 100-." };
 }
 
-const linesAtOnce = 2_000;
-const charactersAtOnce = 1_000_000;
-
 /** Yields the lines of the range in batches, with the number of the first one. */
 async function* inBatches(
   lines: AsyncIterable<string>,
@@ -172,7 +168,7 @@ async function* inBatches(
     if (number > last) break;
     batch.push(line);
     characters += line.length;
-    if (batch.length < linesAtOnce && characters < charactersAtOnce) continue;
+    if (batch.length < 2_000 && characters < 1_000_000) continue;
     yield { first: number - batch.length + 1, batch };
     [characters, batch] = [0, []];
   }
@@ -180,13 +176,13 @@ async function* inBatches(
 }
 
 /** Lines of JSON can have megabytes. */
-const mostAround = 400;
+const maxLineCharacters = 400;
 
 /** Returns the part of a long line that has the match. */
-function around(line: string, at: number): string {
-  if (line.length <= mostAround) return line;
-  const start = Math.max(0, Math.min(at - mostAround / 4, line.length - mostAround));
-  const end = Math.min(line.length, start + mostAround);
+function cutAround(line: string, at: number): string {
+  if (line.length <= maxLineCharacters) return line;
+  const start = Math.max(0, Math.min(at - maxLineCharacters / 4, line.length - maxLineCharacters));
+  const end = Math.min(line.length, start + maxLineCharacters);
   return `${start > 0 ? "…" : ""}${line.slice(start, end)}${end < line.length ? "…" : ""}`;
 }
 

@@ -130,11 +130,14 @@ export function renderAnswer(id: string, answer: { readonly result: object } | {
  *  on. */
 export function clientNameOf({ method, params }: RpcMessage): string | undefined {
   const meta = params?._meta;
-  const told = method === "initialize" ? params?.clientInfo : isPlainObject(meta) ? meta[clientInfoKey] : undefined;
-  return isPlainObject(told) && typeof told.name === "string" ? told.name : undefined;
+  const info =
+    method === "initialize"
+      ? params?.clientInfo
+      : isPlainObject(meta)
+        ? meta["io.modelcontextprotocol/clientInfo"]
+        : undefined;
+  return isPlainObject(info) && typeof info.name === "string" ? info.name : undefined;
 }
-
-const clientInfoKey = "io.modelcontextprotocol/clientInfo";
 
 /** From revision 2026-07-28 on, every request names its revision, and every result says that it is one. */
 export function isModern({ params }: RpcMessage): boolean {

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import { ContextError } from "../../core/errors.ts";
 import { formatNumber } from "../../core/text/index.ts";
-import { createHost, type Host, type HostOptions } from "./create-host.ts";
+import { createHost, type HostOptions } from "./create-host.ts";
 import {
   clientInSession,
   createHttpRoots,
@@ -42,10 +42,16 @@ export async function serveHttp(options: HostOptions, { port, token }: HttpOptio
   const isLocal = ({ headers }: IncomingMessage): boolean =>
     library.validateHostHeader(headers.host, names).ok &&
     library.validateOriginHeader(headers.origin, library.localhostAllowedOrigins()).ok;
+  // A client announces its end with DELETE. The library serves every request separately and has no sessions.
   const answering: AnswerOptions = {
     isLocal,
-    mayAsk: tokenCheck(token),
-    handle: takeEnds(handler.fetch, host),
+    mayAsk: createTokenCheck(token),
+    handle: async (request) => {
+      const client = clientInSession(request.headers.get(sessionHeader));
+      if (request.method !== "DELETE" || client === undefined) return handler.fetch(request);
+      await host.closeClient(client.id);
+      return new Response(null, { status: 204 });
+    },
     roots: options.asksRoots ? createHttpRoots() : undefined,
   };
   const server = createServer((request, response) => {
@@ -63,23 +69,13 @@ export async function serveHttp(options: HostOptions, { port, token }: HttpOptio
 }
 
 /** Other users of this machine can reach the port too. The comparison always takes the same time. */
-function tokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
+function createTokenCheck(token: string | undefined): (request: IncomingMessage) => boolean {
   if (token === undefined) return () => true;
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   const wanted = digest(token);
   return ({ headers }) => {
     const [, given = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? [];
     return timingSafeEqual(digest(given), wanted);
-  };
-}
-
-/** A client announces its end with DELETE. The library serves every request separately and has no sessions. */
-function takeEnds(handle: Handle, { closeClient }: Host): Handle {
-  return async (request) => {
-    const client = clientInSession(request.headers.get(sessionHeader));
-    if (request.method !== "DELETE" || client === undefined) return handle(request);
-    await closeClient(client.id);
-    return new Response(null, { status: 204 });
   };
 }
 
@@ -114,7 +110,7 @@ async function answer(
     response.setHeader("www-authenticate", "Bearer");
     return refuse(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
   }
-  if (Number(request.headers["content-length"] ?? 0) > mostBodyBytes) return refuse(response, 413, tooLarge);
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return refuse(response, 413, tooLarge);
   const url = urlOf(request);
   if (url?.pathname !== path) return refuse(response, 404, `The server is at ${path}.`);
   const gone = new AbortController();
@@ -135,15 +131,15 @@ async function answer(
 }
 
 /** Calls of our tools have a few hundred bytes. */
-const mostBodyBytes = 16 << 20;
-const tooLarge = `A request has at most ${formatNumber(mostBodyBytes)} bytes.`;
+const maxBodyBytes = 16 << 20;
+const tooLarge = `A request has at most ${formatNumber(maxBodyBytes)} bytes.`;
 
 /** A body without a known length may never end. */
 async function* limitBody(request: AsyncIterable<Buffer>, stop: () => void): AsyncGenerator<Buffer> {
   let length = 0;
   for await (const part of request) {
     length += part.length;
-    if (length > mostBodyBytes) {
+    if (length > maxBodyBytes) {
       stop();
       throw new Error(tooLarge);
     }
@@ -152,20 +148,20 @@ async function* limitBody(request: AsyncIterable<Buffer>, stop: () => void): Asy
 }
 
 /** An initialize has a few hundred bytes. */
-const mostBytes = 100_000;
+const maxFirstBytes = 100_000;
 
 /** Whether the request can be a client's first. Later requests name the session. Some clients name their revision in
  *  the first one too. */
 export function mayInitialize({ method, headers }: IncomingMessage): boolean {
   const bytes = Number(headers["content-length"] ?? 0);
-  return method === "POST" && !(sessionHeader in headers) && bytes <= mostBytes;
+  return method === "POST" && !(sessionHeader in headers) && bytes <= maxFirstBytes;
 }
 
 /** Returns the body of such a request: complete, or as a stream if it cannot be an initialize. */
 export async function readFirst(request: AsyncIterable<Buffer>): Promise<Buffer | AsyncIterable<Buffer>> {
   const rest = request[Symbol.asyncIterator]();
   const read: Buffer[] = [];
-  for (let bytes = 0; bytes <= mostBytes; bytes += read.at(-1)!.length) {
+  for (let bytes = 0; bytes <= maxFirstBytes; bytes += read.at(-1)!.length) {
     const { done, value } = await rest.next();
     if (done) return Buffer.concat(read);
     read.push(value);
@@ -207,8 +203,8 @@ async function answerWithRoots(response: ServerResponse, { roots, clientId, body
   const needsRoots = known === undefined && messages.some(({ method }) => method === "tools/call");
   if (!needsRoots) return send(response, await rootsOfRequest.run(known, ask));
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-  const told = await roots.ask(clientId, (event) => response.write(event));
-  const answered = await rootsOfRequest.run(told, ask);
+  const sent = await roots.ask(clientId, (event) => response.write(event));
+  const answered = await rootsOfRequest.run(sent, ask);
   const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
   if (isStream) return send(response, answered);
   const text = (await answered.text()).trim();

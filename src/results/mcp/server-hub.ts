@@ -108,7 +108,7 @@ async function answer(hub: Hub, request: Request): Promise<void> {
   if (method === "initialize") return greet(hub, request);
   if (method === "ping") return reply(hub, id, {});
   if (method !== "logging/setLevel") return forward(hub, request);
-  const params = paramsOf(request);
+  const params = readParams(request);
   await Promise.all(hub.members.filter((each) => each.offers(method)).map((each) => each.ask(method, params)));
   return reply(hub, id, {});
 }
@@ -121,7 +121,7 @@ function refuse({ emit }: Hub, id: string, error: { readonly code: number; reado
   return emit(renderAnswer(id, { error }));
 }
 
-function paramsOf({ text }: Request): string {
+function readParams({ text }: Request): string {
   const params = memberOf(text, 0, "params");
   return params === undefined ? "{}" : text.slice(params.value.start, params.value.end);
 }
@@ -138,16 +138,16 @@ const lazy = { greetingMs: 500, toolsMs: 20_000 };
 
 async function greet(hub: Hub, request: Request): Promise<void> {
   const { members } = hub;
-  const params = paramsOf(request);
+  const params = readParams(request);
   for (const member of members) void member.greet(params);
-  await settleAtMost(hub, hub.patience.greetingMs);
+  await waitForServers(hub, hub.patience.greetingMs);
   await reply(hub, request.id, joinGreetings(hub));
   for (const member of members) member.clientIsGreeted();
 }
 
 /** Waits until every server was greeted or has failed, or until this long after the start. */
-async function settleAtMost({ members, startedAt }: Hub, mostMs: number): Promise<void> {
-  const leftMs = Math.max(0, startedAt + mostMs - Date.now());
+async function waitForServers({ members, startedAt }: Hub, maxMs: number): Promise<void> {
+  const leftMs = Math.max(0, startedAt + maxMs - Date.now());
   const all = Promise.all(members.map(({ settled }) => settled));
   await Promise.race([all, sleep(leftMs, undefined, { ref: false })]);
 }
@@ -172,7 +172,7 @@ const lists: readonly ListMethod[] = [
 /** All pages of all servers are one list. */
 async function answerList(hub: Hub, id: string, list: ListMethod): Promise<void> {
   const { method, key } = list;
-  await settleAtMost(hub, method === "tools/list" ? hub.patience.toolsMs : listMs);
+  await waitForServers(hub, method === "tools/list" ? hub.patience.toolsMs : listMs);
   for (const member of hub.members) member.reportLate();
   const found = await Promise.all(
     hub.members.map(async (member, index) => {
@@ -240,9 +240,6 @@ interface Routes {
   find(method: string, params: RpcObject, members: readonly HubServer[]): readonly HubServer[];
 }
 
-/** The number of remembered resources and tasks, the newest ones. */
-const mostKnown = 10_000;
-
 /** Learns from lists and results which server has a resource or a task. If two have the same one, the first
  *  server of the file counts. */
 function createRoutes(): Routes {
@@ -254,7 +251,8 @@ function createRoutes(): Routes {
         if (typeof key === "string" && (owners.get(key) ?? index) >= index) owners.set(key, index);
       }
       for (const oldest of owners.keys()) {
-        if (owners.size <= mostKnown) break;
+        // The number of remembered resources and tasks, the newest ones.
+        if (owners.size <= 10_000) break;
         owners.delete(oldest);
       }
     },

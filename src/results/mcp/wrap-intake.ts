@@ -51,11 +51,11 @@ export async function createWrapIntake({ sessionId, counter, store }: WrapIntake
       const text = onlyText(result);
       if (text === undefined) {
         calls.drop(call);
-        return { ...withTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
+        return { ...editTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
       }
       const number = ++admits;
       const admitted = await intake.admit({ tool: call.tool, input: call.args, text, ...calls.end(call) });
-      const edited = withTexts(message, result, () => admitted.text);
+      const edited = editTexts(message, result, () => admitted.text);
       return {
         ...edited,
         // A page shows only a part, so later results must not refer to it.
@@ -71,15 +71,15 @@ function onlyText({ content, structuredContent, isError }: RpcObject): string | 
   if (!Array.isArray(content) || content.length !== 1 || structuredContent !== undefined || isError === true) {
     return undefined;
   }
-  return textOf(content[0]);
+  return readText(content[0]);
 }
 
-function textOf(block: unknown): string | undefined {
+function readText(block: unknown): string | undefined {
   return isPlainObject(block) && block.type === "text" && typeof block.text === "string" ? block.text : undefined;
 }
 
 /** Changes the texts in the message as it was written. A text beside structured content may have to say the same. */
-function withTexts(
+function editTexts(
   message: string,
   result: RpcObject,
   change: (text: string) => string,
@@ -90,7 +90,7 @@ function withTexts(
   const list = place && memberOf(message, place.value.start, "content");
   const elements = list === undefined ? [] : elementsOf(message, list.value.start);
   const changes = content.flatMap((block: unknown, index) => {
-    const [text, element] = [textOf(block), elements[index]];
+    const [text, element] = [readText(block), elements[index]];
     const member = element && memberOf(message, element.start, "text");
     if (text === undefined || member === undefined || change(text) === text) return [];
     return [

@@ -50,7 +50,12 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   const { storeFile, sessionId, goesOn, counter, budget, format, log } = options;
   let clientName: string | undefined;
   const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientName);
-  const kept = await openServerStore({ file: storeFile, consequence, upkeep: options.upkeep, log });
+  const kept = await openServerStore({
+    file: storeFile,
+    consequence: "Results pass unchanged, without pages.",
+    upkeep: options.upkeep,
+    log,
+  });
   const { session, takeNotice, original, close } = await openMcpSession({
     id: sessionId,
     goesOn,
@@ -59,20 +64,31 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     counter,
     budget,
     pageLimit,
-    ...{ format, nextPageName: () => proxy.nextPageName() },
+    format,
+    nextPageName: () => proxy.nextPageName(),
   });
   const hub = options.servers.length === 1 ? undefined : connectAll(options);
   const takeNotices = (): string | undefined => {
-    const told = [takeNotice(), hub?.takeNotice()].filter((notice) => notice !== undefined);
-    return told.length === 0 ? undefined : told.join(" ");
+    const notices = [takeNotice(), hub?.takeNotice()].filter((notice) => notice !== undefined);
+    return notices.length === 0 ? undefined : notices.join(" ");
   };
   const intake =
     options.hasIntake === true
       ? await createWrapIntake({ sessionId: session.id, counter, store: kept.store })
       : undefined;
+  // Claude Code moves large results into a file by itself. A short preview then serves it better than a page.
+  const movesLargeResults = (): boolean => clientName?.toLowerCase().startsWith("claude-code") ?? false;
   const proxy: LineProxy = createLineProxy({
-    ...{ session, counter, pageLimit, format, patience, takeNotice: takeNotices, log, intake, original },
-    isPreviewed: () => format === "text" && options.pageLimit === undefined && spillsResults(clientName),
+    session,
+    counter,
+    pageLimit,
+    format,
+    patience,
+    takeNotice: takeNotices,
+    log,
+    intake,
+    original,
+    isPreviewed: () => format === "text" && options.pageLimit === undefined && movesLargeResults(),
     ...(options.isLazy === true ? { realCall } : {}),
     isKept: () => kept.problem() === undefined,
     clientIs: (name) => {
@@ -94,11 +110,9 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   }
 }
 
-const consequence = "Results pass unchanged, without pages.";
-
 function connectAll(options: WrapOptions): ServerHub {
   const { servers, version, isLazy = false, log } = options;
-  const names = servers.map(({ name }) => shownName(name));
+  const names = servers.map(({ name }) => cleanName(name));
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) {
     throw usageError(
@@ -108,22 +122,24 @@ function connectAll(options: WrapOptions): ServerHub {
   }
   return createServerHub({
     servers: servers.map((server) => ({
-      name: shownName(server.name),
+      name: cleanName(server.name),
       connect: () => connectServer(server, options),
     })),
-    ...{ version, isLazy, log },
+    version,
+    isLazy,
+    log,
   });
 }
 
 /** Has no underscore, so that the first one in a tool's name ends its server's name. Clients accept no other
  *  characters. */
-function shownName(name: string): string {
+function cleanName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9-]+/g, "-");
 }
 
 /** Says whose tools are hidden. */
 function aboutAll({ servers }: WrapOptions): string {
-  const names = servers.map(({ name }) => shownName(name));
+  const names = servers.map(({ name }) => cleanName(name));
   return names.length === 1 ? `the server ${names[0]}` : `the servers ${names.join(", ")}`;
 }
 
@@ -133,7 +149,17 @@ async function runBehind(proxy: LineProxy, server: ServerConnection, options: Wr
   const requests = createOpenRequests();
   const answers = passToServer(proxy, { stdin, stdout, server, requests, log });
   try {
-    await passToClient(proxy, { stdout, server, requests });
+    const writings = new Set<Promise<void>>();
+    for await (const line of server.lines) {
+      requests.answered(line);
+      await new Promise<void>((resolve, reject) => {
+        const passing = proxy.fromServer(line, resolve);
+        const writing = passing.then((text) => writeLine(stdout, text)).finally(() => writings.delete(writing));
+        writings.add(writing);
+        writing.then(resolve, reject);
+      });
+    }
+    await Promise.all(writings);
   } catch (error) {
     if (!(error instanceof ContextError)) throw error;
     const message = `The server "${options.servers[0].name}" was ended: ${error.message}.`;
@@ -152,9 +178,6 @@ interface OpenRequests {
   ids(): readonly string[];
 }
 
-/** A longer line is a result, whose id is at an end of it. Parsing it only for the id would take its memory again. */
-const longBytes = 1_048_576;
-
 function createOpenRequests(): OpenRequests {
   const open = new Set<string>();
   return {
@@ -166,7 +189,8 @@ function createOpenRequests(): OpenRequests {
     },
     answered(line) {
       if (open.size === 0) return;
-      if (line.length > longBytes) {
+      // A longer line is a result with its id at an end. Parsing it only for the id would take its memory again.
+      if (line.length > 1_048_576) {
         const { isRequest, id } = readEnds({
           head: line.toString("utf8", 0, 4_096),
           tail: String(line.subarray(-4_096)),
@@ -216,26 +240,4 @@ function passToServer(proxy: LineProxy, streams: ClientStreams): Set<Promise<voi
     .catch((error: unknown) => (error instanceof ContextError ? log(error.message) : undefined))
     .then(() => server.end());
   return underWay;
-}
-
-async function passToClient(
-  proxy: LineProxy,
-  { stdout, server, requests }: Omit<ClientStreams, "stdin" | "log">,
-): Promise<void> {
-  const held = new Set<Promise<void>>();
-  for await (const line of server.lines) {
-    requests.answered(line);
-    await new Promise<void>((resolve, reject) => {
-      const passing = proxy.fromServer(line, resolve);
-      const writing = passing.then((text) => writeLine(stdout, text)).finally(() => held.delete(writing));
-      held.add(writing);
-      writing.then(resolve, reject);
-    });
-  }
-  await Promise.all(held);
-}
-
-/** Whether the client moves large results into a file by itself. A short preview then serves it better than a page. */
-function spillsResults(name: string | undefined): boolean {
-  return name?.toLowerCase().startsWith("claude-code") ?? false;
 }
