@@ -20,12 +20,12 @@ import {
 import {
   type Conversation,
   chooseRoot,
-  conversationOf,
+  createSessionId,
+  findConversation,
   type ServedPlace,
   serveHttp,
   serverToolNames,
   serveStdio,
-  sessionIdOf,
 } from "../../results/mcp/index.ts";
 import type { HintMode, PageFormat, PageLimit } from "../../results/session/index.ts";
 import { chooseCounter } from "../choose-counters.ts";
@@ -100,8 +100,8 @@ function refuseUnknownTools({ options: { tools = [] }, env }: Call<ServeFlags>):
 function createPlaces(call: Call<ServeFlags>): StartOptions["places"] {
   return remembered(async (root: string) => {
     const { sessionId, ...settings } = await readSettings(call, root);
-    const id = sessionId ?? sessionIdOf("mcp", root, [root]);
-    return { ...settings, root, sessionId: id, goesOn: sessionId !== undefined };
+    const id = sessionId ?? createSessionId("mcp", root, [root]);
+    return { ...settings, root, sessionId: id, isNamed: sessionId !== undefined };
   });
 }
 
@@ -242,7 +242,7 @@ export async function readSettings(call: Call<ServerFlags>, root: string): Promi
     budget: readBudget(options, config),
     storeFile: options["no-store"] === true ? undefined : storeFile(options.store, { cwd, env, config }),
     sessionId: options.session,
-    conversation: conversationOf({ env }),
+    conversation: findConversation({ env }),
     hints: config.values.session.hints,
     upkeep: upkeepOf(config.values.retention, env),
     secrets: { deny: config.values.deny, allow: config.values.allow },

@@ -17,13 +17,13 @@ import {
   type ToolSchema,
 } from "../session/index.ts";
 import { createTools } from "../tools/index.ts";
-import { countContext, limitOfClient } from "./client-limits.ts";
+import { countContext, findClientLimit } from "./client-limits.ts";
 import { clientInSession, rootsOfRequest, sessionHeader } from "./http-clients.ts";
 import {
   type ClientSessions,
   type Conversation,
-  conversationOf,
   createClientSessions,
+  findConversation,
   type McpSession,
   openMcpSession,
 } from "./open-session.ts";
@@ -74,7 +74,7 @@ export interface ServedPlace {
   readonly upkeep?: StoreUpkeep | undefined;
   readonly sessionId: string;
   /** Whether a person named the session. Then all its processes have one account. */
-  readonly goesOn: boolean;
+  readonly isNamed: boolean;
   /** The conversation, if the client names it in the server's environment. */
   readonly conversation?: Conversation | undefined;
 }
@@ -92,7 +92,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const ownTools = [...servedTools(pageTools, names), ...(commands === undefined ? [] : [createRunCommand(commands)])];
   // One per request: clients that share a session can ask at the same time and have different limits.
   const clientNames = new AsyncLocalStorage<string | undefined>();
-  const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientNames.getStore());
+  const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientNames.getStore());
   const stores = new Map<string | undefined, Promise<ServerStore>>();
   const storeOf = ({ storeFile: file, upkeep }: ServedPlace): Promise<ServerStore> => {
     const opening =
@@ -250,7 +250,7 @@ async function createServerFactory(parts: ServerParts): Promise<McpServerFactory
     const rootsIn = rootsReader(server, { library, era, parts, isHttp: requestInfo !== undefined });
     const askingIn = async (context: ServerContext): Promise<Asking | "must ask"> => {
       const roots = await rootsIn(context);
-      const conversation = conversationOf({ meta: context.mcpReq._meta });
+      const conversation = findConversation({ meta: context.mcpReq._meta });
       return roots === "must ask" ? roots : { id: known?.id, conversation, name: nameIn(context), roots };
     };
     server.setRequestHandler("tools/list", async (_request, context) => {

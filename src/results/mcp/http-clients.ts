@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { isPlainObject, isText, listOf, objectOf } from "../../core/text/index.ts";
-import { clientNameOf, parseLine, type RpcMessage } from "./rpc-message.ts";
+import { parseLine, type RpcMessage, readClientName } from "./rpc-message.ts";
 
 /** Identifies HTTP clients. Before revision 2026-07-28, a client gives its name once, at initialize, and each request
  *  gets its own server. So the session id, which the client sends with every further request, contains the name and
@@ -18,9 +18,9 @@ interface HttpClient {
 export const sessionHeader = "mcp-session-id";
 
 /** Returns the session id for the client if this is its initialize. */
-export function sessionOf(body: Buffer): string | undefined {
+export function createHttpSession(body: Buffer): string | undefined {
   const initialize = parseLine(body)?.messages.find(({ method }) => method === "initialize");
-  const name = initialize && clientNameOf(initialize);
+  const name = initialize && readClientName(initialize);
   if (name === undefined) return undefined;
   const capabilities = initialize?.params?.capabilities;
   const roots = isPlainObject(capabilities) && isPlainObject(capabilities.roots) ? ".roots" : "";

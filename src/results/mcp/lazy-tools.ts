@@ -4,9 +4,9 @@ import { didYouMean, isPlainObject, memberOf, messageOf, shorten } from "../../c
 import { createLineChannel } from "./line-stream.ts";
 import {
   isModern,
-  messagesOf,
   type RpcMessage,
   type RpcObject,
+  readMessages,
   renderAnswer,
   replaceAt,
   type WrittenMessage,
@@ -24,7 +24,8 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
   const underWay = new Set<string>();
   const answer = async (request: LazyRequest): Promise<void> => {
     underWay.add(request.id);
-    const result = await answerCall(request, catalog).catch((error: unknown) => refuse(messageOf(error)));
+    const answered = catalog.tools().then((tools) => answerCall(request, tools));
+    const result = await answered.catch((error: unknown) => refuse(messageOf(error)));
     const isCancelled = !underWay.delete(request.id);
     if (isCancelled) return;
     if (result === undefined) return inner.send(asRealCall(request));
@@ -48,7 +49,7 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
     ...inner,
     lines: toClient.lines,
     async send(line) {
-      for (const received of messagesOf(Buffer.from(line))) await take(received);
+      for (const received of readMessages(Buffer.from(line))) await take(received);
     },
   };
 }
@@ -121,8 +122,7 @@ function refuse(text: string): CallResult {
 }
 
 /** Returns our answer, or undefined if the call is for the server. */
-async function answerCall({ tool, args }: LazyRequest, catalog: Catalog): Promise<CallResult | undefined> {
-  const tools = await catalog.tools();
+async function answerCall({ tool, args }: LazyRequest, tools: readonly HiddenTool[]): Promise<CallResult | undefined> {
   if (tool === "find_tool") return say(listFound(tools, String(args.query ?? "")));
   if (tool !== "describe_tool" && !isCaller(tool)) {
     return refuse(`There is no tool ${tool} here. Find tools with find_tool and call them with call_tool.`);
@@ -153,11 +153,8 @@ function asRealCall({ text, args }: LazyRequest): string {
   const outer = memberOf(text, params.start, "arguments")!.value;
   const inner = memberOf(text, outer.start, "arguments")?.value;
   const own = inner === undefined ? "{}" : text.slice(inner.start, inner.end);
-  const replaced = typeof args.arguments === "string" ? args.arguments : own;
-  return Object.entries({ name: JSON.stringify(args.name), arguments: replaced }).reduce(
-    (line, [name, json]) => replaceAt(line, ["params", name], json),
-    text,
-  );
+  const named = replaceAt(text, ["params", "name"], JSON.stringify(args.name));
+  return replaceAt(named, ["params", "arguments"], typeof args.arguments === "string" ? args.arguments : own);
 }
 
 /** A tool as its server defines it. */
@@ -171,16 +168,10 @@ interface HiddenTool {
   readonly length: number;
 }
 
-interface Catalog {
-  tools(): Promise<readonly HiddenTool[]>;
-  /** Whether a line of the server is only for the catalog. */
-  takes(line: Buffer): boolean;
-}
-
 const listChanged = "notifications/tools/list_changed";
 
 /** Reads the server's list when it is first needed, and again after it has changed. */
-function createCatalog(send: ServerConnection["send"]): Catalog {
+function createCatalog(send: ServerConnection["send"]) {
   const asked = new Map<string, (answer: WrittenMessage) => void>();
   let lastId = 0;
   let known: Promise<readonly HiddenTool[]> | undefined;
@@ -208,19 +199,20 @@ function createCatalog(send: ServerConnection["send"]): Catalog {
     return tools;
   };
   return {
-    tools: () => {
+    tools(): Promise<readonly HiddenTool[]> {
       known ??= read();
       return known;
     },
-    takes(line) {
+    /** Whether a line of the server is only for the catalog. */
+    takes(line: Buffer): boolean {
       // Changes of the list are small messages.
       const isChange =
         line.length < 1_000 &&
         line.includes(listChanged) &&
-        messagesOf(line).every(({ message: { method } }) => method === listChanged);
+        readMessages(line).every(({ message: { method } }) => method === listChanged);
       if (isChange) known = undefined;
       if (isChange || asked.size === 0) return isChange;
-      const own = messagesOf(line).find(({ message: { id, method } }) => method === undefined && asked.has(id ?? ""));
+      const own = readMessages(line).find(({ message: { id, method } }) => method === undefined && asked.has(id ?? ""));
       if (own === undefined) return false;
       const { id = "" } = own.message;
       asked.get(id)?.(own);
@@ -243,7 +235,8 @@ function readTool(tool: RpcObject): HiddenTool {
     description: String(description),
     inputSchema: isPlainObject(inputSchema) ? inputSchema : { type: "object" },
     annotations: isPlainObject(annotations) ? annotations : {},
-    ...{ words, length: [...words.values()].reduce((sum, count) => sum + count, 0) },
+    words,
+    length: [...words.values()].reduce((sum, count) => sum + count, 0),
   };
 }
 
@@ -258,11 +251,11 @@ function splitWords(text: string): string[] {
 }
 
 const maxFound = 8;
-/** The usual parameters of BM25. */
-const [saturation, lengthWeight] = [1.2, 0.75];
 
 /** Ranks tools by the query's words in their names and descriptions (BM25). Equal ones are ordered by name. */
 function rank(tools: readonly HiddenTool[], query: string): HiddenTool[] {
+  // The usual parameters of BM25.
+  const [saturation, lengthWeight] = [1.2, 0.75];
   const average = tools.reduce((sum, { length }) => sum + length, 0) / tools.length;
   const words = splitWords(query).filter((word) => word.length > 1);
   const terms = [...new Set(words)].map((word) => {
@@ -288,7 +281,11 @@ function listFound(tools: readonly HiddenTool[], query: string): string {
   if (splitWords(query).length === 0) return `${tools.length} tools: ${names}`;
   const found = rank(tools, query).slice(0, maxFound);
   if (found.length === 0) return `No tool has a word of "${shorten(query, 100)}". All ${tools.length} tools: ${names}`;
-  return found.map((tool) => `${tool.name} [${describeKind(tool)}]: ${summaryOf(tool)}`).join("\n");
+  const lines = found.map((tool) => {
+    const [summary = ""] = tool.description.trim().split(/(?<=[.!?])\s|\n/);
+    return `${tool.name} [${describeKind(tool)}]: ${shorten(summary, 120)}`;
+  });
+  return lines.join("\n");
 }
 
 function explainUnknown(tools: readonly HiddenTool[], name: string): string {
@@ -309,11 +306,6 @@ function isReadOnly({ annotations }: HiddenTool): boolean {
 function describeKind(tool: HiddenTool): string {
   if (isReadOnly(tool)) return "read-only";
   return tool.annotations.destructiveHint === false ? "makes changes" : "may be destructive";
-}
-
-function summaryOf({ description }: HiddenTool): string {
-  const [first = ""] = description.trim().split(/(?<=[.!?])\s|\n/);
-  return shorten(first, 120);
 }
 
 function describe(tool: HiddenTool): string {

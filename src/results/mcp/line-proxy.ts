@@ -8,12 +8,12 @@ import { errorField, type PagedCall, type Paging, pageResult, type ResultCall } 
 import { releaseLine } from "./line-stream.ts";
 import { nextPageTool, type PageTool, recallPageTool, settle, toCallResult } from "./page-tools.ts";
 import {
-  clientNameOf,
   isModern,
   type ParsedLine,
   parseLine,
   type RpcMessage,
   type RpcObject,
+  readClientName,
   renderAnswer,
   withoutMember,
 } from "./rpc-message.ts";
@@ -57,7 +57,7 @@ export function createLineProxy(options: LineProxyOptions): LineProxy {
   const asked = createAwaitedAnswers({ ...options, tasks });
 
   const remember = (message: RpcMessage): void => {
-    const name = clientNameOf(message);
+    const name = readClientName(message);
     if (name !== undefined) options.clientIs(name);
     if (asked.add(message) !== "list" || message.params?.cursor !== undefined) return;
     ownTools.beginList();

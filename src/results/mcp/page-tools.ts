@@ -81,35 +81,32 @@ export const recallPageTool: PageTool<Delivered> = {
     const read = readArguments(recallParameters, args);
     const call = { tool: recallPageTool.name, args };
     if ("failure" in read) return session.refuse(read.failure, call);
-    const { id, offset, budget: maxTokens, pattern, lines } = read.values;
+    const { id, offset = 0, budget: maxTokens, pattern, lines } = read.values;
     const text = isOriginalId(id) ? await original?.(id) : undefined;
     if (pattern === undefined && lines === undefined) {
-      if (text === undefined) return session.recall(id, { offset, maxTokens });
-      return session.deliver(wholeText(text, offset), { ...call, maxTokens });
+      if (text === undefined) return session.recall(id, { offset: read.values.offset, maxTokens });
+      const items = text.split("\n");
+      const result = { fields: {}, itemsName: "lines", items: items.slice(offset), offset, total: items.length };
+      return session.deliver(result, { ...call, maxTokens });
     }
     const found = await findInResult(session, { id, text, pattern, lines, offset });
     return isFailure(found) ? session.refuse(found, call) : session.deliver(found, { ...call, maxTokens });
   },
 };
 
-function wholeText(text: string, offset = 0): ToolResult {
-  const items = text.split("\n");
-  return { fields: {}, itemsName: "lines", items: items.slice(offset), offset, total: items.length };
-}
-
-interface Wanted {
+interface LineQuery {
   readonly id: string;
   /** The text, if the session does not have it. */
   readonly text: string | undefined;
   readonly pattern: string | undefined;
   readonly lines: string | undefined;
-  readonly offset: number | undefined;
+  readonly offset: number;
 }
 
 /** Searches in the text of a stored result, and returns lines with their numbers as `rg -n` prints them. */
 async function findInResult(
   session: Session,
-  { id, text: known, pattern, lines, offset = 0 }: Wanted,
+  { id, text: known, pattern, lines, offset }: LineQuery,
 ): Promise<ToolResult | ToolFailure> {
   const range = readRange(lines);
   if (isFailure(range)) return range;
@@ -117,29 +114,22 @@ async function findInResult(
   const options = { isRegex: true, caseSensitive: true, timeoutMs: 500 };
   const matcher = pattern === undefined ? undefined : createLineMatcher(pattern, options);
   if (matcher !== undefined && isFailure(matcher)) return matcher;
-  const text = known === undefined ? await session.readLines(id) : linesOf(known);
+  // A line that is too long counts as several.
+  const text = known === undefined ? await session.readLines(id) : splitLines(known).map((line) => line.text);
   if (isFailure(text)) return text;
   const found: string[] = [];
-  for await (const { first, batch } of inBatches(text, range)) {
+  for await (const { first, batch } of readBatches(text, range)) {
     const matched = matcher?.find([batch])?.[0];
-    if (matcher !== undefined && matched === undefined) return tooSlow;
+    if (matcher !== undefined && matched === undefined) {
+      const hint = "Avoid repetitions inside of repetitions, such as (a+)+, or name fewer lines.";
+      return { code: "timed_out", message: "The pattern takes too long.", hint };
+    }
     if (matched === undefined) found.push(...batch.map((line, index) => `${first + index}:${line}`));
     else found.push(...matched.map(([index, at]) => `${first + index}:${cutAround(batch[index]!, at)}`));
   }
   const itemsName = pattern === undefined ? "lines" : "matches";
   return { fields: {}, itemsName, items: found.slice(offset), offset, total: found.length };
 }
-
-/** A line that is too long counts as several. */
-async function* linesOf(text: string): AsyncGenerator<string> {
-  for (const line of splitLines(text)) yield line.text;
-}
-
-const tooSlow: ToolFailure = {
-  code: "timed_out",
-  message: "The pattern takes too long.",
-  hint: "Avoid repetitions inside of repetitions, such as (a+)+, or name fewer lines.",
-};
 
 interface LineRange {
   /** Counted from 1, both included. */
@@ -157,8 +147,8 @@ function readRange(lines: string | undefined): LineRange | ToolFailure {
 }
 
 /** Yields the lines of the range in batches, with the number of the first one. */
-async function* inBatches(
-  lines: AsyncIterable<string>,
+async function* readBatches(
+  lines: AsyncIterable<string> | readonly string[],
   { first, last }: LineRange,
 ): AsyncGenerator<{ readonly first: number; readonly batch: readonly string[] }> {
   let [number, characters, batch] = [0, 0, [] as string[]];
@@ -204,21 +194,15 @@ export const budgetStatusTool: PageTool = {
     const read = readArguments(budgetStatusParameters, args);
     if ("failure" in read) return session.refuse(read.failure, { tool: budgetStatusTool.name, args });
     await (read.values.reset ? session.reset() : session.refresh());
-    const { calls, summary } = session.status();
+    const { calls, summary, warning } = session.status();
     const log = session.workLog("recent");
     const data = { session: session.id, summary, ...session.forModel(), calls, ...log };
     const envelope = { status: "success", data } as const;
-    return { envelope, text: format === "json" ? JSON.stringify(envelope) : statusText(session) };
+    if (format === "json") return { envelope, text: JSON.stringify(envelope) };
+    const steps = "recent" in log ? log.recent.map(({ id, tool, result }) => `${id} ${tool}: ${result}`) : [];
+    return { envelope, text: [summary, ...(warning === undefined ? [] : [warning]), ...steps].join("\n") };
   },
 };
-
-/** The account in one line, the warning, and the newest steps with their ids. */
-function statusText(session: Session): string {
-  const { summary, warning } = session.status();
-  const log = session.workLog("recent");
-  const steps = "recent" in log ? log.recent.map(({ id, tool, result }) => `${id} ${tool}: ${result}`) : [];
-  return [summary, ...(warning === undefined ? [] : [warning]), ...steps].join("\n");
-}
 
 /** The result of a tool call: the envelope, and what the model reads. */
 export interface Answer {
@@ -231,16 +215,16 @@ export async function settle(call: () => Promise<Answer>, format: PageFormat = "
   try {
     return await call();
   } catch (error) {
-    if (error instanceof ContextError) return failed(error, format);
-    throw error;
+    if (!(error instanceof ContextError)) throw error;
+    const { code, message, hint } = error;
+    const failure: ToolFailure = {
+      code,
+      message: shorten(message, 600),
+      ...(hint === undefined ? {} : { hint: shorten(hint, 300) }),
+    };
+    const envelope: ErrorEnvelope = { status: "error", error: failure };
+    return { envelope, text: format === "text" ? renderFailure(failure) : JSON.stringify(envelope) };
   }
-}
-
-function failed({ code, message, hint }: ToolFailure, format: PageFormat): Answer {
-  const told = { code, message: shorten(message, 600) };
-  const error = hint === undefined ? told : { ...told, hint: shorten(hint, 300) };
-  const envelope: ErrorEnvelope = { status: "error", error };
-  return { envelope, text: format === "text" ? renderFailure(error) : JSON.stringify(envelope) };
 }
 
 /** As JSON, the same in both forms: clients show the model only one of them, and each must say how to continue. As

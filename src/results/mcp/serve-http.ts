@@ -10,17 +10,15 @@ import { createHost, type HostOptions } from "./create-host.ts";
 import {
   clientInSession,
   createHttpRoots,
+  createHttpSession,
   type HttpRoots,
   rootsOfRequest,
   sessionHeader,
-  sessionOf,
 } from "./http-clients.ts";
 import { parseLine } from "./rpc-message.ts";
 
 const address = "127.0.0.1";
 const path = "/mcp";
-
-type Handle = (request: Request) => Promise<Response>;
 
 export interface HttpOptions {
   readonly port: number;
@@ -42,10 +40,11 @@ export async function serveHttp(options: HostOptions, { port, token }: HttpOptio
   const isLocal = ({ headers }: IncomingMessage): boolean =>
     library.validateHostHeader(headers.host, names).ok &&
     library.validateOriginHeader(headers.origin, library.localhostAllowedOrigins()).ok;
-  // A client announces its end with DELETE. The library serves every request separately and has no sessions.
+
   const answering: AnswerOptions = {
     isLocal,
     mayAsk: createTokenCheck(token),
+    // A client announces its end with DELETE. The library serves every request separately and has no sessions.
     handle: async (request) => {
       const client = clientInSession(request.headers.get(sessionHeader));
       if (request.method !== "DELETE" || client === undefined) return handler.fetch(request);
@@ -93,7 +92,7 @@ async function listen(server: Server, port: number): Promise<number> {
 }
 
 interface AnswerOptions {
-  readonly handle: Handle;
+  handle(request: Request): Promise<Response>;
   /** Absent if the roots of clients are not used. */
   readonly roots: HttpRoots | undefined;
   isLocal(request: IncomingMessage): boolean;
@@ -111,7 +110,7 @@ async function answer(
     return refuse(response, 401, "The request needs the server's token: Authorization: Bearer TOKEN.");
   }
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return refuse(response, 413, tooLarge);
-  const url = urlOf(request);
+  const url = parseUrl(request);
   if (url?.pathname !== path) return refuse(response, 404, `The server is at ${path}.`);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -125,7 +124,7 @@ async function answer(
     return answerWithRoots(response, { ask, roots, clientId: client.id, body: first });
   }
   const answered = await ask();
-  const session = first && client === undefined ? sessionOf(first) : undefined;
+  const session = first && client === undefined ? createHttpSession(first) : undefined;
   if (session !== undefined) answered.headers.set(sessionHeader, session);
   send(response, answered);
 }
@@ -213,7 +212,7 @@ async function answerWithRoots(response: ServerResponse, { roots, clientId, body
 
 /** Returns undefined if the request has no path, such as the * of OPTIONS. A path may begin with //, which alone would
  *  be a host. */
-function urlOf({ url = "/" }: IncomingMessage): URL | undefined {
+function parseUrl({ url = "/" }: IncomingMessage): URL | undefined {
   const text = url.startsWith("/") ? `http://${address}${url}` : url;
   return URL.canParse(text) ? new URL(text) : undefined;
 }

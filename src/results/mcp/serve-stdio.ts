@@ -36,11 +36,17 @@ export type ClientMessage =
 export function readClientMessage(written: WrittenValue, isTaken: (message: unknown) => boolean): ClientMessage {
   const { value } = written;
   if (!isPlainObject(value)) return { refused: "a message on stdin is not an object" };
-  const message = withShortIds(withoutNulls(value), written);
+  // Some serializers write null for missing values.
+  const withoutNulls = Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+  const message = shortenIds(withoutNulls, written);
   // Only the library reads answers to the server's own requests.
   if (!("method" in message) || isTaken(message)) return { message: message as unknown as JSONRPCMessage };
-  const answer = message.id === undefined ? undefined : renderRefusal(idText(written, "id") ?? "null");
-  return { refused: "a message on stdin is not JSON-RPC 2.0", answer };
+  const refused = "a message on stdin is not JSON-RPC 2.0";
+  if (message.id === undefined) return { refused };
+  const problem =
+    'Invalid Request: it needs jsonrpc "2.0", a method, an id that is a text or a number, an object as params if any, and nothing else.';
+  const error = { code: -32_600, message: problem };
+  return { refused, answer: renderAnswer(idText(written, "id") ?? "null", { error }) };
 }
 
 /** Returns the line for a message of the server, with the client's original ids. */
@@ -51,17 +57,12 @@ export function renderServerMessage(message: JSONRPCMessage): string {
   return renderAnswer(id.slice(longIdPrefix.length), answer);
 }
 
-/** Some serializers write null for missing values. */
-function withoutNulls(message: RpcObject): RpcObject {
-  return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
-}
-
 /** A prefix that no client's own id has. */
 const longIdPrefix = "\u0000number ";
 
 /** The library accepts texts and whole numbers up to 2 ** 53. Another number, such as a time in nanoseconds, becomes a
  *  text. */
-function withShortIds(message: RpcObject, written: WrittenValue): RpcObject {
+function shortenIds(message: RpcObject, written: WrittenValue): RpcObject {
   const { id, params } = message;
   const short = isLong(id) ? { ...message, id: longIdPrefix + idText(written, "id") } : message;
   if (!isPlainObject(params) || !isLong(params.requestId)) return short;
@@ -70,12 +71,6 @@ function withShortIds(message: RpcObject, written: WrittenValue): RpcObject {
 
 function isLong(id: unknown): boolean {
   return typeof id === "number" && !Number.isSafeInteger(id);
-}
-
-function renderRefusal(id: string): string {
-  const message =
-    'Invalid Request: it needs jsonrpc "2.0", a method, an id that is a text or a number, an object as params if any, and nothing else.';
-  return renderAnswer(id, { error: { code: -32_600, message } });
 }
 
 interface StdioStreams {
@@ -157,16 +152,8 @@ export function createStdioTransport(
   return transport;
 }
 
-interface Waiting {
-  asked(message: JSONRPCMessage): void;
-  answered(id: unknown): void;
-  settled(mostMs: number): Promise<void>;
-  /** Nobody is left to answer. */
-  giveUp(): void;
-}
-
 /** Requests without an answer. */
-function createWaiting(): Waiting {
+function createWaiting() {
   const ids = new Set<unknown>();
   let settle: () => void = () => {};
   const answered = (id: unknown): void => {
@@ -174,7 +161,7 @@ function createWaiting(): Waiting {
     if (ids.size === 0) settle();
   };
   return {
-    asked(message) {
+    asked(message: JSONRPCMessage): void {
       if (!("method" in message)) return;
       const { method, params } = message;
       // A subscription is answered when the connection ends, a cancelled request never.
@@ -182,7 +169,7 @@ function createWaiting(): Waiting {
       if (method === "notifications/cancelled" && isPlainObject(params)) answered(params.requestId);
     },
     answered,
-    settled: (maxMs) =>
+    settled: (maxMs: number): Promise<void> =>
       new Promise((resolve) => {
         // Keeps the process alive. Otherwise it would end here, before its session is closed.
         const timer = setTimeout(() => settle(), maxMs);
@@ -192,7 +179,8 @@ function createWaiting(): Waiting {
         };
         if (ids.size === 0) settle();
       }),
-    giveUp() {
+    /** Nobody is left to answer. */
+    giveUp(): void {
       ids.clear();
       settle();
     },

@@ -5,9 +5,9 @@ import { isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
 import {
-  messagesOf,
   type RpcMessage,
   type RpcObject,
+  readMessages,
   renderAnswer,
   replaceAt,
   type WrittenMessage,
@@ -32,10 +32,17 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
   const toClient = createLineChannel();
   const notices: string[] = [];
   const routes = createRoutes();
-  const patience = isLazy ? lazy : eager;
+  // Fixed tools need not wait for servers: only the instructions of a slow one are then missing. The servers' tools are
+  // read when the model searches them, and a call may take longer than a start. Codex 0.166 sends its first request
+  // after one to three seconds, without the tools of servers that are not there yet.
+  const patience = isLazy ? { greetingMs: 500, toolsMs: 20_000 } : { greetingMs: 4_000, toolsMs: listMs };
   const members = servers.map(({ name, connect }, index) =>
     createHubServer({
-      ...{ name, index, connect, listMs, emit: toClient.push },
+      name,
+      index,
+      connect,
+      listMs,
+      emit: toClient.push,
       learn: (value) => routes.learn(index, value),
       fail(reason) {
         const text = `The server "${name}" ${reason}. Its tools are missing; the other servers continue.`;
@@ -48,7 +55,7 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
   return {
     lines: toClient.lines,
     async send(line) {
-      for (const received of messagesOf(Buffer.from(line))) takeFromClient(hub, received);
+      for (const received of readMessages(Buffer.from(line))) takeFromClient(hub, received);
     },
     end() {
       for (const member of members) member.end();
@@ -66,9 +73,10 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
 
 interface Hub {
   readonly members: readonly HubServer[];
-  readonly routes: Routes;
+  readonly routes: ReturnType<typeof createRoutes>;
   readonly version: string;
-  readonly patience: typeof eager;
+  /** How long the client waits for its greeting and for the list of tools. */
+  readonly patience: { readonly greetingMs: number; readonly toolsMs: number };
   readonly startedAt: number;
   emit(line: string): Promise<void>;
   log(text: string): void;
@@ -129,12 +137,6 @@ function readParams({ text }: Request): string {
 /** How long the client waits for its greeting and for its lists if a server is slow to start. Codex gives up after 10
  *  seconds for both. */
 const listMs = 8_000;
-const eager = { greetingMs: 4_000, toolsMs: listMs };
-
-/** Codex 0.166 sends its first request after one to three seconds, without the tools of servers that are not there yet.
- *  Fixed tools need not wait for servers: only the instructions of a slow one are then missing. The servers' tools are
- *  read when the model searches them, and a call may take longer than a start. */
-const lazy = { greetingMs: 500, toolsMs: 20_000 };
 
 async function greet(hub: Hub, request: Request): Promise<void> {
   const { members } = hub;
@@ -209,7 +211,7 @@ function usableElements(elements: readonly string[], { texts, key }: ListMethod)
 /** Sends a request to the server that it is for. */
 async function forward(hub: Hub, request: Request): Promise<void> {
   const { id, method, params = {}, text } = request;
-  const named = nameIn(method, params);
+  const named = findName(method, params);
   if (named === undefined) {
     const [first, ...others] = hub.routes.find(method, params, hub.members);
     if (first !== undefined) return first.forward(id, text, others);
@@ -226,37 +228,31 @@ async function forward(hub: Hub, request: Request): Promise<void> {
 }
 
 /** Returns the name in a request that decides which server gets it. */
-function nameIn(method: string, params: RpcObject): { name: string; path: readonly string[] } | undefined {
+function findName(method: string, params: RpcObject): { name: string; path: readonly string[] } | undefined {
   const { name, ref } = params;
   if (method === "tools/call" || method === "prompts/get") return { name: String(name), path: ["params", "name"] };
   if (method !== "completion/complete" || !isPlainObject(ref) || ref.type !== "ref/prompt") return undefined;
   return { name: String(ref.name), path: ["params", "ref", "name"] };
 }
 
-interface Routes {
-  /** Remembers which server has a resource or a task. */
-  learn(index: number, value: unknown): void;
-  /** Returns the servers to ask, one after the other until one has a result. */
-  find(method: string, params: RpcObject, members: readonly HubServer[]): readonly HubServer[];
-}
-
 /** Learns from lists and results which server has a resource or a task. If two have the same one, the first
  *  server of the file counts. */
-function createRoutes(): Routes {
+function createRoutes() {
   const owners = new Map<string, number>();
   return {
-    learn(index, value) {
+    learn(index: number, value: unknown): void {
       if (!isPlainObject(value)) return;
       for (const key of [value.uri, value.uriTemplate, value.taskId]) {
         if (typeof key === "string" && (owners.get(key) ?? index) >= index) owners.set(key, index);
       }
       for (const oldest of owners.keys()) {
-        // The number of remembered resources and tasks, the newest ones.
+        // Only the newest resources and tasks are remembered.
         if (owners.size <= 10_000) break;
         owners.delete(oldest);
       }
     },
-    find(method, params, members) {
+    /** Returns the servers to ask, one after the other until one has a result. */
+    find(method: string, params: RpcObject, members: readonly HubServer[]): readonly HubServer[] {
       const ref = isPlainObject(params.ref) ? params.ref.uri : undefined;
       const owner = members[owners.get(String(params.uri ?? params.taskId ?? ref)) ?? -1];
       return owner?.offers(method) === true ? [owner] : members.filter((member) => member.offers(method));

@@ -37,7 +37,10 @@ export interface WrapIntakeOptions {
 
 export async function createWrapIntake({ sessionId, counter, store }: WrapIntakeOptions): Promise<WrapIntake> {
   const intake: Intake = await createIntake({
-    ...{ sessionId, counter, maxResultTokens: Number.MAX_SAFE_INTEGER, recallHint: (id) => `recall with id ${id}` },
+    sessionId,
+    counter,
+    maxResultTokens: Number.MAX_SAFE_INTEGER,
+    recallHint: (id) => `recall with id ${id}`,
     // The ids of calls count from 1. Another process serves another conversation.
     markSeed: randomUUID(),
     store: withHeldIn(createMemoryStore(), store),
@@ -48,7 +51,10 @@ export async function createWrapIntake({ sessionId, counter, store }: WrapIntake
     begin: (call) => calls.begin(call, { tool: call.tool, input: call.args }),
     drop: calls.drop,
     async admit(message, result, call) {
-      const text = onlyText(result);
+      const { content, structuredContent, isError } = result;
+      // Failures, media, several blocks and structured content are not shortened.
+      const isPlain = structuredContent === undefined && isError !== true;
+      const text = isPlain && Array.isArray(content) && content.length === 1 ? readText(content[0]) : undefined;
       if (text === undefined) {
         calls.drop(call);
         return { ...editTexts(message, result, (each) => quoteNotes(each, undefined)), sent: async () => {} };
@@ -64,14 +70,6 @@ export async function createWrapIntake({ sessionId, counter, store }: WrapIntake
       };
     },
   };
-}
-
-/** Failures, media, several blocks and structured content are not shortened. */
-function onlyText({ content, structuredContent, isError }: RpcObject): string | undefined {
-  if (!Array.isArray(content) || content.length !== 1 || structuredContent !== undefined || isError === true) {
-    return undefined;
-  }
-  return readText(content[0]);
 }
 
 function readText(block: unknown): string | undefined {

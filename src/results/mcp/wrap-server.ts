@@ -4,12 +4,12 @@ import { ContextError, usageError } from "../../core/errors.ts";
 import type { Counter } from "../../core/tokens/index.ts";
 import type { McpServer } from "../../rules/index.ts";
 import type { PageFormat, PageLimit } from "../session/index.ts";
-import { limitOfClient } from "./client-limits.ts";
+import { findClientLimit } from "./client-limits.ts";
 import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
 import { type Conversation, openMcpSession, patience } from "./open-session.ts";
-import { messagesOf, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
+import { readEnds, readMessages, refuseLongLine, renderAnswer } from "./rpc-message.ts";
 import { connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
 import { openServerStore, type StoreUpkeep } from "./server-store.ts";
@@ -32,7 +32,7 @@ export interface WrapOptions {
   readonly storeFile: string | undefined;
   readonly upkeep?: StoreUpkeep | undefined;
   readonly sessionId: string;
-  readonly goesOn: boolean;
+  readonly isNamed: boolean;
   /** The conversation, if the client names it in the environment. */
   readonly conversation?: Conversation | undefined;
   readonly pageLimit?: PageLimit | undefined;
@@ -47,9 +47,9 @@ export interface WrapOptions {
 /** Runs servers behind a proxy that pages their large results. Returns the exit code, which is the server's own if there
  *  is one. */
 export async function wrapServer(options: WrapOptions): Promise<number> {
-  const { storeFile, sessionId, goesOn, counter, budget, format, log } = options;
+  const { storeFile, sessionId, isNamed, counter, budget, format, log } = options;
   let clientName: string | undefined;
-  const pageLimit = (): PageLimit => options.pageLimit ?? limitOfClient(clientName);
+  const pageLimit = (): PageLimit => options.pageLimit ?? findClientLimit(clientName);
   const kept = await openServerStore({
     file: storeFile,
     consequence: "Results pass unchanged, without pages.",
@@ -58,7 +58,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
   });
   const { session, takeNotice, original, close } = await openMcpSession({
     id: sessionId,
-    goesOn,
+    isNamed,
     conversation: options.conversation,
     kept,
     counter,
@@ -99,7 +99,7 @@ export async function wrapServer(options: WrapOptions): Promise<number> {
     const server = hub ?? (await connectServer(options.servers[0], options));
     const exitCode = await runBehind(
       proxy,
-      options.isLazy === true ? hideTools(server, aboutAll(options)) : server,
+      options.isLazy === true ? hideTools(server, describeServers(options)) : server,
       options,
     );
     await proxy.settled();
@@ -138,7 +138,7 @@ function cleanName(name: string): string {
 }
 
 /** Says whose tools are hidden. */
-function aboutAll({ servers }: WrapOptions): string {
+function describeServers({ servers }: WrapOptions): string {
   const names = servers.map(({ name }) => cleanName(name));
   return names.length === 1 ? `the server ${names[0]}` : `the servers ${names.join(", ")}`;
 }
@@ -172,22 +172,16 @@ async function runBehind(proxy: LineProxy, server: ServerConnection, options: Wr
 }
 
 /** The client's requests that the server has not answered. */
-interface OpenRequests {
-  asked(line: string | Buffer): void;
-  answered(line: Buffer): void;
-  ids(): readonly string[];
-}
-
-function createOpenRequests(): OpenRequests {
+function createOpenRequests() {
   const open = new Set<string>();
   return {
-    asked(line) {
-      for (const { message } of messagesOf(typeof line === "string" ? Buffer.from(line) : line)) {
+    asked(line: string | Buffer): void {
+      for (const { message } of readMessages(typeof line === "string" ? Buffer.from(line) : line)) {
         if (message.id !== undefined && message.method !== undefined) open.add(message.id);
         if (message.cancels !== undefined) open.delete(message.cancels);
       }
     },
-    answered(line) {
+    answered(line: Buffer): void {
       if (open.size === 0) return;
       // A longer line is a result with its id at an end. Parsing it only for the id would take its memory again.
       if (line.length > 1_048_576) {
@@ -198,20 +192,17 @@ function createOpenRequests(): OpenRequests {
         if (!isRequest && id !== undefined) open.delete(id);
         return;
       }
-      for (const { message } of messagesOf(line)) {
+      for (const { message } of readMessages(line)) {
         if (message.id !== undefined && message.method === undefined) open.delete(message.id);
       }
     },
-    ids: () => [...open],
+    ids: (): readonly string[] => [...open],
   };
 }
 
-interface ClientStreams {
-  readonly stdin: AsyncIterable<Buffer>;
-  readonly stdout: Writable;
+interface ClientStreams extends Pick<WrapOptions, "stdin" | "stdout" | "log"> {
   readonly server: ServerConnection;
-  readonly requests: OpenRequests;
-  log(text: string): void;
+  readonly requests: ReturnType<typeof createOpenRequests>;
 }
 
 /** Sends the answers of running calls. */
