@@ -60,21 +60,17 @@ export function defineTool<Name extends ToolName, const P extends ToolParameters
         throw error;
       });
       if (call.signal.aborted) return failure("cancelled", `${name} was cancelled.`);
-      return finishAfter(result, run);
+      // Ends the call when its items were read, or when the reader stops.
+      if (!isFailure(result) && Symbol.asyncIterator in result.items) {
+        return { ...result, items: finishAfter(result.items, run) };
+      }
+      run.finish();
+      return result;
     },
   };
 }
 
-/** Ends the call when its items were read, or when the reader stops. */
-function finishAfter(result: ToolResult | ToolFailure, run: Run): ToolResult | ToolFailure {
-  if (!isFailure(result) && Symbol.asyncIterator in result.items) {
-    return { ...result, items: finishing(result.items, run) };
-  }
-  run.finish();
-  return result;
-}
-
-async function* finishing(items: AsyncIterable<unknown>, run: Run): AsyncGenerator<unknown> {
+async function* finishAfter(items: AsyncIterable<unknown>, run: Run): AsyncGenerator<unknown> {
   try {
     yield* items;
   } finally {
@@ -123,12 +119,12 @@ interface WindowOptions {
 }
 
 /** Ten times the largest page of a known client (Claude Code: 25,000 tokens). */
-const mostCharacters = 1_000_000;
+const maxTotalCharacters = 1_000_000;
 
 export function createWindow<Item>({
   offset,
   limit = Number.POSITIVE_INFINITY,
-  maxCharacters = mostCharacters,
+  maxCharacters = maxTotalCharacters,
 }: WindowOptions): Window<Item> {
   const items: Item[] = [];
   let offered = 0;
@@ -139,7 +135,8 @@ export function createWindow<Item>({
       offered++;
       if (offered <= offset || full) return;
       // Once full, the window stays full, so that the kept items have no gaps.
-      full = items.length >= limit || (items.length > 0 && characters + size > Math.min(maxCharacters, mostCharacters));
+      full =
+        items.length >= limit || (items.length > 0 && characters + size > Math.min(maxCharacters, maxTotalCharacters));
       if (full) return;
       items.push(make());
       characters += size;

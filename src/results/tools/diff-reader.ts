@@ -46,8 +46,6 @@ export interface DiffFacts {
   readonly files: readonly string[];
 }
 
-const mostNames = 20;
-
 /** What git prints for a file in conflict that one side does not have. The name is not quoted. */
 export const unmerged = "* Unmerged path ";
 
@@ -63,15 +61,20 @@ export function createDiffReader(
   let hunks = 0;
   const finishPart = () => {
     if (part === undefined || part.lines.length === 0) return;
-    take({ ...fileOf(header, prefix), header: headerOf(part), text: part.lines.join("\n") });
+    take({ ...readFile(header, prefix), header: renderHeader(part), text: part.lines.join("\n") });
     hunks++;
   };
   const finishFile = () => {
     finishPart();
     if (header.length > 0) {
-      const file = fileOf(header, prefix);
+      const file = readFile(header, prefix);
       if (hunks === 0) take(file);
-      if (isSubmodule(header) && part?.lines.at(-1)?.endsWith("-dirty")) dirty.push(file.path);
+      // If only the files of a submodule differ and not its commit, there is no line with hashes.
+      if (
+        !header.some((line) => line.startsWith("index ") && !line.endsWith(" 160000")) &&
+        part?.lines.at(-1)?.endsWith("-dirty")
+      )
+        dirty.push(file.path);
       counts.addFile(file.path);
       takeFile({ ...file, ...counts.takeLines() });
     }
@@ -81,9 +84,11 @@ export function createDiffReader(
   };
   const readContent = (line: string, open: Part) => {
     counts.addLine(line.slice(0, open.columns));
-    if (isFull(open)) {
+    if (open.lines.length >= 200 || open.characters > 8_000) {
       finishPart();
-      part = nextPart(open);
+      const { given, columns, start, count } = open;
+      const next = { old: start.old + count.old, new: start.new + count.new };
+      part = { given, isFirst: false, columns, start: next, count: { old: 0, new: 0 }, lines: [], characters: 0 };
     }
     addLine(part ?? open, line);
   };
@@ -100,7 +105,7 @@ export function createDiffReader(
       counts.addFile(path);
     } else if (line.startsWith("@@")) {
       finishPart();
-      part = partOf(line);
+      part = startPart(line);
     } else if (part !== undefined) readContent(line, part);
     else if (header.length > 0) header.push(line);
   };
@@ -108,11 +113,11 @@ export function createDiffReader(
 }
 
 /** git ignores `--relative` for files in conflict. */
-function fileOf(header: readonly string[], prefix: string): DiffHunk {
-  const path = nameOf(header);
+function readFile(header: readonly string[], prefix: string): DiffHunk {
+  const path = readName(header);
   return {
     path: header[0]?.startsWith("diff --cc") ? belowRoot(path, prefix) : path,
-    ...changeOf(header),
+    ...readChange(header),
   };
 }
 
@@ -136,7 +141,7 @@ function createCounts(): Counts {
       if (path === last) return;
       last = path;
       counts.files_changed++;
-      if (files.length < mostNames) files.push(path);
+      if (files.length < 20) files.push(path);
     },
     addLine: (marks) => {
       if (marks.includes("+")) counts.insertions++;
@@ -162,16 +167,14 @@ interface FileChange {
   readonly mode?: string;
 }
 
-const usualMode = "100644";
-
-function changeOf(header: readonly string[]): FileChange {
+function readChange(header: readonly string[]): FileChange {
   const after = (start: string) => header.find((line) => line.startsWith(start))?.slice(start.length);
   const from = after("rename from ") ?? after("copy from ");
   const [oldMode, newMode] = [after("old mode "), after("new mode ")];
   const added = after("new file mode ");
   return {
     ...(header[0]?.startsWith("diff --cc") ? { change: "conflict" } : {}),
-    ...(added === undefined ? {} : { change: "added", ...(added === usualMode ? {} : { mode: added }) }),
+    ...(added === undefined ? {} : { change: "added", ...(added === "100644" ? {} : { mode: added }) }),
     ...(after("deleted file mode ") === undefined ? {} : { change: "deleted" }),
     ...(from === undefined ? {} : { change: after("copy from ") ? "copied" : "renamed", from: unquote(from) }),
     ...(header.some((line) => /^(Binary files |GIT binary patch)/.test(line)) ? { binary: true } : {}),
@@ -180,7 +183,7 @@ function changeOf(header: readonly string[]): FileChange {
 }
 
 /** The path after the change, or the old path if the file is gone. */
-function nameOf(header: readonly string[]): string {
+function readName(header: readonly string[]): string {
   for (const start of ["+++ ", "--- ", "rename to ", "copy to "]) {
     const line = header.find((each) => each.startsWith(start));
     if (line === undefined || line === `${start}/dev/null`) continue;
@@ -188,11 +191,6 @@ function nameOf(header: readonly string[]): string {
     return start.endsWith("to ") ? name : name.slice(2);
   }
   return nameInFirstLine(header[0] ?? "");
-}
-
-/** If only the files of a submodule differ and not its commit, there is no line with hashes. */
-function isSubmodule(header: readonly string[]): boolean {
-  return !header.some((line) => line.startsWith("index ") && !line.endsWith(" 160000"));
 }
 
 /** Without hunks the name occurs only here, twice: `diff --git a/NAME b/NAME`. A conflict has it once. */
@@ -235,43 +233,31 @@ interface Part {
   characters: number;
 }
 
-/** A part of this size easily fits on a page. */
-const mostPartLines = 200;
-const mostPartCharacters = 8_000;
-const mostLineCharacters = 2_000;
+const maxLineCharacters = 2_000;
 /** Only this part of a longer line of git's output is read. */
-const mostCounted = 1_000_000;
+const maxCounted = 1_000_000;
 
 /** Lines are byte strings. */
-function partOf(header: string): Part {
-  const given = decodeBytes(header.slice(0, mostLineCharacters));
+function startPart(header: string): Part {
+  const given = decodeBytes(header.slice(0, maxLineCharacters));
   const [, old, now] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(given) ?? [];
   const columns = given.search(/[^@]/) - 1;
   const start = { old: Number(old ?? 0), new: Number(now ?? 0) };
   return { given, isFirst: true, columns, start, count: { old: 0, new: 0 }, lines: [], characters: 0 };
 }
 
-function isFull({ lines, characters }: Part): boolean {
-  return lines.length >= mostPartLines || characters > mostPartCharacters;
-}
-
-function nextPart({ given, columns, start, count }: Part): Part {
-  const next = { old: start.old + count.old, new: start.new + count.new };
-  return { given, isFirst: false, columns, start: next, count: { old: 0, new: 0 }, lines: [], characters: 0 };
-}
-
 function addLine(part: Part, line: string): void {
   if (!line.startsWith("+") && !line.startsWith("\\")) part.count.old++;
   if (!line.startsWith("-") && !line.startsWith("\\")) part.count.new++;
-  const { text, omitted } = cutText(decodeLine(line, { keepsReturn: true }), mostLineCharacters);
-  const left = omitted < mostCounted ? omitted : `at least ${mostCounted}`;
+  const { text, omitted } = cutText(decodeLine(line, { keepsReturn: true }), maxLineCharacters);
+  const left = omitted < maxCounted ? omitted : `at least ${maxCounted}`;
   const shown = omitted > 0 ? `${text}… [${left} more characters]` : text;
   part.lines.push(shown);
   part.characters += shown.length + 1;
 }
 
 /** A part has the real line numbers. The hunk of a merge has several old sides and keeps git's header. */
-function headerOf({ given, isFirst, start, count }: Part): string {
+function renderHeader({ given, isFirst, start, count }: Part): string {
   const heading = /^@@ [^@]+ @@(.*)$/.exec(given)?.[1];
   if (heading === undefined) return isFirst ? given : `${given} (continued)`;
   return `@@ -${start.old},${count.old} +${start.new},${count.new} @@${heading}`;
