@@ -6,9 +6,9 @@ import { ContextError } from "../../core/errors.ts";
 import { isOriginalId, shorten, splitLines } from "../../core/text/index.ts";
 import {
   budgetParameter,
+  createInputSchema,
   type Delivered,
   type ErrorEnvelope,
-  inputSchemaOf,
   isFailure,
   type PageFormat,
   readArguments,
@@ -52,7 +52,7 @@ const nextPageParameters = {
 export const nextPageTool: PageTool<Delivered> = {
   name: "next_page",
   description: "Get the next page of a result by its token, without repeating the call.",
-  inputSchema: inputSchemaOf(nextPageParameters),
+  inputSchema: createInputSchema(nextPageParameters),
   run(session, args, { signal } = {}) {
     const read = readArguments(nextPageParameters, args);
     if ("failure" in read) return session.refuse(read.failure, { tool: nextPageTool.name, args });
@@ -76,7 +76,7 @@ const recallParameters = {
 export const recallPageTool: PageTool<Delivered> = {
   name: "recall",
   description: "Get an earlier result again, or lines of it.",
-  inputSchema: inputSchemaOf(recallParameters),
+  inputSchema: createInputSchema(recallParameters),
   async run(session, args, { original } = {}) {
     const read = readArguments(recallParameters, args);
     const call = { tool: recallPageTool.name, args };
@@ -189,7 +189,7 @@ export const budgetStatusTool: PageTool = {
   description: "Show the token budget that is left, and ids of the last results.",
   // It can start a new account.
   annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
-  inputSchema: inputSchemaOf(budgetStatusParameters),
+  inputSchema: createInputSchema(budgetStatusParameters),
   async run(session, args, { format = "json" } = {}) {
     const read = readArguments(budgetStatusParameters, args);
     if ("failure" in read) return session.refuse(read.failure, { tool: budgetStatusTool.name, args });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Intake } from "../../conversation/intake/index.ts";
 import { formatNumber, shorten } from "../../core/text/index.ts";
 import { type Environment, findProgram } from "../../host/index.ts";
-import { inputSchemaOf, readArguments, type ToolFailure, type ToolParameters } from "../session/index.ts";
+import { createInputSchema, readArguments, type ToolFailure, type ToolParameters } from "../session/index.ts";
 import type { PageTool } from "./page-tools.ts";
 
 /** What the model may run. */
@@ -40,7 +40,7 @@ export function createRunCommand(rules: CommandRules): PageTool {
     name,
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     description: "Run a program in the project. A long output keeps failures and sums; recall returns the rest.",
-    inputSchema: inputSchemaOf(parameters),
+    inputSchema: createInputSchema(parameters),
     async run(session, args, { signal, commands } = {}) {
       const call = { tool: name, args };
       const read = readArguments(parameters, args);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { leastAllocation } from "../../core/budget/index.ts";
 import { type Counter, createCounter } from "../../core/tokens/index.ts";
-import { inputSchemaOf, readArguments, type ToolResult } from "./budgeted-tool.ts";
+import { createInputSchema, readArguments, type ToolResult } from "./budgeted-tool.ts";
 import {
   bytesCounter,
   dataOf,
@@ -143,7 +143,7 @@ test.each([
 });
 
 test("the schema says what is required, but not how arguments are checked", () => {
-  expect(inputSchemaOf(parameters)).toEqual({
+  expect(createInputSchema(parameters)).toEqual({
     type: "object",
     properties: {
       path: { type: "string", description: "Where." },

@@ -55,7 +55,7 @@ const frame: Readonly<Record<keyof PageFrame, true>> = {
 export const frameNames: ReadonlySet<string> = new Set(Object.keys(frame));
 
 /** Falls back to "items" if the name would hide a fact about the page, or if it is empty or too long. */
-export function itemsNameOf({ itemsName }: { readonly itemsName: string }): string {
+export function chooseItemsName({ itemsName }: { readonly itemsName: string }): string {
   return frameNames.has(itemsName) || itemsName.length > 60 || itemsName === "" ? "items" : itemsName;
 }
 

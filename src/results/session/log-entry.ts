@@ -4,7 +4,7 @@ import type { Counter } from "../../core/tokens/index.ts";
 import type { ToolArguments } from "./budgeted-tool.ts";
 import { type Envelope, frameNames, type PageData, plainItem } from "./envelope.ts";
 
-/** One compressed step of a session. Its rendered text has at most `mostCharacters`. */
+/** One compressed step of a session. Its rendered text has at most 500 characters. */
 export interface LogEntry {
   readonly id: string;
   readonly tool: string;
@@ -31,39 +31,31 @@ interface Step {
   readonly compressor: Compressor | undefined;
 }
 
-const mostCharacters = 500;
-const mostToolCharacters = 64;
-const mostArgsCharacters = 120;
-const mostNoteCharacters = 160;
-
 export function createLogEntry(step: Step, counter: Counter): LogEntry {
   const entry = {
     id: step.id,
-    tool: shorten(step.tool, mostToolCharacters),
-    args: shorten(JSON.stringify(withoutSecrets(JSON.parse(plainItem(step.args).json))), mostArgsCharacters),
+    tool: shorten(step.tool, 64),
+    args: shorten(JSON.stringify(hideSecrets(JSON.parse(plainItem(step.args).json))), 120),
     time: step.time.toISOString(),
     result: "",
     tokens: 0,
-    ...(step.note === undefined ? {} : { note: shorten(redactSecrets(step.note), mostNoteCharacters) }),
+    ...(step.note === undefined ? {} : { note: shorten(redactSecrets(step.note), 160) }),
   };
-  const room = mostCharacters - renderEntry(entry).length;
-  const full = { ...entry, result: shorten(summaryOf(step, room), room) };
+  const maxCharacters = 500;
+  const room = maxCharacters - renderEntry(entry).length;
+  const full = { ...entry, result: shorten(summarize(step, room), room) };
   return { ...full, tokens: counter.count(renderEntry(full)) };
 }
 
-function summaryOf({ envelope, origin, compressor }: Step, maxCharacters: number): string {
+function summarize({ envelope, origin, compressor }: Step, maxCharacters: number): string {
   if (envelope.status === "error") {
     return `Failed (${envelope.error.code}): ${redactSecrets(envelope.error.message)}`;
   }
   if (namesSecret(origin.args)) return "[redacted]";
-  const data = withoutSecrets(envelope.data) as PageData;
-  const own = isPartOnly(data) ? undefined : compressor;
+  const data = hideSecrets(envelope.data) as PageData;
+  // A tool's own compressor cannot summarize a part of an item.
+  const own = data.cut !== undefined && (data.cut.from > 0 || data.cut.at === undefined) ? undefined : compressor;
   return compressResult(own ?? genericCompressor, { ...origin, data }, maxCharacters);
-}
-
-/** A tool's own compressor cannot summarize a part of an item. */
-function isPartOnly({ cut }: PageData): boolean {
-  return cut !== undefined && (cut.from > 0 || cut.at === undefined);
 }
 
 /** Summarizes results of tools without their own compressor: the number of items, then the beginning of their text. */
@@ -72,20 +64,14 @@ export const genericCompressor: Compressor = ({ data }) => {
   if (items.length === 0) return JSON.stringify(ownFields(data)) + leftOut(data);
   const { total, returned, truncated } = data;
   const count = truncated === true ? `${returned} of ${total ?? "more"} ${name}: ` : "";
-  return count + beginning(items);
-};
-
-/** More characters than an entry can hold. Longer texts are not joined, because they would be cut anyway. */
-const enoughCharacters = 1_000;
-
-function beginning(items: readonly unknown[]): string {
   let text = "";
   for (const item of items) {
-    if (text.length > enoughCharacters) break;
+    // More characters than an entry can hold. Longer texts are not joined, because they would be cut anyway.
+    if (text.length > 1_000) break;
     text += `${typeof item === "string" ? item : JSON.stringify(item)}\n`;
   }
-  return text;
-}
+  return count + text;
+};
 
 /** Finds the items: the last list whose length is `returned`. A field can be a list too. */
 function findItems(data: CompressInput["data"]): [string, readonly unknown[]] | undefined {
@@ -146,7 +132,7 @@ function genericText(input: CompressInput): string {
 
 /** Returns the value, or a copy in which texts that look like secrets are redacted. The log is kept, and other people
  *  may read it. `value` must be plain data. */
-function withoutSecrets(value: unknown): unknown {
+function hideSecrets(value: unknown): unknown {
   const texts: string[] = [];
   gatherTexts(value, texts);
   // There are hardly ever any, and searching one long text is much faster than searching many short ones.
@@ -155,24 +141,24 @@ function withoutSecrets(value: unknown): unknown {
 }
 
 /** Tools return nothing deeper. What is deeper is not logged. */
-const mostDepth = 50;
+const maxDepth = 50;
 
 function gatherTexts(value: unknown, texts: string[], depth = 0): void {
   if (typeof value === "string") texts.push(value);
   if (typeof value !== "object" || value === null) return;
   // Triggers the redaction below, which cuts what is this deep.
-  if (depth > mostDepth) texts.push("PASSWORD=too-deep");
+  if (depth > maxDepth) texts.push("PASSWORD=too-deep");
   else {
     const isList = Array.isArray(value);
     for (const [name, each] of Object.entries(value)) {
-      if (typeof each === "string") texts.push(isList ? each : named(name, each));
+      if (typeof each === "string") texts.push(isList ? each : renderField(name, each));
       else gatherTexts(each, texts, depth + 1);
     }
   }
 }
 
 /** A field's name can show that its value is a secret. */
-function named(name: string, text: string): string {
+function renderField(name: string, text: string): string {
   return `${name}: "${text}`;
 }
 
@@ -180,15 +166,15 @@ function named(name: string, text: string): string {
 function redactTexts(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redactSecrets(value);
   if (typeof value !== "object" || value === null) return value;
-  if (depth > mostDepth) return "[redacted]";
+  if (depth > maxDepth) return "[redacted]";
   if (Array.isArray(value)) {
     const areLines = value.length > 0 && value.every((each) => typeof each === "string" && !each.includes("\n"));
     return areLines ? redactSecrets(value.join("\n")).split("\n") : value.map((each) => redactTexts(each, depth + 1));
   }
   const entries = Object.entries(value).map(([name, each]) => {
     if (typeof each !== "string") return [name, redactTexts(each, depth + 1)] as const;
-    const hidden = redactSecrets(named(name, each));
-    const start = named(name, "");
+    const hidden = redactSecrets(renderField(name, each));
+    const start = renderField(name, "");
     return [name, hidden.startsWith(start) ? hidden.slice(start.length) : redactSecrets(each)] as const;
   });
   return Object.fromEntries(entries);
@@ -197,12 +183,10 @@ function redactTexts(value: unknown, depth = 0): unknown {
 /** Returns whether a call names a file that usually has secrets. Its result is not logged. */
 function namesSecret(args: ToolArguments): boolean {
   return Object.entries(args).some(
-    ([name, value]) => /path|file|uri|source|destination/i.test(name) && [value].flat().some(isNamedSecret),
+    ([name, value]) =>
+      /path|file|uri|source|destination/i.test(name) &&
+      [value].flat().some((each) => typeof each === "string" && isSecretName(each)),
   );
-}
-
-function isNamedSecret(value: unknown): boolean {
-  return typeof value === "string" && isSecretName(value);
 }
 
 /** Returns the entry as a model reads it. */

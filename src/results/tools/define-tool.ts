@@ -2,7 +2,7 @@ import {
   type BudgetedTool,
   budgetParameter,
   type CompressInput,
-  inputSchemaOf,
+  createInputSchema,
   isFailure,
   type PageData,
   type ParameterValues,
@@ -46,7 +46,7 @@ export function defineTool<Name extends ToolName, const P extends ToolParameters
   return {
     name,
     description,
-    inputSchema: inputSchemaOf(parameters),
+    inputSchema: createInputSchema(parameters),
     ...itemHints[name],
     limitParameter,
     compress: definition.compress,
