@@ -23,15 +23,16 @@ export function findClientLimit(name: string | undefined): PageLimit {
   return clientLimits.find(([start]) => given.startsWith(start))?.[1] ?? {};
 }
 
-/** What a server sends before a conversation, as far as it is known. */
-interface ServedContext {
-  readonly instructions?: string | undefined;
-  readonly tools: readonly unknown[];
-}
-
 /** Returns the tokens in a client's context before any tool is called: the instructions, and what a model sees of each
  *  tool. How a provider wraps tool definitions depends on the client and is not counted. */
-export function countContext(counter: Counter, { instructions = "", tools }: ServedContext): number {
+export function countContext(
+  counter: Counter,
+  context: {
+    readonly instructions?: string | undefined;
+    readonly tools: readonly unknown[];
+  },
+): number {
+  const { instructions = "", tools } = context;
   let tokens = counter.count(instructions);
   for (const tool of tools) {
     // Only the client uses titles, annotations and schemas of results.

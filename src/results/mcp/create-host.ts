@@ -164,18 +164,18 @@ function servedTools<Tool extends { readonly name: string }>(
   return names === undefined ? tools : tools.filter(({ name }) => names.includes(name) || name === nextPageTool.name);
 }
 
-type OpenOptions = Omit<ServedPlace, "storeFile" | "upkeep"> & {
-  readonly env: Environment;
-  readonly hints: HintMode | undefined;
-  readonly format: PageFormat;
-  readonly names: readonly string[] | undefined;
-  readonly pageTools: readonly PageTool[];
-  readonly pageLimit: () => PageLimit;
-  readonly client?: string | undefined;
-  readonly kept: ServerStore;
-};
-
-async function openSession(options: OpenOptions): Promise<McpSession & { readonly commands: CommandPlace }> {
+async function openSession(
+  options: Omit<ServedPlace, "storeFile" | "upkeep"> & {
+    readonly env: Environment;
+    readonly hints: HintMode | undefined;
+    readonly format: PageFormat;
+    readonly names: readonly string[] | undefined;
+    readonly pageTools: readonly PageTool[];
+    readonly pageLimit: () => PageLimit;
+    readonly client?: string | undefined;
+    readonly kept: ServerStore;
+  },
+): Promise<McpSession & { readonly commands: CommandPlace }> {
   const { root, env, secrets, sessionId: id, names, counter, pageTools: own, ...rest } = options;
   const tools = servedTools(createTools({ root, env, secrets }), names);
   const { hints, format } = rest;
@@ -283,20 +283,19 @@ type Envelope = Readonly<Record<string, unknown>> | undefined;
 
 const rootsKey = "roots";
 
-interface RootsReaderOptions {
-  readonly library: typeof import("@modelcontextprotocol/server");
-  readonly era: "legacy" | "modern";
-  readonly isHttp: boolean;
-  readonly parts: Pick<ServerParts, "asksRoots" | "log">;
-}
-
 /** Reads the roots of the client of a request. In revision 2026-07-28 a server can ask only with an answer that wants
  *  more input (`must ask`). Over HTTP each request has its own server, and clients of older revisions are asked before
  *  (`http-clients.ts`). */
 function rootsReader(
   server: InstanceType<typeof import("@modelcontextprotocol/server")["Server"]>,
-  { library, era, isHttp, parts }: RootsReaderOptions,
+  options: {
+    readonly library: typeof import("@modelcontextprotocol/server");
+    readonly era: "legacy" | "modern";
+    readonly isHttp: boolean;
+    readonly parts: Pick<ServerParts, "asksRoots" | "log">;
+  },
 ): (context: ServerContext) => Promise<readonly string[] | undefined | "must ask"> {
+  const { library, era, isHttp, parts } = options;
   if (!parts.asksRoots) return async () => undefined;
   if (isHttp && era === "legacy") return async () => rootsOfRequest.getStore();
   let known: Promise<readonly string[] | undefined> | undefined;
@@ -382,19 +381,18 @@ export interface Answering {
   readonly commands?: CommandPlace | undefined;
 }
 
-interface CalledTool {
-  readonly pageTools?: readonly PageTool[] | undefined;
-  readonly format?: PageFormat | undefined;
-  readonly name: string;
-  readonly args: ToolArguments;
-  readonly signal: AbortSignal;
-}
-
 /** Runs a tool of the session, or one that returns pages. */
 export async function answerCall(
   { session, takeNotice, original, commands }: Answering,
-  { name, args, signal, format = "json", pageTools: served = pageTools }: CalledTool,
+  call: {
+    readonly pageTools?: readonly PageTool[] | undefined;
+    readonly format?: PageFormat | undefined;
+    readonly name: string;
+    readonly args: ToolArguments;
+    readonly signal: AbortSignal;
+  },
 ): Promise<Answer> {
+  const { name, args, signal, format = "json", pageTools: served = pageTools } = call;
   const pageTool = served.find((tool) => tool.name === name);
   const answer = await settle(
     async () =>

@@ -305,17 +305,17 @@ async function fitResult(
   return applyEdits(message, edits);
 }
 
-interface PreviewParts {
-  readonly itemized: ItemizedResult;
-  readonly places: ReturnType<typeof locate>;
-  readonly paging: Paging;
-}
-
 /** Returns a function that renders what a result has: its keys or columns, its first items, its size and its id. */
 function createPreview(
   result: RpcObject,
-  { itemized: { items, itemsName, fields }, places, paging }: PreviewParts,
+  parts: {
+    readonly itemized: ItemizedResult;
+    readonly places: ReturnType<typeof locate>;
+    readonly paging: Paging;
+  },
 ): (id: string, total: number | undefined) => string {
+  const { itemized, places, paging } = parts;
+  const { items, itemsName, fields } = itemized;
   const bytes = Math.max(Buffer.byteLength(joinTexts(result)), Buffer.byteLength(places.structuredText ?? ""));
   const [first] = items;
   const shape = isPlainObject(first) ? [`columns: ${Object.keys(first).join(", ")}`] : [];

@@ -351,13 +351,14 @@ function editList(message: string, added: readonly string[]): string {
   return applyEdits(message, [...schemas, { start: end, end, text }]);
 }
 
-interface OwnCallsOptions extends Pick<LineProxyOptions, "session" | "format" | "original"> {
-  readonly tools: ReturnType<typeof createOwnTools>;
-  readonly background: Background;
-}
-
 /** Calls of our tools, which never reach the wrapped server. */
-function createOwnCalls({ session, format, tools, background, original }: OwnCallsOptions) {
+function createOwnCalls(
+  options: Pick<LineProxyOptions, "session" | "format" | "original"> & {
+    readonly tools: ReturnType<typeof createOwnTools>;
+    readonly background: Background;
+  },
+) {
+  const { session, format, tools, background, original } = options;
   const underWay = new Set<string>();
   const answer = async (
     tool: PageTool<Delivered>,

@@ -152,17 +152,16 @@ interface LineBuffer {
   take(): Buffer;
 }
 
-interface LineLimits {
-  /** Up to this size, parts are joined. */
-  readonly largeBytes: number;
-  /** From this size on, they are joined again. */
-  readonly maxBytes: number;
-}
-
 /** A string in Node has at most 2 ** 29 − 24 characters. A longer line is passed on unchanged. */
 export function createLineBuffer(
-  { largeBytes, maxBytes }: LineLimits = { largeBytes: 4_194_304, maxBytes: 2 ** 29 },
+  limits: {
+    /** Up to this size, parts are joined. */
+    readonly largeBytes: number;
+    /** From this size on, they are joined again. */
+    readonly maxBytes: number;
+  } = { largeBytes: 4_194_304, maxBytes: 2 ** 29 },
 ): LineBuffer {
+  const { largeBytes, maxBytes } = limits;
   let parts: Buffer[] = [];
   let length = 0;
   let grown: ReturnType<typeof reserve>;

@@ -27,17 +27,19 @@ import type { CommandPlace } from "./run-command.ts";
 export interface PageTool<Result extends Answer = Answer> extends ToolSchema {
   /** What the tool may do, unless it only reads the project. */
   readonly annotations?: Tool["annotations"];
-  run(session: Session, args: ToolArguments, options?: PageToolOptions): Promise<Result>;
-}
-
-interface PageToolOptions {
-  readonly signal?: AbortSignal;
-  /** Of the session. @default "json" */
-  readonly format?: PageFormat;
-  /** Returns a result that an intake shortened, as the tool returned it. */
-  readonly original?: ((id: string) => Promise<string | undefined>) | undefined;
-  /** Where `run_command` runs. */
-  readonly commands?: CommandPlace | undefined;
+  run(
+    session: Session,
+    args: ToolArguments,
+    options?: {
+      readonly signal?: AbortSignal;
+      /** Of the session. @default "json" */
+      readonly format?: PageFormat;
+      /** Returns a result that an intake shortened, as the tool returned it. */
+      readonly original?: ((id: string) => Promise<string | undefined>) | undefined;
+      /** Where `run_command` runs. */
+      readonly commands?: CommandPlace | undefined;
+    },
+  ): Promise<Result>;
 }
 
 const nextPageParameters = {
@@ -94,20 +96,19 @@ export const recallPageTool: PageTool<Delivered> = {
   },
 };
 
-interface LineQuery {
-  readonly id: string;
-  /** The text, if the session does not have it. */
-  readonly text: string | undefined;
-  readonly pattern: string | undefined;
-  readonly lines: string | undefined;
-  readonly offset: number;
-}
-
 /** Searches in the text of a stored result, and returns lines with their numbers as `rg -n` prints them. */
 async function findInResult(
   session: Session,
-  { id, text: known, pattern, lines, offset }: LineQuery,
+  query: {
+    readonly id: string;
+    /** The text, if the session does not have it. */
+    readonly text: string | undefined;
+    readonly pattern: string | undefined;
+    readonly lines: string | undefined;
+    readonly offset: number;
+  },
 ): Promise<ToolResult | ToolFailure> {
+  const { id, text: known, pattern, lines, offset } = query;
   const range = readRange(lines);
   if (isFailure(range)) return range;
   // As long as for one file of a search. Nothing else runs during that time.

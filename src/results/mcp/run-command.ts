@@ -33,7 +33,7 @@ const parameters = {
   timeout: { type: "integer", minimum: 1, description: "Seconds, 120 unless set, 1800 at most." },
 } as const satisfies ToolParameters;
 
-const [usualSeconds, mostSeconds] = [120, 1_800];
+const [usualSeconds, maxSeconds] = [120, 1_800];
 
 export function createRunCommand(rules: CommandRules): PageTool {
   return {
@@ -50,7 +50,7 @@ export function createRunCommand(rules: CommandRules): PageTool {
       if (!Array.isArray(words)) return session.refuse(words as ToolFailure, call);
       if (commands === undefined)
         return session.refuse({ code: "unavailable", message: "There is no directory to run the command in." }, call);
-      const timeoutMs = Math.min(timeout, mostSeconds) * 1_000;
+      const timeoutMs = Math.min(timeout, maxSeconds) * 1_000;
       const { output, end } = await runProgram(words, { ...commands, timeoutMs, signal });
       const text = `${output}${output === "" || output.endsWith("\n") ? "" : "\n"}[${end}]`;
       const admitted = await commands.intake.admit({ tool: name, input: { command }, text });

@@ -182,16 +182,18 @@ function send(response: ServerResponse, { status, headers, body }: Response): vo
       .pipe(response);
 }
 
-interface RootsExchange {
-  readonly roots: HttpRoots;
-  readonly clientId: string;
-  /** Absent if it is too large for a call that has to be inspected. */
-  readonly body: Buffer | undefined;
-  ask(): Promise<Response>;
-}
-
 /** Answers a client that offers roots. Before its first tool call, the client is asked for them. */
-async function answerWithRoots(response: ServerResponse, { roots, clientId, body, ask }: RootsExchange): Promise<void> {
+async function answerWithRoots(
+  response: ServerResponse,
+  exchange: {
+    readonly roots: HttpRoots;
+    readonly clientId: string;
+    /** Absent if it is too large for a call that has to be inspected. */
+    readonly body: Buffer | undefined;
+    ask(): Promise<Response>;
+  },
+): Promise<void> {
+  const { roots, clientId, body, ask } = exchange;
   const messages = (body && parseLine(body)?.messages) ?? [];
   if (messages.length > 0 && messages.every((message) => roots.take(clientId, message))) {
     response.writeHead(202).end();
@@ -222,13 +224,15 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }
 
-interface RequestParts {
-  readonly url: URL;
-  readonly signal: AbortSignal;
-  readonly body: Buffer | AsyncIterable<Buffer>;
-}
-
-function toRequest(request: IncomingMessage, { url, signal, body }: RequestParts): Request {
+function toRequest(
+  request: IncomingMessage,
+  parts: {
+    readonly url: URL;
+    readonly signal: AbortSignal;
+    readonly body: Buffer | AsyncIterable<Buffer>;
+  },
+): Request {
+  const { url, signal, body } = parts;
   const { method = "GET" } = request;
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) headers.set(name, [value].flat().join(", "));

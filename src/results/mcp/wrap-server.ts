@@ -200,13 +200,14 @@ function createOpenRequests() {
   };
 }
 
-interface ClientStreams extends Pick<WrapOptions, "stdin" | "stdout" | "log"> {
-  readonly server: ServerConnection;
-  readonly requests: ReturnType<typeof createOpenRequests>;
-}
-
 /** Sends the answers of running calls. */
-function passToServer(proxy: LineProxy, streams: ClientStreams): Set<Promise<void>> {
+function passToServer(
+  proxy: LineProxy,
+  streams: Pick<WrapOptions, "stdin" | "stdout" | "log"> & {
+    readonly server: ServerConnection;
+    readonly requests: ReturnType<typeof createOpenRequests>;
+  },
+): Set<Promise<void>> {
   const { stdin, stdout, server, requests, log } = streams;
   const underWay = new Set<Promise<void>>();
   const send = async (answer: Promise<string | undefined>): Promise<void> => {

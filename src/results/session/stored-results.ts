@@ -64,7 +64,7 @@ export function createStoredResults(
   const numberOf = (id: string): number => numbers.numberOf(id) ?? 0;
   // A number is a sequence of this stream. Its entries are not needed.
   const idStream = `session/${groupId}/ids`;
-  const parts = createResultParts(store, { collection: resultCollection, prefix, mostCharacters: characters });
+  const parts = createResultParts(store, { collection: resultCollection, prefix, maxCharacters: characters });
   const records = createResultRecords(parts);
   const placeOf = (kind: "result" | "page", id: string): string => `${prefix}${kind}/${numberOf(id) % steps}`;
   const read = async (kind: "result" | "page", id: string): Promise<string | undefined> =>
@@ -217,13 +217,6 @@ function explainMissing(id: string, why: "dropped" | undefined): ToolFailure {
   };
 }
 
-interface ResultPartsOptions {
-  readonly collection: string;
-  /** The prefix of the keys. */
-  readonly prefix: string;
-  readonly mostCharacters: number;
-}
-
 /** Oldest first. */
 type PartsList = readonly ListedResult[];
 type ListedResult = readonly [id: string, characters: number, parts: number];
@@ -232,8 +225,16 @@ const isListed = (value: unknown): value is ListedResult =>
   Array.isArray(value) && value.length === 3 && isText(value[0]) && isWhole(value[1]) && isWhole(value[2]);
 const isPartsList: ShapeCheck<PartsList> = (value): value is PartsList => Array.isArray(value) && value.every(isListed);
 
-function createResultParts(store: Store, options: ResultPartsOptions): ResultParts {
-  const { collection, prefix, mostCharacters } = options;
+function createResultParts(
+  store: Store,
+  options: {
+    readonly collection: string;
+    /** The prefix of the keys. */
+    readonly prefix: string;
+    readonly maxCharacters: number;
+  },
+): ResultParts {
+  const { collection, prefix, maxCharacters } = options;
   const keyOf = (id: string, index: number): string => `${prefix}part/${id}/${index}`;
   /** Changes the list and returns the entries that it no longer has. */
   const changeList = async (change: (list: PartsList) => PartsList): Promise<PartsList> => {
@@ -256,7 +257,7 @@ function createResultParts(store: Store, options: ResultPartsOptions): ResultPar
     async write(id, parts) {
       const characters = parts.reduce((sum, part) => sum + part.length, 0);
       // Listed before they are written, so that the parts of a killed process are dropped later too.
-      await remove(await changeList((list) => dropOldest([...list, [id, characters, parts.length]], mostCharacters)));
+      await remove(await changeList((list) => dropOldest([...list, [id, characters, parts.length]], maxCharacters)));
       for (const [index, part] of parts.entries()) await store.put(collection, keyOf(id, index), part);
     },
     read: async (id, index) => (await store.get(collection, keyOf(id, index)))?.value,
@@ -264,11 +265,11 @@ function createResultParts(store: Store, options: ResultPartsOptions): ResultPar
   };
 }
 
-function dropOldest(list: PartsList, mostCharacters: number): PartsList {
+function dropOldest(list: PartsList, maxCharacters: number): PartsList {
   let characters = 0;
   const tooMany = list.findLastIndex(([, each], index) => {
     characters += each;
-    return characters > mostCharacters && index < list.length - 1;
+    return characters > maxCharacters && index < list.length - 1;
   });
   return list.slice(tooMany + 1);
 }

@@ -111,21 +111,16 @@ export interface Window<Item> {
   more(): boolean;
 }
 
-interface WindowOptions {
+/** Ten times the largest page of a known client (Claude Code: 25,000 tokens). */
+const maxTotalCharacters = 1_000_000;
+
+export function createWindow<Item>(options: {
   readonly offset: number;
   readonly limit?: number | undefined;
   /** The most characters of the kept items. At least one item is kept, however long it is. */
   readonly maxCharacters?: number | undefined;
-}
-
-/** Ten times the largest page of a known client (Claude Code: 25,000 tokens). */
-const maxTotalCharacters = 1_000_000;
-
-export function createWindow<Item>({
-  offset,
-  limit = Number.POSITIVE_INFINITY,
-  maxCharacters = maxTotalCharacters,
-}: WindowOptions): Window<Item> {
+}): Window<Item> {
+  const { offset, limit = Number.POSITIVE_INFINITY, maxCharacters = maxTotalCharacters } = options;
   const items: Item[] = [];
   let offered = 0;
   let characters = 0;

@@ -22,13 +22,6 @@ export interface FileStat extends FileChange {
   readonly deletions?: number;
 }
 
-interface ReaderOptions {
-  /** The path of the root in the repository. */
-  readonly prefix?: string;
-  /** Called after the last hunk of each file. */
-  takeFile?(file: FileStat): void;
-}
-
 export interface DiffReader {
   read(line: string): void;
   /** Ends the last hunk. */
@@ -52,8 +45,14 @@ export const unmerged = "* Unmerged path ";
 /** Lines are byte strings. Calls `take` with each complete hunk. */
 export function createDiffReader(
   take: (hunk: DiffHunk) => void,
-  { prefix = "", takeFile = () => {} }: ReaderOptions = {},
+  options: {
+    /** The path of the root in the repository. */
+    readonly prefix?: string;
+    /** Called after the last hunk of each file. */
+    takeFile?(file: FileStat): void;
+  } = {},
 ): DiffReader {
+  const { prefix = "", takeFile = () => {} } = options;
   const counts = createCounts();
   const dirty: string[] = [];
   let header: string[] = [];

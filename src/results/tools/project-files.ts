@@ -265,13 +265,15 @@ async function* describeEach(paths: readonly string[], { root }: Run): AsyncGene
   }
 }
 
-interface Tree {
-  readonly root: string;
-  /** Whether the directory of a path is below the root. Nothing is read through a link that leaves the root. */
-  isContained(path: string): Promise<boolean>;
-}
-
-async function lookAtFile(listed: string, { root, isContained }: Tree): Promise<ListedFile> {
+async function lookAtFile(
+  listed: string,
+  tree: {
+    readonly root: string;
+    /** Whether the directory of a path is below the root. Nothing is read through a link that leaves the root. */
+    isContained(path: string): Promise<boolean>;
+  },
+): Promise<ListedFile> {
+  const { root, isContained } = tree;
   const name = listed.replace(/\/$/, "");
   const path = displayName(name);
   try {

@@ -69,22 +69,22 @@ export async function searchByRipgrep(
   });
 }
 
-interface Found {
-  readonly request: SearchRequest;
-  readonly searched: number | undefined;
-  /** Files that were not searched because they usually have secrets. */
-  readonly secrets: readonly string[];
-  readonly denied: boolean;
-  isLate(): boolean;
-  readonly version: string;
-  readonly run: Run;
-}
-
 function describe(
   files: readonly CountedFile[],
   matches: AsyncIterable<Match>,
-  { request: { mode, offset, maxResults }, searched, secrets, denied, isLate, version, run }: Found,
+  found: {
+    readonly request: SearchRequest;
+    readonly searched: number | undefined;
+    /** Files that were not searched because they usually have secrets. */
+    readonly secrets: readonly string[];
+    readonly denied: boolean;
+    isLate(): boolean;
+    readonly version: string;
+    readonly run: Run;
+  },
 ): ToolResult {
+  const { request, searched, secrets, denied, isLate, version, run } = found;
+  const { mode, offset, maxResults } = request;
   const byteNames = files.filter(({ path }) => isByteName(path)).length;
   const isLines = mode === "lines";
   const total = isLines ? files.reduce((sum, { count }) => sum + count, 0) : files.length;

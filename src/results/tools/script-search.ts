@@ -193,17 +193,16 @@ export interface LineMatcher {
 
 type FoundLine = readonly [line: number, at: number];
 
-interface MatcherOptions {
-  readonly isRegex: boolean;
-  readonly caseSensitive: boolean;
-  /** For one call. Starting a script with a limit costs as much as reading a file, so pass several texts. */
-  readonly timeoutMs: number;
-}
-
 export function createLineMatcher(
   pattern: string,
-  { isRegex, caseSensitive, timeoutMs }: MatcherOptions,
+  options: {
+    readonly isRegex: boolean;
+    readonly caseSensitive: boolean;
+    /** For one call. Starting a script with a limit costs as much as reading a file, so pass several texts. */
+    readonly timeoutMs: number;
+  },
 ): LineMatcher | ToolFailure {
+  const { isRegex, caseSensitive, timeoutMs } = options;
   // ripgrep's way to ignore case. Node's engine does not know it at the start of a pattern.
   const [, inline = "", plain = pattern] = (isRegex && /^\(\?([ims]+)\)(.*)$/s.exec(pattern)) || [];
   const source = isRegex ? plain : pattern.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");

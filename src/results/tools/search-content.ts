@@ -79,15 +79,14 @@ export function createSearchContent(
   );
 }
 
-interface Searcher extends Pick<SearchRequest, "knownSecrets"> {
-  readonly find: typeof findRipgrep;
-}
-
 async function searchContent(
   values: ToolValues<typeof parameters>,
   run: Run,
-  { find, knownSecrets }: Searcher,
+  searcher: Pick<SearchRequest, "knownSecrets"> & {
+    readonly find: typeof findRipgrep;
+  },
 ): Promise<ToolResult | ToolFailure> {
+  const { find, knownSecrets } = searcher;
   const { pattern, file_pattern } = values;
   if (/[\n\r]/.test(pattern)) {
     return failure("invalid_pattern", "pattern has several lines, but lines are searched one by one.");

@@ -85,17 +85,18 @@ function describeBinary({ path, stats: { size, mtimeMs } }: ExistingPath, offset
   };
 }
 
-interface Request {
-  readonly path: string;
-  /** With links resolved. Otherwise git would report the link itself. */
-  readonly real: string;
-  readonly encoding: Encoding;
-  readonly start_line: number;
-  readonly end_line: number | undefined;
-  readonly offset: number;
-}
-
-async function readBlame(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+async function readBlame(
+  run: Run,
+  request: {
+    readonly path: string;
+    /** With links resolved. Otherwise git would report the link itself. */
+    readonly real: string;
+    readonly encoding: Encoding;
+    readonly start_line: number;
+    readonly end_line: number | undefined;
+    readonly offset: number;
+  },
+): Promise<ToolResult | ToolFailure> {
   const { path, real, start_line, end_line = "", offset } = request;
   const git = await startToolGit(run, ["blame", "--porcelain", "-L", `${start_line},${end_line}`, "--", real]);
   if (isFailure(git)) return git;

@@ -118,16 +118,17 @@ function checkSides({ staged, commit, from, to }: Sides): string | undefined {
   return to !== undefined && staged ? "staged cannot be combined with to." : undefined;
 }
 
-interface Request {
-  readonly args: readonly string[];
-  readonly offset: number;
-  readonly staged: boolean;
-  readonly mode: "full" | "stat" | "files";
-  readonly repository: Repository;
-}
-
 /** Reads the whole diff, so that totals are right. Keeps the hunks or the files of this page. */
-async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFailure> {
+async function readDiff(
+  run: Run,
+  request: {
+    readonly args: readonly string[];
+    readonly offset: number;
+    readonly staged: boolean;
+    readonly mode: "full" | "stat" | "files";
+    readonly repository: Repository;
+  },
+): Promise<ToolResult | ToolFailure> {
   const { args, offset, staged, mode, repository } = request;
   const git = await startToolGit(run, args);
   if (isFailure(git)) return git;
@@ -178,14 +179,16 @@ async function readDiff(run: Run, request: Request): Promise<ToolResult | ToolFa
   };
 }
 
-interface Read {
-  readonly isEmpty: boolean;
-  readonly named: string;
-  readonly reader: DiffReader;
-  readonly git: GitProcess;
-}
-
-async function listNotes(run: Run, { isEmpty, named, reader, git }: Read): Promise<string[]> {
+async function listNotes(
+  run: Run,
+  options: {
+    readonly isEmpty: boolean;
+    readonly named: string;
+    readonly reader: DiffReader;
+    readonly git: GitProcess;
+  },
+): Promise<string[]> {
+  const { isEmpty, named, reader, git } = options;
   if (run.timedOut()) return [];
   const submodule = isEmpty ? await submoduleNote(run, named) : undefined;
   const filtered = await filterWarning(run, git.filters, reader.facts().files);

@@ -135,16 +135,15 @@ async function readLog(
   return describe(commits, run, { ...request, total, notes });
 }
 
-interface Listing extends Request {
-  readonly total: number | undefined;
-  readonly notes: readonly string[];
-}
-
 function describe(
   commits: readonly Commit[],
   run: Run,
-  { offset, max_commits, mode, commit, dates, total, notes }: Listing,
+  listing: Request & {
+    readonly total: number | undefined;
+    readonly notes: readonly string[];
+  },
 ): ToolResult {
+  const { offset, max_commits, mode, commit, dates, total, notes } = listing;
   const atLeast = total === offset + maxCountedAhead;
   return {
     fields: { revision: commit.slice(0, 12), mode, ...dates.fields },

@@ -93,13 +93,15 @@ async function readStatus(
   };
 }
 
-interface Listed {
-  readonly window: Window<ChangedFile>;
-  readonly named: string;
-  readonly git: GitProcess;
-}
-
-async function listNotes(run: Run, { window, named, git }: Listed): Promise<string[]> {
+async function listNotes(
+  run: Run,
+  options: {
+    readonly window: Window<ChangedFile>;
+    readonly named: string;
+    readonly git: GitProcess;
+  },
+): Promise<string[]> {
+  const { window, named, git } = options;
   if (run.timedOut()) return [];
   const submodule = window.total() === 0 ? await submoduleNote(run, named) : undefined;
   const changed = window.items.filter(({ unstaged }) => unstaged === "modified").map(({ path }) => path);
