@@ -355,15 +355,14 @@ function listTools(tools: readonly (ToolSchema & Pick<PageTool, "annotations">)[
   }));
 }
 
-/** Parameters that models seldom need. Calls may still use them: messages name them where they help. */
-const unlisted = ["budget", "max_files", "max_results", "max_size", "max_line_length", "start_column", "encoding"];
-/** Parameters whose names say everything. */
-const plain = "offset start_line end_line path case_sensitive include_hidden is_regex until staged".split(" ");
-
 /** Every conversation pays for the definitions, so they leave out what a model does not need. The tools check arguments
  *  themselves. */
 function shortenSchema({ properties, required }: ToolSchema["inputSchema"]): object {
+  // Parameters that models seldom need. Calls may still use them: messages name them where they help.
+  const unlisted = ["budget", "max_files", "max_results", "max_size", "max_line_length", "start_column", "encoding"];
   const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
+  // Parameters whose names say everything.
+  const plain = "offset start_line end_line path case_sensitive include_hidden is_regex until staged".split(" ");
   const short = listed.map(([name, { type, enum: choices, description }]: [string, JsonProperty]) => [
     name,
     { ...(choices ? { enum: choices } : { type }), ...(plain.includes(name) ? {} : { description }) },

@@ -100,7 +100,8 @@ export function createHubServer(options: HubServerOptions): HubServer {
       if (state.pending.delete(id)) void send(state, text);
     },
     answer(id, text, path) {
-      const own = unpack(id);
+      const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(id ?? "") ?? [];
+      const own = index === undefined ? undefined : { index: Number(index), id: JSON.parse(`"${original}"`) as string };
       if (own?.index === options.index) void send(state, replaceAt(text, path, own.id));
     },
     send: (text) => send(state, text),
@@ -299,9 +300,4 @@ function withPackedIds(index: number, { message: { id, params }, text }: Written
  *  server's number. They need no table, so nothing is left over if a client never answers. */
 function pack(index: number, id: string): string {
   return JSON.stringify(`plimsoll/${index}/${id}`);
-}
-
-function unpack(id: string | undefined): { readonly index: number; readonly id: string } | undefined {
-  const [, index, original] = /^"plimsoll\/(\d+)\/([\s\S]*)"$/.exec(id ?? "") ?? [];
-  return index === undefined ? undefined : { index: Number(index), id: JSON.parse(`"${original}"`) as string };
 }

@@ -259,9 +259,8 @@ async function claimAccount(
   }
 }
 
-const isState = (value: unknown): value is Mark["state"] => value === "running" || value === "ended";
 const isMark = objectOf(
-  { pid: isWhole, state: isState },
+  { pid: isWhole, state: (value): value is Mark["state"] => value === "running" || value === "ended" },
   { started: isText, client: isText, host: isText, time: isWhole },
 );
 

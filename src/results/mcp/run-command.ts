@@ -101,12 +101,6 @@ function splitWords(command: string): string[] | undefined {
 /** Above it the program is ended: nobody reads so much, and it would fill the memory. */
 const maxOutputBytes = 20_000_000;
 
-interface Ran {
-  readonly output: string;
-  /** How it ended, in a few words. */
-  readonly end: string;
-}
-
 /** Runs a program until it ends, and then ends its children. Output and errors go to one file, in their order: a program
  *  that exits before a pipe is read would lose what it wrote last. */
 async function runProgram(
@@ -115,7 +109,7 @@ async function runProgram(
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;
   },
-): Promise<Ran> {
+) {
   const { root, env, timeoutMs, signal } = options;
   // The system would also look for a name in the root, if PATH has such an entry.
   const program = /[\\/]/.test(name) ? name : await findProgram(name, env);

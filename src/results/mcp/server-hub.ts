@@ -55,7 +55,17 @@ export function createServerHub({ servers, version, isLazy, log }: HubOptions): 
   return {
     lines: toClient.lines,
     async send(line) {
-      for (const received of readMessages(Buffer.from(line))) takeFromClient(hub, received);
+      for (const received of readMessages(Buffer.from(line))) {
+        const { message, text } = received;
+        const { id, method } = message;
+        if (method === undefined) {
+          for (const member of hub.members) member.answer(id, text, ["id"]);
+        } else if (id === undefined) notify(hub, { message, text });
+        else {
+          const request = { ...message, id, method, text };
+          answer(hub, request).catch((error: unknown) => refuse(hub, id, { code: -32_603, message: messageOf(error) }));
+        }
+      }
     },
     end() {
       for (const member of members) member.end();
@@ -80,17 +90,6 @@ interface Hub {
   readonly startedAt: number;
   emit(line: string): Promise<void>;
   log(text: string): void;
-}
-
-function takeFromClient(hub: Hub, { message, text }: WrittenMessage): void {
-  const { id, method } = message;
-  if (method === undefined) {
-    for (const member of hub.members) member.answer(id, text, ["id"]);
-  } else if (id === undefined) notify(hub, { message, text });
-  else {
-    const request = { ...message, id, method, text };
-    answer(hub, request).catch((error: unknown) => refuse(hub, id, { code: -32_603, message: messageOf(error) }));
-  }
 }
 
 function notify({ members }: Hub, { message: { method, cancels, params }, text }: WrittenMessage): void {

@@ -20,13 +20,11 @@ export interface WrapIntake {
   /** The call has no result. */
   drop(call: ResultCall): void;
   /** Returns the message of a result with what is new. Call `sent` with what was sent in the end. */
-  admit(message: string, result: RpcObject, call: ResultCall): Promise<AdmittedMessage>;
-}
-
-interface AdmittedMessage {
-  readonly message: string;
-  readonly result: RpcObject;
-  sent(message: string): Promise<void>;
+  admit(
+    message: string,
+    result: RpcObject,
+    call: ResultCall,
+  ): Promise<{ readonly message: string; readonly result: RpcObject; sent(message: string): Promise<void> }>;
 }
 
 export interface WrapIntakeOptions {
@@ -77,11 +75,7 @@ function readText(block: unknown): string | undefined {
 }
 
 /** Changes the texts in the message as it was written. A text beside structured content may have to say the same. */
-function editTexts(
-  message: string,
-  result: RpcObject,
-  change: (text: string) => string,
-): Pick<AdmittedMessage, "message" | "result"> {
+function editTexts(message: string, result: RpcObject, change: (text: string) => string) {
   const { content, structuredContent } = result;
   if (!Array.isArray(content) || structuredContent !== undefined) return { message, result };
   const place = memberOf(message, 0, "result");

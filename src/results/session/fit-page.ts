@@ -20,29 +20,26 @@ export interface PageFitter {
 
 /** Reads as many items as may fit. Rethrows an error that the source throws before its first item. */
 export async function readPage(source: PageSource, options: PageOptions): Promise<PageFitter> {
-  const read = await readItemsFor(source, options);
-  if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
-  return { fit: (sizes) => fitPage(createDraft({ source, read, options: sizes })) };
-}
-
-function fitPage(draft: PageDraft): Page {
-  if (draft.read.items.length === 0) return fitEmpty(draft);
-  if (draft.source.start !== undefined) return fitPart(draft);
-  for (const detail of details) {
-    const page = fitItems(draft, detail);
-    if (page !== undefined) return page;
-  }
-  return fitPart(draft);
-}
-
-async function readItemsFor(source: PageSource, options: PageOptions): Promise<ReadItems> {
   const { allocation, measure, form } = options;
   const none: ReadItems = { items: [], tokens: [], ended: true };
   const empty = { items: [], token: undefined, truncated: false, itemTokens: 0 };
   // Asked after reading, because some facts are known only then. This one shows how much room there is.
   const unread = { ...source, total: 0, warnings: [] };
   const frame = createDraft({ source: unread, read: none, options }).render(empty, "bare", 0);
-  return readItems(source.items, { room: allocation - measure(frame.text), measure, form });
+  const read = await readItems(source.items, { room: allocation - measure(frame.text), measure, form });
+  if (read.items.length === 0 && read.failure !== undefined) throw read.failure;
+  return {
+    fit: (sizes) => {
+      const draft = createDraft({ source, read, options: sizes });
+      if (draft.read.items.length === 0) return fitEmpty(draft);
+      if (draft.source.start !== undefined) return fitPart(draft);
+      for (const detail of details) {
+        const page = fitItems(draft, detail);
+        if (page !== undefined) return page;
+      }
+      return fitPart(draft);
+    },
+  };
 }
 
 /** An empty page, if the offset is past the end or if there are no items. */
@@ -255,7 +252,12 @@ function findLongestText(item: unknown): LongText | undefined {
   const path = findLongestPath(item);
   if (path === undefined) return undefined;
   const text = path.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], item) as string;
-  return { at: "text", pointer: renderPointer(path), text, shell: (part) => replaceAt(item, path, part) };
+  return {
+    at: "text",
+    pointer: path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""),
+    text,
+    shell: (part) => replaceAt(item, path, part),
+  };
 }
 
 /** Returns the first one of equally long strings. */
@@ -275,10 +277,6 @@ function findLongestPath(item: unknown): string[] | undefined {
   };
   visit(item);
   return best;
-}
-
-function renderPointer(path: readonly string[]): string {
-  return path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
 function replaceAt(value: unknown, [key, ...rest]: readonly string[], part: string): unknown {

@@ -61,7 +61,13 @@ function summarize({ envelope, origin, compressor }: Step, maxCharacters: number
 /** Summarizes results of tools without their own compressor: the number of items, then the beginning of their text. */
 export const genericCompressor: Compressor = ({ data }) => {
   const [name, items] = findItems(data) ?? ["items", []];
-  if (items.length === 0) return JSON.stringify(ownFields(data)) + leftOut(data);
+  if (items.length === 0) {
+    const own = Object.entries(data).filter(([field]) => !frameNames.has(field));
+    // Without the names of the fields that were left out, a result with large fields would look empty.
+    const { fields } = Object(data.left_out) as { readonly fields?: unknown };
+    const omitted = Array.isArray(fields) ? `, left out: ${fields.join(", ")}` : "";
+    return JSON.stringify(Object.fromEntries(own)) + omitted;
+  }
   const { total, returned, truncated } = data;
   const count = truncated === true ? `${returned} of ${total ?? "more"} ${name}: ` : "";
   let text = "";
@@ -79,16 +85,6 @@ function findItems(data: CompressInput["data"]): [string, readonly unknown[]] | 
   return lists.findLast(([name, list]) => !frameNames.has(name) && list.length === data.returned);
 }
 
-function ownFields(data: CompressInput["data"]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(data).filter(([name]) => !frameNames.has(name)));
-}
-
-/** Names the fields that were left out. Otherwise a result with large fields would look empty. */
-function leftOut({ left_out }: CompressInput["data"]): string {
-  const { fields } = Object(left_out) as { readonly fields?: unknown };
-  return Array.isArray(fields) ? `, left out: ${fields.join(", ")}` : "";
-}
-
 /** Summarizes a delivered result for the work log in one line, ideally of 200 to 300 characters. A longer line is cut.
  *  If the compressor throws, a generic summary is used. */
 export type Compressor = (input: CompressInput) => string;
@@ -104,30 +100,21 @@ export interface CompressInput {
 /** Returns one line of at most `maxCharacters`. If the compressor fails, the line says so and has the generic
  *  summary. */
 export function compressResult(compressor: Compressor, input: CompressInput, maxCharacters: number): string {
-  return shorten(attempt(compressor, input), maxCharacters);
-}
-
-function attempt(compressor: Compressor, input: CompressInput): string {
+  let reason: string;
   try {
     const text: unknown = compressor(input);
-    if (typeof text === "string" && text.trim() !== "") return text;
-    return fallBack(input, typeof text === "string" ? "it returned nothing" : `it returned ${typeof text}`);
+    if (typeof text === "string" && text.trim() !== "") return shorten(text, maxCharacters);
+    reason = typeof text === "string" ? "it returned nothing" : `it returned ${typeof text}`;
   } catch (error) {
-    return fallBack(input, messageOf(error));
+    reason = messageOf(error);
   }
-}
-
-function fallBack(input: CompressInput, reason: string): string {
-  return `[no summary by ${shorten(input.tool, 40)}: ${shorten(reason, 80)}] ${genericText(input)}`;
-}
-
-/** The generic summary, which must not throw either. */
-function genericText(input: CompressInput): string {
+  let summary: string;
   try {
-    return genericCompressor(input);
+    summary = genericCompressor(input);
   } catch {
-    return "The result cannot be shown.";
+    summary = "The result cannot be shown.";
   }
+  return shorten(`[no summary by ${shorten(input.tool, 40)}: ${shorten(reason, 80)}] ${summary}`, maxCharacters);
 }
 
 /** Returns the value, or a copy in which texts that look like secrets are redacted. The log is kept, and other people

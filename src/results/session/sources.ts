@@ -233,7 +233,22 @@ function openPage(place: StoredPlace, position: Position): Opened {
     await offsetTokens.given({ tool, args }, data.continuation_token);
     return { of: id, position };
   };
-  if (position.at === "fields") return { source: fieldsSource(fieldsText, id, position), tool, args, finish };
+  // Opens the JSON of the fields as one long text.
+  if (position.at === "fields")
+    return {
+      source: {
+        fields: {},
+        itemsName: "json",
+        items: [fieldsText],
+        offset: 0,
+        start: { at: "text", from: position.from },
+        isFieldsText: true,
+        tokenAt: (next) => renderToken({ id, position: { at: "fields", from: "from" in next ? next.from : 0 } }),
+      },
+      tool,
+      args,
+      finish,
+    };
   const offset = Math.max(position.offset, stored.offset);
   const source: PageSource = {
     fields: stored.fields,
@@ -247,19 +262,6 @@ function openPage(place: StoredPlace, position: Position): Opened {
     tokenAt: (position) => renderToken({ id, position }),
   };
   return { source, tool, args, finish };
-}
-
-/** Opens the JSON of the fields as one long text. */
-function fieldsSource(text: string, id: string, { from }: { from: number }): PageSource {
-  return {
-    fields: {},
-    itemsName: "json",
-    items: [text],
-    offset: 0,
-    start: { at: "text", from },
-    isFieldsText: true,
-    tokenAt: (next) => renderToken({ id, position: { at: "fields", from: "from" in next ? next.from : 0 } }),
-  };
 }
 
 function encodeFields(fields: ToolResult["fields"]): ToolResult["fields"] {

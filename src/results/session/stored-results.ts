@@ -104,7 +104,11 @@ export function createStoredResults(
     async save(id, result) {
       const isPage = "of" in result;
       const value = isPage ? JSON.stringify({ id, ...result }) : await records.render(id, result);
-      const before = await exchange(store, placeOf(isPage ? "page" : "result", id), value);
+      let before: string | undefined;
+      await store.update(resultCollection, placeOf(isPage ? "page" : "result", id), (found) => {
+        before = found;
+        return value;
+      });
       // A record that cannot be read has no parts to delete.
       const replaced = before === undefined ? undefined : records.parse(before);
       if (replaced?.isLarge) await parts.drop(replaced.id);
@@ -175,16 +179,6 @@ async function dropRecords(store: Store, prefix: string, most: number): Promise<
   return dropped;
 }
 
-/** Writes the value and returns the previous one. */
-async function exchange(store: Store, key: string, value: string): Promise<string | undefined> {
-  let before: string | undefined;
-  await store.update(resultCollection, key, (found) => {
-    before = found;
-    return value;
-  });
-  return before;
-}
-
 export interface FoundResult {
   /** The id of the whole result. */
   readonly id: string;
@@ -218,12 +212,13 @@ function explainMissing(id: string, why: "dropped" | undefined): ToolFailure {
 }
 
 /** Oldest first. */
-type PartsList = readonly ListedResult[];
-type ListedResult = readonly [id: string, characters: number, parts: number];
+type PartsList = readonly (readonly [id: string, characters: number, parts: number])[];
 
-const isListed = (value: unknown): value is ListedResult =>
-  Array.isArray(value) && value.length === 3 && isText(value[0]) && isWhole(value[1]) && isWhole(value[2]);
-const isPartsList: ShapeCheck<PartsList> = (value): value is PartsList => Array.isArray(value) && value.every(isListed);
+const isPartsList: ShapeCheck<PartsList> = (value): value is PartsList =>
+  Array.isArray(value) &&
+  value.every(
+    (each) => Array.isArray(each) && each.length === 3 && isText(each[0]) && isWhole(each[1]) && isWhole(each[2]),
+  );
 
 function createResultParts(
   store: Store,

@@ -114,45 +114,47 @@ export function createDiffReader(
 /** git ignores `--relative` for files in conflict. */
 function readFile(header: readonly string[], prefix: string): DiffHunk {
   const path = readName(header);
+  const after = (start: string) => header.find((line) => line.startsWith(start))?.slice(start.length);
+  const from = after("rename from ") ?? after("copy from ");
+  const [oldMode, newMode] = [after("old mode "), after("new mode ")];
+  const added = after("new file mode ");
   return {
     path: header[0]?.startsWith("diff --cc") ? belowRoot(path, prefix) : path,
-    ...readChange(header),
+    ...(header[0]?.startsWith("diff --cc") ? { change: "conflict" } : {}),
+    ...(added === undefined ? {} : { change: "added", ...(added === "100644" ? {} : { mode: added }) }),
+    ...(after("deleted file mode ") === undefined ? {} : { change: "deleted" }),
+    ...(from === undefined ? {} : { change: after("copy from ") ? "copied" : "renamed", from: unquote(from) }),
+    ...(header.some((line) => /^(Binary files |GIT binary patch)/.test(line)) ? { binary: true } : {}),
+    ...(oldMode === undefined || newMode === undefined ? {} : { mode: `${oldMode} → ${newMode}` }),
   };
 }
 
-interface Counts {
-  addFile(path: string): void;
-  /** The characters before the line, one column for each old side. */
-  addLine(marks: string): void;
-  /** Returns the changed lines since the last call. */
-  takeLines(): Pick<DiffFacts, "insertions" | "deletions">;
-  facts(): DiffFacts;
-}
-
-function createCounts(): Counts {
+function createCounts() {
   const counts = { files_changed: 0, insertions: 0, deletions: 0 };
   const files: string[] = [];
   let taken = { insertions: 0, deletions: 0 };
   let last: string | undefined;
   return {
-    addFile: (path) => {
+    addFile: (path: string): void => {
       // A file that became a link is listed twice, once deleted and once added. A file in conflict can be too.
       if (path === last) return;
       last = path;
       counts.files_changed++;
       if (files.length < 20) files.push(path);
     },
-    addLine: (marks) => {
+    /** The characters before the line, one column for each old side. */
+    addLine: (marks: string): void => {
       if (marks.includes("+")) counts.insertions++;
       if (marks.includes("-")) counts.deletions++;
     },
+    /** Returns the changed lines since the last call. */
     takeLines: () => {
       const { insertions, deletions } = counts;
       const before = taken;
       taken = { insertions, deletions };
       return { insertions: insertions - before.insertions, deletions: deletions - before.deletions };
     },
-    facts: () => ({ ...counts, files }),
+    facts: (): DiffFacts => ({ ...counts, files }),
   };
 }
 
@@ -166,21 +168,6 @@ interface FileChange {
   readonly mode?: string;
 }
 
-function readChange(header: readonly string[]): FileChange {
-  const after = (start: string) => header.find((line) => line.startsWith(start))?.slice(start.length);
-  const from = after("rename from ") ?? after("copy from ");
-  const [oldMode, newMode] = [after("old mode "), after("new mode ")];
-  const added = after("new file mode ");
-  return {
-    ...(header[0]?.startsWith("diff --cc") ? { change: "conflict" } : {}),
-    ...(added === undefined ? {} : { change: "added", ...(added === "100644" ? {} : { mode: added }) }),
-    ...(after("deleted file mode ") === undefined ? {} : { change: "deleted" }),
-    ...(from === undefined ? {} : { change: after("copy from ") ? "copied" : "renamed", from: unquote(from) }),
-    ...(header.some((line) => /^(Binary files |GIT binary patch)/.test(line)) ? { binary: true } : {}),
-    ...(oldMode === undefined || newMode === undefined ? {} : { mode: `${oldMode} → ${newMode}` }),
-  };
-}
-
 /** The path after the change, or the old path if the file is gone. */
 function readName(header: readonly string[]): string {
   for (const start of ["+++ ", "--- ", "rename to ", "copy to "]) {
@@ -189,29 +176,17 @@ function readName(header: readonly string[]): string {
     const name = unquote(line.slice(start.length));
     return start.endsWith("to ") ? name : name.slice(2);
   }
-  return nameInFirstLine(header[0] ?? "");
-}
-
-/** Without hunks the name occurs only here, twice: `diff --git a/NAME b/NAME`. A conflict has it once. */
-function nameInFirstLine(line: string): string {
-  const names = line.replace(/^diff --(git|cc|combined) /, "");
-  if (!line.startsWith("diff --git")) return unquote(names);
+  // Without hunks the name occurs only here, twice: `diff --git a/NAME b/NAME`. A conflict has it once.
+  const first = header[0] ?? "";
+  const names = first.replace(/^diff --(git|cc|combined) /, "");
+  if (!first.startsWith("diff --git")) return unquote(names);
   return unquote(names.slice(0, (names.length - 1) / 2)).slice(2);
 }
-
-const escapes: Readonly<Record<string, string>> = {
-  a: "\x07",
-  b: "\b",
-  t: "\t",
-  n: "\n",
-  v: "\v",
-  f: "\f",
-  r: "\r",
-};
 
 /** git quotes a name that has control characters, quotes or backslashes. It adds a tab after a name with blanks. */
 function unquote(name: string): string {
   if (!name.startsWith('"')) return decodeBytes(name.replace(/\t$/, ""));
+  const escapes: Readonly<Record<string, string>> = { a: "\x07", b: "\b", t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" };
   const bytes = name.slice(1, name.lastIndexOf('"')).replace(/\\([0-7]{3}|.)/g, (_, code: string) => {
     if (code.length === 3) return String.fromCharCode(Number.parseInt(code, 8));
     return escapes[code] ?? code;

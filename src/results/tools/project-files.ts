@@ -10,7 +10,7 @@ import {
   type ToolFailure,
   type ToolResult,
 } from "../session/index.ts";
-import { createWindow, defineTool, type ToolValues, type Window } from "./define-tool.ts";
+import { createWindow, defineTool, type ToolValues } from "./define-tool.ts";
 import {
   baseName,
   countNames,
@@ -214,16 +214,8 @@ function countDirectories(directories: Map<string, number>, name: string, maxDep
   }
 }
 
-interface FilteredPaths {
-  readonly window: Window<string>;
-  readonly hidden: number;
-  readonly deeper: number;
-  /** The number of listed files on all pages. */
-  readonly byteNames: number;
-}
-
 /** Reads all paths, so that the total is right. Keeps and inspects only those of this page. */
-async function filterPaths(list: PathList, filter: Filter): Promise<FilteredPaths> {
+async function filterPaths(list: PathList, filter: Filter) {
   const window = createWindow<string>({ offset: filter.offset, limit: filter.max_files });
   const left = { hidden: 0, deeper: 0 };
   let byteNames = 0;
@@ -296,7 +288,11 @@ function compressProjectFiles({ data }: CompressInput): string {
   const files = readItems<ListedFile>(data.files, ({ path }) => typeof path === "string");
   const where = typeof data.path === "string" && data.path !== "." ? shortenLine(data.path, 80) : "the root";
   const truncated = data.truncated === true ? " (truncated)" : "";
-  const types = countNames(files.map(({ path }) => findType(path)));
+  const types = countNames(
+    files.map(({ path }) =>
+      /[^.]\.[^.]+$/.test(baseName(path)) ? path.slice(path.lastIndexOf(".")) : "(no extension)",
+    ),
+  );
   const directories = countNames(files.flatMap(({ path }) => findDirectory(path) ?? [])).map(([name]) => name);
   return [
     `Listed ${describeCount(data, ["file", "files"])} in ${where}${truncated}.`,
@@ -349,10 +345,6 @@ function renderMark({ is_directory, is_symlink, is_deleted, is_unreadable }: Lis
   if (is_directory) return "/";
   if (is_symlink) return "@";
   return is_deleted ? " (deleted)" : is_unreadable ? " (unreadable)" : "";
-}
-
-function findType(path: string): string {
-  return /[^.]\.[^.]+$/.test(baseName(path)) ? path.slice(path.lastIndexOf(".")) : "(no extension)";
 }
 
 /** Two levels are enough to distinguish the parts of most projects. */

@@ -38,7 +38,18 @@ export async function openMatches(
   files: readonly CountedFile[],
   range: MatchRange,
 ): Promise<OpenedMatches> {
-  return { matches: readMatches(reader, files, range), version: await hashVersion(reader.root, files) };
+  const hash = createHash("sha1");
+  for (const { path, count } of files) hash.update(`${path}\0${count}\0`);
+  // Checking a hundred thousand files would take longer than searching them.
+  const some = files.slice(0, 1_000);
+  for (let at = 0; at < some.length; at += 64) {
+    const looks = some.slice(at, at + 64).map(async ({ path }) => {
+      const stats = await lstat(diskName(join(reader.root, path))).catch(() => undefined);
+      return stats === undefined ? "" : `${stats.size} ${stats.mtimeMs}`;
+    });
+    hash.update((await Promise.all(looks)).join("\0"));
+  }
+  return { matches: readMatches(reader, files, range), version: hash.digest("hex") };
 }
 
 /** Skips the matches before `offset`, first whole files, then lines. */
@@ -267,19 +278,4 @@ function trimCutEnds(bytes: Buffer): string {
     if (isUtf8(part)) return part.toString("latin1");
   }
   return bytes.toString("latin1");
-}
-
-async function hashVersion(root: string, files: readonly CountedFile[]): Promise<string> {
-  const hash = createHash("sha1");
-  for (const { path, count } of files) hash.update(`${path}\0${count}\0`);
-  // Checking a hundred thousand files would take longer than searching them.
-  const some = files.slice(0, 1_000);
-  for (let at = 0; at < some.length; at += 64) {
-    const looks = some.slice(at, at + 64).map(async ({ path }) => {
-      const stats = await lstat(diskName(join(root, path))).catch(() => undefined);
-      return stats === undefined ? "" : `${stats.size} ${stats.mtimeMs}`;
-    });
-    hash.update((await Promise.all(looks)).join("\0"));
-  }
-  return hash.digest("hex");
 }

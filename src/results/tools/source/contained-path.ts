@@ -26,7 +26,7 @@ export async function containPath(root: string, path: string): Promise<Contained
   const below = [root, realRoot].find((each) => isInside(named, resolve(each)));
   if (below === undefined) return refuseOutside(path, "is outside of the root.");
   const way = relative(resolve(below), named);
-  const real = await realPathOf(resolve(realRoot, way), path);
+  const real = await resolveLinks(resolve(realRoot, way), path);
   if (typeof real !== "string") return real;
   if (!isInside(real, realRoot)) return refuseOutside(path, "leaves the root through a symbolic link.");
   if (isGitInternal(way) || isGitInternal(relative(realRoot, real))) {
@@ -72,22 +72,21 @@ function resolveRoot(root: string): string | ToolFailure {
   return failure("unreadable", "The root of the project is not a directory.");
 }
 
-async function realPathOf(path: string, named: string): Promise<string | ToolFailure> {
+async function resolveLinks(path: string, named: string): Promise<string | ToolFailure> {
   try {
     return await followLinks(path);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
+    const reasons: Readonly<Record<string, string>> = {
+      ELOOP: "is a circle of symbolic links",
+      ENOTDIR: "uses a file as a directory",
+      EACCES: "cannot be reached: permission denied",
+      ENAMETOOLONG: "is too long for a path",
+    };
     return failure("not_found", `${quote(named)} ${reasons[code] ?? `cannot be reached (${code})`}.`);
   }
 }
-
-const reasons: Readonly<Record<string, string>> = {
-  ELOOP: "is a circle of symbolic links",
-  ENOTDIR: "uses a file as a directory",
-  EACCES: "cannot be reached: permission denied",
-  ENAMETOOLONG: "is too long for a path",
-};
 
 function refuseOutside(path: string, how: string): ToolFailure {
   return failure("outside_root", `${quote(path)} ${how}`, "Paths are relative to the root of the project.");

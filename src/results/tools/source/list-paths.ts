@@ -86,24 +86,17 @@ function walked({ root, signal }: Run, named: Named, found: Found): AsyncIterabl
   return isDirectory ? walkPaths({ root, path, signal, found }) : [[path]];
 }
 
-interface GitPaths {
-  /** Sorted by bytes. A nested repository that git does not know ends with a slash. */
-  readonly batches: AsyncIterable<string[]>;
-  /** Call it after the batches were read. */
-  succeeded(): Promise<boolean>;
-  /** The number of directories that cannot be read. Call it after the batches were read. */
-  denied(): Promise<number>;
-}
-
 /** Lists what git tracks below `path` and what it would track, each path once. */
-async function listByGit(run: Run, path: string, hash: Hash): Promise<GitPaths | ToolFailure> {
+async function listByGit(run: Run, path: string, hash: Hash) {
   // The letters of `-t`: `?` is not tracked, `S` is not checked out.
   const git = await startListing(run, ["-t", "--cached", "--others"], path);
   if (isFailure(git)) return git;
   return {
     batches: mergeKinds(splitRecords(hashed(git.output, hash), "\0")),
-    succeeded: async () => (await git.end).code === 0,
-    denied: async () => deniedByGit((await git.end).stderr),
+    /** Call it after the batches were read. */
+    succeeded: async (): Promise<boolean> => (await git.end).code === 0,
+    /** The number of directories that cannot be read. Call it after the batches were read. */
+    denied: async (): Promise<number> => deniedByGit((await git.end).stderr),
   };
 }
 

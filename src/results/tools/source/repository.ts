@@ -137,12 +137,6 @@ export function gitFailure({ stderr }: ProcessEnd): ToolFailure {
 
 /** Returns a sentence for a call that found nothing, if `path`, relative to the root, is in a submodule. */
 export async function submoduleNote(run: Run, path: string): Promise<string | undefined> {
-  const submodule = await submoduleAround(run, path);
-  if (submodule === undefined) return undefined;
-  return `${quote(path)} is in the submodule ${quote(submodule)}, which has its own history.`;
-}
-
-async function submoduleAround(run: Run, path: string): Promise<string | undefined> {
   const names = path.split("/").slice(0, -1);
   const [top] = names;
   if (top === undefined) return undefined;
@@ -154,7 +148,9 @@ async function submoduleAround(run: Run, path: string): Promise<string | undefin
       // `MODE HASH STAGE TAB NAME`. The mode shows whether it is a submodule.
       if (!record.startsWith("160000 ")) continue;
       const name = decodeBytes(record.slice(record.indexOf("\t") + 1));
-      if (directories.has(name)) return name;
+      if (directories.has(name)) {
+        return `${quote(path)} is in the submodule ${quote(name)}, which has its own history.`;
+      }
     }
   }
   return undefined;

@@ -141,7 +141,12 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions) {
     const left = Math.max(length - skip - unshown, 0);
     kept = "";
     length = 0;
-    return finishLine(line, left, maxLineLength);
+    // `line` can be one character longer than what is shown. `length` is that of the whole line.
+    const isWhole = line.length === left;
+    const complete = isWhole ? line.replace(/\r$/, "") : line;
+    if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
+    const { text } = cutText(complete, maxLineLength);
+    return { text, omitted: left - text.length };
   };
   return {
     collect: (text: string): CutText[] => {
@@ -157,13 +162,4 @@ function createLineCollector({ maxLineLength, startColumn = 1 }: LineOptions) {
     },
     end: (): CutText[] => (length === 0 ? [] : [finish()]),
   };
-}
-
-/** `line` can be one character longer than what is shown. `length` is that of the whole line. */
-function finishLine(line: string, length: number, maxLineLength: number): CutText {
-  const isWhole = line.length === length;
-  const complete = isWhole ? line.replace(/\r$/, "") : line;
-  if (complete.length <= maxLineLength && isWhole) return { text: complete, omitted: 0 };
-  const { text } = cutText(complete, maxLineLength);
-  return { text, omitted: length - text.length };
 }
