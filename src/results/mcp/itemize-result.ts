@@ -27,7 +27,7 @@ import {
 import type { Background } from "./line-proxy.ts";
 import { type RpcObject, withoutMember } from "./rpc-message.ts";
 
-export interface ItemizedResult {
+interface ItemizedResult {
   readonly fields: RpcObject;
   readonly itemsName: string;
   readonly items: Iterable<unknown>;

@@ -37,7 +37,7 @@ export interface ClientLine {
   readonly answers: readonly Promise<string | undefined>[];
 }
 
-export interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "nextPageName"> {
+interface LineProxyOptions extends Omit<Paging, "background" | "gave" | "nextPageName"> {
   clientIs(name: string): void;
   log(text: string): void;
   /** Leaves out of results what the client already has. */

@@ -15,18 +15,17 @@ export interface LineEnds {
   readonly tail: string;
 }
 
-export interface LongLines {
-  /** Called with a line that is too long. Returns what is read in its place, if anything. */
-  replace(ends: LineEnds): string | undefined;
-  readonly maxBytes?: number | undefined;
-}
-
 /** Yields the lines of a stream. The last line may have no line break. Throws if a line is twice as long as the longest
  *  one that is read: nobody knows whether it ever ends. */
 export async function* readMessageLines(
   source: AsyncIterable<Buffer>,
-  { replace, maxBytes = maxLineBytes }: LongLines,
+  options: {
+    /** Called with a line that is too long. Returns what is read in its place, if anything. */
+    replace(ends: LineEnds): string | undefined;
+    readonly maxBytes?: number | undefined;
+  },
 ): AsyncGenerator<Buffer> {
+  const { replace, maxBytes = maxLineBytes } = options;
   const begun = createLimitedBuffer(maxBytes);
   const take = (): Buffer | undefined => {
     const line = begun.take();

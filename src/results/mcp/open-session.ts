@@ -18,7 +18,7 @@ import {
 } from "../session/index.ts";
 import type { ServerStore } from "./server-store.ts";
 
-export interface McpSessionOptions {
+interface McpSessionOptions {
   /** The same in every process that serves the same thing, so that ids and tokens of results stay valid after a
    *  restart. Without a name or a conversation, each process has its own account, the second one as `ID.2`, because each
    *  is a conversation with its own window. */

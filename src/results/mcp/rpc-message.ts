@@ -41,7 +41,7 @@ export function parseLine(line: Buffer): ParsedLine | undefined {
 /** A line passes several readers. Parsing 100 MB twice would take twice the memory. */
 const parsedLines = new WeakMap<Buffer, ParsedLine>();
 
-export interface LineValues {
+interface LineValues {
   readonly text: string;
   /** One revision of the protocol allows several messages in a line. */
   readonly isBatch: boolean;

@@ -20,16 +20,18 @@ import { parseLine } from "./rpc-message.ts";
 const address = "127.0.0.1";
 const path = "/mcp";
 
-export interface HttpOptions {
-  readonly port: number;
-  /** The token that each request must have as `Authorization: Bearer …`. Undefined if none is needed. */
-  readonly token: string | undefined;
-}
-
 /** Serves HTTP clients of this machine until the signal comes. Each client has its own session, identified by the id
  *  from initialize. Clients without an id share a session, because nothing else in a request identifies a
  *  conversation. */
-export async function serveHttp(options: HostOptions, { port, token }: HttpOptions): Promise<void> {
+export async function serveHttp(
+  options: HostOptions,
+  access: {
+    readonly port: number;
+    /** The token that each request must have as `Authorization: Bearer …`. Undefined if none is needed. */
+    readonly token: string | undefined;
+  },
+): Promise<void> {
+  const { port, token } = access;
   const { signal, log } = options;
   const host = await createHost(options);
   const library = await import("@modelcontextprotocol/server");

@@ -6,14 +6,15 @@ import { fileURLToPath } from "node:url";
 import { type ContextError, usageError } from "../../core/errors.ts";
 import { type Environment, homeDirectory, isInside } from "../../host/index.ts";
 
-export interface RootPlace {
-  readonly cwd: string;
-  readonly env: Environment;
-}
-
 /** `roots` are the addresses that the client offers, undefined if it offers none. Throws if the directory would be the
  *  home directory or the whole file system, because that is almost certainly a mistake. */
-export async function chooseRoot(roots: readonly string[] | undefined, place: RootPlace): Promise<string> {
+export async function chooseRoot(
+  roots: readonly string[] | undefined,
+  place: {
+    readonly cwd: string;
+    readonly env: Environment;
+  },
+): Promise<string> {
   const home = await realpath(homeDirectory(place.env)).catch(() => undefined);
   const isTooWide = (path: string): boolean => path === home || path === parse(path).root;
   const cwd = await realpath(place.cwd).catch(() => place.cwd);

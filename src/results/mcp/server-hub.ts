@@ -14,21 +14,20 @@ import {
 } from "./rpc-message.ts";
 import type { ServerConnection } from "./server-connection.ts";
 
-export interface HubOptions {
+export interface ServerHub extends ServerConnection {
+  /** Returns which servers have failed since the last call. */
+  takeNotice(): string | undefined;
+}
+
+export function createServerHub(options: {
   /** Names have no underscore, so that the first one in a tool's name ends its server's name. */
   readonly servers: readonly Pick<HubServerOptions, "name" | "connect">[];
   readonly version: string;
   /** Whether the client's list of tools is the same, whatever the servers have. */
   readonly isLazy: boolean;
   log(text: string): void;
-}
-
-export interface ServerHub extends ServerConnection {
-  /** Returns which servers have failed since the last call. */
-  takeNotice(): string | undefined;
-}
-
-export function createServerHub({ servers, version, isLazy, log }: HubOptions): ServerHub {
+}): ServerHub {
+  const { servers, version, isLazy, log } = options;
   const toClient = createLineChannel();
   const notices: string[] = [];
   const routes = createRoutes();

@@ -11,7 +11,9 @@ export interface ServerStore {
   problem(): string | undefined;
 }
 
-export interface ServerStoreOptions {
+export type StoreUpkeep = (store: MaintainedStore) => Promise<void>;
+
+export async function openServerStore(options: {
   /** The file or address. Undefined for a store in memory. */
   readonly file: string | undefined;
   /** The consequences if the file cannot be used, in one sentence. */
@@ -19,11 +21,7 @@ export interface ServerStoreOptions {
   /** Deletes what is too old. Runs once, beside the first calls. */
   readonly upkeep?: StoreUpkeep | undefined;
   log(text: string): void;
-}
-
-export type StoreUpkeep = (store: MaintainedStore) => Promise<void>;
-
-export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
+}): Promise<ServerStore> {
   const { file, consequence, log } = options;
   if (file === undefined) return { store: createMemoryStore(), problem: () => undefined };
   let problem: string | undefined;

@@ -27,13 +27,12 @@ export interface WrapIntake {
   ): Promise<{ readonly message: string; readonly result: RpcObject; sent(message: string): Promise<void> }>;
 }
 
-export interface WrapIntakeOptions {
+export async function createWrapIntake(options: {
   readonly sessionId: string;
   readonly counter: Counter;
   readonly store: Store;
-}
-
-export async function createWrapIntake({ sessionId, counter, store }: WrapIntakeOptions): Promise<WrapIntake> {
+}): Promise<WrapIntake> {
+  const { sessionId, counter, store } = options;
   const intake: Intake = await createIntake({
     sessionId,
     counter,

@@ -24,7 +24,7 @@ export interface TextPosition {
   readonly from: number;
 }
 
-export interface Continuation {
+interface Continuation {
   /** The stored result. Absent if the tool itself has to be called. */
   readonly id?: string;
   readonly position: Position;

@@ -30,7 +30,7 @@ export interface Hints {
   restore(measured: Readonly<Record<string, Measured>>): void;
 }
 
-export interface NoteOptions {
+interface NoteOptions {
   /** The tool whose result is on the page. */
   readonly origin: string;
   /** Whether the tool itself was called. Otherwise the page was asked for with a token. */
@@ -43,16 +43,15 @@ export interface NoteOptions {
 
 type HintedTool = Pick<BudgetedTool, "name" | "itemTokens" | "itemUnit">;
 
-interface HintOptions {
+export function createHints(settings: {
   readonly mode: HintMode;
   readonly tools: ReadonlyMap<string, BudgetedTool>;
   readonly ledger: Ledger;
   /** Returns the tokens that the next call of a tool will get, if `further` tokens are recorded before. */
   expected(toolName: string, further?: number): number;
   readonly measured: Readonly<Record<string, Measured>>;
-}
-
-export function createHints({ mode, tools, ledger, expected, measured: before }: HintOptions): Hints {
+}): Hints {
+  const { mode, tools, ledger, expected, measured: before } = settings;
   let measured = new Map(Object.entries(before));
   const nothing: Measured = { units: 0, tokens: 0 };
   const seen = (tool: HintedTool): Measured => measured.get(tool.name) ?? nothing;

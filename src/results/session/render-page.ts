@@ -22,7 +22,7 @@ export interface Rendered {
 }
 
 /** Renders drafts of one page. `tokens` is the assumed cost of the page, for warnings about what is left. */
-export type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
+type RenderPage = (content: PageContent, detail: Detail, tokens: number) => Rendered;
 
 /** What makes one page: the source, what was read of it, and how it is rendered. */
 export interface PageDraft extends DraftParts {

@@ -50,7 +50,7 @@ interface ResultHeader extends ResultFacts {
 const maxPartCharacters = 1_048_576;
 
 /** Writes and reads the records of results. */
-export interface ResultRecords {
+interface ResultRecords {
   /** Writes the parts, if there are any, and returns the record. */
   render(id: string, result: ResultToStore): Promise<string>;
   /** Returns undefined if the record cannot be read. */
@@ -150,7 +150,7 @@ export function damagedResult(id: string, reason: string): ContextError {
 
 /** Items as they are stored: chunks of JSON, each encoded once. A page reads only the chunks that it needs, so its cost
  *  does not depend on the size of the result. */
-export interface ItemChunks {
+interface ItemChunks {
   /** Each chunk is a JSON array. */
   readonly chunks: readonly string[];
   /** The offset of each chunk's first item. */

@@ -37,7 +37,7 @@ export interface StoredResults {
   deleteAll(): Promise<void>;
 }
 
-export interface StoredLimits {
+interface StoredLimits {
   /** How many steps (calls and pages) a result is kept at least. */
   readonly steps: number;
   /** Characters of all results together that are too large for one record. */
@@ -179,7 +179,7 @@ async function dropRecords(store: Store, prefix: string, most: number): Promise<
   return dropped;
 }
 
-export interface FoundResult {
+interface FoundResult {
   /** The id of the whole result. */
   readonly id: string;
   readonly stored: StoredResult;

@@ -23,14 +23,14 @@ export interface WorkLog {
 }
 
 /** The work log of a session in the store. */
-export interface StoredLog {
+interface StoredLog {
   /** `evicted` is the last sequence that was evicted. */
   open(evicted: number): Promise<WorkLog>;
   read(range: LogRange): Promise<ReadLog>;
   delete(): Promise<void>;
 }
 
-export interface LogRange {
+interface LogRange {
   readonly after?: number;
   readonly limit?: number;
 }
@@ -97,7 +97,7 @@ export interface SequencedEntry extends LogEntry {
   readonly sequence: number;
 }
 
-export interface ReadLog {
+interface ReadLog {
   readonly entries: readonly SequencedEntry[];
   /** The number of entries that could not be read. */
   readonly damaged: number;

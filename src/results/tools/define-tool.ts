@@ -13,7 +13,7 @@ import {
 } from "../session/index.ts";
 import { failure, type Run, startRun, type ToolPlace } from "./run.ts";
 
-export interface ToolDefinition<Name extends ToolName, P extends ToolParameters> {
+interface ToolDefinition<Name extends ToolName, P extends ToolParameters> {
   readonly name: Name;
   readonly description: string;
   /** Without `offset` and `budget`, which every tool has. */

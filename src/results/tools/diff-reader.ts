@@ -31,7 +31,7 @@ export interface DiffReader {
   dirtySubmodules(): readonly string[];
 }
 
-export interface DiffFacts {
+interface DiffFacts {
   readonly files_changed: number;
   readonly insertions: number;
   readonly deletions: number;

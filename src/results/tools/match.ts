@@ -28,7 +28,7 @@ export interface SearchRequest {
 }
 
 /** What is returned: matching lines, files with a match, or files with their number of matches. */
-export type SearchMode = "lines" | "files" | "count";
+type SearchMode = "lines" | "files" | "count";
 
 /** A file with matches. It has their number in the mode `count`. */
 export interface MatchedFile {

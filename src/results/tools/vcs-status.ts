@@ -22,7 +22,7 @@ import {
 } from "./source/repository.ts";
 
 /** A path in several states is one item, such as staged and then changed again. */
-export interface ChangedFile {
+interface ChangedFile {
   readonly path: string;
   readonly staged?: string;
   readonly unstaged?: string;
