@@ -4,9 +4,9 @@ import { didYouMean, isPlainObject, memberOf, messageOf, shorten } from "../../c
 import { createLineChannel } from "./line-stream.ts";
 import {
   isModern,
+  parseMessages,
   type RpcMessage,
   type RpcObject,
-  readMessages,
   renderAnswer,
   replaceAt,
   type WrittenMessage,
@@ -49,7 +49,7 @@ export function hideTools(inner: ServerConnection, about: string): ServerConnect
     ...inner,
     lines: toClient.lines,
     async send(line) {
-      for (const received of readMessages(Buffer.from(line))) await take(received);
+      for (const received of parseMessages(Buffer.from(line))) await take(received);
     },
   };
 }
@@ -209,10 +209,12 @@ function createCatalog(send: ServerConnection["send"]) {
       const isChange =
         line.length < 1_000 &&
         line.includes(listChanged) &&
-        readMessages(line).every(({ message: { method } }) => method === listChanged);
+        parseMessages(line).every(({ message: { method } }) => method === listChanged);
       if (isChange) known = undefined;
       if (isChange || asked.size === 0) return isChange;
-      const own = readMessages(line).find(({ message: { id, method } }) => method === undefined && asked.has(id ?? ""));
+      const own = parseMessages(line).find(
+        ({ message: { id, method } }) => method === undefined && asked.has(id ?? ""),
+      );
       if (own === undefined) return false;
       const { id = "" } = own.message;
       asked.get(id)?.(own);

@@ -5,9 +5,9 @@ import { isPlainObject, memberOf, messageOf } from "../../core/text/index.ts";
 import { createHubServer, type HubServer, type HubServerOptions } from "./hub-server.ts";
 import { createLineChannel } from "./line-stream.ts";
 import {
+  parseMessages,
   type RpcMessage,
   type RpcObject,
-  readMessages,
   renderAnswer,
   replaceAt,
   type WrittenMessage,
@@ -54,7 +54,7 @@ export function createServerHub(options: {
   return {
     lines: toClient.lines,
     async send(line) {
-      for (const received of readMessages(Buffer.from(line))) {
+      for (const received of parseMessages(Buffer.from(line))) {
         const { message, text } = received;
         const { id, method } = message;
         if (method === undefined) {

@@ -9,7 +9,7 @@ import { hideTools, realCall } from "./lazy-tools.ts";
 import { createLineProxy, type LineProxy } from "./line-proxy.ts";
 import { readMessageLines, writeLine } from "./line-stream.ts";
 import { type Conversation, openMcpSession, patience } from "./open-session.ts";
-import { readEnds, readMessages, refuseLongLine, renderAnswer } from "./rpc-message.ts";
+import { parseMessages, readEnds, refuseLongLine, renderAnswer } from "./rpc-message.ts";
 import { connectServer, type ServerConnection } from "./server-connection.ts";
 import { createServerHub, type ServerHub } from "./server-hub.ts";
 import { openServerStore, type StoreUpkeep } from "./server-store.ts";
@@ -176,7 +176,7 @@ function createOpenRequests() {
   const open = new Set<string>();
   return {
     asked(line: string | Buffer): void {
-      for (const { message } of readMessages(typeof line === "string" ? Buffer.from(line) : line)) {
+      for (const { message } of parseMessages(typeof line === "string" ? Buffer.from(line) : line)) {
         if (message.id !== undefined && message.method !== undefined) open.add(message.id);
         if (message.cancels !== undefined) open.delete(message.cancels);
       }
@@ -192,7 +192,7 @@ function createOpenRequests() {
         if (!isRequest && id !== undefined) open.delete(id);
         return;
       }
-      for (const { message } of readMessages(line)) {
+      for (const { message } of parseMessages(line)) {
         if (message.id !== undefined && message.method === undefined) open.delete(message.id);
       }
     },

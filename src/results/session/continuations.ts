@@ -49,13 +49,14 @@ export function renderToken({ id, position }: Continuation): string {
 export function parseToken(token: string): Continuation | undefined {
   const direct = /^offset:(\d{1,15})$/.exec(token);
   if (direct !== null) return { position: { at: "items", offset: Number(direct[1]) } };
-  // An id, then the place in its result.
-  const storedToken = new RegExp(`^(${originalIdPattern}):(?:(offset|json):(\\d{1,15})|fields)(?:\\+(\\d{1,15}))?$`);
+
   const stored = storedToken.exec(token);
   if (stored === null) return undefined;
   const [, id = "", kind, offset, from] = stored;
   return { id, position: readPosition(kind, Number(offset), from === undefined ? undefined : Number(from)) };
 }
+
+const storedToken = new RegExp(`^(${originalIdPattern}):(?:(offset|json):(\\d{1,15})|fields)(?:\\+(\\d{1,15}))?$`);
 
 function readPosition(kind: string | undefined, offset: number, from: number | undefined): Position {
   if (kind === undefined) return { at: "fields", from: from ?? 0 };

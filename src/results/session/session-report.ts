@@ -122,7 +122,10 @@ export async function readSessionReport(store: Store, sessionId: string): Promis
   const record = await sessionRecords(store).load(sessionId);
   if (record === undefined) return undefined;
   const { evictedThrough } = record;
-  const shown = ({ sequence, ...entry }: SequencedEntry): LogEntry => ({ ...entry, id: renderId(record, entry.id) });
+  const viewEntry = ({ sequence, ...entry }: SequencedEntry): LogEntry => ({
+    ...entry,
+    id: renderId(record, entry.id),
+  });
   const status = createStatus(sessionId, record, createLedger(record.limits, record.ledger));
   const log = storedLog(store, sessionId);
   const workLog = await log.read({ after: evictedThrough });
@@ -133,11 +136,11 @@ export async function readSessionReport(store: Store, sessionId: string): Promis
   return {
     ...status,
     largest: status.largest.map((each) => ({ ...each, id: renderId(record, each.id) })),
-    workLog: workLog.entries.map(shown),
+    workLog: workLog.entries.map(viewEntry),
     damaged: workLog.damaged,
     evicted: {
       count: evictedThrough,
-      entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(shown),
+      entries: evicted.filter(({ sequence }) => sequence <= evictedThrough).map(viewEntry),
     },
   };
 }

@@ -116,7 +116,7 @@ export async function createSession<const Tools extends readonly BudgetedTool[] 
   const { parts, sources } = live;
   const { ledger, log, hints } = parts;
   const deliveries = createDeliveries(parts);
-  const shown = (entry: LogEntry): LogEntry => ({ ...entry, id: live.shownId(entry.id) });
+  const addOwnId = (entry: LogEntry): LogEntry => ({ ...entry, id: live.shownId(entry.id) });
   const callTool = (
     tool: string,
     args: ToolArguments,
@@ -174,7 +174,7 @@ export async function createSession<const Tools extends readonly BudgetedTool[] 
     refresh: live.refresh,
     status: live.status,
     forModel: ledger.forModel,
-    workLog: (view = "recent") => viewWorkLog({ ...log, entries: () => log.entries().map(shown) }, view),
+    workLog: (view = "recent") => viewWorkLog({ ...log, entries: () => log.entries().map(addOwnId) }, view),
     toolSchemas: hints.schemas,
     countTokens: (text) => parts.counter.count(text),
   };

@@ -225,9 +225,9 @@ function addLine(part: Part, line: string): void {
   if (!line.startsWith("-") && !line.startsWith("\\")) part.count.new++;
   const { text, omitted } = cutText(decodeLine(line, { keepsReturn: true }), maxLineCharacters);
   const left = omitted < maxCounted ? omitted : `at least ${maxCounted}`;
-  const shown = omitted > 0 ? `${text}… [${left} more characters]` : text;
-  part.lines.push(shown);
-  part.characters += shown.length + 1;
+  const kept = omitted > 0 ? `${text}… [${left} more characters]` : text;
+  part.lines.push(kept);
+  part.characters += kept.length + 1;
 }
 
 /** A part has the real line numbers. The hunk of a merge has several old sides and keeps git's header. */

@@ -21,7 +21,7 @@ import {
   linePath,
   listCounts,
   type Run,
-  readItems,
+  readWholeItems,
   shortenLine,
   type ToolPlace,
 } from "./run.ts";
@@ -285,7 +285,7 @@ async function lookAtFile(
 /** `Listed 500 of 2847 files in src (truncated). Types: .ts (234), .md (45), +6 more. Key: src/core/, src/cli/` */
 function compressProjectFiles({ data }: CompressInput): string {
   if (Array.isArray(data.entries)) return compressTree(data);
-  const files = readItems<ListedFile>(data.files, ({ path }) => typeof path === "string");
+  const files = readWholeItems<ListedFile>(data.files, ({ path }) => typeof path === "string");
   const where = typeof data.path === "string" && data.path !== "." ? shortenLine(data.path, 80) : "the root";
   const truncated = data.truncated === true ? " (truncated)" : "";
   const types = countNames(
@@ -310,7 +310,7 @@ function compressProjectFiles({ data }: CompressInput): string {
 
 /** `Listed 40 directories with 909 files in src. Largest: src/core/ (120), src/cli/ (80), +38 more` */
 function compressTree(data: CompressInput["data"]): string {
-  const entries = readItems<TreeEntry>(data.entries, ({ path }) => typeof path === "string");
+  const entries = readWholeItems<TreeEntry>(data.entries, ({ path }) => typeof path === "string");
   const where = typeof data.path === "string" && data.path !== "." ? shortenLine(data.path, 80) : "the root";
   const directories = entries.flatMap(({ path, files }) => (files === undefined ? [] : [[path, files] as const]));
   const sorted = directories.sort(([a, first], [b, second]) => second - first || (a < b ? -1 : 1));
@@ -324,14 +324,14 @@ function renderProjectFiles(page: PageData): string {
   if (entries === undefined) return renderFiles(page);
   const hidden = hidden_files === undefined ? "" : `, ${hidden_files} hidden`;
   const heading = `${path === "." ? "./" : `${path}/`} ${file_count} files${hidden}`;
-  const shown = readItems<TreeEntry>(entries, (each) => typeof each.path === "string");
-  const lines = shown.map((each) => `${linePath(each.path)}${each.files ? ` ${each.files}` : ""}`);
+  const listed = readWholeItems<TreeEntry>(entries, (each) => typeof each.path === "string");
+  const lines = listed.map((each) => `${linePath(each.path)}${each.files ? ` ${each.files}` : ""}`);
   return [...(offset === 0 ? [heading] : []), ...lines].join("\n");
 }
 
 function renderFiles({ files }: PageData): string {
   const directories = new Map<string, string[]>();
-  for (const file of readItems<ListedFile>(files, ({ path }) => typeof path === "string")) {
+  for (const file of readWholeItems<ListedFile>(files, ({ path }) => typeof path === "string")) {
     const name = baseName(file.path);
     const directory = file.path.slice(0, file.path.length - name.length);
     const names = directories.get(directory) ?? [];

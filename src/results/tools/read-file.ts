@@ -17,7 +17,7 @@ import {
   formatSize,
   lateWarning,
   listNames,
-  quote,
+  quoteArgument,
   type Run,
   shortenLine,
   type ToolPlace,
@@ -107,9 +107,9 @@ interface Request {
 async function readOpened(handle: FileHandle, run: Run, request: Request): Promise<ToolResult | ToolFailure> {
   const stats = await handle.stat();
   if (stats.isDirectory()) {
-    return failure("unreadable", `${quote(request.path)} is a directory.`, "List it with project_files.");
+    return failure("unreadable", `${quoteArgument(request.path)} is a directory.`, "List it with project_files.");
   }
-  if (!stats.isFile()) return failure("unreadable", `${quote(request.path)} is a pipe, socket or device.`);
+  if (!stats.isFile()) return failure("unreadable", `${quoteArgument(request.path)} is a pipe, socket or device.`);
   const encoding = request.encoding ?? (await sampleEncoding(handle));
   if (encoding === "binary")
     return {
@@ -130,7 +130,7 @@ async function readOpened(handle: FileHandle, run: Run, request: Request): Promi
   const lines = openLines(handle, { encoding, maxLineLength, startColumn, signal: run.signal });
   if (lines === undefined) {
     const hint = "Use for example utf-8, utf-16le, latin1 or shift_jis.";
-    return failure("invalid_argument", `${quote(encoding)} is not a known encoding.`, hint);
+    return failure("invalid_argument", `${quoteArgument(encoding)} is not a known encoding.`, hint);
   }
   return readLines(lines, run, { ...request, stats });
 }
@@ -189,18 +189,18 @@ function cutWarnings(lines: readonly CutText[], { max_line_length, start_column 
 function renderLines(page: PageData): string {
   const { lines, start_line, offset, encoding = "utf-8" } = page;
   const first = Number(start_line ?? 1) + offset;
-  const shown = Array.isArray(lines) ? lines.map((line, index) => `${first + index}\t${line}`) : [];
-  return [...shown, ...(encoding === "utf-8" ? [] : [`[decoded as ${encoding}]`])].join("\n");
+  const numbered = Array.isArray(lines) ? lines.map((line, index) => `${first + index}\t${line}`) : [];
+  return [...numbered, ...(encoding === "utf-8" ? [] : [`[decoded as ${encoding}]`])].join("\n");
 }
 
 function explainError(path: string, error: unknown): ToolFailure {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === undefined) throw error;
   if (code === "ENOENT") {
-    return failure("not_found", `${quote(path)} does not exist.`, "Use project_files to list existing files.");
+    return failure("not_found", `${quoteArgument(path)} does not exist.`, "Use project_files to list existing files.");
   }
   const reason = isDenied(error) ? "cannot be read: permission denied" : `cannot be read (${code})`;
-  return failure("unreadable", `${quote(path)} ${reason}.`);
+  return failure("unreadable", `${quoteArgument(path)} ${reason}.`);
 }
 
 /** `Read src/store.ts (1234 lines, 45KB), lines 1-200. Starts: import { open }… Ends: return rows; }. Sections:

@@ -26,9 +26,9 @@ export function listCounts(counts: readonly (readonly [string, number])[], most:
 
 /** `a.ts, b.ts, +2 more`. `total` is given if more exist than are named. */
 export function listNames(names: readonly string[], most: number, total: number = names.length): string {
-  const shown = names.slice(0, most);
-  const rest = Math.max(total, names.length) - shown.length;
-  return [...shown, ...(rest > 0 ? [`+${rest} more`] : [])].join(", ");
+  const first = names.slice(0, most);
+  const rest = Math.max(total, names.length) - first.length;
+  return [...first, ...(rest > 0 ? [`+${rest} more`] : [])].join(", ");
 }
 
 /** A cut text with the number of missing characters: `text… [12 more characters]`. */
@@ -52,7 +52,7 @@ export function baseName(path: string): string {
 }
 
 /** Returns the complete items of a delivered page. A page can have a part of an item that is too large. */
-export function readItems<Item>(items: unknown, isItem: (item: Partial<Item>) => boolean): Item[] {
+export function readWholeItems<Item>(items: unknown, isItem: (item: Partial<Item>) => boolean): Item[] {
   if (!Array.isArray(items)) return [];
   return items.filter((item) => typeof item === "object" && item !== null && isItem(item));
 }
@@ -141,7 +141,7 @@ type FailureCode =
   | "cancelled";
 
 /** Quotes what a model sent, shortened for a message. */
-export function quote(given: string): string {
+export function quoteArgument(given: string): string {
   const { text, omitted } = cutText(given, 200);
   return JSON.stringify(omitted > 0 ? `${text}…` : text);
 }

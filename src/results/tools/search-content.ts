@@ -20,9 +20,9 @@ import {
   linePath,
   listCounts,
   listNames,
-  quote,
+  quoteArgument,
   type Run,
-  readItems,
+  readWholeItems,
   shortenLine,
   type ToolPlace,
 } from "./run.ts";
@@ -94,10 +94,10 @@ async function searchContent(
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
   if (!contained.stats.isFile() && !contained.stats.isDirectory()) {
-    return failure("unreadable", `${quote(values.path)} is a pipe, socket or device.`);
+    return failure("unreadable", `${quoteArgument(values.path)} is a pipe, socket or device.`);
   }
   if (contained.stats.isFile() && (await isDeniedFile(contained.real, run.root))) {
-    return failure("unreadable", `${quote(values.path)} cannot be read: permission denied.`);
+    return failure("unreadable", `${quoteArgument(values.path)} cannot be read: permission denied.`);
   }
   const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
@@ -154,7 +154,7 @@ async function searchFiles(
  *  function …` */
 function compressSearch({ args, data }: CompressInput): string {
   const pattern = shortenLine(String(args.pattern ?? ""), 60);
-  const matches = readItems<Match>(
+  const matches = readWholeItems<Match>(
     data.matches,
     ({ path, line, text }) => typeof path === "string" && typeof line === "number" && typeof text === "string",
   );
@@ -179,7 +179,7 @@ function compressFiles(pattern: string, data: CompressInput["data"]): string {
 }
 
 function readFiles({ files }: Readonly<Record<string, unknown>>): MatchedFile[] {
-  return readItems<MatchedFile>(files, ({ path }) => typeof path === "string");
+  return readWholeItems<MatchedFile>(files, ({ path }) => typeof path === "string");
 }
 
 /** Like `rg --heading -n`: each file once, then its lines in order. A line number and `:` is a match, `-` is context. */
@@ -190,7 +190,7 @@ function renderMatches(page: PageData): string {
       .join("\n");
   }
   const files = new Map<string, Map<number, string>>();
-  for (const match of readItems<Match>(page.matches, ({ path }) => typeof path === "string")) {
+  for (const match of readWholeItems<Match>(page.matches, ({ path }) => typeof path === "string")) {
     const lines = files.get(match.path) ?? new Map<number, string>();
     files.set(match.path, lines);
     // Context that is a match itself, or that another match shows too, is shown once.

@@ -15,9 +15,9 @@ import {
   formatCount,
   formatSize,
   lateWarning,
-  quote,
+  quoteArgument,
   type Run,
-  readItems,
+  readWholeItems,
   shortenLine,
   type ToolPlace,
 } from "./run.ts";
@@ -55,7 +55,7 @@ async function blameLines(values: ToolValues<typeof parameters>, run: Run): Prom
   inspectRepository(run).catch(() => {});
   const contained = await containExisting(run.root, values.path);
   if (isFailure(contained)) return contained;
-  if (!contained.stats.isFile()) return failure("unreadable", `${quote(values.path)} is not a file.`);
+  if (!contained.stats.isFile()) return failure("unreadable", `${quoteArgument(values.path)} is not a file.`);
   const refused = await refuseSecret(run, contained);
   if (refused !== undefined) return refused;
   const encoding = await detectEncoding(contained, run.root);
@@ -144,7 +144,7 @@ async function explainFailure(run: Run, { end, path }: { end: ProcessEnd; path: 
   if (!/^fatal: no such path /m.test(end.stderr)) return gitFailure(end);
   const note = await submoduleNote(run, path);
   if (note !== undefined) return failure("git_failed", note);
-  return failure("git_failed", `${quote(path)} is not in any commit yet.`, "Use vcs_status to list new files.");
+  return failure("git_failed", `${quoteArgument(path)} is not in any commit yet.`, "Use vcs_status to list new files.");
 }
 
 /** `Blame src/store.ts: 1234 lines, 4 authors, newest 2026-11-02` */
@@ -161,15 +161,18 @@ function compressBlame({ data }: CompressInput): string {
 /** Lines in runs, each after the commit that changed them last. The first run of a commit has its author and date. */
 function renderBlame({ lines }: PageData): string {
   const known = new Set<string>();
-  const shown: string[] = [];
+  const rendered: string[] = [];
   let last: string | undefined;
-  for (const { line, hash, author, date, text } of readItems<BlamedLine>(lines, (each) => each.hash !== undefined)) {
-    if (hash !== last) shown.push(known.has(hash) ? hash : `${hash} ${author} ${date}`);
+  for (const { line, hash, author, date, text } of readWholeItems<BlamedLine>(
+    lines,
+    (each) => each.hash !== undefined,
+  )) {
+    if (hash !== last) rendered.push(known.has(hash) ? hash : `${hash} ${author} ${date}`);
     known.add(hash);
     last = hash;
-    shown.push(`${line}\t${text}`);
+    rendered.push(`${line}\t${text}`);
   }
-  return shown.join("\n");
+  return rendered.join("\n");
 }
 
 /** Reads the output of `git blame --porcelain` line by line. */

@@ -17,7 +17,7 @@ import {
   linePath,
   listNames,
   type Run,
-  readItems,
+  readWholeItems,
   shortenLine,
   type ToolPlace,
 } from "./run.ts";
@@ -221,7 +221,7 @@ function describePage({ offset, returned, total, hunks }: CompressInput["data"])
   const last = first + Number(returned) - 1;
   if (!(last >= first)) return `No hunks from ${first} on`;
   const range = `${first === last ? `Hunk ${first}` : `Hunks ${first}-${last}`}`;
-  const paths = readItems<DiffHunk>(hunks, ({ path }) => typeof path === "string").map(({ path }) => path);
+  const paths = readWholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string").map(({ path }) => path);
   const all = typeof total === "number" ? ` of ${total}` : "";
   return `${range}${all}: ${listNames(shortenNames([...new Set(paths)]), 3)}`;
 }
@@ -241,20 +241,20 @@ function shortenNames(paths: readonly string[]): string[] {
 /** Like `git diff`, without the line of hashes. In other modes: like `git diff --name-status` or `--numstat`. */
 function renderDiff({ hunks, files }: PageData): string {
   if (hunks === undefined) {
-    return readItems<FileStat>(files, ({ path }) => typeof path === "string")
+    return readWholeItems<FileStat>(files, ({ path }) => typeof path === "string")
       .map(renderStat)
       .join("\n");
   }
-  const shown: string[] = [];
+  const lines: string[] = [];
   let last: string | undefined;
-  for (const hunk of readItems<DiffHunk>(hunks, ({ path }) => typeof path === "string")) {
+  for (const hunk of readWholeItems<DiffHunk>(hunks, ({ path }) => typeof path === "string")) {
     const heading = renderHeading(hunk).join("\n");
-    if (heading !== last) shown.push(heading);
+    if (heading !== last) lines.push(heading);
     last = heading;
-    if (hunk.header !== undefined) shown.push(hunk.header);
-    if (hunk.text !== undefined) shown.push(hunk.text);
+    if (hunk.header !== undefined) lines.push(hunk.header);
+    if (hunk.text !== undefined) lines.push(hunk.text);
   }
-  return shown.join("\n");
+  return lines.join("\n");
 }
 
 function renderStat({ path, change, from, binary, mode, insertions, deletions }: FileStat): string {

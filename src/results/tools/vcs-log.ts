@@ -15,9 +15,9 @@ import {
   failure,
   lateWarning,
   listNames,
-  quote,
+  quoteArgument,
   type Run,
-  readItems,
+  readWholeItems,
   shortenLine,
   type ToolPlace,
 } from "./run.ts";
@@ -163,8 +163,8 @@ function describe(
 
 /** Like `git log --oneline`. In full: a line with hash, date and author, then the message, indented. */
 function renderLog({ commits, mode }: PageData): string {
-  const shown = readItems<Commit>(commits, ({ message }) => typeof message === "string");
-  return shown
+  const listed = readWholeItems<Commit>(commits, ({ message }) => typeof message === "string");
+  return listed
     .map(({ hash, author, date, message }) =>
       mode === "full" ? `${hash} ${date} ${author}\n${message.replace(/^(?=.)/gm, "    ")}` : `${hash} ${message}`,
     )
@@ -173,7 +173,7 @@ function renderLog({ commits, mode }: PageData): string {
 
 /** `15 commits. Recent: 1a2b3c4 Add store, 5d6e7f8 Fix paging, +13 more` */
 function compressLog({ data }: CompressInput): string {
-  const commits = readItems<Commit>(
+  const commits = readWholeItems<Commit>(
     data.commits,
     ({ hash, message }) => typeof hash === "string" && typeof message === "string",
   );
@@ -206,7 +206,7 @@ async function readDates(
     const seconds = Number(/^--m(?:ax|in)-age=(\d+)$/.exec(option.trim())?.[1] ?? Number.NaN);
     if (Number.isNaN(seconds) || !isSameDay(text, seconds)) {
       const hint = "Such as 2026-01-31, `2026-01-31 14:00`, `yesterday` or `2 weeks ago`.";
-      return failure("invalid_argument", `${name} is not a date: ${quote(text)}.`, hint);
+      return failure("invalid_argument", `${name} is not a date: ${quoteArgument(text)}.`, hint);
     }
     args.push(option.trim());
     fields[name] = `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;

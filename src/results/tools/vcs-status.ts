@@ -9,7 +9,7 @@ import {
   type ToolResult,
 } from "../session/index.ts";
 import { createWindow, defineTool, type Window } from "./define-tool.ts";
-import { lateWarning, linePath, type Run, readItems, shortenLine, type ToolPlace } from "./run.ts";
+import { lateWarning, linePath, type Run, readWholeItems, shortenLine, type ToolPlace } from "./run.ts";
 import { deniedByGit, deniedWarning } from "./source/contained-path.ts";
 import {
   belowRoot,
@@ -190,7 +190,7 @@ function renderStatus(page: PageData): string {
   const { branch = "?", upstream, changes } = page;
   const distance = findPositive(page, ["ahead", "behind"]).map((name) => `${name} ${page[name]}`);
   const heading = `## ${branch}${upstream === undefined ? "" : `...${upstream}`}`;
-  const files = readItems<ChangedFile>(changes, ({ path }) => typeof path === "string");
+  const files = readWholeItems<ChangedFile>(changes, ({ path }) => typeof path === "string");
   return [`${heading}${distance.length === 0 ? "" : ` [${distance.join(", ")}]`}`, ...files.map(renderChange)].join(
     "\n",
   );

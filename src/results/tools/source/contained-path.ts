@@ -6,7 +6,7 @@ import { type FileHandle, open, opendir, realpath, stat } from "node:fs/promises
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { decodeBytes, followLinks, isGitInternal, isInside, refuseOpened } from "../../../host/index.ts";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
-import { failure, formatCount, quote } from "../run.ts";
+import { failure, formatCount, quoteArgument } from "../run.ts";
 
 export interface ContainedPath {
   /** Relative to the root, with slashes, as it was named. "." for the root itself. */
@@ -30,7 +30,11 @@ export async function containPath(root: string, path: string): Promise<Contained
   if (typeof real !== "string") return real;
   if (!isInside(real, realRoot)) return refuseOutside(path, "leaves the root through a symbolic link.");
   if (isGitInternal(way) || isGitInternal(relative(realRoot, real))) {
-    return failure("refused_path", `${quote(path)} belongs to git.`, "Use vcs_log, vcs_diff, vcs_status or vcs_blame.");
+    return failure(
+      "refused_path",
+      `${quoteArgument(path)} belongs to git.`,
+      "Use vcs_log, vcs_diff, vcs_status or vcs_blame.",
+    );
   }
   return { path: joinSlashes(way), real, realPath: joinSlashes(relative(realRoot, real)) };
 }
@@ -53,8 +57,8 @@ export async function containExisting(root: string, path: string): Promise<Exist
     if (stats.isDirectory()) await (await opendir(contained.real)).close();
     return { ...contained, stats };
   } catch (error) {
-    if (isDenied(error)) return failure("unreadable", `${quote(path)} cannot be read: permission denied.`);
-    return failure("not_found", `${quote(path)} does not exist.`, "Use project_files to list existing files.");
+    if (isDenied(error)) return failure("unreadable", `${quoteArgument(path)} cannot be read: permission denied.`);
+    return failure("not_found", `${quoteArgument(path)} does not exist.`, "Use project_files to list existing files.");
   }
 }
 
@@ -84,12 +88,12 @@ async function resolveLinks(path: string, named: string): Promise<string | ToolF
       EACCES: "cannot be reached: permission denied",
       ENAMETOOLONG: "is too long for a path",
     };
-    return failure("not_found", `${quote(named)} ${reasons[code] ?? `cannot be reached (${code})`}.`);
+    return failure("not_found", `${quoteArgument(named)} ${reasons[code] ?? `cannot be reached (${code})`}.`);
   }
 }
 
 function refuseOutside(path: string, how: string): ToolFailure {
-  return failure("outside_root", `${quote(path)} ${how}`, "Paths are relative to the root of the project.");
+  return failure("outside_root", `${quoteArgument(path)} ${how}`, "Paths are relative to the root of the project.");
 }
 
 /** Returns whether the directories of listed files are below the root. git also lists tracked files in a directory that

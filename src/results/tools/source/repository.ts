@@ -12,7 +12,7 @@ import {
   splitRecords,
 } from "../../../host/index.ts";
 import { isFailure, type ToolFailure } from "../../session/index.ts";
-import { failure, listNames, quote, type Run, shortenLine } from "../run.ts";
+import { failure, listNames, quoteArgument, type Run, shortenLine } from "../run.ts";
 import { type ContainedPath, containPath } from "./contained-path.ts";
 
 /** Returns the whole output of a command with little output, or a failure. */
@@ -86,7 +86,7 @@ export async function resolveCommit(run: Run, revision: string): Promise<string 
   if (typeof found !== "string" && found.code !== "git_failed") return found;
   return failure(
     "unknown_revision",
-    `There is no commit ${quote(revision)}.`,
+    `There is no commit ${quoteArgument(revision)}.`,
     "Use a hash from vcs_log, a branch or a tag.",
   );
 }
@@ -149,7 +149,7 @@ export async function submoduleNote(run: Run, path: string): Promise<string | un
       if (!record.startsWith("160000 ")) continue;
       const name = decodeBytes(record.slice(record.indexOf("\t") + 1));
       if (directories.has(name)) {
-        return `${quote(path)} is in the submodule ${quote(name)}, which has its own history.`;
+        return `${quoteArgument(path)} is in the submodule ${quoteArgument(name)}, which has its own history.`;
       }
     }
   }

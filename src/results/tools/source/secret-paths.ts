@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { isSecretName } from "../../../core/text/index.ts";
 import type { ToolFailure } from "../../session/index.ts";
-import { failure, formatCount, listNames, quote, shortenLine, type ToolPlace } from "../run.ts";
+import { failure, formatCount, listNames, quoteArgument, shortenLine, type ToolPlace } from "../run.ts";
 import type { ContainedPath } from "./contained-path.ts";
 
 /** Checks all names of the file, relative to the root, because a link's name says nothing about its target. */
@@ -17,9 +17,9 @@ export async function refuseSecret(
 ): Promise<ToolFailure | undefined> {
   if (!isSecretPath(place, path, realPath)) return undefined;
   if ((await stat(real).catch(() => undefined))?.isDirectory()) return undefined;
-  const leads = path === realPath ? "" : `, which leads to ${quote(realPath)},`;
+  const leads = path === realPath ? "" : `, which leads to ${quoteArgument(realPath)},`;
   const hint = "Ask the user to add it to `allow` in Plimsoll's configuration.";
-  return failure("denied", `${quote(path)}${leads} usually contains secrets and is not shown.`, hint);
+  return failure("denied", `${quoteArgument(path)}${leads} usually contains secrets and is not shown.`, hint);
 }
 
 /** `2 files were not searched`, and why. Undefined if there are none. */
